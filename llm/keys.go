@@ -1,0 +1,253 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/fault"
+)
+
+// Keys holds the keys of one provider and changes between them. The first key is
+// used as long as it works. A key that the provider refused (401, 403), limited
+// (429) or failed with (5xx) cools down, and the request is sent again with the
+// next one, each key once per request and only while nothing was delivered. No
+// other error changes the key: a bad request is as bad with every key.
+//
+// A cooling key is used only when all are cooling, the one that is ready first,
+// and not at all before the time that the provider itself asked for (Retry-After):
+// then the error says when to come back.
+//
+// Without keys (a local server) the request is sent with the zero Key.
+//
+// Keys is safe for concurrent use.
+type Keys struct {
+	provider string
+	opts     KeyOptions
+
+	mu   sync.Mutex
+	keys []keyState
+}
+
+// KeyOptions tune Keys. The zero value is ready to use.
+type KeyOptions struct {
+	Refused time.Duration // rest of a key after 401 or 403; default 10 min
+	Limited time.Duration // rest after 429 without Retry-After, doubled per failure in a row; default 15 s
+	Failed  time.Duration // rest after 5xx, doubled per failure in a row; default 2 s
+	Longest time.Duration // no rest is longer, Retry-After excepted; default 10 min
+}
+
+func (o KeyOptions) withDefaults() KeyOptions {
+	o.Refused = cmp.Or(o.Refused, 10*time.Minute)
+	o.Limited = cmp.Or(o.Limited, 15*time.Second)
+	o.Failed = cmp.Or(o.Failed, 2*time.Second)
+	o.Longest = cmp.Or(o.Longest, 10*time.Minute)
+	return o
+}
+
+type keyState struct {
+	key      Key
+	failures int // in a row
+	total    int
+	until    time.Time // cools down until then
+	asked    bool      // the provider itself named that time
+	code     fault.Code
+}
+
+// KeyHealth is what may be shown of a key.
+type KeyHealth struct {
+	Index    int // position in the configuration, from 0
+	Failures int // since the start
+	Cooling  time.Duration
+	Code     fault.Code // of the last failure; empty when the last use was good
+}
+
+// NewKeys holds keys for provider; zero keys among them are left out.
+func NewKeys(provider string, keys []Key, opts KeyOptions) *Keys {
+	k := &Keys{provider: provider, opts: opts.withDefaults()}
+	for _, key := range keys {
+		if !key.IsZero() {
+			k.keys = append(k.keys, keyState{key: key})
+		}
+	}
+	return k
+}
+
+// Len returns the number of keys.
+func (k *Keys) Len() int { return len(k.keys) }
+
+// Health tells how the keys are doing, in the order of the configuration.
+func (k *Keys) Health() []KeyHealth {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	health := make([]KeyHealth, len(k.keys))
+	for i, s := range k.keys {
+		health[i] = KeyHealth{Index: i, Failures: s.total, Cooling: max(0, s.until.Sub(now)), Code: s.code}
+	}
+	return health
+}
+
+// Stream is the body of an adapter's Stream: one sends the request with the key
+// given and is called again with another key where that can help.
+func (k *Keys) Stream(ctx context.Context, req Request, one func(context.Context, Key, Request) iter.Seq2[Chunk, error]) iter.Seq2[Chunk, error] {
+	return func(yield func(Chunk, error) bool) {
+		err := k.each(ctx, func(key Key) (error, bool) {
+			delivered := false
+			for c, err := range one(ctx, key, req) {
+				if err != nil {
+					return err, !delivered
+				}
+				delivered = true
+				if !yield(c, nil) {
+					return errBroken, false
+				}
+			}
+			return nil, false
+		})
+		if err != nil && !errors.Is(err, errBroken) {
+			yield(Chunk{}, err)
+		}
+	}
+}
+
+// errBroken says that the reader of a sequence broke off its loop.
+var errBroken = errors.New("reader broke off")
+
+// Do calls one with a key, and with another where that can help. It is Stream for
+// requests that answer in one piece.
+func (k *Keys) Do(ctx context.Context, one func(context.Context, Key) error) error {
+	return k.each(ctx, func(key Key) (error, bool) { return one(ctx, key), true })
+}
+
+// each calls send until it succeeds, fails in a way no key can cure, says that
+// the request must not be repeated (false), or every key had its turn.
+func (k *Keys) each(ctx context.Context, send func(Key) (error, bool)) error {
+	if len(k.keys) == 0 {
+		err, _ := send(Key{})
+		return err
+	}
+	used := make([]bool, len(k.keys))
+	var last error
+	for {
+		i, err := k.pick(used)
+		if err != nil {
+			return cmp.Or(last, err)
+		}
+		if i < 0 {
+			return last
+		}
+		used[i] = true
+		err, repeatable := send(k.keys[i].key)
+		if errors.Is(err, errBroken) {
+			k.report(i, nil)
+			return err
+		}
+		last = k.scrub(err)
+		k.report(i, last)
+		if last == nil || !repeatable || !curedByKey(last) || ctx.Err() != nil {
+			return last
+		}
+	}
+}
+
+// pick returns the key to use next, -1 when every key was used, or an error when
+// the provider told us to wait with all that remain.
+func (k *Keys) pick(used []bool) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	best := -1
+	for i, s := range k.keys {
+		switch {
+		case used[i]:
+		case !s.until.After(now):
+			return i, nil
+		case best < 0 || s.until.Before(k.keys[best].until):
+			best = i
+		}
+	}
+	if best < 0 {
+		return -1, nil
+	}
+	if s := k.keys[best]; s.asked {
+		return -1, Upstream(k.provider, s.code, 0, errors.New("every key is cooling down")).After(s.until.Sub(now))
+	}
+	return best, nil
+}
+
+// report notes how a request with key i ended.
+func (k *Keys) report(i int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := &k.keys[i]
+	if err == nil {
+		s.failures, s.code, s.until, s.asked = 0, "", time.Time{}, false
+		return
+	}
+	if !curedByKey(err) {
+		return
+	}
+	e := fault.Public(err)
+	s.failures++
+	s.total++
+	s.code = e.Code
+	s.asked = e.RetryAfter > 0
+	rest := e.RetryAfter
+	if !s.asked {
+		rest = k.opts.rest(e.Code, s.failures)
+	}
+	if until := time.Now().Add(rest); until.After(s.until) {
+		s.until = until
+	}
+}
+
+func (o KeyOptions) rest(code fault.Code, failures int) time.Duration {
+	base := o.Failed
+	switch code {
+	case fault.UpstreamAuth:
+		return o.Refused
+	case fault.UpstreamRate, fault.UpstreamQuota:
+		base = o.Limited
+	}
+	return min(base<<min(failures-1, 16), o.Longest)
+}
+
+// curedByKey reports whether another key may succeed where err happened.
+func curedByKey(err error) bool {
+	switch status := ProviderStatus(err); {
+	case fault.Is(err, fault.UpstreamAuth), fault.Is(err, fault.UpstreamRate):
+		return true
+	case fault.Is(err, fault.UpstreamQuota):
+		return status != 402 // paid per account, not per key
+	default:
+		return status >= 500
+	}
+}
+
+// scrub returns err, or a copy without the cause and with masks if the text of
+// err holds one of the keys (a *url.Error quotes the address).
+func (k *Keys) scrub(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := text
+	for _, s := range k.keys {
+		clean = strings.ReplaceAll(clean, s.key.Reveal(), mask)
+	}
+	if clean == text {
+		return err
+	}
+	public := fault.Public(err)
+	e := fault.Wrap(errors.New(clean), public.Code, "%s", public.Message)
+	for _, s := range k.keys {
+		e.Message = strings.ReplaceAll(e.Message, s.key.Reveal(), mask)
+	}
+	e.Details, e.RetryAfter = public.Details, public.RetryAfter
+	return e
+}

@@ -1,0 +1,194 @@
+// Package llm is the contract between the product and language models, and the
+// wrappers that make any model behind it dependable.
+//
+// An adapter (llm/gemini, llm/openai, llm/offline) implements Generator and, where
+// its provider can embed, Embedder. It translates one request with one key and
+// reports what happened, with the errors of errors.go; it neither retries nor
+// guesses. Everything that is the same for all providers is a wrapper here:
+// Keys (several keys), Checked (a reply must be whole), WithDeadlines, WithRetry,
+// Metered and Chain (fallbacks). Dependable puts them together in the right order.
+//
+// The contract follows the model adapters of the NodeST specification (section
+// 16) and the stream rules that llm/llmtest holds every adapter to.
+package llm
+
+import (
+	"context"
+	"iter"
+)
+
+// Generator produces replies.
+//
+// Stream sends the request when the sequence is first read; reading it a second
+// time sends the request again. The sequence ends after the chunk with Last set,
+// or after its first error, and yields nothing more then. A sequence that ends in
+// neither way is a defect of the adapter, which Checked turns into an error.
+// Breaking off the loop, or ending ctx, releases the provider's connection before
+// Stream's caller regains control.
+//
+// Every error is, or wraps, a *fault.Error: fault.Cancelled when ctx was
+// cancelled, fault.Blocked when a safety filter stepped in, and the Upstream codes
+// otherwise (errors.go has a constructor for each). Text that was yielded before
+// an error is the caller's to keep. No error holds a key, a prompt or the
+// provider's answer.
+//
+// A Generator is safe for concurrent use.
+type Generator interface {
+	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
+}
+
+// GeneratorFunc makes a function a Generator.
+type GeneratorFunc func(ctx context.Context, req Request) iter.Seq2[Chunk, error]
+
+// Stream calls f.
+func (f GeneratorFunc) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+	return f(ctx, req)
+}
+
+// Provider is a Generator with a name that can say what it offers.
+type Provider interface {
+	Generator
+
+	// Name is the word of the configuration: gemini, openrouter, openai, offline.
+	Name() string
+
+	// DefaultModel answers requests that name no model.
+	DefaultModel() string
+
+	// Models lists what the provider offers now. It asks the provider, so it
+	// takes time and fails with the errors of Stream.
+	Models(ctx context.Context) ([]Model, error)
+}
+
+// Model is one entry of a provider's list. Zero numbers mean "not told".
+type Model struct {
+	ID            string
+	Name          string // for people; may be empty
+	ContextTokens int    // prompt and reply together
+	OutputTokens  int    // longest reply
+	Generates     bool   // can be used with Stream
+	Embeds        bool   // can be used with Embed
+	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
+}
+
+// Role says who speaks in a message.
+type Role string
+
+// The roles. A provider without a system role gets such messages in the place
+// that it has for them; that is the adapter's business.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant" // the character
+	System    Role = "system"
+)
+
+// Message is one entry of a prompt.
+type Message struct {
+	Role Role
+	Name string // who speaks, when the role does not say it (group chats); may be empty
+	Text string
+}
+
+// Task tells what a request is for. Providers do not see it; the offline model
+// needs it, and it is a label for logs and metrics.
+type Task string
+
+// The tasks. A Request's zero Task is Reply.
+const (
+	Reply       Task = ""            // the character's next message
+	Continue    Task = "continue"    // go on where the last assistant message breaks off
+	Impersonate Task = "impersonate" // write the user's next message
+	Rewrite     Task = "rewrite"     // write the last assistant message anew, as the last instruction says
+)
+
+// Request is what a model is asked. The zero value of every setting leaves it to
+// the provider.
+type Request struct {
+	Model    string // the provider's id of it; empty = Provider.DefaultModel
+	Messages []Message
+
+	Temperature *float64 // 0–2
+	TopP        *float64 // 0–1
+	MaxTokens   int      // of the reply, hidden reasoning included
+	Stop        []string // the reply ends before any of these
+	Seed        *int64
+
+	// Variant counts the swipes that exist already: 0 for the first reply. Models
+	// that answer alike to the same prompt (offline) must answer differently for
+	// each; others ignore it.
+	Variant int
+
+	Task     Task
+	CharName string // what {{char}} stands for; may be empty
+	UserName string // what {{user}} stands for; may be empty
+}
+
+// Chunk is a piece of a reply. Any of its parts may be empty; a chunk with only
+// Usage, Model or Provider is allowed. Text never ends inside a code point.
+type Chunk struct {
+	Text      string
+	Reasoning string // the model's thinking, never part of the text
+	Usage     *Usage // what was used so far: each one replaces those before
+
+	Last     bool   // nothing follows; Finish is set
+	Finish   Finish // why the reply ended
+	Model    string // that really answered, where known
+	Provider string // filled in by Chain
+}
+
+// Finish is the word for how a reply ended.
+type Finish string
+
+// The finish words. An adapter yields FinishStop, FinishLength or FinishBlocked;
+// the others describe texts that the engine keeps after a failure.
+const (
+	FinishStop        Finish = "stop"
+	FinishLength      Finish = "length"
+	FinishBlocked     Finish = "blocked"
+	FinishError       Finish = "error"
+	FinishCancelled   Finish = "cancelled"
+	FinishInterrupted Finish = "interrupted"
+)
+
+// Usage is what a request cost.
+type Usage struct {
+	PromptTokens     int
+	CompletionTokens int      // hidden reasoning included
+	CachedTokens     int      // of PromptTokens
+	CostUSD          *float64 // nil = the provider did not tell
+}
+
+// EmbedTask tells what vectors are for; some models embed a question and the
+// passage that answers it differently.
+type EmbedTask string
+
+// The tasks of Embed.
+const (
+	Similarity EmbedTask = "similarity"
+	Passage    EmbedTask = "passage"
+	Query      EmbedTask = "query"
+)
+
+// Embedder turns texts into vectors. It is safe for concurrent use.
+type Embedder interface {
+	// Embed returns one vector per text, in their order; the adapter splits
+	// what is too much for one call of the provider. All or nothing: an error
+	// leaves no vectors. Vectors have passed CheckVectors.
+	Embed(ctx context.Context, task EmbedTask, texts []string) (Embeddings, error)
+
+	// ModelID names the space of the vectors: those with different ids must not
+	// be compared.
+	ModelID() string
+
+	// Dim is the length of every vector; 0 while a provider's first answer has
+	// not told it.
+	Dim() int
+}
+
+// Embeddings is the answer of Embed.
+type Embeddings struct {
+	Vectors [][]float32
+	Model   string // as ModelID
+	Dim     int
+	Usage   Usage
+}
