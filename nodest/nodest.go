@@ -1,0 +1,71 @@
+// Package nodest is the chat engine (NodeSTCore): characters, their documents,
+// conversations as trees of messages, and the turns in which a model writes.
+//
+// One operation is one method of Engine; REST, WebSocket and command line call
+// the same ones. A method that writes takes a *Call: who acts, from which
+// device, under which idempotency key. The same key and content gives the first
+// answer again and has its effect once.
+//
+// A turn is: accept (user message, placeholder and events in one transaction;
+// the answer goes out now), gather, build, speak, commit. It runs in the
+// engine's own goroutine and ends only by itself, by Cancel, or with the
+// process; what a crash leaves behind becomes "interrupted" at the next start.
+package nodest
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"nodest/llm"
+	"nodest/stream"
+)
+
+// Call is one request of one user. A new Call is made for each request.
+type Call struct {
+	UserID string
+	Device string // for Event.By; "" = server
+	// Key is the idempotency key ("" = none), Hash a hash of the operation's
+	// name and its content.
+	Key, Hash string
+	// Replayed is set by the engine: the answer is that of an earlier call.
+	Replayed bool
+}
+
+// Publisher takes events to the connected devices; *stream.Hub is one.
+type Publisher interface {
+	// Transient delivers an event that is not stored.
+	Transient(e *stream.Event)
+}
+
+// Models finds the generator for a turn.
+type Models interface {
+	// Resolve returns the generator for a provider and model ("" = the user's or
+	// server's default), with the user's own keys where there are any. apiKey,
+	// when not empty, is used for this request alone. It returns
+	// fault.NotConfigured when the provider has no key.
+	Resolve(ctx context.Context, userID, provider, model, apiKey string) (Model, error)
+}
+
+// Model is what Resolve found.
+type Model struct {
+	Generator     llm.Generator
+	Provider      string // "gemini", "openrouter", "openai", "offline"
+	Name          string
+	ContextTokens int // size of the context; 0 = not known, 32,768 is assumed
+	Offline       bool
+}
+
+// Options tune an Engine. The zero value is ready to use.
+type Options struct {
+	Process            string        // name of this process in leases; default a random one
+	GenerationsPerUser int           // running at once; default 2
+	QueuePerUser       int           // waiting behind them; default 4
+	TokensPerDay       int64         // default 0 = no limit
+	TextLimit          int           // of a message, code points; default 32,000
+	TurnTimeout        time.Duration // whole generation; default 10 min
+	CheckpointEvery    time.Duration // default 2 s
+	CheckpointChars    int           // default 1,000 code points
+	Lease              time.Duration // of a running generation; default 15 s
+	Log                *slog.Logger  // default slog.Default()
+}

@@ -1,0 +1,300 @@
+package nodest
+
+import (
+	"encoding/json"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// Roles of messages on the wire.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleSystem    = "system"
+	RoleNarrator  = "narrator"
+)
+
+// Status of a message.
+const (
+	StatusComplete    = "complete"
+	StatusPending     = "pending"   // placeholder, the model has said nothing yet
+	StatusStreaming   = "streaming" // text is coming
+	StatusInterrupted = "interrupted"
+	StatusCancelled   = "cancelled"
+	StatusError       = "error"
+)
+
+// Conversation is a tree of messages with a head. Version grows with every
+// change of its state (head, settings, note, messages of the tree).
+type Conversation struct {
+	ID          string          `json:"id"`
+	CharacterID string          `json:"characterId"`
+	Title       string          `json:"title"`
+	PersonaID   string          `json:"personaId,omitempty"`
+	HeadID      string          `json:"headId"` // last message of the shown branch; "" = empty
+	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
+	Settings    json.RawMessage `json:"settings"` // TurnOptions of the conversation
+	Archived    bool            `json:"archived"`
+	Version     int64           `json:"version"`
+	LastMessage *Preview        `json:"lastMessage,omitempty"`
+	CreatedAt   time.Time       `json:"createdAt"`
+	UpdatedAt   time.Time       `json:"updatedAt"`
+}
+
+// Preview is the beginning of a message, for lists.
+type Preview struct {
+	ID        string    `json:"id"`
+	Role      string    `json:"role"`
+	Text      string    `json:"text"` // at most 200 code points
+	CreatedAt time.Time `json:"createdAt"`
+}
+
+// ConversationFilter narrows a list. The zero value lists all that are not archived.
+type ConversationFilter struct {
+	CharacterID string
+	Archived    *bool // nil = both
+}
+
+// Message is one place in the tree, with the texts (swipes) that stand there.
+type Message struct {
+	ID             string       `json:"id"`
+	ConversationID string       `json:"conversationId"`
+	ParentID       string       `json:"parentId,omitempty"`
+	ClientMsgID    string       `json:"clientMsgId,omitempty"`
+	Seq            int64        `json:"seq"` // order of storing within the conversation
+	Role           string       `json:"role"`
+	Name           string       `json:"name"`
+	AuthorID       string       `json:"authorId,omitempty"`
+	Greeting       bool         `json:"greeting,omitempty"` // the first_mes of the card
+	Swipes         []Swipe      `json:"swipes"`
+	SwipeIndex     int          `json:"swipeIndex"`
+	Rev            int64        `json:"rev"` // grows with every change
+	Status         string       `json:"status"`
+	Error          *fault.Error `json:"error,omitempty"`
+	GenerationID   string       `json:"generationId,omitempty"` // the newest that wrote here
+	CreatedAt      time.Time    `json:"createdAt"`
+	EditedAt       *time.Time   `json:"editedAt,omitempty"`
+	DeletedAt      *time.Time   `json:"deletedAt,omitempty"`
+}
+
+// Text is the chosen swipe's text.
+func (m *Message) Text() string {
+	if s := m.Chosen(); s != nil {
+		return s.Text
+	}
+	return ""
+}
+
+// Chosen is the swipe that is shown; nil while there is none.
+func (m *Message) Chosen() *Swipe {
+	if m.SwipeIndex < 0 || m.SwipeIndex >= len(m.Swipes) {
+		return nil
+	}
+	return &m.Swipes[m.SwipeIndex]
+}
+
+// Swipe is one text of a message: its newest revision.
+type Swipe struct {
+	ID           string     `json:"id"`         // of the swipe; stays through edits
+	RevisionID   string     `json:"revisionId"` // names this exact text for ever
+	Rev          int64      `json:"rev"`        // 1 = as first written
+	Text         string     `json:"text"`
+	Reasoning    string     `json:"reasoning,omitempty"`
+	Blocks       []Block    `json:"blocks,omitempty"` // <mem>, <websearch> found in the reply
+	Model        string     `json:"model,omitempty"`
+	Finish       string     `json:"finish,omitempty"` // llm finish words
+	Usage        *llm.Usage `json:"usage,omitempty"`
+	GenerationID string     `json:"generationId,omitempty"`
+	Deleted      bool       `json:"deleted,omitempty"`
+	CreatedAt    time.Time  `json:"createdAt"`
+}
+
+// Block is a tagged part of a reply, kept apart from the visible text.
+type Block struct {
+	Part string `json:"part"` // "mem" or "websearch"
+	Text string `json:"text"`
+	At   int    `json:"at"` // where it stood: position in the visible text, in code points
+}
+
+// Revision is one immutable stored text.
+type Revision struct {
+	ID, MessageID, SwipeID string
+	Rev                    int64
+	Text                   string
+	CreatedAt              time.Time
+}
+
+// Kinds of generations.
+const (
+	KindReply       = "reply"
+	KindRegenerate  = "regenerate"
+	KindContinue    = "continue"
+	KindImpersonate = "impersonate"
+)
+
+// Status of a generation.
+const (
+	GenQueued      = "queued"
+	GenBuilding    = "building"
+	GenWaiting     = "waiting"
+	GenStreaming   = "streaming"
+	GenDone        = "done"
+	GenCancelled   = "cancelled"
+	GenFailed      = "failed"
+	GenInterrupted = "interrupted"
+)
+
+// Generation is the writing of one text by a model. The server owns it: it goes
+// on without any connection.
+type Generation struct {
+	ID             string       `json:"id"`
+	UserID         string       `json:"-"`
+	ConversationID string       `json:"conversationId"`
+	MessageID      string       `json:"messageId,omitempty"` // "" = impersonate
+	SwipeID        string       `json:"swipeId,omitempty"`
+	Kind           string       `json:"kind"`
+	Status         string       `json:"status"`
+	Finish         string       `json:"finish,omitempty"`
+	Options        TurnOptions  `json:"options"`
+	Instruction    string       `json:"instruction,omitempty"` // rewrite wish
+	By             string       `json:"by"`                    // device that asked
+	Model          string       `json:"model,omitempty"`
+	PromptID       string       `json:"promptId,omitempty"`
+	Text           string       `json:"text"` // checkpoint while running, the whole text at the end
+	Reasoning      string       `json:"reasoning,omitempty"`
+	Blocks         []Block      `json:"blocks,omitempty"`
+	Base           string       `json:"base,omitempty"` // continue: the text that stood before
+	Usage          *llm.Usage   `json:"usage,omitempty"`
+	Error          *fault.Error `json:"error,omitempty"`
+	CreatedAt      time.Time    `json:"createdAt"`
+	StartedAt      *time.Time   `json:"startedAt,omitempty"`
+	FirstTokenAt   *time.Time   `json:"firstTokenAt,omitempty"`
+	EndedAt        *time.Time   `json:"endedAt,omitempty"`
+	LeaseOwner     string       `json:"-"` // process that writes it
+	LeaseUntil     time.Time    `json:"-"`
+}
+
+// Ended says whether the generation has come to its end, whatever end.
+func (g *Generation) Ended() bool {
+	switch g.Status {
+	case GenDone, GenCancelled, GenFailed, GenInterrupted:
+		return true
+	}
+	return false
+}
+
+// StoredPrompt is what was sent for a generation, in compact form.
+type StoredPrompt struct {
+	ID             string
+	ConversationID string
+	GenerationID   string
+	Body           []byte // framework.Compact
+	CreatedAt      time.Time
+}
+
+// TurnOptions steer one turn. Message beats conversation beats user: a nil
+// member leaves the choice to the next.
+type TurnOptions struct {
+	CharacterID   string   `json:"characterId,omitempty"`
+	Provider      string   `json:"provider,omitempty"`
+	Model         string   `json:"model,omitempty"`
+	Temperature   *float64 `json:"temperature,omitempty"`   // 0–2
+	TopP          *float64 `json:"topP,omitempty"`          // 0–1
+	MaxTokens     *int     `json:"maxTokens,omitempty"`     // 1–1,000,000: length of the reply
+	ContextTokens *int     `json:"contextTokens,omitempty"` // 512–10,000,000: whole request
+	Stop          []string `json:"stop,omitempty"`
+	UseToolCalls  *bool    `json:"useToolCalls,omitempty"`
+	SearchEnabled *bool    `json:"searchEnabled,omitempty"`
+	Memory        *bool    `json:"memory,omitempty"`
+}
+
+// Settings are a user's defaults.
+type Settings struct {
+	TurnOptions
+	PersonaID          string          `json:"personaId,omitempty"`
+	UserName           string          `json:"userName,omitempty"` // {{user}} without a persona
+	GlobalPreset       GlobalResource  `json:"globalPreset"`
+	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
+	GlobalRegexEnabled bool            `json:"globalRegexEnabled"`
+	CustomSetting      json.RawMessage `json:"customSetting,omitempty"` // 自设, nodest.md 1.9
+	Version            int64           `json:"version"`
+	UpdatedAt          time.Time       `json:"updatedAt"`
+}
+
+// GlobalResource switches a resource on for every character.
+type GlobalResource struct {
+	Enabled  bool   `json:"enabled"`
+	ID       string `json:"id,omitempty"`
+	Priority string `json:"priority,omitempty"` // world book: 全局优先 or 角色优先
+}
+
+// UserLimits are limits of one user; 0 = the server's default.
+type UserLimits struct {
+	TokensPerDay int64 `json:"tokensPerDay"`
+	Generations  int   `json:"generations"`
+}
+
+// UsageRow is the meter of one day and model.
+type UsageRow struct {
+	Day              string  `json:"day"`
+	Provider         string  `json:"provider"`
+	Model            string  `json:"model"`
+	Requests         int64   `json:"requests"`
+	PromptTokens     int64   `json:"promptTokens"`
+	CompletionTokens int64   `json:"completionTokens"`
+	CostUSD          float64 `json:"costUsd"`
+}
+
+// Character is a character with its documents as they were imported: their own
+// field names, unknown fields included.
+type Character struct {
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Dialect      string          `json:"dialect"` // "nodest" or "sillytavern"
+	IsCradle     bool            `json:"isCradle"`
+	RoleCard     json.RawMessage `json:"roleCard"`
+	WorldBook    json.RawMessage `json:"worldBook"`
+	Preset       json.RawMessage `json:"preset"`
+	AuthorNote   json.RawMessage `json:"authorNote"`
+	RegexScripts json.RawMessage `json:"regexScripts"`
+	Source       json.RawMessage `json:"-"` // the whole imported document, for export
+	Settings     json.RawMessage `json:"-"`
+	HasAvatar    bool            `json:"hasAvatar"`
+	Version      int64           `json:"version"`
+	CreatedAt    time.Time       `json:"createdAt"`
+	UpdatedAt    time.Time       `json:"updatedAt"`
+}
+
+// Avatar is a picture of a character.
+type Avatar struct {
+	ContentType string
+	ETag        string // of the bytes
+	Data        []byte
+}
+
+// ResourceKind names a kind of free-standing document.
+type ResourceKind string
+
+// The kinds.
+const (
+	WorldBook   ResourceKind = "worldbook"
+	Preset      ResourceKind = "preset"
+	RegexScript ResourceKind = "regexscript"
+	Persona     ResourceKind = "persona"
+)
+
+// Resource is a free-standing document, bound to nothing, to some characters,
+// or to all.
+type Resource struct {
+	ID         string          `json:"id"`
+	Kind       ResourceKind    `json:"kind"`
+	Name       string          `json:"name"`
+	Document   json.RawMessage `json:"document"`
+	BindAll    bool            `json:"bindAll"`
+	Characters []string        `json:"characterIds"` // bound to these
+	Version    int64           `json:"version"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	UpdatedAt  time.Time       `json:"updatedAt"`
+}

@@ -1,0 +1,31 @@
+package stream
+
+import "encoding/json"
+
+// wireEvent is the shape of section 3.3 of the protocol page.
+type wireEvent struct {
+	Ev             string          `json:"ev"`
+	Seq            int64           `json:"seq,omitempty"`
+	ConversationID string          `json:"conversationId,omitempty"`
+	MessageID      string          `json:"messageId,omitempty"`
+	GenerationID   string          `json:"generationId,omitempty"`
+	Off            *int            `json:"off,omitempty"`
+	At             int64           `json:"at"`
+	By             string          `json:"by,omitempty"`
+	Data           json.RawMessage `json:"data,omitempty"`
+}
+
+func encode(e *Event) []byte {
+	w := wireEvent{
+		Ev: e.Type, Seq: e.Seq, ConversationID: e.ConversationID, MessageID: e.MessageID,
+		GenerationID: e.GenerationID, At: e.At.UnixMilli(), By: e.By, Data: e.Data,
+	}
+	if e.Type == "gen.delta" {
+		w.Off = &e.Off
+	}
+	b, err := json.Marshal(w)
+	if err != nil { // Data was not JSON: a bug of the publisher, told as such
+		b, _ = json.Marshal(wireEvent{Ev: e.Type, Seq: e.Seq, At: w.At})
+	}
+	return b
+}

@@ -1,0 +1,71 @@
+// Package stream carries everything that changes for a user to the user's
+// devices: one ordered log per user in the database (durable events), and
+// short-lived events beside it (token deltas, progress) that are never stored.
+//
+// A durable event is written in the transaction of the change it tells of, so
+// one is seen only with the other. Its position is (epoch, seq); seq starts at
+// 1 and has no holes. After the commit the writer hands the events to the Hub,
+// which delivers them in order of seq to every joined Sink of that user, before
+// any transient event that was published later.
+//
+// Specification: protocol page, sections 4 and 5.
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// Event is one thing that happened for one user. It is immutable once published.
+type Event struct {
+	UserID         string
+	Seq            int64  // position in the user's log; 0 = transient
+	Type           string // "message.created", "gen.delta", …: the list of the protocol page
+	ConversationID string
+	MessageID      string
+	GenerationID   string
+	Off            int             // deltas: position of the text, in code points
+	At             time.Time       // server time
+	By             string          // device that caused it, or "server"
+	Data           json.RawMessage // the rest, one JSON object
+
+	once  sync.Once
+	frame []byte
+}
+
+// Frame returns the event as the JSON object that clients get. It is encoded
+// once and shared: callers must not change it.
+func (e *Event) Frame() []byte {
+	e.once.Do(func() { e.frame = encode(e) })
+	return e.frame
+}
+
+// Durable says whether the event has a place in the log.
+func (e *Event) Durable() bool { return e.Seq > 0 }
+
+// Position is a place in a user's log. Positions of different epochs cannot be
+// compared.
+type Position struct {
+	Epoch string `json:"epoch"`
+	Seq   int64  `json:"seq"`
+}
+
+// Store reads the logs; package store provides it. Writing happens in the
+// transactions of those who have something to tell.
+type Store interface {
+	// Position returns the newest position of the user's log, and the oldest seq
+	// that is still kept (1 if nothing was removed; newest+1 if nothing is kept).
+	Position(ctx context.Context, userID string) (newest Position, oldest int64, err error)
+
+	// Events returns at most limit events with seq > after, in order.
+	Events(ctx context.Context, userID string, after int64, limit int) ([]*Event, error)
+}
+
+// Sink receives events of one user. Deliver is called in order, never
+// concurrently for one user, under a lock: it must not block and must not call
+// the Hub.
+type Sink interface {
+	Deliver(e *Event)
+}
