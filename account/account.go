@@ -1,0 +1,96 @@
+// Package account knows who somebody is: users, passwords, tokens, single-use
+// tickets and sign-in links, and the users' own provider keys.
+//
+// Secrets are stored in a form that cannot be used: tokens and tickets as
+// SHA-256 (they are random, 256 bit), passwords as argon2id, provider keys
+// sealed with AES-GCM under the server's secret.
+//
+// Specification: API page, "Conventions" (auth) and "Session and users";
+// protocol page 2.2.
+package account
+
+import (
+	"context"
+	"time"
+)
+
+// Roles of users.
+const (
+	RoleOwner  = "owner"
+	RoleMember = "member"
+)
+
+// User is an account.
+type User struct {
+	ID           string    `json:"id"`
+	Username     string    `json:"username"` // 1–64 code points, unique without regard to case
+	Role         string    `json:"role"`
+	Limits       Limits    `json:"limits"`
+	PasswordHash string    `json:"-"` // argon2id in PHC form; "" = no password sign-in
+	CreatedAt    time.Time `json:"createdAt"`
+}
+
+// Limits of a user; 0 = the server's default.
+type Limits struct {
+	TokensPerDay int64 `json:"tokensPerDay"`
+	Generations  int   `json:"generations"` // running at once
+}
+
+// Token is a bearer token; its text is shown once, when it is made.
+type Token struct {
+	ID         string     `json:"id"`
+	UserID     string     `json:"-"`
+	Name       string     `json:"name"`
+	Hash       []byte     `json:"-"`
+	Session    bool       `json:"session"` // made by a sign-in
+	CreatedAt  time.Time  `json:"createdAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
+	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
+}
+
+// Ticket is a single-use secret for one purpose.
+type Ticket struct {
+	Hash      []byte
+	Purpose   string // "ws" or "signin"
+	UserID    string
+	ExpiresAt time.Time
+}
+
+// SealedKey is a user's provider key as it is stored.
+type SealedKey struct {
+	Provider  string
+	Sealed    []byte
+	UpdatedAt time.Time
+}
+
+// Store keeps accounts; package store provides it.
+type Store interface {
+	// InsertUser returns fault.Conflict if the username is taken.
+	InsertUser(ctx context.Context, u *User) error
+	// InsertFirstUser is InsertUser that does nothing and returns false if there
+	// is a user already, also when two processes try at once.
+	InsertFirstUser(ctx context.Context, u *User) (bool, error)
+	User(ctx context.Context, id string) (*User, error)
+	UserByName(ctx context.Context, username string) (*User, error)
+	Users(ctx context.Context) ([]*User, error) // by username
+	UpdateUser(ctx context.Context, u *User) error
+	// DeleteUser removes the user and everything of the user.
+	DeleteUser(ctx context.Context, id string) error
+
+	InsertToken(ctx context.Context, t *Token) error
+	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
+	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
+	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
+	TouchToken(ctx context.Context, id string, at time.Time) error
+	// DeleteToken returns fault.NotFound if it is not a token of the user.
+	DeleteToken(ctx context.Context, userID, id string) error
+
+	InsertTicket(ctx context.Context, t *Ticket) error
+	// TakeTicket removes and returns a ticket that is still valid at now;
+	// fault.NotFound otherwise. Of two calls at once one succeeds.
+	TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)
+
+	PutProviderKey(ctx context.Context, userID string, k *SealedKey) error
+	DeleteProviderKey(ctx context.Context, userID, provider string) error
+	ProviderKeys(ctx context.Context, userID string) ([]*SealedKey, error)
+}
