@@ -96,18 +96,18 @@ func (k *Keys) Health() []KeyHealth {
 // given and is called again with another key where that can help.
 func (k *Keys) Stream(ctx context.Context, req Request, one func(context.Context, Key, Request) iter.Seq2[Chunk, error]) iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
-		err := k.each(ctx, func(key Key) (error, bool) {
+		err := k.each(ctx, func(key Key) (repeatable bool, err error) {
 			delivered := false
 			for c, err := range one(ctx, key, req) {
 				if err != nil {
-					return err, !delivered
+					return !delivered, err
 				}
-				delivered = true
+				delivered = delivered || delivers(c)
 				if !yield(c, nil) {
-					return errBroken, false
+					return false, errBroken
 				}
 			}
-			return nil, false
+			return false, nil
 		})
 		if err != nil && !errors.Is(err, errBroken) {
 			yield(Chunk{}, err)
@@ -115,34 +115,38 @@ func (k *Keys) Stream(ctx context.Context, req Request, one func(context.Context
 	}
 }
 
+// delivers reports whether a reader sees something of c: from then on the request
+// must not be repeated behind its back.
+func delivers(c Chunk) bool { return c.Text != "" || c.Reasoning != "" }
+
 // errBroken says that the reader of a sequence broke off its loop.
 var errBroken = errors.New("reader broke off")
 
 // Do calls one with a key, and with another where that can help. It is Stream for
 // requests that answer in one piece.
 func (k *Keys) Do(ctx context.Context, one func(context.Context, Key) error) error {
-	return k.each(ctx, func(key Key) (error, bool) { return one(ctx, key), true })
+	return k.each(ctx, func(key Key) (bool, error) { return true, one(ctx, key) })
 }
 
 // each calls send until it succeeds, fails in a way no key can cure, says that
 // the request must not be repeated (false), or every key had its turn.
-func (k *Keys) each(ctx context.Context, send func(Key) (error, bool)) error {
+func (k *Keys) each(ctx context.Context, send func(Key) (repeatable bool, err error)) error {
 	if len(k.keys) == 0 {
-		err, _ := send(Key{})
+		_, err := send(Key{})
 		return err
 	}
 	used := make([]bool, len(k.keys))
 	var last error
 	for {
 		i, err := k.pick(used)
-		if err != nil {
-			return cmp.Or(last, err)
-		}
-		if i < 0 {
+		switch {
+		case last != nil && (err != nil || i < 0):
 			return last
+		case err != nil:
+			return err
 		}
 		used[i] = true
-		err, repeatable := send(k.keys[i].key)
+		repeatable, err := send(k.keys[i].key)
 		if errors.Is(err, errBroken) {
 			k.report(i, nil)
 			return err
@@ -167,7 +171,7 @@ func (k *Keys) pick(used []bool) (int, error) {
 		case used[i]:
 		case !s.until.After(now):
 			return i, nil
-		case best < 0 || s.until.Before(k.keys[best].until):
+		case best < 0 || s.readyBefore(k.keys[best]):
 			best = i
 		}
 	}
@@ -178,6 +182,15 @@ func (k *Keys) pick(used []bool) (int, error) {
 		return -1, Upstream(k.provider, s.code, 0, errors.New("every key is cooling down")).After(s.until.Sub(now))
 	}
 	return best, nil
+}
+
+// readyBefore orders cooling keys: those that rest by our own rule before those
+// that the provider told to wait, then by time.
+func (s keyState) readyBefore(other keyState) bool {
+	if s.asked != other.asked {
+		return other.asked
+	}
+	return s.until.Before(other.until)
 }
 
 // report notes how a request with key i ended.
@@ -236,18 +249,19 @@ func (k *Keys) scrub(err error) error {
 		return nil
 	}
 	text := err.Error()
-	clean := text
-	for _, s := range k.keys {
-		clean = strings.ReplaceAll(clean, s.key.Reveal(), mask)
-	}
+	clean := k.hide(text)
 	if clean == text {
 		return err
 	}
 	public := fault.Public(err)
-	e := fault.Wrap(errors.New(clean), public.Code, "%s", public.Message)
-	for _, s := range k.keys {
-		e.Message = strings.ReplaceAll(e.Message, s.key.Reveal(), mask)
-	}
+	e := fault.Wrap(errors.New(clean), public.Code, "%s", k.hide(public.Message))
 	e.Details, e.RetryAfter = public.Details, public.RetryAfter
 	return e
+}
+
+func (k *Keys) hide(text string) string {
+	for i := range k.keys { // only the key itself, which never changes, so without the lock
+		text = strings.ReplaceAll(text, k.keys[i].key.Reveal(), mask)
+	}
+	return text
 }

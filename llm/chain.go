@@ -1,0 +1,112 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"strings"
+
+	"nodest/fault"
+)
+
+// Link is one provider of a Chain.
+type Link struct {
+	Provider  string
+	Model     string // empty: the provider's default, for the first link the request's model
+	Generator Generator
+}
+
+// Chain asks the first link, and the next one when a link fails in a way that
+// another provider can cure and nothing of a reply was passed on yet. The request
+// names a model for the first link only, because no other provider knows it. Every
+// chunk tells the provider and, on the last one, the model that really answered.
+// When all fail the error is that of the first link, which is the one the user
+// chose; the log has the others. Nobody answers but the links given: the offline
+// model steps in only where it was listed.
+func Chain(log *slog.Logger, links ...Link) Generator {
+	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+		return func(yield func(Chunk, error) bool) {
+			var first error
+			for i, link := range links {
+				repeatable, err := pass(link.stream(ctx, req, i == 0), yield)
+				if err == nil || errors.Is(err, errBroken) {
+					return
+				}
+				if !repeatable || !curedByProvider(err) || ctx.Err() != nil {
+					yield(Chunk{}, err)
+					return
+				}
+				if first == nil {
+					first = err
+				}
+				if i+1 < len(links) {
+					log.WarnContext(ctx, "provider failed, asking the next one", "provider", link.Provider,
+						"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err))
+				}
+			}
+			if first == nil {
+				first = fault.New(fault.NotConfigured, "no model provider is set up").With("what", "provider")
+			}
+			yield(Chunk{}, first)
+		}
+	})
+}
+
+// stream asks one link and signs its chunks.
+func (l Link) stream(ctx context.Context, req Request, first bool) iter.Seq2[Chunk, error] {
+	if !first || req.Model == "" {
+		req.Model = l.Model
+	}
+	return func(yield func(Chunk, error) bool) {
+		model := req.Model
+		for c, err := range l.Generator.Stream(ctx, req) {
+			if err == nil {
+				c.Provider = l.Provider
+				if c.Model != "" {
+					model = c.Model
+				}
+				if c.Last {
+					c.Model = model
+				}
+			}
+			if !yield(c, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// curedByProvider reports whether another provider may succeed where err
+// happened. What a filter blocked stays blocked: a fallback is for failures, not
+// for getting round a refusal.
+func curedByProvider(err error) bool {
+	switch fault.Public(err).Code {
+	case fault.UpstreamAuth, fault.UpstreamQuota, fault.UpstreamRate, fault.UpstreamDown,
+		fault.UpstreamBadAnswer, fault.UpstreamTimeout, fault.EmptyReply, fault.NotConfigured:
+		return true
+	}
+	return false
+}
+
+// Ref names a provider and, optionally, one of its models.
+type Ref struct{ Provider, Model string }
+
+// ParseRefs reads a comma list of provider[:model]. A model's id may hold colons
+// itself; only the first one separates.
+func ParseRefs(list string) ([]Ref, error) {
+	var refs []Ref
+	for part := range strings.SplitSeq(list, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		provider, model, _ := strings.Cut(part, ":")
+		ref := Ref{strings.ToLower(strings.TrimSpace(provider)), strings.TrimSpace(model)}
+		if ref.Provider == "" {
+			return nil, fault.InvalidField("fallbacks", "format", "%q names no provider (provider[:model] is wanted)", part)
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}

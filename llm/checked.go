@@ -1,0 +1,73 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+
+	"nodest/fault"
+)
+
+// Checked makes sure that a reply is whole before anyone believes it. It turns
+//
+//   - a sequence that ends without a chunk that has Last set into
+//     fault.UpstreamBadAnswer "cut off" (or the context's error),
+//   - a reply without any text into fault.EmptyReply,
+//   - the finish word FinishBlocked into fault.Blocked with details.stage.
+//
+// What was received before, the usage included, is passed on first.
+func Checked(provider string, gen Generator) Generator {
+	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+		return func(yield func(Chunk, error) bool) {
+			hasText := false
+			for c, err := range gen.Stream(ctx, req) {
+				if err != nil {
+					yield(Chunk{}, err)
+					return
+				}
+				hasText = hasText || strings.TrimSpace(c.Text) != ""
+				if !c.Last {
+					if !yield(c, nil) {
+						return
+					}
+					continue
+				}
+				if bad := checkEnd(provider, c.Finish, hasText); bad != nil {
+					c.Last, c.Finish = false, ""
+					if yield(c, nil) {
+						yield(Chunk{}, bad)
+					}
+					return
+				}
+				yield(c, nil)
+				return
+			}
+			if ended := contextError(ctx, provider); ended != nil {
+				yield(Chunk{}, ended)
+				return
+			}
+			yield(Chunk{}, CutOff(provider, nil))
+		}
+	})
+}
+
+// errNoRoom is the cause of an empty reply whose tokens all went into reasoning:
+// asking again would end the same way.
+var errNoRoom = errors.New("the limit of tokens was reached before the first word")
+
+func checkEnd(provider string, finish Finish, hasText bool) error {
+	switch {
+	case finish == FinishBlocked:
+		return BlockedError(provider, StageReply, "")
+	case !hasText && finish == FinishLength:
+		e := Upstream(provider, fault.EmptyReply, 0, errNoRoom)
+		e.Message += ": " + errNoRoom.Error()
+		return e
+	case !hasText:
+		return Upstream(provider, fault.EmptyReply, 0, nil)
+	case finish == "":
+		return CutOff(provider, errors.New("the last chunk has no finish word"))
+	}
+	return nil
+}

@@ -1,0 +1,380 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	pb "cloud.google.com/go/ai/generativelanguage/apiv1beta/generativelanguagepb"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// NewGemini starts a fake of the Gemini API v1beta. It decodes requests into the
+// service's own protobuf types and answers in the manner of the SDK that asked:
+// a JSON array with enums as numbers for generative-ai-go, server-sent events
+// with enums as words for genai. It ends with the test.
+func NewGemini(t testing.TB) *Fake {
+	t.Helper()
+	f := newFake(t, gemini{}, "")
+	f.SetModels("gemini-2.0-flash", "gemini-2.5-pro", "gemini-embedding-001")
+	return f
+}
+
+// The words for Request.Transport.
+const (
+	CardSDK    = "generative-ai-go"
+	CurrentSDK = "genai"
+)
+
+type gemini struct{}
+
+func (gemini) decode(r *http.Request, body []byte) (Request, error) {
+	req := Request{Key: r.Header.Get("X-Goog-Api-Key"), Transport: CurrentSDK}
+	q := r.URL.Query()
+	if q.Has("key") {
+		return req, errors.New("the key is in the address")
+	}
+	if q.Has("$alt") {
+		req.Transport = CardSDK
+	}
+	path, ok := strings.CutPrefix(r.URL.Path, "/v1beta/")
+	if !ok {
+		return req, fmt.Errorf("no such path %s", r.URL.Path)
+	}
+	if r.Method == http.MethodGet && path == "models" {
+		return req, nil
+	}
+	model, verb, _ := strings.Cut(path, ":")
+	req.Model = strings.TrimPrefix(model, "models/")
+	body, err := withoutNewMembers(body, req.Transport)
+	if err != nil {
+		return req, err
+	}
+	switch verb {
+	case "streamGenerateContent":
+		if req.Transport == CurrentSDK && q.Get("alt") != "sse" {
+			return req, errors.New("a stream without alt=sse")
+		}
+		return decodeGenerate(req, model, body)
+	case "batchEmbedContents":
+		var in pb.BatchEmbedContentsRequest
+		if err := protojson.Unmarshal(body, &in); err != nil {
+			return req, err
+		}
+		return req, checkBatch(model, &in)
+	}
+	return req, fmt.Errorf("no such method %q", verb)
+}
+
+// withoutNewMembers takes out what the service has learnt since the protobuf
+// types were made. Only genai may send it.
+func withoutNewMembers(body []byte, transport string) ([]byte, error) {
+	if transport != CurrentSDK {
+		return body, nil
+	}
+	var m map[string]any
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, err
+	}
+	if config, ok := m["generationConfig"].(map[string]any); ok {
+		if t, ok := config["thinkingConfig"].(map[string]any); ok {
+			for k := range t {
+				if k != "includeThoughts" && k != "thinkingBudget" && k != "thinkingLevel" {
+					return nil, fmt.Errorf("thinkingConfig.%s", k)
+				}
+			}
+			delete(config, "thinkingConfig")
+		}
+		delete(config, "seed")
+	}
+	return json.Marshal(m)
+}
+
+func decodeGenerate(req Request, model string, body []byte) (Request, error) {
+	var in pb.GenerateContentRequest
+	if err := protojson.Unmarshal(body, &in); err != nil {
+		return req, err
+	}
+	for _, p := range in.GetSystemInstruction().GetParts() {
+		req.System += p.GetText()
+	}
+	for _, c := range in.Contents {
+		m := Message{Role: c.Role}
+		for _, p := range c.Parts {
+			m.Text += p.GetText()
+		}
+		req.Messages = append(req.Messages, m)
+	}
+	return req, checkGenerate(model, &in)
+}
+
+func checkGenerate(model string, in *pb.GenerateContentRequest) error {
+	if in.Model != "" && in.Model != model {
+		return fmt.Errorf("model %q in the body, %q in the path", in.Model, model)
+	}
+	if len(in.Contents) == 0 {
+		return errors.New("contents is empty")
+	}
+	for i, c := range in.Contents {
+		if c.Role != "user" && c.Role != "model" {
+			return fmt.Errorf("contents[%d].role %q: use user or model", i, c.Role)
+		}
+		if err := checkParts(c); err != nil {
+			return fmt.Errorf("contents[%d]: %w", i, err)
+		}
+	}
+	if in.SystemInstruction != nil {
+		if err := checkParts(in.SystemInstruction); err != nil {
+			return fmt.Errorf("systemInstruction: %w", err)
+		}
+	}
+	config := in.GenerationConfig
+	if config == nil || config.Temperature == nil || config.MaxOutputTokens == nil {
+		return errors.New("generationConfig without temperature or maxOutputTokens")
+	}
+	if t := *config.Temperature; t < 0 || t > 2 {
+		return errors.New("temperature is out of range")
+	}
+	if *config.MaxOutputTokens < 1 {
+		return errors.New("maxOutputTokens is out of range")
+	}
+	if len(config.StopSequences) > 5 {
+		return errors.New("more than five stop sequences")
+	}
+	return nil
+}
+
+func checkParts(c *pb.Content) error {
+	if len(c.Parts) == 0 {
+		return errors.New("parts is empty")
+	}
+	for _, p := range c.Parts {
+		if p.Data == nil || p.GetText() == "" {
+			return errors.New("a part without data")
+		}
+	}
+	return nil
+}
+
+func checkBatch(model string, in *pb.BatchEmbedContentsRequest) error {
+	if len(in.Requests) == 0 || len(in.Requests) > 100 {
+		return fmt.Errorf("%d requests in one batch: 1 to 100 are allowed", len(in.Requests))
+	}
+	for i, r := range in.Requests {
+		if r.Model != model {
+			return fmt.Errorf("requests[%d].model %q", i, r.Model)
+		}
+		if err := checkParts(r.GetContent()); err != nil {
+			return fmt.Errorf("requests[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (gemini) refusal(r Reply) any {
+	words := map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED",
+		404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+	e := map[string]any{"code": r.Status, "message": r.Message, "status": words[r.Status]}
+	var details []any
+	if r.Reason != "" {
+		details = append(details, map[string]any{"@type": "type.googleapis.com/google.rpc.ErrorInfo",
+			"reason": r.Reason, "domain": "googleapis.com"})
+	}
+	if r.RetryAfter > 0 {
+		details = append(details, map[string]any{"@type": "type.googleapis.com/google.rpc.RetryInfo",
+			"retryDelay": fmt.Sprintf("%ds", int(r.RetryAfter.Seconds()))})
+	}
+	if details != nil {
+		e["details"] = details
+	}
+	return map[string]any{"error": e}
+}
+
+func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
+	switch {
+	case strings.HasSuffix(req.Path, "/models"):
+		o.geminiModels(f)
+	case strings.HasSuffix(req.Path, ":batchEmbedContents"):
+		o.geminiVectors(f, req)
+	case req.Transport == CardSDK:
+		o.w.Header().Set("Content-Type", "application/json")
+		s := geminiStream{o: o, r: r, model: req.Model, array: true}
+		s.run()
+	default:
+		o.w.Header().Set("Content-Type", "text/event-stream")
+		s := geminiStream{o: o, r: r, model: req.Model}
+		s.run()
+	}
+}
+
+func (o *writer) geminiModels(f *Fake) {
+	list := []any{}
+	for _, name := range f.modelNames() {
+		methods := []string{"generateContent", "countTokens"}
+		if strings.Contains(name, "embedding") {
+			methods = []string{"embedContent"}
+		}
+		list = append(list, map[string]any{"name": "models/" + name, "displayName": name,
+			"inputTokenLimit": 1048576, "outputTokenLimit": 8192, "supportedGenerationMethods": methods})
+	}
+	o.json(http.StatusOK, map[string]any{"models": list})
+}
+
+func (o *writer) geminiVectors(f *Fake, req Request) {
+	var in pb.BatchEmbedContentsRequest
+	_ = protojson.Unmarshal(req.Body, &in) // decode has accepted it
+	vectors := f.vectors(len(in.Requests), int(in.Requests[0].GetOutputDimensionality()))
+	list := []any{}
+	for i, v := range vectors {
+		fill(v, in.Requests[i].Content.Parts[0].GetText())
+		list = append(list, map[string]any{"values": v})
+	}
+	o.json(http.StatusOK, map[string]any{"embeddings": list})
+}
+
+// geminiStream writes one streamed answer in either of the two formats.
+type geminiStream struct {
+	o     *writer
+	r     Reply
+	model string
+	array bool // JSON array instead of server-sent events
+	sent  int  // chunks
+}
+
+func (s *geminiStream) run() {
+	if s.array {
+		s.o.send("[", 0)
+	}
+	if s.r.PromptBlock != "" {
+		s.chunk(map[string]any{"promptFeedback": map[string]any{"blockReason": s.block(s.r.PromptBlock)}})
+		s.close()
+		return
+	}
+	for _, p := range s.r.Parts {
+		if !s.o.pass(s.r.Gate) {
+			return
+		}
+		s.part(p)
+	}
+	if s.o.pass(s.r.Gate) {
+		s.end()
+	}
+}
+
+func (s *geminiStream) part(p Part) {
+	var part map[string]any
+	switch {
+	case p.Bare:
+		s.chunk(map[string]any{"modelVersion": s.model})
+		return
+	case p.Signature:
+		part = map[string]any{"thoughtSignature": "c2lnbmF0dXJl"}
+	case p.Reasoning != "":
+		part = map[string]any{"text": p.Reasoning, "thought": true}
+	default:
+		part = map[string]any{"text": p.Text}
+	}
+	s.chunk(map[string]any{
+		"candidates":    []any{map[string]any{"index": 0, "content": map[string]any{"role": "model", "parts": []any{part}}}},
+		"usageMetadata": map[string]any{"promptTokenCount": s.r.Usage.Prompt, "totalTokenCount": s.r.Usage.Prompt},
+		"modelVersion":  s.model,
+	})
+}
+
+func (s *geminiStream) end() {
+	switch s.r.End {
+	case Stall:
+		s.o.stall()
+		return
+	case Cut:
+		s.o.cut()
+		return
+	case Garbage:
+		s.raw(`{"candidates":[{"content":{"parts":[{"text":"half`)
+		return
+	case MidError:
+		s.chunk(map[string]any{"error": map[string]any{"code": 502, "status": "INTERNAL", "message": s.r.Message}})
+		s.close()
+		return
+	case Truncated:
+		return
+	case MarkOnly:
+		s.close()
+		return
+	}
+	s.chunk(map[string]any{
+		"candidates":    []any{map[string]any{"index": 0, "finishReason": s.finish()}},
+		"usageMetadata": geminiUsage(s.r.Usage),
+		"modelVersion":  s.model,
+	})
+	if s.r.End == Whole {
+		s.close()
+	}
+}
+
+func geminiUsage(u Usage) map[string]any {
+	m := map[string]any{"promptTokenCount": u.Prompt, "candidatesTokenCount": u.Completion - u.Reasoning,
+		"totalTokenCount": u.Prompt + u.Completion}
+	if u.Cached > 0 {
+		m["cachedContentTokenCount"] = u.Cached
+	}
+	if u.Reasoning > 0 {
+		m["thoughtsTokenCount"] = u.Reasoning
+	}
+	return m
+}
+
+func (s *geminiStream) finish() any {
+	words := map[Finish]struct {
+		word   string
+		number int
+	}{
+		Stop: {"STOP", 1}, Length: {"MAX_TOKENS", 2}, Safety: {"SAFETY", 3}, Recitation: {"RECITATION", 4},
+		Language: {"LANGUAGE", 6}, Blocklist: {"BLOCKLIST", 7}, Prohibited: {"PROHIBITED_CONTENT", 8},
+		SPII: {"SPII", 9}, Malformed: {"MALFORMED_FUNCTION_CALL", 10}, ToolCalls: {"STOP", 1},
+	}
+	if w := words[s.r.Finish]; s.array {
+		return w.number
+	} else {
+		return w.word
+	}
+}
+
+func (s *geminiStream) block(word string) any {
+	numbers := map[string]int{"SAFETY": 1, "OTHER": 2, "BLOCKLIST": 3, "PROHIBITED_CONTENT": 4}
+	if s.array {
+		return numbers[word]
+	}
+	return word
+}
+
+func (s *geminiStream) chunk(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.o.fake.t.Errorf("llmtest: %v", err)
+		return
+	}
+	s.raw(string(b))
+}
+
+func (s *geminiStream) raw(text string) {
+	switch {
+	case !s.array && s.r.CRLF:
+		text = "data: " + text + "\r\n\r\n"
+	case !s.array:
+		text = "data: " + text + "\n\n"
+	case s.sent > 0:
+		text = ",\r\n" + text
+	}
+	s.sent++
+	s.o.send(text, s.r.Split)
+}
+
+func (s *geminiStream) close() {
+	if s.array {
+		s.o.send("\n]\n", 0)
+	}
+}

@@ -1,0 +1,444 @@
+// Package llmtest holds the stand-ins for model providers and the suite of
+// promises that every provider adapter keeps.
+//
+// NewGemini and NewOpenAI start fakes on real sockets. They decode requests
+// strictly, fail the test when a request would be refused by the real service,
+// and answer by script: whole replies, and every way in which a provider's
+// answer can go wrong. A Reply's Gate lets a test decide when each piece leaves.
+// Run drives an adapter through all of it.
+//
+// The package is for tests only; nothing of the product imports it.
+package llmtest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Finish is why a scripted reply ends.
+type Finish string
+
+// The finishes; each fake spells them as its provider does. Those after Length
+// exist with Gemini only, except Safety, which OpenAI calls content_filter.
+const (
+	Stop       Finish = ""
+	Length     Finish = "length"
+	Safety     Finish = "safety"
+	Recitation Finish = "recitation"
+	Prohibited Finish = "prohibited"
+	Blocklist  Finish = "blocklist"
+	SPII       Finish = "spii"
+	Language   Finish = "language"
+	Malformed  Finish = "malformed_call"
+	ToolCalls  Finish = "tool_calls"
+)
+
+// End is how the body of a scripted reply ends.
+type End int
+
+// The ends.
+const (
+	Whole      End = iota // finish reason, usage, and the end mark of the format
+	FinishOnly            // finish reason, but no end mark
+	MarkOnly              // end mark, but no finish reason
+	Truncated             // neither, and yet an orderly end of the HTTP body
+	Cut                   // the connection breaks
+	Stall                 // silence until the client goes away
+	MidError              // an error object inside the stream
+	Garbage               // JSON that breaks off
+)
+
+// Part is one piece of a reply, sent as a chunk of its own.
+type Part struct {
+	Text      string
+	Reasoning string // hidden thoughts
+	Signature bool   // Gemini: nothing but a thought signature
+	Bare      bool   // Gemini: a chunk without candidates; OpenAI: one without choices
+	Tool      *Tool
+}
+
+// Tool is a call of a function by the model.
+type Tool struct {
+	ID, Name, Args string // Args is JSON
+}
+
+// Usage is what the fake says it has counted.
+type Usage struct {
+	Prompt, Completion, Cached, Reasoning int
+	Cost                                  float64 // OpenRouter only, in USD
+}
+
+// Reply is what a fake answers to one request. The zero value is a whole reply
+// without text.
+type Reply struct {
+	Status     int           // 0 means 200; else Message and Reason form the error body
+	Message    string        // of the error; default: the status text
+	Reason     string        // word for machines, e.g. API_KEY_INVALID
+	RetryAfter time.Duration // as header, in whole seconds
+	HTML       bool          // a web page with status 200 in place of the answer
+
+	Parts       []Part
+	Finish      Finish
+	PromptBlock string // Gemini: the prompt is refused for this reason, no candidates
+	Usage       Usage
+	End         End
+
+	Split int  // bytes per write; 0 sends a chunk in one write
+	CRLF  bool // line ends of SSE
+
+	// Gate is received from once before each part and once before the end. A
+	// nil or closed Gate does not wait.
+	Gate <-chan struct{}
+}
+
+// Say is a whole reply made of pieces.
+func Say(pieces ...string) Reply {
+	r := Reply{Usage: Usage{Prompt: 7, Completion: len(pieces)}}
+	for _, p := range pieces {
+		r.Parts = append(r.Parts, Part{Text: p})
+	}
+	return r
+}
+
+// Fail is a refusal with an HTTP status.
+func Fail(status int) Reply { return Reply{Status: status} }
+
+// Message is one message of a request, as the fake understood it.
+type Message struct {
+	Role string // the provider's word: user, model, assistant, system, tool
+	Text string
+}
+
+// Request is what a fake received.
+type Request struct {
+	N         int    // counts from 1
+	Path      string // without query
+	Query     string
+	Header    http.Header
+	Key       string // from the header in which the provider wants it
+	Transport string // Gemini: "generative-ai-go" or "genai"
+	Model     string
+	System    string // Gemini: the system instruction
+	Messages  []Message
+	Body      json.RawMessage
+	At        time.Time
+}
+
+// Closed tells of a request whose client went away before the fake was done.
+type Closed struct {
+	N  int // of the Request
+	At time.Time
+}
+
+// Fake is a provider under the test's control. Its methods are safe for
+// concurrent use.
+type Fake struct {
+	// URL is what goes into an adapter's base URL option.
+	URL string
+
+	t      testing.TB
+	server *httptest.Server
+	quit   chan struct{}
+	render renderer
+	closed chan Closed
+	arrive chan Request
+
+	mu       sync.Mutex
+	script   []Reply
+	always   func(Request) Reply
+	byKey    map[string]Reply
+	requests []Request
+	dims     int
+	badVec   bool
+	models   []string
+}
+
+// renderer is the part of a fake that knows a provider's format.
+type renderer interface {
+	// decode reads a request strictly; an error means that the real service
+	// would refuse it.
+	decode(r *http.Request, body []byte) (Request, error)
+	// answer writes everything but a refusal.
+	answer(f *Fake, out *writer, req Request, reply Reply)
+	// refusal is the body of an error answer.
+	refusal(reply Reply) any
+}
+
+func newFake(t testing.TB, render renderer, suffix string) *Fake {
+	t.Helper()
+	f := &Fake{
+		t: t, render: render, quit: make(chan struct{}),
+		closed: make(chan Closed, 4096), arrive: make(chan Request, 4096),
+		always: func(Request) Reply { return Say("Hello", " there", ".") },
+		dims:   8,
+	}
+	f.server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
+	f.server.Config.ErrorLog = nil
+	f.server.Start()
+	f.URL = f.server.URL + suffix
+	t.Cleanup(func() {
+		close(f.quit)
+		f.server.CloseClientConnections()
+		f.server.Close()
+	})
+	return f
+}
+
+// Script queues replies; each answers one request. When none is left, Always
+// answers.
+func (f *Fake) Script(replies ...Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = append(f.script, replies...)
+}
+
+// Always sets the reply to requests that no script waits for. Without it the
+// fake says "Hello there.".
+func (f *Fake) Always(reply func(Request) Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.always = reply
+}
+
+// ForKey sets the reply to every request that carries this key, before any
+// script.
+func (f *Fake) ForKey(key string, reply Reply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byKey == nil {
+		f.byKey = map[string]Reply{}
+	}
+	f.byKey[key] = reply
+}
+
+// SetModels sets the answer to the list of models.
+func (f *Fake) SetModels(names ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.models = names
+}
+
+// SetDimension sets the length of vectors when a request names none; default 8.
+func (f *Fake) SetDimension(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dims = n
+}
+
+// LoseVectors makes the fake answer embeddings with one vector too few.
+func (f *Fake) LoseVectors() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.badVec = true
+}
+
+// Requests returns what has arrived so far, oldest first.
+func (f *Fake) Requests() []Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Request(nil), f.requests...)
+}
+
+// Arrived delivers each request as it arrives.
+func (f *Fake) Arrived() <-chan Request { return f.arrive }
+
+// Closed delivers each request whose client went away before its reply ended.
+func (f *Fake) Closed() <-chan Closed { return f.closed }
+
+// bodyLimit bounds what a fake reads of a request.
+const bodyLimit = 32 << 20
+
+func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
+	if err != nil {
+		return // the client is gone
+	}
+	req, err := f.render.decode(r, body)
+	req.Path, req.Query, req.Header, req.Body = r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body
+	req.At = time.Now()
+	req.N = f.note(&req)
+	out := &writer{fake: f, n: req.N, w: w, ctx: r.Context()}
+	if err != nil {
+		f.t.Errorf("llmtest: %s refuses the request: %v\n%s", r.URL.Path, err, body)
+		out.refuse(Reply{Status: http.StatusBadRequest, Message: err.Error()})
+		return
+	}
+	reply := f.next(req)
+	if reply.Status != 0 && reply.Status != http.StatusOK {
+		out.refuse(reply)
+		return
+	}
+	if reply.HTML {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>Sign in to the hotel network</title>")
+		return
+	}
+	f.render.answer(f, out, req, reply)
+}
+
+func (f *Fake) note(req *Request) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	req.N = len(f.requests) + 1
+	f.requests = append(f.requests, *req)
+	select {
+	case f.arrive <- *req:
+	default:
+	}
+	return req.N
+}
+
+func (f *Fake) next(req Request) Reply {
+	f.mu.Lock()
+	if reply, ok := f.byKey[req.Key]; ok {
+		f.mu.Unlock()
+		return reply
+	}
+	if len(f.script) > 0 {
+		reply := f.script[0]
+		f.script = f.script[1:]
+		f.mu.Unlock()
+		return reply
+	}
+	always := f.always
+	f.mu.Unlock()
+	return always(req)
+}
+
+func (f *Fake) vectors(n, dims int) [][]float32 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if dims == 0 {
+		dims = f.dims
+	}
+	if f.badVec {
+		n--
+	}
+	out := make([][]float32, n)
+	for i := range out {
+		out[i] = make([]float32, dims)
+	}
+	return out
+}
+
+// vector is a unit vector that depends on the text only.
+func fill(v []float32, text string) {
+	h := uint32(2166136261)
+	for i := range len(text) {
+		h = (h ^ uint32(text[i])) * 16777619
+	}
+	v[int(h%uint32(len(v)))] = 1
+}
+
+func (f *Fake) modelNames() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.models...)
+}
+
+// writer sends a body piece by piece and notices when the client goes away.
+type writer struct {
+	fake *Fake
+	n    int
+	w    http.ResponseWriter
+	ctx  context.Context
+	gone bool
+}
+
+func (o *writer) refuse(reply Reply) {
+	if reply.RetryAfter > 0 {
+		o.w.Header().Set("Retry-After", strconv.Itoa(int(reply.RetryAfter.Seconds())))
+	}
+	if reply.Message == "" {
+		reply.Message = http.StatusText(reply.Status)
+	}
+	o.json(reply.Status, o.fake.render.refusal(reply))
+}
+
+func (o *writer) json(status int, v any) {
+	o.w.Header().Set("Content-Type", "application/json")
+	o.w.WriteHeader(status)
+	_ = json.NewEncoder(o.w).Encode(v) // the client may be gone; there is nothing to do
+}
+
+// pass waits at the gate. It is false when the client or the test is gone.
+func (o *writer) pass(gate <-chan struct{}) bool {
+	if gate == nil {
+		return !o.gone
+	}
+	select {
+	case <-gate:
+		return true
+	case <-o.ctx.Done():
+		o.lost()
+	case <-o.fake.quit:
+	}
+	return false
+}
+
+// send writes s, split bytes at a time.
+func (o *writer) send(s string, split int) {
+	if split <= 0 {
+		split = len(s)
+	}
+	for len(s) > 0 && !o.gone {
+		n := min(split, len(s))
+		if _, err := io.WriteString(o.w, s[:n]); err != nil {
+			o.lost()
+			return
+		}
+		if err := http.NewResponseController(o.w).Flush(); err != nil {
+			o.lost()
+			return
+		}
+		s = s[n:]
+	}
+}
+
+// stall is silent until the client or the test goes away.
+func (o *writer) stall() {
+	select {
+	case <-o.ctx.Done():
+		o.lost()
+	case <-o.fake.quit:
+	}
+}
+
+// cut breaks the connection without an orderly end.
+func (o *writer) cut() {
+	conn, _, err := http.NewResponseController(o.w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+func (o *writer) lost() {
+	if o.gone {
+		return
+	}
+	o.gone = true
+	select {
+	case o.fake.closed <- Closed{N: o.n, At: time.Now()}:
+	default:
+	}
+}
+
+// merged returns a with the members of b.
+func merged(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}

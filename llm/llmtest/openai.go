@@ -1,0 +1,355 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// NewOpenAI starts a fake of an OpenAI-compatible server that also knows
+// OpenRouter's additions. Its URL ends in /v1. It ends with the test.
+func NewOpenAI(t testing.TB) *Fake {
+	t.Helper()
+	return newFake(t, openAI{}, "/v1")
+}
+
+type openAI struct{}
+
+// chatRequest is the documented body of a chat completion, with OpenRouter's
+// members behind OpenAI's. Nothing else is accepted.
+type chatRequest struct {
+	Model               string          `json:"model"`
+	Messages            []chatMessage   `json:"messages"`
+	Stream              bool            `json:"stream"`
+	StreamOptions       *streamOptions  `json:"stream_options"`
+	Temperature         *float64        `json:"temperature"`
+	TopP                *float64        `json:"top_p"`
+	MaxTokens           *int            `json:"max_tokens"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
+	Stop                []string        `json:"stop"`
+	Seed                *int64          `json:"seed"`
+	PresencePenalty     *float64        `json:"presence_penalty"`
+	FrequencyPenalty    *float64        `json:"frequency_penalty"`
+	Tools               json.RawMessage `json:"tools"`
+	ToolChoice          json.RawMessage `json:"tool_choice"`
+	User                string          `json:"user"`
+
+	Models    []string       `json:"models"`
+	Provider  *routing       `json:"provider"`
+	Reasoning map[string]any `json:"reasoning"`
+	Usage     *usageOption   `json:"usage"`
+}
+
+type chatMessage struct {
+	Role    string  `json:"role"`
+	Name    string  `json:"name"`
+	Content *string `json:"content"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type usageOption struct {
+	Include bool `json:"include"`
+}
+
+type routing struct {
+	Sort           string   `json:"sort"`
+	Ignore         []string `json:"ignore"`
+	Order          []string `json:"order"`
+	DataCollection string   `json:"data_collection"`
+	AllowFallbacks *bool    `json:"allow_fallbacks"`
+}
+
+type embeddingRequest struct {
+	Model          string   `json:"model"`
+	Input          []string `json:"input"`
+	Dimensions     int      `json:"dimensions"`
+	EncodingFormat string   `json:"encoding_format"`
+	User           string   `json:"user"`
+}
+
+// strict decodes one JSON value without unknown members and nothing behind it.
+func strict(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}
+
+func (openAI) decode(r *http.Request, body []byte) (Request, error) {
+	var req Request
+	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if r.Header.Get("Authorization") != "" && (!ok || key == "") {
+		return req, errors.New("Authorization is not a bearer token")
+	}
+	req.Key = key
+	if strings.Contains(r.URL.RawQuery, "key") {
+		return req, errors.New("a key does not belong in the address")
+	}
+	switch {
+	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
+		return req, nil
+	case r.Method != http.MethodPost:
+		return req, fmt.Errorf("method %s", r.Method)
+	case r.Header.Get("Content-Type") != "application/json":
+		return req, fmt.Errorf("content type %q", r.Header.Get("Content-Type"))
+	case strings.HasSuffix(r.URL.Path, "/embeddings"):
+		var in embeddingRequest
+		if err := strict(body, &in); err != nil {
+			return req, err
+		}
+		req.Model = in.Model
+		return req, checkEmbedding(in)
+	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		var in chatRequest
+		if err := strict(body, &in); err != nil {
+			return req, err
+		}
+		req.Model = in.Model
+		for _, m := range in.Messages {
+			if m.Content == nil {
+				return req, errors.New("a message without content")
+			}
+			req.Messages = append(req.Messages, Message{m.Role, *m.Content})
+		}
+		return req, checkChat(in)
+	}
+	return req, fmt.Errorf("no such path %s", r.URL.Path)
+}
+
+func checkChat(in chatRequest) error {
+	switch {
+	case in.Model == "":
+		return errors.New("model is missing")
+	case len(in.Messages) == 0:
+		return errors.New("messages is empty")
+	case in.Temperature != nil && (*in.Temperature < 0 || *in.Temperature > 2):
+		return errors.New("temperature is out of range")
+	case in.TopP != nil && (*in.TopP < 0 || *in.TopP > 1):
+		return errors.New("top_p is out of range")
+	case in.MaxTokens != nil && *in.MaxTokens < 1:
+		return errors.New("max_tokens is out of range")
+	case in.MaxTokens != nil && in.MaxCompletionTokens != nil:
+		return errors.New("max_tokens and max_completion_tokens exclude each other")
+	case len(in.Stop) > 4:
+		return errors.New("more than four stop sequences")
+	case in.StreamOptions != nil && !in.Stream:
+		return errors.New("stream_options without stream")
+	}
+	for _, m := range in.Messages {
+		switch m.Role {
+		case "system", "user", "assistant", "tool", "developer":
+		default:
+			return fmt.Errorf("role %q", m.Role)
+		}
+	}
+	if p := in.Provider; p != nil {
+		switch p.Sort {
+		case "", "price", "throughput", "latency":
+		default:
+			return fmt.Errorf("provider.sort %q", p.Sort)
+		}
+	}
+	return nil
+}
+
+func checkEmbedding(in embeddingRequest) error {
+	if in.Model == "" || len(in.Input) == 0 || len(in.Input) > 2048 {
+		return errors.New("an embedding needs a model and 1 to 2048 inputs")
+	}
+	for _, s := range in.Input {
+		if s == "" {
+			return errors.New("an input is empty")
+		}
+	}
+	return nil
+}
+
+func (openAI) refusal(r Reply) any {
+	return map[string]any{"error": map[string]any{"message": r.Message, "type": "error", "code": r.Reason}}
+}
+
+func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
+	var body struct {
+		Model         string         `json:"model"`
+		Stream        bool           `json:"stream"`
+		StreamOptions *streamOptions `json:"stream_options"`
+		Input         []string       `json:"input"`
+		Dimensions    int            `json:"dimensions"`
+	}
+	_ = json.Unmarshal(req.Body, &body) // decode has accepted it
+	switch {
+	case strings.HasSuffix(req.Path, "/models"):
+		list := []any{}
+		for _, name := range f.modelNames() {
+			list = append(list, map[string]any{"id": name, "object": "model"})
+		}
+		o.json(http.StatusOK, map[string]any{"object": "list", "data": list})
+	case strings.HasSuffix(req.Path, "/embeddings"):
+		o.openAIVectors(f, body.Model, body.Input, body.Dimensions)
+	case !body.Stream:
+		o.openAIWhole(body.Model, r)
+	default:
+		s := openAIStream{o: o, r: r, model: body.Model,
+			usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage}
+		s.run()
+	}
+}
+
+func (o *writer) openAIVectors(f *Fake, model string, texts []string, dims int) {
+	var data []any
+	vectors := f.vectors(len(texts), dims)
+	for i := len(vectors) - 1; i >= 0; i-- { // any order is allowed: index counts
+		fill(vectors[i], texts[i])
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectors[i]})
+	}
+	o.json(http.StatusOK, map[string]any{"object": "list", "model": model, "data": data,
+		"usage": map[string]any{"prompt_tokens": len(texts), "total_tokens": len(texts)}})
+}
+
+func (o *writer) openAIWhole(model string, r Reply) {
+	var text strings.Builder
+	for _, p := range r.Parts {
+		text.WriteString(p.Text)
+	}
+	o.json(http.StatusOK, map[string]any{
+		"id": "gen-1", "object": "chat.completion", "model": model, "usage": openAIUsage(r.Usage),
+		"choices": []any{map[string]any{
+			"index": 0, "finish_reason": openAIFinish(r.Finish),
+			"message": map[string]any{"role": "assistant", "content": text.String()},
+		}},
+	})
+}
+
+func openAIUsage(u Usage) map[string]any {
+	m := map[string]any{
+		"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Prompt + u.Completion,
+		"prompt_tokens_details":     map[string]any{"cached_tokens": u.Cached},
+		"completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+	}
+	if u.Cost != 0 {
+		m["cost"] = u.Cost
+	}
+	return m
+}
+
+func openAIFinish(f Finish) string {
+	switch f {
+	case Stop:
+		return "stop"
+	case Safety, Prohibited, Blocklist, SPII, Recitation:
+		return "content_filter"
+	}
+	return string(f)
+}
+
+// openAIStream writes one streamed chat completion, with the comment lines that
+// OpenRouter sends while it waits.
+type openAIStream struct {
+	o     *writer
+	r     Reply
+	model string
+	usage bool
+}
+
+func (s openAIStream) run() {
+	s.o.w.Header().Set("Content-Type", "text/event-stream")
+	s.line(": OPENROUTER PROCESSING")
+	for i, p := range s.r.Parts {
+		if !s.o.pass(s.r.Gate) {
+			return
+		}
+		if i == 1 {
+			s.line(": OPENROUTER PROCESSING")
+		}
+		s.part(p)
+	}
+	if !s.o.pass(s.r.Gate) {
+		return
+	}
+	s.end()
+}
+
+func (s openAIStream) part(p Part) {
+	if p.Bare {
+		s.data(s.chunk(nil))
+		return
+	}
+	delta := map[string]any{"role": "assistant", "content": p.Text}
+	if p.Reasoning != "" {
+		delta["reasoning"] = p.Reasoning
+	}
+	if p.Tool != nil {
+		delta["content"] = nil
+		delta["tool_calls"] = []any{map[string]any{"index": 0, "id": p.Tool.ID, "type": "function",
+			"function": map[string]any{"name": p.Tool.Name, "arguments": p.Tool.Args}}}
+	}
+	s.data(s.chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
+}
+
+func (s openAIStream) end() {
+	switch s.r.End {
+	case Stall:
+		s.o.stall()
+		return
+	case Cut:
+		s.o.cut()
+		return
+	case Garbage:
+		s.line(`data: {"choices":[{"delta":{"content":"half`)
+		return
+	case MidError:
+		s.data(merged(s.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": "error"}}),
+			map[string]any{"error": map[string]any{"code": 502, "message": "Provider returned error: " + s.r.Message}}))
+		s.line("data: [DONE]")
+		return
+	case Truncated:
+		return
+	}
+	if s.r.End != MarkOnly {
+		last := []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": openAIFinish(s.r.Finish)}}
+		s.data(s.chunk(last))
+	}
+	if s.usage {
+		s.data(merged(s.chunk(nil), map[string]any{"usage": openAIUsage(s.r.Usage)}))
+	}
+	if s.r.End != FinishOnly {
+		s.line("data: [DONE]")
+	}
+}
+
+func (s openAIStream) chunk(choices []any) map[string]any {
+	if choices == nil {
+		choices = []any{}
+	}
+	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": choices}
+}
+
+func (s openAIStream) data(v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.o.fake.t.Errorf("llmtest: %v", err)
+		return
+	}
+	s.line("data: " + string(b))
+}
+
+func (s openAIStream) line(text string) {
+	end := "\n\n"
+	if s.r.CRLF {
+		end = "\r\n\r\n"
+	}
+	s.o.send(text+end, s.r.Split)
+}
