@@ -1,0 +1,375 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
+
+	"nodest/fault"
+)
+
+// Options tune a Service. The zero value is ready to use.
+type Options struct {
+	AdminToken string           // a bearer token with the owner's rights; "" = none
+	Password   *argon2id.Params // default 19 MiB, 2 passes, 1 lane
+	SessionTTL time.Duration    // of tokens made by a sign-in; default 90 days
+	Now        func() time.Time // default time.Now
+	Log        *slog.Logger     // default slog.Default()
+}
+
+func (o Options) withDefaults() Options {
+	if o.Password == nil {
+		o.Password = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	}
+	if o.SessionTTL == 0 {
+		o.SessionTTL = 90 * 24 * time.Hour
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	store Store
+	seal  *sealer
+	opts  Options
+	tries *limiter
+	hash  chan struct{} // passwords being hashed at once: each takes 19 MiB
+	dummy string        // hash that a sign-in of an unknown user is compared with
+
+	mu       sync.Mutex
+	watchers map[int]func(userID, tokenID string)
+	nextID   int
+}
+
+// New returns the service. secret (32 bytes) seals provider keys; with another
+// secret the stored ones cannot be read any more.
+func New(store Store, secret []byte, opts Options) (*Service, error) {
+	opts = opts.withDefaults()
+	seal, err := newSealer(secret)
+	if err != nil {
+		return nil, err
+	}
+	dummy, err := argon2id.CreateHash("nobody's password", opts.Password)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		store: store, seal: seal, opts: opts, tries: newLimiter(opts.Now),
+		hash: make(chan struct{}, 2), dummy: dummy,
+		watchers: map[int]func(userID, tokenID string){},
+	}, nil
+}
+
+func (s *Service) now() time.Time { return s.opts.Now().UTC().Truncate(time.Millisecond) }
+
+// Identity is who a request acts for.
+type Identity struct {
+	User      *User
+	TokenID   string // "" = the admin token
+	ExpiresAt *time.Time
+	hash      []byte
+}
+
+// Owner says whether the identity may manage users.
+func (i *Identity) Owner() bool { return i.User.Role == RoleOwner }
+
+// Authenticate returns the identity behind a bearer token. It returns
+// fault.Unauthenticated for an unknown or revoked one and fault.TokenExpired
+// for one whose time is over.
+func (s *Service) Authenticate(ctx context.Context, token string) (*Identity, error) {
+	if token == "" {
+		return nil, fault.New(fault.Unauthenticated, "no token was given")
+	}
+	if s.isAdmin(token) {
+		owner, err := s.owner(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &Identity{User: owner}, nil
+	}
+	return s.byHash(ctx, digest(token))
+}
+
+// Check repeats the authentication of an identity that was found earlier: a
+// token may have been revoked by another process since.
+func (s *Service) Check(ctx context.Context, id *Identity) error {
+	if id.TokenID == "" {
+		return nil
+	}
+	_, err := s.byHash(ctx, id.hash)
+	return err
+}
+
+func (s *Service) byHash(ctx context.Context, hash []byte) (*Identity, error) {
+	t, u, err := s.store.TokenByHash(ctx, hash)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Unauthenticated, "this token is not known here, or was revoked")
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) {
+		return nil, fault.New(fault.TokenExpired, "this token has expired")
+	}
+	if t.LastUsedAt == nil || now.Sub(*t.LastUsedAt) >= time.Minute {
+		if err := s.store.TouchToken(ctx, t.ID, now.Truncate(time.Minute)); err != nil {
+			s.opts.Log.WarnContext(ctx, "time of a token's last use not stored", "err", err)
+		}
+	}
+	return &Identity{User: u, TokenID: t.ID, ExpiresAt: t.ExpiresAt, hash: hash}, nil
+}
+
+func (s *Service) isAdmin(token string) bool {
+	return s.opts.AdminToken != "" &&
+		subtle.ConstantTimeCompare(digest(token), digest(s.opts.AdminToken)) == 1
+}
+
+// owner returns the first owner, making one if there is no user at all.
+func (s *Service) owner(ctx context.Context) (*User, error) {
+	users, err := s.store.Users(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var first *User
+	for _, u := range users {
+		if u.Role == RoleOwner && (first == nil || u.CreatedAt.Before(first.CreatedAt)) {
+			first = u
+		}
+	}
+	if first != nil {
+		return first, nil
+	}
+	u := &User{ID: newID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
+	made, err := s.store.InsertFirstUser(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	if !made { // another process was faster
+		return s.store.UserByName(ctx, "owner")
+	}
+	return u, nil
+}
+
+// Bootstrap prepares the first start. On a loopback address it makes the owner
+// if there is no user, and returns the secret of a one-time sign-in link for
+// the owner. On any other address it returns "" and fault.NotConfigured if
+// nobody could sign in: no user and no admin token.
+func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, err error) {
+	users, err := s.store.Users(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !loopback {
+		if len(users) == 0 && s.opts.AdminToken == "" {
+			return "", fault.New(fault.NotConfigured,
+				"nobody could sign in: set NODEST_ADMIN_TOKEN, or make a user with `nodest user create`, before listening on an address that others can reach")
+		}
+		return "", nil
+	}
+	owner, err := s.owner(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.NewTicket(ctx, owner.ID, PurposeSignIn)
+}
+
+// Login checks a password and returns a new session token. from is the address
+// of the client: too many failures of a name or an address answer
+// fault.RateLimited for a while, before any password is looked at.
+func (s *Service) Login(ctx context.Context, username, password, from string) (secret string, u *User, err error) {
+	name := strings.ToLower(strings.TrimSpace(username))
+	if err := s.tries.allow(name, from); err != nil {
+		return "", nil, err
+	}
+	u, err = s.store.UserByName(ctx, name)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", nil, err
+	}
+	known := s.dummy
+	if u != nil && u.PasswordHash != "" {
+		known = u.PasswordHash
+	}
+	ok, err := s.compare(ctx, password, known)
+	if err != nil {
+		return "", nil, err
+	}
+	if !ok || u == nil || u.PasswordHash == "" {
+		s.tries.failed(name, from)
+		return "", nil, fault.New(fault.Unauthenticated, "wrong username or password")
+	}
+	s.tries.succeeded(name)
+	secret, _, err = s.newToken(ctx, u.ID, "sign-in", true, s.opts.SessionTTL)
+	return secret, u, err
+}
+
+func (s *Service) compare(ctx context.Context, password, hash string) (bool, error) {
+	select {
+	case s.hash <- struct{}{}:
+		defer func() { <-s.hash }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return argon2id.ComparePasswordAndHash(password, hash)
+}
+
+// SignIn redeems the secret of a sign-in link for a session token.
+func (s *Service) SignIn(ctx context.Context, link string) (secret string, u *User, err error) {
+	userID, err := s.TakeTicket(ctx, PurposeSignIn, link)
+	if err != nil {
+		return "", nil, err
+	}
+	if u, err = s.store.User(ctx, userID); err != nil {
+		return "", nil, err
+	}
+	secret, _, err = s.newToken(ctx, userID, "sign-in link", true, s.opts.SessionTTL)
+	return secret, u, err
+}
+
+// CreateToken makes a token; ttl 0 = it does not expire. The secret is returned
+// here and never again.
+func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time.Duration) (secret string, t *Token, err error) {
+	if n := len([]rune(name)); n > 100 {
+		return "", nil, fault.InvalidField("name", "range", "at most 100 characters, not %d", n)
+	}
+	if ttl < 0 {
+		return "", nil, fault.InvalidField("expiresIn", "range", "must not be negative")
+	}
+	return s.newToken(ctx, userID, name, false, ttl)
+}
+
+func (s *Service) newToken(ctx context.Context, userID, name string, session bool, ttl time.Duration) (string, *Token, error) {
+	secret := "nst_" + random()
+	t := &Token{ID: newID(), UserID: userID, Name: name, Hash: digest(secret), Session: session, CreatedAt: s.now()}
+	if ttl > 0 {
+		at := s.now().Add(ttl)
+		t.ExpiresAt = &at
+	}
+	if err := s.store.InsertToken(ctx, t); err != nil {
+		return "", nil, err
+	}
+	return secret, t, nil
+}
+
+// Tokens lists the user's tokens, newest first.
+func (s *Service) Tokens(ctx context.Context, userID string) ([]*Token, error) {
+	return s.store.Tokens(ctx, userID)
+}
+
+// RevokeToken ends a token at once and tells the watchers.
+func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
+	if err := s.store.DeleteToken(ctx, userID, id); err != nil {
+		return err
+	}
+	s.tell(userID, id)
+	return nil
+}
+
+// OnRevoke calls f after each revocation in this process: of one token, or of
+// all of a user (tokenID ""). f must not block. stop ends that.
+func (s *Service) OnRevoke(f func(userID, tokenID string)) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.nextID
+	s.nextID++
+	s.watchers[id] = f
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, id)
+	}
+}
+
+func (s *Service) tell(userID, tokenID string) {
+	s.mu.Lock()
+	all := make([]func(string, string), 0, len(s.watchers))
+	for _, f := range s.watchers {
+		all = append(all, f)
+	}
+	s.mu.Unlock()
+	for _, f := range all {
+		f(userID, tokenID)
+	}
+}
+
+// Purposes of tickets.
+const (
+	PurposeWS     = "ws"     // opens one WebSocket, lives 30 s
+	PurposeSignIn = "signin" // signs in once, lives 24 h
+)
+
+// TicketTTL is how long a ticket of a purpose lives.
+func TicketTTL(purpose string) time.Duration {
+	if purpose == PurposeSignIn {
+		return 24 * time.Hour
+	}
+	return 30 * time.Second
+}
+
+// NewTicket makes a single-use secret.
+func (s *Service) NewTicket(ctx context.Context, userID, purpose string) (secret string, err error) {
+	secret = random()
+	return secret, s.store.InsertTicket(ctx, &Ticket{
+		Hash: digest(secret), Purpose: purpose, UserID: userID, ExpiresAt: s.now().Add(TicketTTL(purpose)),
+	})
+}
+
+// TakeTicket redeems a ticket; fault.Unauthenticated if it is unknown, used or
+// too old.
+func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (userID string, err error) {
+	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
+	if fault.Is(err, fault.NotFound) {
+		return "", fault.New(fault.Unauthenticated, "this ticket was used already, or is too old")
+	}
+	if err != nil {
+		return "", err
+	}
+	return t.UserID, nil
+}
+
+// Identify returns the identity of a user that came with a ticket.
+func (s *Service) Identify(ctx context.Context, userID string) (*Identity, error) {
+	u, err := s.store.User(ctx, userID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Unauthenticated, "this user does not exist any more")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Identity{User: u}, nil
+}
+
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+func random() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func newID() string {
+	id, err := uuid.NewV7()
+	if err != nil {
+		panic(errors.New("no random numbers: " + err.Error())) // the machine is broken
+	}
+	return id.String()
+}
