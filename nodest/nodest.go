@@ -13,9 +13,12 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/google/uuid"
 
 	"nodest/llm"
 	"nodest/stream"
@@ -68,4 +71,18 @@ type Options struct {
 	CheckpointChars    int           // default 1,000 code points
 	Lease              time.Duration // of a running generation; default 15 s
 	Log                *slog.Logger  // default slog.Default()
+}
+
+// withDefaults is the only place that knows the defaults.
+func (o Options) withDefaults() Options {
+	o.Process = cmp.Or(o.Process, uuid.NewString())
+	o.GenerationsPerUser = cmp.Or(o.GenerationsPerUser, 2)
+	o.QueuePerUser = cmp.Or(o.QueuePerUser, 4)
+	o.TextLimit = cmp.Or(o.TextLimit, 32_000)
+	o.TurnTimeout = cmp.Or(o.TurnTimeout, 10*time.Minute)
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
+	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)
+	o.Lease = cmp.Or(o.Lease, 15*time.Second)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	return o
 }

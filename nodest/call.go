@@ -1,0 +1,7 @@
+package nodest
+
+import (
+	"nodest/fault"
+)
+
+var errNotYet = fault.New(fault.Internal, "not yet")
