@@ -37,6 +37,7 @@ type Conversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"` // TurnOptions of the conversation
 	Archived    bool            `json:"archived"`
+	Extra       json.RawMessage `json:"-"` // of an imported log: its header and metadata, for export
 	Version     int64           `json:"version"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
 	CreatedAt   time.Time       `json:"createdAt"`
@@ -68,6 +69,7 @@ type Message struct {
 	Name           string       `json:"name"`
 	AuthorID       string       `json:"authorId,omitempty"`
 	Greeting       bool         `json:"greeting,omitempty"` // the first_mes of the card
+	Hidden         bool         `json:"hidden,omitempty"`   // shown, but never in a prompt (imported logs)
 	Swipes         []Swipe      `json:"swipes"`
 	SwipeIndex     int          `json:"swipeIndex"`
 	Rev            int64        `json:"rev"` // grows with every change
@@ -77,6 +79,10 @@ type Message struct {
 	CreatedAt      time.Time    `json:"createdAt"`
 	EditedAt       *time.Time   `json:"editedAt,omitempty"`
 	DeletedAt      *time.Time   `json:"deletedAt,omitempty"`
+
+	// Extra is the line of an imported log as it came, for export. It is stored
+	// once by InsertMessage and read by Message and Path; nothing changes it.
+	Extra json.RawMessage `json:"-"`
 }
 
 // Text is the chosen swipe's text.
