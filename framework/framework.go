@@ -57,14 +57,16 @@ type Note struct {
 	Depth int
 }
 
-// Setting is what the user says about the person they play (自设).
+// Setting is what the user says about the person they play (自设). It is always on
+// unless disabled, and stands in a block that names the person.
 type Setting struct {
 	Name     string // default 自设
 	Text     string
 	Disable  bool
-	Position int // 0 to 4; 0 is read as 4, as the documents use it for "not set"
-	Depth    int // 0 is read as 1
-	Global   bool
+	Position *int    // 0 to 4 as in a world book; nil = 4. 2 and 3 without a note are 4.
+	Order    float64 // among world-book entries of the same place
+	Depth    int     // of position 4; 0 is read as 1
+	Global   bool    // of the user, not of one character
 }
 
 // Persona is who the user is in this chat.
@@ -263,10 +265,10 @@ type Prefix struct {
 // Build makes the request of a turn.
 //
 // With Options.Context set, what does not fit is dropped in this order: history,
-// oldest first; summaries; keyed world-book entries, those that come last in the
-// request first; memories, least relevant first; the web block. Nothing else is ever dropped:
-// fault.ContextTooLarge says that the rest alone exceeds the budget, with the
-// largest parts in details.parts.
+// oldest first; summaries, oldest first; world-book entries that a key brought
+// in, lowest order first; memories, least relevant first; the web block. Nothing
+// else is ever dropped: fault.ContextTooLarge says that the rest alone exceeds the
+// budget, with its largest parts in details.parts.
 func Build(in Input) (*Prompt, error) {
 	return nil, fault.New(fault.Internal, "framework: not built yet")
 }
@@ -295,10 +297,9 @@ func NewCache(maxBytes int) *Cache { return &Cache{} }
 // stand in it by the ids of their messages only.
 func (p *Prompt) Compact() []byte { return nil }
 
-// Expand reads the stored form. lookup returns the messages of one branch from
-// the one to the other id, both included, oldest first; it is called once per
-// run of messages.
-func Expand(stored []byte, lookup func(fromID, toID string) ([]Message, error)) (*Prompt, error) {
+// Expand reads the stored form. texts returns the text behind each id, in the
+// order of ids; it is called at most once, with the ids that Message.ID gave.
+func Expand(stored []byte, texts func(ids []string) ([]string, error)) (*Prompt, error) {
 	return nil, fault.New(fault.Internal, "framework: not built yet")
 }
 
