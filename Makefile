@@ -1,0 +1,46 @@
+# Everything needs Go and gcc only; `make web` also needs Node.
+GO         ?= go
+GOTEST     ?= $(GO) test
+TESTFLAGS  ?=
+PACKAGES   ?= ./...
+LINT       ?= github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS    := -X main.version=$(VERSION)
+
+.PHONY: run build test test-race test-postgres test-long lint fmt web bench clean
+
+run: ## start the server and show how to sign in
+	$(GO) run -ldflags '$(LDFLAGS)' ./cmd/nodest serve
+
+build: ## bin/nodest
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/nodest ./cmd/nodest
+
+test: ## all tests, a few minutes
+	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
+
+test-race: ## all tests under the race detector
+	$(GOTEST) -race $(TESTFLAGS) $(PACKAGES)
+
+test-postgres: ## all tests, the storage suite also on a private PostgreSQL
+	scripts/with-postgres $(MAKE) test
+
+test-long: ## large numbers of cuts, kills, steps and fuzzing: an hour or more
+	NODEST_LONG=1 scripts/with-postgres $(GO) test -timeout 3h -run 'Long|Kill|Cut|Property|Conformance' ./...
+	scripts/fuzz 2m
+
+lint:
+	$(GO) vet ./...
+	$(GO) run $(LINT) run ./...
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+web: ## build the page again into web/dist
+	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
+
+bench: build ## the figures of the README
+	bin/nodest bench chat
+	bin/nodest bench framework
+
+clean:
+	rm -rf bin

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// layers lists our packages from the ground up. A package may import packages of
+// lower layers, never one of its own layer or above (docs/architecture.md).
+var layers = []string{
+	"fault migrations web",
+	"llm card stream account",
+	"llm/gemini llm/openai llm/offline llm/llmtest framework",
+	"nodest",
+	"store server",
+	"store/storetest bench",
+	"cmd/nodest",
+}
+
+// only lists what a third-party module may be imported by: the rest of the
+// program must not depend on it.
+var only = map[string]string{
+	"github.com/mattn/go-sqlite3":        "store",
+	"github.com/uptrace/bun":             "store",
+	"github.com/jackc/pgx/v5":            "store store/storetest",
+	"github.com/pressly/goose/v3":        "store",
+	"github.com/labstack/echo/v4":        "server",
+	"github.com/gorilla/websocket":       "server bench cmd/nodest",
+	"github.com/google/generative-ai-go": "llm/gemini",
+	"google.golang.org/genai":            "llm/gemini",
+	"github.com/philippgille/chromem-go": "index",
+	"github.com/alexedwards/argon2id":    "account",
+	"github.com/tiktoken-go/tokenizer":   "framework",
+	"github.com/spf13/cobra":             "cmd/nodest",
+}
+
+func TestImportsPointDown(t *testing.T) {
+	const module = "nodest/"
+	layer := make(map[string]int)
+	for i, names := range layers {
+		for name := range strings.FieldsSeq(names) {
+			layer[name] = i
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		pkgs := strings.Fields(line)
+		from := strings.TrimPrefix(pkgs[0], module)
+		at, ok := layer[from]
+		if !ok {
+			t.Errorf("package %s has no layer yet: place it here and in docs/architecture.md", from)
+			continue
+		}
+		for _, path := range pkgs[1:] {
+			if to, ours := strings.CutPrefix(path, module); ours && layer[to] >= at {
+				t.Errorf("%s (layer %d) must not import %s (layer %d)", from, at, to, layer[to])
+			}
+			checkOwner(t, from, path)
+		}
+	}
+}
+
+func checkOwner(t *testing.T, from, path string) {
+	t.Helper()
+	for module, owners := range only {
+		if (path == module || strings.HasPrefix(path, module+"/")) && !strings.Contains(" "+owners+" ", " "+from+" ") {
+			t.Errorf("%s must not import %s: that is for %s", from, path, owners)
+		}
+	}
+}
+
+func TestEveryPackageHasAComment(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}}	{{.Doc}}`, "nodest/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, doc, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if doc == "" {
+			t.Errorf("%s has no package comment", path)
+		}
+	}
+}
