@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -259,9 +260,18 @@ func (k *Keys) scrub(err error) error {
 	return e
 }
 
+// shortestSecret is the length in bytes below which a key is a placeholder ("none"
+// for a local server), whose letters may stand in any text.
+const shortestSecret = 8
+
 func (k *Keys) hide(text string) string {
 	for i := range k.keys { // only the key itself, which never changes, so without the lock
-		text = strings.ReplaceAll(text, k.keys[i].key.Reveal(), mask)
+		secret := k.keys[i].key.Reveal()
+		if len(secret) < shortestSecret {
+			continue
+		}
+		text = strings.ReplaceAll(text, secret, mask)
+		text = strings.ReplaceAll(text, url.QueryEscape(secret), mask)
 	}
 	return text
 }

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -419,10 +418,7 @@ func (o *writer) cut() {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
+	_ = conn.Close() // not reset: what was sent before arrives
 }
 
 func (o *writer) lost() {

@@ -1,0 +1,80 @@
+package llm_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+func TestCheckedBelievesOnlyWholeReplies(t *testing.T) {
+	for name, c := range map[string]struct {
+		script []step
+		text   string
+		code   fault.Code
+		stage  string
+	}{
+		"a whole reply":                   {script: answer("hello ", "you"), text: "hello you"},
+		"stopped by its length":           {script: []step{say("hel"), end(llm.FinishLength)}, text: "hel"},
+		"text in the last chunk":          {script: []step{{chunk: llm.Chunk{Text: "all", Last: true, Finish: llm.FinishStop}}}, text: "all"},
+		"the end is missing":              {script: []step{say("hel")}, text: "hel", code: fault.UpstreamBadAnswer},
+		"nothing at all":                  {script: nil, code: fault.UpstreamBadAnswer},
+		"an end without a word for it":    {script: []step{say("hel"), end("")}, text: "hel", code: fault.UpstreamBadAnswer},
+		"no text":                         {script: answer(), code: fault.EmptyReply},
+		"blanks are no text":              {script: answer(" \n"), text: " \n", code: fault.EmptyReply},
+		"reasoning is no text":            {script: []step{{chunk: llm.Chunk{Reasoning: "hm"}}, end(llm.FinishStop)}, code: fault.EmptyReply},
+		"all tokens went into reasoning":  {script: []step{{chunk: llm.Chunk{Reasoning: "hm"}}, end(llm.FinishLength)}, code: fault.EmptyReply},
+		"blocked in the middle":           {script: []step{say("I will"), end(llm.FinishBlocked)}, text: "I will", code: fault.Blocked, stage: "reply"},
+		"blocked before the first word":   {script: []step{end(llm.FinishBlocked)}, code: fault.Blocked, stage: "reply"},
+		"a blocked prompt":                {script: []step{fail(llm.BlockedError("test", llm.StagePrompt, "SAFETY"))}, code: fault.Blocked, stage: "prompt"},
+		"the provider's error goes on":    {script: []step{say("a"), fail(status(500))}, text: "a", code: fault.UpstreamDown},
+		"nothing is read after the end":   {script: append(answer("a"), say("b"), fail(status(500))), text: "a"},
+		"nothing is read after a failure": {script: []step{fail(status(429)), say("b")}, code: fault.UpstreamRate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, last, err := read(llm.Checked("test", script(c.script)).Stream(t.Context(), llm.Request{}))
+			if text != c.text {
+				t.Errorf("text = %q, want %q", text, c.text)
+			}
+			wantCode(t, err, c.code)
+			if last.Last != (c.code == "") {
+				t.Errorf("Last = %v with error %v", last.Last, err)
+			}
+			if c.stage != "" && fault.Public(err).Details["stage"] != c.stage {
+				t.Errorf("details = %v, want stage %s", fault.Public(err).Details, c.stage)
+			}
+		})
+	}
+}
+
+func TestCheckedPassesTheUsageOfAFailureOn(t *testing.T) {
+	seen := 0
+	last := step{chunk: llm.Chunk{Last: true, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 7}}}
+	for c, err := range llm.Checked("test", script([]step{last})).Stream(t.Context(), llm.Request{}) {
+		if err != nil {
+			wantCode(t, err, fault.EmptyReply)
+		} else if c.Usage != nil {
+			seen += c.Usage.PromptTokens
+		}
+	}
+	if seen != 7 {
+		t.Errorf("prompt tokens seen = %d, want 7", seen)
+	}
+}
+
+func TestCheckedTellsACancelFromACut(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	quiet := llm.GeneratorFunc(func(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] {
+		return func(yield func(llm.Chunk, error) bool) {
+			yield(llm.Chunk{Text: "a"}, nil)
+			cancel() // an adapter that just stops when its context ends
+		}
+	})
+	text, _, err := read(llm.Checked("test", quiet).Stream(ctx, llm.Request{}))
+	if text != "a" {
+		t.Errorf("text = %q", text)
+	}
+	wantCode(t, err, fault.Cancelled)
+}

@@ -1,0 +1,278 @@
+// Package openai talks to every server with the chat completions interface of
+// OpenAI: OpenRouter, OpenAI itself, Ollama, llama.cpp, vLLM, LM Studio and the
+// like. It is one thin client on net/http, because what matters here (errors in
+// the middle of a stream, streams that just stop, OpenRouter's routing and cost)
+// falls outside the generic SDKs.
+//
+// A stream is whole when the server named a finish reason or sent [DONE]; comment
+// lines are skipped, an error member ends the reply with an error, and a model's
+// reasoning never becomes part of the text. Client is an llm.Provider; Embedder
+// makes an llm.Embedder of it.
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// The names of the two flavours.
+const (
+	OpenAI     = "openai"     // any compatible server
+	OpenRouter = "openrouter" // with routing, cost and identification of the app
+)
+
+// Options tune a Client. The zero value talks to OpenAI.
+type Options struct {
+	Name string // OpenAI (default) or OpenRouter
+
+	// BaseURL is where the interface lives, for example http://127.0.0.1:11434/v1;
+	// paths such as /chat/completions are appended. An address that already ends
+	// in /chat/completions is used exactly as it is. A query is kept. The default
+	// is the public service of the flavour.
+	BaseURL string
+
+	Model       string   // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
+	Temperature *float64 // for requests that name none; default 0.7
+	MaxTokens   int      // for requests that name none; default 1024 with OpenRouter, 32000 with others; below 0 = up to the server
+
+	Routing Routing // OpenRouter only
+	Referer string  // OpenRouter only: HTTP-Referer; default the project's name as an address
+	Title   string  // OpenRouter only: X-Title; default NodeST
+
+	Keys      llm.KeyOptions
+	Transport http.RoundTripper // default: one of its own
+	Now       func() time.Time  // default time.Now; tells the age of the list of models
+}
+
+// Routing says which of the providers behind OpenRouter may answer.
+type Routing struct {
+	Backups        []string // models to use when the first one cannot answer
+	Sort           string   // price, performance, speed, latency or random (the default: OpenRouter's own balance)
+	Ignore         []string // providers never to use
+	DataCollection string   // allow (default) or deny: providers that keep prompts
+}
+
+// Client is one server with its keys. It is safe for concurrent use.
+type Client struct {
+	opts  Options
+	route *routing // as sent
+	chat  string   // address of the chat completions
+	base  url.URL  // of everything else
+	http  *http.Client
+	keys  *llm.Keys
+
+	mu     sync.Mutex
+	models []llm.Model
+	asked  time.Time // when models was read
+}
+
+var _ llm.Provider = (*Client)(nil)
+
+// New returns a client that uses keys, which may be empty for a local server. It
+// fails with fault.Invalid when an option cannot be used; the network is not
+// touched.
+func New(keys []llm.Key, opts Options) (*Client, error) {
+	opts = opts.withDefaults()
+	if opts.Name != OpenAI && opts.Name != OpenRouter {
+		return nil, fault.InvalidField("name", "unknown", "must be openai or openrouter")
+	}
+	c := &Client{opts: opts, keys: llm.NewKeys(opts.Name, keys, opts.Keys)}
+	if err := c.setAddress(opts.BaseURL); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.route, err = opts.Routing.wire(); err != nil {
+		return nil, err
+	}
+	c.http = &http.Client{
+		Transport: opts.Transport,
+		// A redirect would carry the prompt to another address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func (o Options) withDefaults() Options {
+	o.Name = cmp.Or(o.Name, OpenAI)
+	if o.Temperature == nil {
+		t := 0.7
+		o.Temperature = &t
+	}
+	if o.Name == OpenRouter {
+		o.BaseURL = cmp.Or(o.BaseURL, "https://openrouter.ai/api/v1")
+		o.Model = cmp.Or(o.Model, "openai/gpt-3.5-turbo")
+		o.MaxTokens = cmp.Or(o.MaxTokens, 1024)
+	}
+	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
+	o.Model = cmp.Or(o.Model, "gpt-4o-mini")
+	if o.MaxTokens == 0 {
+		o.MaxTokens = 32000
+		if strings.Contains(o.BaseURL, "//api.openai.com/") {
+			o.MaxTokens = -1 // OpenAI refuses more than a model can give, which differs
+		}
+	}
+	o.Referer = cmp.Or(o.Referer, "https://nodest.local")
+	o.Title = cmp.Or(o.Title, "NodeST")
+	if o.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 64
+		t.DisableCompression = true // a compressed stream arrives in lumps
+		o.Transport = t
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+const chatPath = "/chat/completions"
+
+// setAddress does not quote the address in its errors: it may hold a password.
+func (c *Client) setAddress(base string) error {
+	u, err := url.Parse(strings.TrimSpace(base))
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return fault.InvalidField("baseUrl", "format", "must be an http or https address")
+	case u.User != nil:
+		return fault.InvalidField("baseUrl", "format", "must not hold a user or password: use a key")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+	c.base = *u
+	c.base.Path = strings.TrimSuffix(u.Path, chatPath)
+	c.chat = c.address(chatPath)
+	return nil
+}
+
+func (c *Client) address(path string) string {
+	u := c.base
+	u.Path += path
+	return u.String()
+}
+
+// Name is the flavour.
+func (c *Client) Name() string { return c.opts.Name }
+
+// DefaultModel answers requests that name no model.
+func (c *Client) DefaultModel() string { return c.opts.Model }
+
+// KeyHealth tells how the keys are doing.
+func (c *Client) KeyHealth() []llm.KeyHealth { return c.keys.Health() }
+
+// Close lets go of idle connections. Streams that are under way go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Stream asks for a reply; see llm.Generator.
+func (c *Client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return c.keys.Stream(ctx, req, c.stream)
+}
+
+func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		resp, err := c.post(ctx, c.chat, key, c.body(req))
+		if err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		s := stream{ctx: ctx, provider: c.opts.Name, yield: yield}
+		if kind := mediaType(resp); kind == "application/json" {
+			s.whole(resp.Body) // the server does not stream
+		} else if kind == "text/html" {
+			s.fail(llm.BadAnswer(c.opts.Name, nil, "answered with a web page: check the base URL"))
+		} else {
+			s.events(resp.Body)
+		}
+	}
+}
+
+// post sends body and returns an answer with status 200, or the error.
+func (c *Client) post(ctx context.Context, address string, key llm.Key, body any) (*http.Response, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "could not encode the request")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &buf)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.Internal, "could not make the request")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return c.do(req, key)
+}
+
+func (c *Client) do(req *http.Request, key llm.Key) (*http.Response, error) {
+	req.Header.Set("User-Agent", "nodest")
+	if !key.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+key.Reveal())
+	}
+	if c.opts.Name == OpenRouter {
+		req.Header.Set("HTTP-Referer", c.opts.Referer)
+		req.Header.Set("X-Title", c.opts.Title)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err // without the address
+		}
+		return nil, llm.NetworkError(req.Context(), c.opts.Name, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		return nil, c.refusal(resp)
+	}
+	return resp, nil
+}
+
+// answerLimit bounds an answer that is read in one piece, in bytes.
+const answerLimit = 64 << 20
+
+// get reads a JSON answer of bounded size into out.
+func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fault.Wrap(err, fault.Internal, "could not make the request")
+	}
+	resp, err := c.do(req, key)
+	if err != nil {
+		return err
+	}
+	return c.decode(ctx, resp, out)
+}
+
+func (c *Client) decode(ctx context.Context, resp *http.Response, out any) error {
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	switch {
+	case err != nil:
+		return llm.NetworkError(ctx, c.opts.Name, err)
+	case len(b) > answerLimit:
+		return llm.BadAnswer(c.opts.Name, nil, "sent too much")
+	case json.Unmarshal(b, out) != nil:
+		return llm.BadAnswer(c.opts.Name, nil, "sent something that is not the JSON expected")
+	}
+	return nil
+}
+
+func mediaType(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}

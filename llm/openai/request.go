@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"regexp"
+	"strings"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// chatRequest is the body of a chat completion: what all servers know, then what
+// only OpenRouter gets.
+type chatRequest struct {
+	Model               string        `json:"model"`
+	Messages            []message     `json:"messages"`
+	Temperature         *float64      `json:"temperature,omitempty"`
+	TopP                *float64      `json:"top_p,omitempty"`
+	MaxTokens           int           `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
+	Stop                []string      `json:"stop,omitempty"`
+	Seed                *int64        `json:"seed,omitempty"`
+	Stream              bool          `json:"stream"`
+	StreamOptions       streamOptions `json:"stream_options"`
+
+	Models   []string `json:"models,omitempty"`
+	Provider *routing `json:"provider,omitempty"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Name    string `json:"name,omitempty"`
+	Content string `json:"content"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// routing is OpenRouter's provider object.
+type routing struct {
+	Sort           string   `json:"sort,omitempty"`
+	Ignore         []string `json:"ignore,omitempty"`
+	DataCollection string   `json:"data_collection,omitempty"`
+}
+
+// wire translates the words of the settings (specification 1.10) into those of
+// OpenRouter; nil when there is nothing to say.
+func (r Routing) wire() (*routing, error) {
+	sorts := map[string]string{"": "", "random": "", "price": "price", "latency": "latency",
+		"performance": "throughput", "speed": "throughput", "throughput": "throughput"}
+	sort, ok := sorts[r.Sort]
+	if !ok {
+		return nil, fault.InvalidField("sortingStrategy", "unknown", "must be price, performance, speed, latency or random")
+	}
+	if r.DataCollection != "" && r.DataCollection != "allow" && r.DataCollection != "deny" {
+		return nil, fault.InvalidField("dataCollection", "unknown", "must be allow or deny")
+	}
+	if sort == "" && len(r.Ignore) == 0 && r.DataCollection == "" {
+		return nil, nil
+	}
+	return &routing{Sort: sort, Ignore: r.Ignore, DataCollection: r.DataCollection}, nil
+}
+
+// stopLimit is how many stop sequences the interface takes.
+const stopLimit = 4
+
+// body makes the request; every call starts from nothing, so that no prompt of
+// another conversation can slip in.
+func (c *Client) body(req llm.Request) chatRequest {
+	b := chatRequest{
+		Model: req.Model, Messages: messages(req.Messages),
+		Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Seed: req.Seed,
+		Stop:   req.Stop[:min(len(req.Stop), stopLimit)],
+		Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
+	}
+	if b.Model == "" {
+		b.Model = c.opts.Model
+	}
+	if b.MaxTokens == 0 && c.opts.MaxTokens > 0 {
+		b.MaxTokens = c.opts.MaxTokens
+	}
+	switch {
+	case c.opts.Name == OpenAI && c.base.Host == "api.openai.com" && thinks(b.Model):
+		// OpenAI's own reasoning models refuse both of the usual members.
+		b.Temperature, b.TopP = nil, nil
+		b.MaxCompletionTokens, b.MaxTokens = b.MaxTokens, 0
+	case b.Temperature == nil:
+		b.Temperature = c.opts.Temperature
+	}
+	if c.opts.Name == OpenRouter {
+		b.Models, b.Provider = c.opts.Routing.Backups, c.route
+	}
+	return b
+}
+
+var thinkingModel = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
+
+func thinks(model string) bool {
+	return thinkingModel.MatchString(model) && !strings.Contains(model, "-chat")
+}
+
+// safeName is what OpenAI accepts as the name of a speaker.
+var safeName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// messages translates a prompt. Order and number stay; a name that the interface
+// would refuse is left out.
+func messages(in []llm.Message) []message {
+	out := make([]message, len(in))
+	for i, m := range in {
+		out[i] = message{Role: string(m.Role), Content: m.Text}
+		if safeName.MatchString(m.Name) {
+			out[i].Name = m.Name
+		}
+	}
+	return out
+}
