@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"nodest/card"
 	"nodest/framework"
@@ -62,10 +63,11 @@ type Changed struct {
 	GenerationID string   `json:"generationId,omitempty"`
 }
 
-// Deleted tells what was hidden.
+// Deleted tells what was hidden or brought back.
 type Deleted struct {
-	MessageIDs []string `json:"messageIds"`
-	HeadID     string   `json:"headId"`
+	MessageIDs    []string  `json:"messageIds"`
+	HeadID        string    `json:"headId"`
+	RestoredUntil time.Time `json:"restoredUntil,omitzero"` // a delete can be undone until then; zero after a restore
 }
 
 // Attached is the text of a generation from a position.
@@ -114,6 +116,7 @@ type Imported struct {
 // ResourceInput creates or replaces a resource; nil or empty members of a patch stay.
 type ResourceInput struct {
 	Name       string          `json:"name,omitempty"`
+	Dialect    string          `json:"dialect,omitempty"` // default "nodest"; an import knows it from the file
 	Document   json.RawMessage `json:"document,omitempty"`
 	BindAll    *bool           `json:"bindAll,omitempty"`
 	Characters []string        `json:"characterIds,omitempty"`

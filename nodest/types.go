@@ -297,6 +297,7 @@ type Resource struct {
 	ID         string          `json:"id"`
 	Kind       ResourceKind    `json:"kind"`
 	Name       string          `json:"name"`
+	Dialect    string          `json:"dialect"` // "nodest" or "sillytavern": the rules it was written for, and so its defaults
 	Document   json.RawMessage `json:"document"`
 	BindAll    bool            `json:"bindAll"`
 	Characters []string        `json:"characterIds"` // bound to these
