@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// setting is one row of the configuration table: the README prints the same.
+type setting struct {
+	env    string // name in the environment
+	def    string
+	help   string
+	secret bool // masked by `nodest config`
+	check  func(string) error
+}
+
+// key is the setting's name in the YAML file and of its flag's value: the
+// environment name without NODEST_, in lower case.
+func (s setting) key() string { return strings.ToLower(strings.TrimPrefix(s.env, "NODEST_")) }
+
+// settings is every setting there is, in the order in which it is shown.
+var settings = []setting{
+	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "address to listen on", check: isAddr},
+	{env: "NODEST_DATA", def: "./data", help: "folder of the database and the secret"},
+	{env: "NODEST_DATABASE_URL", help: "empty: SQLite in the data folder; postgres://…: PostgreSQL", secret: true, check: isDatabase},
+	{env: "NODEST_ADMIN_TOKEN", help: "a bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},
+	{env: "NODEST_SECRET_KEY", help: "seals stored provider keys; empty: made and kept in the data folder", secret: true},
+	{env: "NODEST_PROVIDER", help: "gemini, openrouter, openai or offline; empty: the first whose key is set", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
+	{env: "NODEST_MODEL", help: "model of that provider; empty: the provider's default"},
+	{env: "NODEST_FALLBACKS", help: "comma list of provider[:model], asked in turn when one fails"},
+	{env: "GEMINI_API_KEY", help: "key of Gemini; a comma list is rotated", secret: true},
+	{env: "NODEST_GEMINI_BASE_URL", help: "another address of the Gemini API", check: isURL},
+	{env: "NODEST_GEMINI_TRANSPORT", help: "generative-ai-go or genai for every model; empty: by model", check: oneOf("", "generative-ai-go", "genai")},
+	{env: "OPENROUTER_API_KEY", help: "key of OpenRouter", secret: true},
+	{env: "NODEST_OPENROUTER_BASE_URL", help: "another address of the OpenRouter API", check: isURL},
+	{env: "OPENAI_API_KEY", help: "key of the OpenAI-compatible server, where it needs one", secret: true},
+	{env: "OPENAI_BASE_URL", help: "any OpenAI-compatible server: Ollama, llama.cpp, vLLM, LM Studio", check: isURL},
+	{env: "NODEST_ORIGINS", help: "comma list of other web origins that may connect (CORS and WebSocket); empty: none"},
+	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "tokens a user may use in a day; 0: no limit", check: isCount},
+	{env: "NODEST_GENERATIONS", def: "2", help: "replies a user may have written at once", check: isCount},
+	{env: "NODEST_MAX_CONNECTIONS", def: "10000", help: "WebSocket connections of this process", check: isCount},
+	{env: "NODEST_GRACE", def: "20s", help: "how long running replies may go on after a stop signal", check: isDuration},
+	{env: "NODEST_OFFLINE_DELAY", def: "15ms", help: "pause of the offline model between words", check: isDuration},
+	{env: "NODEST_LOG_LEVEL", def: "info", help: "debug, info, warn or error", check: oneOf("debug", "info", "warn", "error")},
+	{env: "NODEST_LOG_FORMAT", def: "text", help: "text or json", check: oneOf("text", "json")},
+	{env: "NODEST_CONFIG", help: "YAML file with the same names, without NODEST_ and in lower case"},
+}
+
+// config is the effective configuration: flag before environment before file
+// before default. Values have passed their check.
+type config struct {
+	values map[string]string // by environment name
+	from   map[string]string // where each value came from
+}
+
+func (c *config) get(env string) string { return c.values[env] }
+
+func (c *config) duration(env string) time.Duration {
+	d, _ := time.ParseDuration(c.get(env)) // checked on loading
+	return d
+}
+
+func (c *config) count(env string) int {
+	n, _ := strconv.Atoi(c.get(env)) // checked on loading
+	return n
+}
+
+// loadConfig reads all sources; flags holds values by environment name.
+func loadConfig(getenv func(string) string, flags map[string]string) (*config, error) {
+	path := flags["NODEST_CONFIG"]
+	if path == "" {
+		path = getenv("NODEST_CONFIG")
+	}
+	file, err := readConfigFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{values: map[string]string{}, from: map[string]string{}}
+	for _, s := range settings {
+		value, from := s.def, "default"
+		if v, ok := file[s.key()]; ok {
+			value, from = v, path
+		}
+		if v := getenv(s.env); v != "" {
+			value, from = v, "environment"
+		}
+		if v, ok := flags[s.env]; ok {
+			value, from = v, "flag"
+		}
+		if s.check != nil && (value != "" || s.def != "") {
+			if err := s.check(value); err != nil {
+				return nil, fmt.Errorf("%s (from %s): %w", s.env, from, err)
+			}
+		}
+		c.values[s.env], c.from[s.env] = value, from
+	}
+	return c, nil
+}
+
+// readConfigFile returns the members of a YAML file as texts. A name that no
+// setting has is an error: it is a slip of the pen that would change nothing.
+func readConfigFile(path string) (map[string]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("NODEST_CONFIG: there is no file %s", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var doc map[string]any
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	known := make([]string, len(settings))
+	for i, s := range settings {
+		known[i] = s.key()
+	}
+	out := make(map[string]string, len(doc))
+	for name, v := range doc {
+		if !slices.Contains(known, name) {
+			sort.Strings(known)
+			return nil, fmt.Errorf("%s: there is no setting %q; there are %s", path, name, strings.Join(known, ", "))
+		}
+		if list, ok := v.([]any); ok {
+			parts := make([]string, len(list))
+			for i, item := range list {
+				parts[i] = fmt.Sprint(item)
+			}
+			v = strings.Join(parts, ",")
+		}
+		if v != nil {
+			out[name] = fmt.Sprint(v)
+		}
+	}
+	return out, nil
+}
+
+// shown is a value as it may be printed.
+func (s setting) shown(value string) string {
+	if s.secret && value != "" {
+		return "••••••••"
+	}
+	return value
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(v string) error {
+		if slices.Contains(words, v) {
+			return nil
+		}
+		return fmt.Errorf("%q is not one of %s", v, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
+	}
+}
+
+func isAddr(v string) error {
+	if _, _, err := net.SplitHostPort(v); err != nil {
+		return fmt.Errorf("%q is not host:port", v)
+	}
+	return nil
+}
+
+func isURL(v string) error {
+	u, err := url.Parse(v)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return errors.New("an address like https://host/path is wanted")
+	}
+	return nil
+}
+
+func isDatabase(v string) error {
+	if strings.HasPrefix(v, "postgres://") || strings.HasPrefix(v, "postgresql://") {
+		return nil
+	}
+	return errors.New("an address like postgres://user@host/database is wanted") // the value may hold a password
+}
+
+func isLong(v string) error {
+	if len(v) < 16 {
+		return errors.New("at least 16 characters: whoever guesses it owns the server")
+	}
+	return nil
+}
+
+func isCount(v string) error {
+	if n, err := strconv.Atoi(v); err != nil || n < 0 {
+		return fmt.Errorf("%q is not a number ≥ 0", v)
+	}
+	return nil
+}
+
+func isDuration(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d < 0 {
+		return fmt.Errorf("%q is not a duration like 20s", v)
+	}
+	return nil
+}
+
+// loopback says whether only this machine can reach addr.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flag lets a setting be given on the command line: NODEST_LOG_LEVEL becomes
+// --log-level.
+func (p *program) flag(set *pflag.FlagSet, env string) {
+	for _, s := range settings {
+		if s.env == env {
+			set.Var(&settingFlag{p, s}, strings.ReplaceAll(s.key(), "_", "-"), s.help)
+			return
+		}
+	}
+	panic("no setting " + env) // a slip in this package; every command would show it
+}
+
+// settingFlag writes a flag's value where loadConfig looks for it.
+type settingFlag struct {
+	p *program
+	s setting
+}
+
+func (f *settingFlag) String() string     { return f.s.def }
+func (f *settingFlag) Type() string       { return "text" }
+func (f *settingFlag) Set(v string) error { f.p.flags[f.s.env] = v; return nil }
+
+func (p *program) configCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "config", Short: "Print the effective configuration, secrets masked", Args: cobra.NoArgs,
+		Example: "  nodest config --json",
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := p.config()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return p.configJSON(cfg)
+			}
+			w := tabwriter.NewWriter(p.out, 0, 4, 2, ' ', 0)
+			for _, s := range settings {
+				fmt.Fprintf(w, "%s\t%s\t(%s)\n", s.env, s.shown(cfg.get(s.env)), cfg.from[s.env])
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func (p *program) configJSON(cfg *config) error {
+	all := map[string]string{}
+	for _, s := range settings {
+		all[s.env] = s.shown(cfg.get(s.env))
+	}
+	enc := json.NewEncoder(p.out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(all)
+}

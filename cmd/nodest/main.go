@@ -1,0 +1,97 @@
+// Command nodest is the chat-character server and everything around it: serving,
+// chatting in the terminal, importing cards, users and tokens, figures.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"nodest/fault"
+)
+
+// version is set by the Makefile.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, errSaid) {
+		fmt.Fprintln(os.Stderr, "nodest:", oneLine(err))
+	}
+	if err != nil {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// errSaid ends a command with exit code 1 when everything has been said.
+var errSaid = errors.New("said already")
+
+// oneLine is what the user of the command line sees of an error: of a coded one
+// the public message, of others the text, since it is the user's own machine.
+func oneLine(err error) string {
+	if f := fault.Public(err); f.Code != fault.Internal {
+		return f.Message
+	}
+	return err.Error()
+}
+
+// program is what the commands share: everything from outside comes in here, so
+// that a test can run any command in its own process.
+type program struct {
+	getenv func(string) string
+	in     io.Reader
+	out    io.Writer
+	err    io.Writer
+	flags  map[string]string // settings given as flags, by environment name
+}
+
+// run is the program without its process.
+func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
+	p := &program{getenv: getenv, in: in, out: out, err: errOut, flags: map[string]string{}}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	return root.ExecuteContext(ctx)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "nodest",
+		Short:         "A chat-character backend: prompt building, memory, WebSocket",
+		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, name := range []string{"NODEST_DATA", "NODEST_DATABASE_URL", "NODEST_CONFIG", "NODEST_LOG_LEVEL"} {
+		p.flag(root.PersistentFlags(), name)
+	}
+	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.more()...)
+	return root
+}
+
+// config loads the configuration with the flags of the command line.
+func (p *program) config() (*config, error) { return loadConfig(p.getenv, p.flags) }
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  nodest version",
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.out, "nodest", version)
+			return err
+		},
+	}
+}
