@@ -62,6 +62,7 @@ type Model struct {
 // Options tune an Engine. The zero value is ready to use.
 type Options struct {
 	Process            string        // name of this process in leases; default a random one
+	Alone              bool          // no other process uses the database: what it did not finish is over
 	GenerationsPerUser int           // running at once; default 2
 	QueuePerUser       int           // waiting behind them; default 4
 	TokensPerDay       int64         // default 0 = no limit

@@ -22,13 +22,17 @@ type Store interface {
 	// View runs fn on a consistent snapshot. Writing methods of tx fail.
 	View(ctx context.Context, userID string, fn func(tx Tx) error) error
 
-	// Checkpoint stores the text so far of a running generation and renews its
-	// lease: Generation.Text, Reasoning and Blocks. It tells nobody.
+	// Checkpoint stores the text so far of a generation that has not ended (Text,
+	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It tells nobody.
+	// It returns fault.Conflict, and changes nothing, if the generation has ended
+	// meanwhile or its lease is no longer g.LeaseOwner's.
 	Checkpoint(ctx context.Context, g *Generation) error
 
-	// Abandoned returns generations that are marked as running although their
-	// lease has ended (a crash), over all users, at most limit.
-	Abandoned(ctx context.Context, limit int) ([]*Generation, error)
+	// Abandoned returns generations that have not ended (queued ones too) although
+	// their lease is over (a crash), over all users, oldest first, at most limit.
+	// With owner not empty, those whose lease is not owner's count as well, over or
+	// not: that is for a process that has the database to itself.
+	Abandoned(ctx context.Context, owner string, limit int) ([]*Generation, error)
 }
 
 // Tx is the user's data within one transaction. Every method acts on rows of
@@ -55,6 +59,27 @@ type Tx interface {
 	ConversationTx
 	MessageTx
 	GenerationTx
+
+	// Stamps tells which versions the documents of a turn have, without reading
+	// the documents: the character (0 when there is none), then the world books,
+	// presets, regex scripts and personas that are bound to it or to all, in the
+	// order of their creation, then the resources named in more, in that order and
+	// left out where they do not exist.
+	Stamps(characterID string, more ...string) (*Stamps, error)
+}
+
+// Stamps names versions of documents; equal Stamps mean equal documents.
+type Stamps struct {
+	Character int64
+	Resources []ResourceStamp
+}
+
+// ResourceStamp names one version of a resource.
+type ResourceStamp struct {
+	Kind    ResourceKind
+	ID      string
+	Version int64
+	Bound   bool // false: it was asked for by its id
 }
 
 // UserTx: what belongs to the user as a whole.
@@ -155,8 +180,8 @@ type GenerationTx interface {
 	InsertGeneration(g *Generation) error
 	Generation(id string) (*Generation, error)
 	UpdateGeneration(g *Generation) error
-	// Running returns the user's generations that have not ended, oldest first;
-	// conversationID "" = of all conversations.
+	// Running returns the user's generations that have not ended (queued ones too),
+	// oldest first; conversationID "" = of all conversations.
 	Running(conversationID string) ([]*Generation, error)
 	PutPrompt(p *StoredPrompt) error
 	Prompt(id string) (*StoredPrompt, error)

@@ -168,10 +168,10 @@ type Generation struct {
 	By             string       `json:"by"`                    // device that asked
 	Model          string       `json:"model,omitempty"`
 	PromptID       string       `json:"promptId,omitempty"`
-	Text           string       `json:"text"` // checkpoint while running, the whole text at the end
+	Text           string       `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
 	Reasoning      string       `json:"reasoning,omitempty"`
 	Blocks         []Block      `json:"blocks,omitempty"`
-	Base           string       `json:"base,omitempty"` // continue: the text that stood before
+	Base           string       `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 	Usage          *llm.Usage   `json:"usage,omitempty"`
 	Error          *fault.Error `json:"error,omitempty"`
 	CreatedAt      time.Time    `json:"createdAt"`
