@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/gemini"
+	"nodest/llm/offline"
+	"nodest/llm/openai"
+	"nodest/nodest"
+)
+
+// providerNames is every provider, in the order in which a default is looked for.
+var providerNames = []string{"gemini", "openrouter", "openai", "offline"}
+
+// models finds the generator of a turn: of the server's configuration, or with a
+// user's own key. It is nodest.Models.
+type models struct {
+	cfg       *config
+	log       *slog.Logger
+	def       string // the server's default provider
+	server    map[string]llm.Provider
+	fallbacks []llm.Ref
+	keys      func(ctx context.Context, userID string) (map[string]string, error)
+
+	mu   sync.Mutex
+	own  map[ownKey]llm.Provider // with users' keys, so that a cooling key stays known
+	fifo []ownKey
+}
+
+type ownKey struct {
+	provider string
+	key      [32]byte // digest
+}
+
+// keepOwn bounds the users' clients that are kept.
+const keepOwn = 1000
+
+// newModels builds the providers whose key or address is configured, and the
+// offline model. keys returns a user's own keys by provider.
+func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*models, error) {
+	m := &models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: map[ownKey]llm.Provider{}}
+	m.def = cfg.get("NODEST_PROVIDER")
+	for _, name := range providerNames {
+		secret, usable := m.configured(name)
+		if !usable && name == m.def {
+			return nil, fault.New(fault.NotConfigured, "NODEST_PROVIDER is %s, but %s is not set", name, needs[name])
+		}
+		if !usable {
+			continue
+		}
+		m.def = cmp.Or(m.def, name)
+		p, err := m.client(name, secret)
+		if err != nil {
+			return nil, err
+		}
+		m.server[name] = p
+	}
+	var err error
+	if m.fallbacks, err = llm.ParseRefs(cfg.get("NODEST_FALLBACKS")); err != nil {
+		return nil, err
+	}
+	for _, ref := range m.fallbacks {
+		if m.server[ref.Provider] == nil {
+			return nil, fault.New(fault.NotConfigured, "NODEST_FALLBACKS names %s, which is not set up", ref.Provider)
+		}
+	}
+	return m, nil
+}
+
+// needs says what each provider wants set.
+var needs = map[string]string{
+	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY or OPENAI_BASE_URL",
+}
+
+// configured returns the server's key of a provider and whether it can be used.
+func (m *models) configured(name string) (secret string, usable bool) {
+	switch name {
+	case "gemini":
+		secret = m.cfg.get("GEMINI_API_KEY")
+	case "openrouter":
+		secret = m.cfg.get("OPENROUTER_API_KEY")
+	case "openai":
+		secret = m.cfg.get("OPENAI_API_KEY")
+		return secret, secret != "" || m.cfg.get("OPENAI_BASE_URL") != ""
+	case "offline":
+		return "", true
+	}
+	return secret, secret != ""
+}
+
+// client builds one provider. The configured model belongs to the configured
+// provider alone: no other one knows it.
+func (m *models) client(name, secret string) (llm.Provider, error) {
+	model := ""
+	if name == m.def && name != "offline" {
+		model = m.cfg.get("NODEST_MODEL")
+	}
+	keys := llm.ParseKeys(secret)
+	switch name {
+	case "gemini":
+		return gemini.New(keys, gemini.Options{
+			BaseURL: m.cfg.get("NODEST_GEMINI_BASE_URL"), Model: model, Transport: m.cfg.get("NODEST_GEMINI_TRANSPORT"),
+		})
+	case "openrouter":
+		return openai.New(keys, openai.Options{Name: openai.OpenRouter, BaseURL: m.cfg.get("NODEST_OPENROUTER_BASE_URL"), Model: model})
+	case "openai":
+		return openai.New(keys, openai.Options{Name: openai.OpenAI, BaseURL: m.cfg.get("OPENAI_BASE_URL"), Model: model})
+	}
+	return offline.New(offline.Options{Delay: m.cfg.duration("NODEST_OFFLINE_DELAY")}), nil
+}
+
+// Resolve finds the model of a turn. A key of the request comes before the
+// user's own one, and that before the server's.
+func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
+	if provider != "" && !slices.Contains(providerNames, provider) {
+		return nodest.Model{}, fault.InvalidField("options.provider", "value", "gemini, openrouter, openai or offline, not %q", provider)
+	}
+	if apiKey != "" {
+		if provider == "" || provider == "offline" {
+			provider = "gemini"
+		}
+		p, err := m.client(provider, apiKey)
+		if err != nil {
+			return nodest.Model{}, err
+		}
+		return m.model(p, model, nil), nil
+	}
+	own, err := m.keys(ctx, userID)
+	if err != nil {
+		return nodest.Model{}, err
+	}
+	if provider == "" {
+		provider = m.defaultOf(own)
+	}
+	p := m.server[provider]
+	if key := own[provider]; key != "" {
+		if p, err = m.withKey(provider, key); err != nil {
+			return nodest.Model{}, err
+		}
+	}
+	if p == nil {
+		return nodest.Model{}, fault.New(fault.NotConfigured, "there is no key for %s: set %s, or store one of your own", provider, needs[provider]).With("what", provider)
+	}
+	return m.model(p, model, m.fallbacks), nil
+}
+
+// defaultOf is the server's default; where that is the offline model for want
+// of a key, a provider that the user has a key for.
+func (m *models) defaultOf(own map[string]string) string {
+	if m.def != "offline" || m.cfg.get("NODEST_PROVIDER") == "offline" {
+		return m.def
+	}
+	for _, name := range providerNames {
+		if own[name] != "" {
+			return name
+		}
+	}
+	return m.def
+}
+
+// withKey returns a provider's client with a user's key, keeping the newest.
+func (m *models) withKey(provider, key string) (llm.Provider, error) {
+	at := ownKey{provider, sha256.Sum256([]byte(key))}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.own[at]; p != nil {
+		return p, nil
+	}
+	p, err := m.client(provider, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.fifo) >= keepOwn {
+		delete(m.own, m.fifo[0])
+		m.fifo = m.fifo[1:]
+	}
+	m.own[at] = p
+	m.fifo = append(m.fifo, at)
+	return p, nil
+}
+
+func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+	if model == "" {
+		model = p.DefaultModel()
+	}
+	links := []llm.Link{{Provider: p.Name(), Model: model, Generator: llm.Dependable(p.Name(), p, llm.Options{})}}
+	for _, ref := range fallbacks {
+		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
+			next := m.server[ref.Provider]
+			links = append(links, llm.Link{Provider: ref.Provider, Model: ref.Model, Generator: llm.Dependable(ref.Provider, next, llm.Options{})})
+		}
+	}
+	return nodest.Model{
+		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
+		ContextTokens: contextTokens(p.Name()), Offline: p.Name() == "offline",
+	}
+}
+
+// contextTokens is what a provider's models can take where all of them can take
+// about the same; 0 = it differs from model to model.
+func contextTokens(provider string) int {
+	switch provider {
+	case "gemini":
+		return 1_000_000
+	case "offline":
+		return 32_768
+	}
+	return 0
+}
