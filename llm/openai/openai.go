@@ -195,8 +195,20 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			s.fail(llm.BadAnswer(c.opts.Name, nil, "answered with a web page: check the base URL"))
 		} else {
 			s.events(resp.Body)
+			settle(resp.Body, s.done)
 		}
 	}
+}
+
+// settle reads the few bytes behind the end mark, so that the connection can be
+// used again. A server that does not end its answer is not waited for.
+func settle(body io.ReadCloser, done bool) {
+	if !done {
+		return
+	}
+	stop := time.AfterFunc(50*time.Millisecond, func() { _ = body.Close() })
+	defer stop.Stop()
+	_, _ = io.CopyN(io.Discard, body, 4<<10) // best effort
 }
 
 // post sends body and returns an answer with status 200, or the error.
