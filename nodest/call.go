@@ -1,7 +1,80 @@
 package nodest
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+
 	"nodest/fault"
 )
 
+// errNotYet is the answer of operations that have no owner's code yet.
 var errNotYet = fault.New(fault.Internal, "not yet")
+
+// once runs fn in a transaction of the acting user and returns its answer. With
+// an idempotency key the answer is stored with the effect: the same key and
+// content gives the first answer again and leaves fn out.
+//
+// fn may run more than once; what it hands out besides its answer it must set
+// anew in each run. once is the only place that reads and writes keys.
+func once[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, error)) (T, error) {
+	answer, err := attempt(ctx, e, c, fn)
+	if c.Key != "" && fault.Is(err, fault.InProgress) {
+		// Somebody stored the key after we had looked: now it can be read.
+		answer, err = attempt(ctx, e, c, fn)
+	}
+	return answer, err
+}
+
+func attempt[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, error)) (T, error) {
+	var answer T
+	err := e.store.Update(ctx, c.UserID, func(tx Tx) error {
+		var zero T
+		answer, c.Replayed = zero, false
+		if c.Key == "" {
+			var err error
+			answer, err = fn(tx)
+			return err
+		}
+		known, err := tx.Key(c.Key)
+		if err != nil {
+			return err
+		}
+		if known != nil {
+			return replay(c, known, &answer)
+		}
+		if answer, err = fn(tx); err != nil {
+			return err
+		}
+		reply, err := json.Marshal(answer)
+		if err != nil {
+			return fmt.Errorf("keep the answer of %s: %w", c.Key, err)
+		}
+		return tx.PutKey(&KeyRecord{Key: c.Key, Hash: c.Hash, Reply: reply, At: tx.Now()})
+	})
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return answer, nil
+}
+
+// replay reads the answer of an earlier call with the same key.
+func replay(c *Call, known *KeyRecord, answer any) error {
+	if known.Hash != c.Hash {
+		return fault.New(fault.KeyReused, "the key %q was used with other content", c.Key)
+	}
+	if err := json.Unmarshal(known.Reply, answer); err != nil {
+		return fmt.Errorf("read the kept answer of %s: %w", c.Key, err)
+	}
+	c.Replayed = true
+	return nil
+}
+
+// by is the device that events name as their cause.
+func (c *Call) by() string {
+	if c.Device == "" {
+		return "server"
+	}
+	return c.Device
+}
