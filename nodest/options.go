@@ -2,13 +2,11 @@ package nodest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"nodest/fault"
-	"nodest/framework"
 )
 
 // Limits of the lists and words in TurnOptions.
@@ -99,47 +97,4 @@ func (o TurnOptions) over(base TurnOptions) TurnOptions {
 		o.Stop = slices.Clone(base.Stop)
 	}
 	return o
-}
-
-// PromptSettings are the member "prompt" of a character's settings: choices of
-// the prompt builder that nothing in the documents makes.
-type PromptSettings struct {
-	// DepthMode is "messages" (default) or "user_messages": what counts as one
-	// step of depth.
-	DepthMode framework.DepthMode `json:"depthMode,omitempty"`
-	// ScanDepth is the number of newest messages that keys are looked for in;
-	// default 20, -1 = all.
-	ScanDepth int `json:"scanDepth,omitempty"`
-	// FilterKeyed leaves out entries of positions 0 and 1 that have keys and match
-	// nothing. Default: on for SillyTavern characters, off for NodeST ones.
-	FilterKeyed *bool `json:"filterKeyed,omitempty"`
-}
-
-// Validate checks the values; path is the place in the request.
-func (p PromptSettings) Validate(path string) error {
-	v := &invalid{path: path}
-	switch p.DepthMode {
-	case "", framework.DepthMessages, framework.DepthUserMessages:
-	default:
-		v.add("depthMode", "enum", "must be %s or %s", framework.DepthMessages, framework.DepthUserMessages)
-	}
-	if p.ScanDepth < -1 || p.ScanDepth > 100_000 {
-		v.add("scanDepth", "range", "must be from -1 to 100000")
-	}
-	return v.err()
-}
-
-// characterSettings are the members of a character's settings that a turn uses.
-type characterSettings struct {
-	Prompt        PromptSettings  `json:"prompt"`
-	CustomSetting json.RawMessage `json:"customSetting"` // nodest.md 1.9, of this character
-}
-
-// readCharacterSettings never fails: settings were checked when they were stored.
-func readCharacterSettings(doc json.RawMessage) characterSettings {
-	var s characterSettings
-	if len(doc) > 0 {
-		_ = json.Unmarshal(doc, &s)
-	}
-	return s
 }
