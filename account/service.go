@@ -97,7 +97,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) (*Identity, er
 		return nil, fault.New(fault.Unauthenticated, "no token was given")
 	}
 	if s.isAdmin(token) {
-		owner, err := s.owner(ctx)
+		owner, err := s.Owner(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -141,8 +141,8 @@ func (s *Service) isAdmin(token string) bool {
 		subtle.ConstantTimeCompare(digest(token), digest(s.opts.AdminToken)) == 1
 }
 
-// owner returns the first owner, making one if there is no user at all.
-func (s *Service) owner(ctx context.Context) (*User, error) {
+// Owner returns the first owner, making one if there is no user at all.
+func (s *Service) Owner(ctx context.Context) (*User, error) {
 	users, err := s.store.Users(ctx)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, er
 		}
 		return "", nil
 	}
-	owner, err := s.owner(ctx)
+	owner, err := s.Owner(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"nodest/fault"
+)
+
+func (p *program) chatCommand() *cobra.Command {
+	var conversation string
+	var fresh bool
+	cmd := &cobra.Command{
+		Use: "chat [character]", Short: "Talk to a character in the terminal", Args: cobra.MaximumNArgs(1),
+		Long:    "Talk to a character, by name or id; without one, to the character of the newest chat.\nCtrl-C stops the reply, not the program; /help lists the commands.",
+		Example: "  nodest chat\n  nodest chat Seraphina --new",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, closeAll, err := p.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer closeAll()
+			t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
+			t.in.Buffer(make([]byte, 64<<10), 1<<20)
+			name := ""
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if err := t.open(cmd.Context(), name, conversation, fresh); err != nil {
+				return err
+			}
+			return t.loop(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&conversation, "conversation", "", "go on with this conversation")
+	cmd.Flags().BoolVar(&fresh, "new", false, "begin a new conversation")
+	return cmd
+}
+
+// talk is one conversation in the terminal.
+type talk struct {
+	c       *client
+	in      *bufio.Scanner
+	out     io.Writer
+	id      string // of the conversation
+	name    string // of the character
+	deleted string // message that /undo brings back
+}
+
+type chatMessage struct {
+	ID     string `json:"id"`
+	Role   string `json:"role"`
+	Name   string `json:"name"`
+	Text   string `json:"text"`
+	Status string `json:"status"`
+	Swipes []struct {
+		ID string `json:"id"`
+	} `json:"swipes"`
+	SwipeIndex int `json:"swipeIndex"`
+}
+
+type chatCharacter struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+type chatConversation struct {
+	ID          string `json:"id"`
+	CharacterID string `json:"characterId"`
+	Title       string `json:"title"`
+}
+
+// open finds or makes the conversation and shows its end.
+func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
+	var conv chatConversation
+	if conversation != "" {
+		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations/"+url.PathEscape(conversation), nil, &conv); err != nil {
+			return err
+		}
+	} else {
+		character, err := t.find(ctx, name)
+		if err != nil {
+			return err
+		}
+		if conv, err = t.newest(ctx, character.ID, fresh); err != nil {
+			return err
+		}
+	}
+	var ch chatCharacter
+	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
+		return err
+	}
+	t.id, t.name = conv.ID, ch.Name
+	page, err := t.last(ctx, 10)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "%s (conversation %s; /help lists commands)\n", ch.Name, conv.ID)
+	for _, m := range page {
+		t.show(m)
+	}
+	return nil
+}
+
+// find returns a character by id or name; without a name that of the newest
+// chat, else the newest character.
+func (t *talk) find(ctx context.Context, name string) (chatCharacter, error) {
+	characters, err := all[chatCharacter](ctx, t.c, "/api/v1/characters")
+	if err != nil {
+		return chatCharacter{}, err
+	}
+	if len(characters) == 0 {
+		return chatCharacter{}, errors.New("there is no character yet: nodest import card.png, or nodest import --sample")
+	}
+	if name == "" {
+		var newest pageOf[chatConversation]
+		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1", nil, &newest); err != nil {
+			return chatCharacter{}, err
+		}
+		for _, ch := range characters {
+			if len(newest.Items) > 0 && ch.ID == newest.Items[0].CharacterID {
+				return ch, nil
+			}
+		}
+		return characters[0], nil
+	}
+	for _, ch := range characters {
+		if ch.ID == name || strings.EqualFold(ch.Name, name) {
+			return ch, nil
+		}
+	}
+	return chatCharacter{}, fault.New(fault.NotFound, "there is no character %q", name)
+}
+
+// newest returns the newest conversation with a character, or a new one.
+func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv chatConversation, err error) {
+	if !fresh {
+		var page pageOf[chatConversation]
+		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1&characterId="+characterID, nil, &page); err != nil {
+			return conv, err
+		}
+		if len(page.Items) > 0 {
+			return page.Items[0], nil
+		}
+	}
+	err = t.c.call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
+	return conv, err
+}
+
+// last returns the newest n messages, oldest first.
+func (t *talk) last(ctx context.Context, n int) ([]chatMessage, error) {
+	var page pageOf[chatMessage]
+	err := t.c.call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/conversations/%s/messages?limit=%d", t.id, n), nil, &page)
+	return page.Items, err
+}
+
+func (t *talk) show(m chatMessage) {
+	who := t.name
+	if m.Role == "user" {
+		who = "you"
+	}
+	more := ""
+	if len(m.Swipes) > 1 {
+		more = fmt.Sprintf(" [%d/%d]", m.SwipeIndex+1, len(m.Swipes))
+	}
+	fmt.Fprintf(t.out, "\n%s%s: %s\n", who, more, m.Text)
+}
+
+// loop reads lines until the end of the input or /quit. What goes wrong with one
+// line is told, and the next one is read.
+func (t *talk) loop(ctx context.Context) error {
+	for {
+		fmt.Fprint(t.out, "\n> ")
+		if !t.in.Scan() {
+			fmt.Fprintln(t.out)
+			return t.in.Err()
+		}
+		line := strings.TrimSpace(t.in.Text())
+		if line == "/quit" || line == "/exit" {
+			return nil
+		}
+		var err error
+		switch {
+		case line == "":
+		case strings.HasPrefix(line, "/"):
+			err = t.command(ctx, line)
+		default:
+			err = t.stream(ctx, "/api/v1/conversations/"+t.id+"/messages", map[string]any{"text": line})
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			fmt.Fprintln(t.out, "!", oneLine(err))
+		}
+	}
+}
+
+// stream starts a generation and prints it as it comes. Ctrl-C cancels it.
+func (t *talk) stream(ctx context.Context, path string, body any) error {
+	res, err := t.c.send(ctx, http.MethodPost, path, body, "text/event-stream")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt)
+	defer signal.Stop(stop)
+	watch, done := context.WithCancel(ctx)
+	defer done()
+	print := &printer{out: t.out, name: t.name}
+	started := make(chan string, 1)
+	finished := make(chan struct{})
+	go func() { // ends with watch, before stream returns
+		defer close(finished)
+		t.cancelOn(watch, stop, started)
+	}()
+	err = readEvents(res.Body, func(ev event) error { return print.event(ev, started) })
+	done()
+	<-finished
+	return err
+}
+
+// cancelOn asks the server to stop the generation when stop fires.
+func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-chan string) {
+	generation := ""
+	for {
+		select {
+		case generation = <-started:
+		case <-stop:
+			if generation != "" {
+				// The answer does not matter: the stream tells how it ended.
+				_ = t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// event is one server-sent event of the protocol.
+type event struct {
+	Ev           string          `json:"ev"`
+	GenerationID string          `json:"generationId"`
+	Data         json.RawMessage `json:"data"`
+}
+
+// readEvents calls f for each event of an SSE body.
+func readEvents(body io.Reader, f func(event) error) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(make([]byte, 64<<10), 16<<20)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data:")
+		if !ok {
+			continue
+		}
+		var ev event
+		if err := json.Unmarshal([]byte(data), &ev); err != nil {
+			return fmt.Errorf("the server sent an event that is not JSON: %w", err)
+		}
+		if err := f(ev); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// printer shows the events of one generation.
+type printer struct {
+	out     io.Writer
+	name    string
+	printed bool
+}
+
+func (p *printer) event(ev event, started chan<- string) error {
+	switch ev.Ev {
+	case "gen.started":
+		select {
+		case started <- ev.GenerationID:
+		default:
+		}
+	case "gen.delta":
+		var d struct{ Text, Part string }
+		if err := json.Unmarshal(ev.Data, &d); err != nil {
+			return err
+		}
+		if d.Part != "" && d.Part != "text" {
+			return nil
+		}
+		if !p.printed {
+			fmt.Fprintf(p.out, "\n%s: ", p.name)
+			p.printed = true
+		}
+		fmt.Fprint(p.out, d.Text)
+	case "gen.done", "gen.failed":
+		return p.end(ev)
+	}
+	return nil
+}
+
+func (p *printer) end(ev event) error {
+	var d struct {
+		Status string
+		Error  *struct{ Detail string }
+	}
+	if err := json.Unmarshal(ev.Data, &d); err != nil {
+		return err
+	}
+	if p.printed {
+		fmt.Fprintln(p.out)
+	}
+	if d.Error != nil {
+		fmt.Fprintln(p.out, "!", d.Error.Detail)
+	} else if d.Status == "cancelled" {
+		fmt.Fprintln(p.out, "(stopped)")
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"nodest/fault"
+)
+
+// client talks to a server as any app does. The commands have no other way to
+// the data, so what they show is what an app sees.
+type client struct {
+	base  string // http://host:port
+	token string
+	http  *http.Client
+}
+
+// tokenFile holds a token of the owner for commands on this machine. Whoever can
+// read it can read the database beside it too.
+const tokenFile = "cli.token"
+
+// connect returns a client of the server that runs on NODEST_ADDR with this data
+// folder; if none runs, of one that is started in this process and stopped by
+// close.
+func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err error) {
+	cfg, err := p.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	token := p.getenv("NODEST_TOKEN")
+	if text, err := os.ReadFile(filepath.Join(cfg.get("NODEST_DATA"), tokenFile)); err == nil && token == "" {
+		token = strings.TrimSpace(string(text))
+	}
+	c = &client{base: "http://" + reachable(cfg.get("NODEST_ADDR")), token: token, http: &http.Client{}}
+	if token != "" && c.alive(ctx) {
+		return c, func() {}, nil
+	}
+	return p.startOwn(ctx, cfg)
+}
+
+// reachable turns an address to listen on into one to connect to.
+func reachable(addr string) string {
+	for _, all := range []string{"0.0.0.0:", "[::]:", ":"} {
+		if port, ok := strings.CutPrefix(addr, all); ok {
+			return "127.0.0.1:" + port
+		}
+	}
+	return addr
+}
+
+// alive says whether our server answers there and takes our token.
+func (c *client) alive(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	return c.call(ctx, http.MethodGet, "/api/v1/me", nil, nil) == nil
+}
+
+// call sends body as JSON and decodes the answer into out; both may be nil.
+func (c *client) call(ctx context.Context, method, path string, body, out any) error {
+	res, err := c.send(ctx, method, path, body, "application/json")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if out == nil || res.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// send returns the answer to a request that succeeded; the caller closes its body.
+func (c *client) send(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", accept)
+	return c.do(req)
+}
+
+func (c *client) do(req *http.Request) (*http.Response, error) {
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if req.Method != http.MethodGet {
+		req.Header.Set("Idempotency-Key", uuid.NewString())
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) && req.Context().Err() != nil {
+			return nil, req.Context().Err()
+		}
+		return nil, err
+	}
+	if res.StatusCode >= 400 {
+		defer func() { _ = res.Body.Close() }()
+		return nil, problemOf(res)
+	}
+	return res, nil
+}
+
+// problemOf reads a problem answer.
+func problemOf(res *http.Response) error {
+	var problem struct {
+		Code   fault.Code `json:"code"`
+		Detail string     `json:"detail"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Detail == "" {
+		return fmt.Errorf("the server answered %s", res.Status)
+	}
+	return fault.New(problem.Code, "%s", problem.Detail)
+}
+
+// upload posts a file as multipart.
+func (c *client) upload(ctx context.Context, path, filename string, data []byte, out any) error {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", filepath.Base(filename))
+	if err == nil {
+		_, err = part.Write(data)
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, &body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	res, err := c.do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+// pageOf is a list as the server answers it.
+type pageOf[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// all reads every page of a list.
+func all[T any](ctx context.Context, c *client, path string) ([]T, error) {
+	var items []T
+	sep := "?"
+	if strings.Contains(path, "?") {
+		sep = "&"
+	}
+	for cursor := ""; ; {
+		var page pageOf[T]
+		if err := c.call(ctx, http.MethodGet, path+sep+"limit=200&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
+			return nil, err
+		}
+		items = append(items, page.Items...)
+		if page.NextCursor == nil || *page.NextCursor == "" {
+			return items, nil
+		}
+		cursor = *page.NextCursor
+	}
+}

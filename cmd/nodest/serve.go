@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/server"
+	"nodest/store"
+	"nodest/stream"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
+		Example: "  nodest serve --addr 127.0.0.1:9000",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := p.config()
+			if err != nil {
+				return err
+			}
+			return p.serve(cmd.Context(), cfg)
+		},
+	}
+	for _, name := range []string{"NODEST_ADDR", "NODEST_PROVIDER", "NODEST_MODEL"} {
+		p.flag(cmd.Flags(), name)
+	}
+	return cmd
+}
+
+// serve runs until ctx ends or the listener fails. It returns nil after an
+// orderly stop.
+func (p *program) serve(ctx context.Context, cfg *config) error {
+	log := newLog(p.err, cfg)
+	r, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	link, err := r.accounts.Bootstrap(ctx, loopback(cfg.get("NODEST_ADDR")))
+	if err != nil {
+		return err
+	}
+	if err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
+		return err
+	}
+	if err := r.listen(ctx, cfg.get("NODEST_ADDR")); err != nil {
+		return err
+	}
+	p.welcome(r, link)
+
+	select {
+	case err = <-r.failed:
+	case <-ctx.Done():
+		log.Info("stopping", "cause", context.Cause(ctx))
+	}
+	return errors.Join(err, r.stop(cfg.duration("NODEST_GRACE")))
+}
+
+// welcome tells how to sign in and what answers.
+func (p *program) welcome(r *running, link string) {
+	base := "http://" + reachable(r.addr)
+	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
+	if link != "" {
+		fmt.Fprintf(p.out, "\n  Sign in once with:  %s/signin#%s\n", base, link)
+		fmt.Fprintf(p.out, "  Or in a terminal:   nodest import --sample && nodest chat\n\n")
+	}
+	if r.models.def == "offline" {
+		fmt.Fprintln(p.out, "No provider key is set: the offline demo model answers. See README, \"A real model\".")
+	}
+}
+
+// running is a server with everything below it.
+type running struct {
+	cfg      *config
+	log      *slog.Logger
+	db       *store.DB
+	accounts *account.Service
+	models   *models
+	hub      *stream.Hub
+	engine   *nodest.Engine
+	server   *server.Server
+	http     *http.Server
+	addr     string // where it listens
+	failed   chan error
+	end      context.CancelFunc
+	tended   chan struct{} // closed when tend has returned
+}
+
+// open builds everything from the database up. It is closed with close.
+func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err error) {
+	dir := cfg.get("NODEST_DATA")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	r = &running{cfg: cfg, log: log, failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
+	if err != nil {
+		return r, err
+	}
+	r.db, err = store.Open(ctx, store.Options{
+		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
+		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
+	})
+	if err != nil {
+		return r, err
+	}
+	if r.accounts, err = account.New(r.db.Accounts(), secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+		return r, err
+	}
+	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
+		return r, err
+	}
+	r.hub = stream.NewHub(r.db.Streams(), stream.HubOptions{Log: log})
+	r.engine = nodest.New(r.db.Chats(), r.models, r.hub, nodest.Options{
+		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")), Log: log,
+	})
+	if err := r.engine.Recover(ctx); err != nil {
+		return r, err
+	}
+	r.server = server.New(server.Deps{Engine: r.engine, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
+		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ready, Log: log,
+		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
+	})
+	tending, end := context.WithCancel(context.WithoutCancel(ctx))
+	r.end, r.tended = end, make(chan struct{})
+	go r.tend(tending)
+	return r, nil
+}
+
+// tend ends what crashed processes left behind and removes what is too old.
+func (r *running) tend(ctx context.Context) {
+	defer close(r.tended)
+	recovery := time.NewTicker(5 * time.Second)
+	defer recovery.Stop()
+	upkeep := time.NewTicker(time.Hour)
+	defer upkeep.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-recovery.C:
+			err = r.engine.Recover(ctx)
+		case <-upkeep.C:
+			err = r.db.Maintain(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			r.log.ErrorContext(ctx, "upkeep failed", "err", err)
+		}
+	}
+}
+
+// leaveToken writes a token for the commands on this machine into the data
+// folder, unless the one that is there still works.
+func (r *running) leaveToken(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, tokenFile)
+	if text, err := os.ReadFile(path); err == nil {
+		if _, err := r.accounts.Authenticate(ctx, strings.TrimSpace(string(text))); err == nil {
+			return nil
+		}
+	}
+	owner, err := r.accounts.Owner(ctx)
+	if err != nil {
+		return err
+	}
+	secret, _, err := r.accounts.CreateToken(ctx, owner.ID, "command line", 0)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(secret+"\n"), 0o600)
+}
+
+// listen starts answering requests.
+func (r *running) listen(ctx context.Context, addr string) error {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	r.addr = ln.Addr().String()
+	r.http = &http.Server{
+		Handler: r.server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),
+		// A request outlives the stop signal: the reply it waits for does too.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	go func() {
+		if err := r.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			r.failed <- err
+		}
+	}()
+	return nil
+}
+
+// stop lets running replies finish for at most grace, then ends everything but
+// the database.
+func (r *running) stop(grace time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := r.server.Drain(ctx, r.engine.Close)
+	if r.http != nil {
+		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if stop := r.http.Shutdown(last); stop != nil {
+			err = errors.Join(err, r.http.Close())
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // what still ran is stored as interrupted
+		return nil
+	}
+	return err
+}
+
+// close ends what open began. After stop nothing runs any more but tend.
+func (r *running) close() {
+	if r.end != nil {
+		r.end()
+		<-r.tended
+	}
+	if r.hub != nil {
+		r.hub.Close()
+	}
+	if r.db != nil {
+		if err := r.db.Close(); err != nil {
+			r.log.Error("database not closed well", "err", err)
+		}
+	}
+}
+
+// startOwn runs a server in this process for one command.
+func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), error) {
+	r, err := open(ctx, cfg, newLog(p.err, cfg))
+	if err != nil {
+		return nil, nil, err
+	}
+	closeAll := func() {
+		if err := r.stop(cfg.duration("NODEST_GRACE")); err != nil {
+			fmt.Fprintln(p.err, "nodest:", oneLine(err))
+		}
+		r.close()
+	}
+	err = r.leaveToken(ctx, cfg.get("NODEST_DATA"))
+	if err == nil {
+		err = r.listen(ctx, "127.0.0.1:0")
+	}
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(cfg.get("NODEST_DATA"), tokenFile))
+	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return &client{base: "http://" + r.addr, token: strings.TrimSpace(string(text)), http: &http.Client{}}, closeAll, nil
+}
+
+func newLog(out io.Writer, cfg *config) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.get("NODEST_LOG_LEVEL"))) // checked on loading
+	opts := &slog.HandlerOptions{Level: level}
+	if cfg.get("NODEST_LOG_FORMAT") == "json" {
+		return slog.New(slog.NewJSONHandler(out, opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
+}
+
+func split(list string) []string {
+	var items []string
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
