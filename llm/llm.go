@@ -113,6 +113,8 @@ type Request struct {
 	Stop        []string // the reply ends before any of these
 	Seed        *int64
 
+	// What follows is not sent to a provider; the offline model lives on it.
+
 	// Variant counts the swipes that exist already: 0 for the first reply. Models
 	// that answer alike to the same prompt (offline) must answer differently for
 	// each; others ignore it.
@@ -121,6 +123,11 @@ type Request struct {
 	Task     Task
 	CharName string // what {{char}} stands for; may be empty
 	UserName string // what {{user}} stands for; may be empty
+
+	// UserText is the message that is answered, as the user typed it. Behind it
+	// the prompt may have instructions with the role user, so that only the
+	// engine knows. Empty = the last user message of Messages.
+	UserText string
 }
 
 // Chunk is a piece of a reply. Any of its parts may be empty; a chunk with only

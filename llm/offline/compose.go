@@ -1,0 +1,294 @@
+package offline
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/llm"
+)
+
+// composer writes a text for a scene. Every choice is fixed by the scene and the
+// variant: no clock, no chance.
+type composer struct {
+	scene
+	phrases
+	seed    int // from the scene
+	variant int
+}
+
+// compose returns the whole text that the model is going to stream.
+func compose(s scene, req llm.Request, words int) string {
+	c := &composer{scene: s, phrases: book[s.lang], variant: max(0, req.Variant)}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(s.char + "\x00" + s.said + "\x00" + strconv.Itoa(s.turn)))
+	c.seed = int(h.Sum32() >> 1)
+	var text string
+	switch req.Task {
+	case llm.Continue:
+		text = c.continued()
+	case llm.Impersonate:
+		text = c.impersonated()
+	case llm.Rewrite:
+		text = c.rewritten(req.Messages)
+	default:
+		text = c.reply()
+	}
+	if words > 0 {
+		text = c.stretch(text, words)
+	}
+	return text
+}
+
+// reply is the usual answer: gesture, the user's word, a line of the card's own,
+// what is remembered and found, and a question back.
+func (c *composer) reply() string {
+	open, end := c.two(c.open, c.close)
+	parts := []string{open + "\n\n"}
+	if w := c.keyword(); w != "" {
+		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.echo)), "%w", w))
+	} else {
+		parts = append(parts, c.say(c.pick(c.greet)))
+	}
+	if line := c.line(); line != "" {
+		parts = append(parts, line)
+	}
+	if c.memories != nil {
+		parts = append(parts, c.quote("mem", c.memory, c.memories))
+	}
+	if c.findings != nil {
+		parts = append(parts, c.quote("websearch", c.finding, c.findings))
+	}
+	return c.join(append(parts, end))
+}
+
+// continued goes on behind the last text of the character, without repeating it.
+func (c *composer) continued() string {
+	open, end := c.two(c.goOn, c.close)
+	text := c.join([]string{open, c.line(), end})
+	last, _ := utf8.DecodeLastRuneInString(c.before)
+	if c.before != "" && c.space != "" && !unicode.IsSpace(last) {
+		return c.space + text
+	}
+	return text
+}
+
+// impersonated is what the user might say next.
+func (c *composer) impersonated() string {
+	text := c.say(c.asUser[c.index(len(c.asUser), c.variant)])
+	if round := c.variant / len(c.asUser); round > 0 && len(c.asked) > 0 {
+		text = c.join([]string{text, clip(c.asked[round%len(c.asked)], 120)})
+	}
+	return text
+}
+
+// rewritten tells the character's last text anew. Of the instruction it
+// understands shorter and longer.
+func (c *composer) rewritten(messages []llm.Message) string {
+	text := strings.TrimSpace(c.before)
+	if text == "" {
+		return c.reply()
+	}
+	instruction := strings.ToLower(messages[len(messages)-1].Text)
+	asks := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(instruction, w) })
+	}
+	opening, end := c.two(c.reworded, c.close)
+	switch {
+	case asks(c.shorter):
+		for sentence := range sentences(text) {
+			if s := strings.TrimSpace(sentence); s != "" {
+				return c.join([]string{opening, s})
+			}
+		}
+	case asks(c.longer):
+		return c.join([]string{opening, text, c.line(), end})
+	}
+	return c.join([]string{opening, text})
+}
+
+// stretch adds sentences until text has about n words (code points in scripts
+// without blanks). They are numbered, so that a long text never repeats itself.
+func (c *composer) stretch(text string, n int) string {
+	have := c.size(text)
+	if have > n {
+		return c.cut(text, n)
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	for i := 1; have < n; i++ {
+		more := c.space + "(" + strconv.Itoa(i) + ") " + c.say(c.plain[i%len(c.plain)])
+		if i%5 == 0 {
+			if line := c.lineAt(c.seed + i/5); line != "" {
+				more = "\n\n" + strings.TrimSpace(line) + "\n\n"
+			}
+		}
+		have += c.size(more)
+		b.WriteString(more)
+	}
+	return c.cut(b.String(), n)
+}
+
+func (c *composer) size(text string) int {
+	if c.space == "" {
+		return utf8.RuneCountInString(text)
+	}
+	return len(strings.Fields(text))
+}
+
+// cut ends text after n words or code points.
+func (c *composer) cut(text string, n int) string {
+	inWord := false
+	for i, r := range text {
+		if c.space == "" {
+			if n--; n < 0 {
+				return text[:i]
+			}
+			continue
+		}
+		if word := !unicode.IsSpace(r); word != inWord {
+			if inWord = word; !word {
+				if n--; n == 0 {
+					return text[:i]
+				}
+			}
+		}
+	}
+	return text
+}
+
+// line is something the character says or does by the card: the example that
+// answers what the user said best, else the next one, else a trait as narration.
+func (c *composer) line() string {
+	best, score := -1, 0
+	for i, asked := range c.asked {
+		if n := overlap(asked, c.said); n > score {
+			best, score = i, n
+		}
+	}
+	if best >= 0 {
+		return c.lineAt(best + c.variant)
+	}
+	return c.lineAt(c.seed + c.variant)
+}
+
+// longestLine is how much of an example is quoted, in code points.
+const longestLine = 240
+
+func (c *composer) lineAt(i int) string {
+	switch {
+	case len(c.lines) > 0:
+		return clip(c.lines[i%len(c.lines)], longestLine)
+	case len(c.traits) > 0:
+		return "\n\n*" + c.traits[i%len(c.traits)] + "*\n\n"
+	}
+	return c.plain[i%len(c.plain)]
+}
+
+// overlap counts what two texts share: words, or pairs of characters in scripts
+// without blanks.
+func overlap(a, b string) int {
+	n := 0
+	in := map[string]bool{}
+	for t := range terms(b) {
+		in[t] = true
+	}
+	for t := range terms(a) {
+		if in[t] {
+			n++
+			delete(in, t)
+		}
+	}
+	return n
+}
+
+// quote brings up one of the texts, in a block if the prompt asked for that.
+func (c *composer) quote(tag string, intros, texts []string) string {
+	text := strings.ReplaceAll(c.say(c.pick(intros)), "%t", texts[c.variant%len(texts)])
+	if c.guided {
+		return "\n\n<" + tag + ">" + text + "</" + tag + ">\n\n"
+	}
+	return text
+}
+
+// join puts parts together with the blank of the language where none is.
+func (c *composer) join(parts []string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p == "" {
+			continue
+		}
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") && !strings.HasPrefix(p, "\n") {
+			b.WriteString(c.space)
+		}
+		if strings.HasSuffix(b.String(), "\n") {
+			p = strings.TrimLeft(p, "\n")
+		}
+		b.WriteString(p)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// say fills in the names.
+func (c *composer) say(phrase string) string {
+	char, user := c.scene.char, c.scene.user
+	if char == "" {
+		char = c.phrases.char
+	}
+	if user == "" {
+		user = c.phrases.user
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(phrase, "%c", char), "%u", user)
+}
+
+// two chooses from two lists so that the pairs of len(a)·len(b) variants differ.
+func (c *composer) two(a, b []string) (string, string) {
+	round, place := c.variant/len(a), c.variant%len(a)
+	return c.say(a[c.index(len(a), place)]), c.say(b[c.index(len(b), place+round)])
+}
+
+// pick is free to choose alike for different variants.
+func (c *composer) pick(list []string) string { return list[c.index(len(list), c.variant*3)] }
+
+func (c *composer) index(n, offset int) int { return (c.seed%n + offset) % n }
+
+// keyword returns the longest word of the user's message that is worth taking up,
+// as it was typed, of several the last; "" if there is none.
+func (c *composer) keyword() string {
+	best, length := "", 0
+	for _, w := range strings.FieldsFunc(c.said, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '\'' }) {
+		for _, part := range c.runs(w) {
+			n := utf8.RuneCountInString(part)
+			if n >= max(length, 2) && !slices.Contains(strings.Fields(c.stopWords), strings.ToLower(part)) {
+				best, length = part, n
+			}
+		}
+	}
+	return best
+}
+
+// keyword parts longer than this (code points) are cut in dense scripts.
+const longestRun = 6
+
+// runs splits a word of a dense script at its function words (stop characters,
+// Hiragana beside Kanji); words of other scripts stay whole.
+func (c *composer) runs(word string) []string {
+	if strings.IndexFunc(word, isDense) < 0 {
+		return []string{strings.Trim(word, "-'")}
+	}
+	parts := strings.FieldsFunc(word, func(r rune) bool {
+		return unicode.Is(unicode.Hiragana, r) || isDense(r) && strings.ContainsRune(book[inChinese].stopWords, r)
+	})
+	if len(parts) == 0 {
+		parts = []string{word}
+	}
+	for i, p := range parts {
+		if runes := []rune(p); len(runes) > longestRun {
+			parts[i] = string(runes[:longestRun])
+		}
+	}
+	return parts
+}

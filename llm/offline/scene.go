@@ -1,0 +1,351 @@
+package offline
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/llm"
+)
+
+// scene is what the offline model understands of a prompt.
+type scene struct {
+	lang       language
+	char, user string
+	said       string   // what the user wrote last
+	before     string   // the last text of the character
+	lines      []string // of the character, from the example dialogue
+	asked      []string // what the user says before each of lines; may be ""
+	traits     []string // sentences of the card that name the character
+	memories   []string
+	findings   []string // of a search
+	guided     bool     // the prompt asks for <mem> and <websearch> around what was used
+	turn       int      // messages so far
+}
+
+func readScene(req llm.Request) scene {
+	s := scene{char: req.CharName, user: req.UserName, turn: len(req.Messages)}
+	last := lastIndex(req.Messages, llm.User)
+	s.said = req.UserText
+	if s.said == "" && last >= 0 {
+		s.said = req.Messages[last].Text
+	}
+	s.readBlocks(req.Messages)
+	s.said = strings.TrimSpace(stripBlocks(s.said))
+	if i := lastIndex(req.Messages, llm.Assistant); i >= 0 {
+		s.before = req.Messages[i].Text
+	}
+	s.readExamples(req.Messages)
+	s.readTraits(req.Messages)
+	s.lang = s.guessLanguage(req.Messages)
+	return s
+}
+
+func lastIndex(messages []llm.Message, role llm.Role) int {
+	for i, m := range slices.Backward(messages) {
+		if m.Role == role && m.Name != exampleChar && m.Name != exampleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// Blocks that the prompt builder puts behind the user's message (NodeST
+// specification 15).
+var (
+	memBlock   = regexp.MustCompile(`(?s)<mem>(.*)</mem>`)
+	webBlock   = regexp.MustCompile(`(?s)<websearch>(.*)</websearch>`)
+	guideBlock = regexp.MustCompile(`(?s)<response_guidelines>.*</response_guidelines>`)
+	numbered   = regexp.MustCompile(`^\s*(?:\[?\^?\d+\]?[.)、:]?)\s+(.+)$`)
+	markup     = regexp.MustCompile(`\*\*|__|` + "`" + `|\[([^\]]*)\]\([^)]*\)`)
+)
+
+func stripBlocks(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	text = guideBlock.ReplaceAllString(text, "")
+	text = memBlock.ReplaceAllString(text, "")
+	return webBlock.ReplaceAllString(text, "")
+}
+
+// readBlocks takes memories and findings from the newest message that has them.
+func (s *scene) readBlocks(messages []llm.Message) {
+	for _, m := range slices.Backward(messages) {
+		if m.Role == llm.Assistant || !strings.Contains(m.Text, "</") {
+			continue
+		}
+		guided := guideBlock.MatchString(m.Text)
+		text := guideBlock.ReplaceAllString(m.Text, "")
+		if found := webBlock.FindStringSubmatch(text); found != nil && s.findings == nil {
+			s.findings, s.guided = entries(found[1]), s.guided || guided
+			text = webBlock.ReplaceAllString(text, "")
+		}
+		if found := memBlock.FindStringSubmatch(text); found != nil && s.memories == nil {
+			s.memories, s.guided = entries(found[1]), s.guided || guided
+		}
+	}
+}
+
+// entries returns the numbered lines of a block, without markup.
+func entries(block string) []string {
+	var list []string
+	for line := range strings.Lines(block) {
+		if m := numbered.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
+			if text := strings.TrimSpace(markup.ReplaceAllString(m[1], "$1")); text != "" {
+				list = append(list, clip(text, 160))
+			}
+		}
+	}
+	return list
+}
+
+// The names that the SillyTavern dialect gives to messages of the example
+// dialogue.
+const (
+	exampleUser = "example_user"
+	exampleChar = "example_assistant"
+)
+
+var (
+	startMark = regexp.MustCompile(`(?i)<START>`)
+	label     = regexp.MustCompile(`(?m)^[ \t"]*([^\s:：<>"][^:：\n]{0,40})[:：]`)
+)
+
+// userLabels stand for the user in example dialogues.
+var userLabels = []string{"{{user}}", "<USER>", "用户", "User", "You", "ユーザー", "사용자", "Пользователь"}
+
+// readExamples finds the character's own lines: messages named as examples, blocks
+// behind <START>, and lines that begin with the character's name and a colon.
+func (s *scene) readExamples(messages []llm.Message) {
+	asked := ""
+	for _, m := range messages {
+		switch {
+		case m.Name == exampleUser:
+			asked = m.Text
+		case m.Name == exampleChar:
+			s.addLine(asked, m.Text)
+			asked = ""
+		case m.Role != llm.Assistant && m.Text != s.said:
+			s.readDialogue(m.Text)
+		}
+	}
+}
+
+func (s *scene) readDialogue(text string) {
+	started := startMark.MatchString(text)
+	if s.char == "" && started {
+		s.char = s.inferName(text)
+	}
+	if !started && !s.mayQuote(text) {
+		return
+	}
+	marks := s.speakers().FindAllStringSubmatchIndex(text, -1)
+	asked := ""
+	for i, m := range marks {
+		end := len(text)
+		if i+1 < len(marks) {
+			end = marks[i+1][0]
+		}
+		line := text[m[1]:end]
+		if cut := startMark.FindStringIndex(line); cut != nil {
+			line = line[:cut[0]]
+		}
+		if !started { // no block: the line ends with its paragraph
+			line, _, _ = strings.Cut(line, "\n\n")
+		}
+		if s.isUser(text[m[2]:m[3]]) {
+			asked = line
+			continue
+		}
+		s.addLine(asked, line)
+		asked = ""
+	}
+}
+
+// mayQuote is the cheap test before the expensive one.
+func (s *scene) mayQuote(text string) bool {
+	if strings.Contains(text, "{{char}}:") {
+		return true
+	}
+	return s.char != "" && (strings.Contains(text, s.char+":") || strings.Contains(text, s.char+"："))
+}
+
+// speakers matches the beginning of a line of either side.
+func (s *scene) speakers() *regexp.Regexp {
+	names := []string{regexp.QuoteMeta("{{char}}"), "<BOT>"}
+	for _, n := range append([]string{s.char, s.user}, userLabels...) {
+		if n != "" {
+			names = append(names, regexp.QuoteMeta(n))
+		}
+	}
+	return regexp.MustCompile(`(?:^|[\n"“])[ \t]*(` + strings.Join(names, "|") + `)[ \t]*[:：][ \t]*`)
+}
+
+func (s *scene) isUser(name string) bool {
+	return name == s.user && name != "" || slices.Contains(userLabels, name)
+}
+
+// inferName returns the first label behind <START> that is not the user's.
+func (s *scene) inferName(text string) string {
+	at := startMark.FindStringIndex(text)
+	for _, m := range label.FindAllStringSubmatch(text[at[1]:], -1) {
+		if name := strings.TrimSpace(m[1]); !s.isUser(name) && name != "{{char}}" {
+			return name
+		}
+	}
+	return ""
+}
+
+func (s *scene) addLine(asked, line string) {
+	line = strings.Trim(s.fill(line), " \t\r\n\",，")
+	if line != "" {
+		s.lines = append(s.lines, line)
+		s.asked = append(s.asked, strings.TrimSpace(s.fill(asked)))
+	}
+}
+
+// fill replaces the two macros that a prompt may still hold.
+func (s *scene) fill(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	if s.char != "" {
+		text = strings.ReplaceAll(text, "{{char}}", s.char)
+	}
+	if s.user != "" {
+		text = strings.ReplaceAll(text, "{{user}}", s.user)
+	}
+	return text
+}
+
+// traits longer or shorter than this (code points) do not read well as narration.
+const minTrait, maxTrait = 12, 160
+
+// readTraits finds a few sentences of the card that speak of the character.
+func (s *scene) readTraits(messages []llm.Message) {
+	if s.char == "" {
+		return
+	}
+	for _, m := range messages {
+		if m.Role == llm.Assistant || m.Text == s.said || startMark.MatchString(m.Text) || m.Name != "" {
+			continue
+		}
+		for sentence := range sentences(s.fill(stripBlocks(m.Text))) {
+			sentence = strings.TrimSpace(sentence)
+			n := utf8.RuneCountInString(sentence)
+			if n >= minTrait && n <= maxTrait && strings.HasPrefix(sentence, s.char) && !strings.ContainsAny(sentence, ":：*\n<>{}") {
+				s.traits = append(s.traits, sentence)
+			}
+			if len(s.traits) == 8 {
+				return
+			}
+		}
+	}
+}
+
+// sentences splits text behind full stops and line ends; joined they are text.
+func sentences(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		from := 0
+		for i, r := range text {
+			end := i + utf8.RuneLen(r)
+			next, _ := utf8.DecodeRuneInString(text[min(end, len(text)):])
+			stop := strings.ContainsRune("。！？\n", r) || strings.ContainsRune(".!?…", r) && (end == len(text) || unicode.IsSpace(next))
+			if r == utf8.RuneError || !stop || strings.ContainsRune("。！？”」’\"*", next) {
+				continue
+			}
+			if !yield(text[from:end]) {
+				return
+			}
+			from = end
+		}
+		if from < len(text) {
+			yield(text[from:])
+		}
+	}
+}
+
+// clip shortens text to n code points, at a sentence's end where there is one.
+func clip(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	kept := 0
+	for sentence := range sentences(text) {
+		if utf8.RuneCountInString(text[:kept+len(sentence)]) > n {
+			break
+		}
+		kept += len(sentence)
+	}
+	if kept > 0 {
+		return strings.TrimSpace(text[:kept])
+	}
+	return strings.TrimSpace(string([]rune(text)[:n])) + "…"
+}
+
+// guessLanguage looks at the scripts of the card: the example dialogue, else what
+// the character said, else the whole prompt but for the user's words.
+func (s *scene) guessLanguage(messages []llm.Message) language {
+	var c scripts
+	for _, line := range s.lines {
+		c.count(line)
+	}
+	if c.total() < 8 {
+		c.count(s.before)
+	}
+	if c.total() < 8 {
+		for _, m := range messages {
+			if text := stripBlocks(m.Text); m.Role != llm.Assistant && strings.TrimSpace(text) != s.said {
+				c.count(s.fill(text))
+			}
+		}
+	}
+	if c.total() == 0 {
+		c.count(s.said)
+	}
+	return c.language()
+}
+
+type scripts struct{ latin, han, kana, hangul, cyrillic int }
+
+func (c *scripts) count(text string) {
+	for _, r := range text {
+		switch {
+		case r < 0x80:
+			if unicode.IsLetter(r) {
+				c.latin++
+			}
+		case unicode.Is(unicode.Han, r):
+			c.han++
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			c.kana++
+		case unicode.Is(unicode.Hangul, r):
+			c.hangul++
+		case unicode.Is(unicode.Cyrillic, r):
+			c.cyrillic++
+		case unicode.Is(unicode.Latin, r):
+			c.latin++
+		}
+	}
+}
+
+func (c *scripts) total() int { return c.latin + c.han + c.kana + c.hangul + c.cyrillic }
+
+// language weighs a character of a dense script like three letters.
+func (c *scripts) language() language {
+	dense := c.han + c.kana
+	switch {
+	case c.hangul*3 > c.latin && c.hangul > dense:
+		return inKorean
+	case dense*3 > c.latin && c.kana*8 > c.han:
+		return inJapanese
+	case dense*3 > c.latin:
+		return inChinese
+	case c.cyrillic > c.latin:
+		return inRussian
+	}
+	return inEnglish
+}
