@@ -1,0 +1,372 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"nodest/card"
+	"nodest/framework"
+)
+
+// more lists the commands beside serve, config and version.
+func (p *program) more() []*cobra.Command {
+	return []*cobra.Command{
+		p.chatCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
+		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
+	}
+}
+
+// withClient runs f against the running server, or one of its own.
+func (p *program) withClient(ctx context.Context, f func(c *client) error) error {
+	c, closeAll, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	return f(c)
+}
+
+func (p *program) importCommand() *cobra.Command {
+	var sample bool
+	cmd := &cobra.Command{
+		Use: "import FILE…", Short: "Import character cards (PNG, JSON, CHARX)",
+		Example: "  nodest import seraphina.png\n  nodest import --sample",
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 && !sample {
+				return errors.New("which file? nodest import card.png, or nodest import --sample")
+			}
+			return p.withClient(cmd.Context(), func(c *client) error {
+				if sample {
+					if err := p.importSample(cmd.Context(), c); err != nil {
+						return err
+					}
+				}
+				return p.importFiles(cmd.Context(), c, files)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
+	return cmd
+}
+
+// importFiles imports each file and says what became of it; one that cannot be
+// used does not keep the others out.
+func (p *program) importFiles(ctx context.Context, c *client, files []string) error {
+	failed := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = p.importOne(ctx, c, file, data)
+		}
+		if err != nil {
+			failed++
+			fmt.Fprintf(p.err, "%s: %s\n", file, oneLine(err))
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d files were not imported", failed, len(files))
+	}
+	return nil
+}
+
+func (p *program) importOne(ctx context.Context, c *client, file string, data []byte) error {
+	var out struct {
+		Character chatCharacter `json:"character"`
+		Warnings  []struct {
+			Path   string `json:"path"`
+			Detail string `json:"detail"`
+		} `json:"warnings"`
+	}
+	if err := c.upload(ctx, "/api/v1/characters/import", file, data, &out); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s  %s\n", out.Character.ID, out.Character.Name)
+	for _, w := range out.Warnings {
+		fmt.Fprintf(p.out, "  note: %s %s\n", w.Path, w.Detail)
+	}
+	return nil
+}
+
+func (p *program) importSample(ctx context.Context, c *client) error {
+	data, _, filename, err := card.Export(card.Sample(), "json", "v3")
+	if err != nil {
+		return err
+	}
+	return p.importOne(ctx, c, filename, data)
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	var format, spec, file string
+	cmd := &cobra.Command{
+		Use: "export CHARACTER", Short: "Export a character by id", Args: cobra.ExactArgs(1),
+		Example: "  nodest export 0199… --format png -o seraphina.png",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				path := fmt.Sprintf("/api/v1/characters/%s/export?format=%s&spec=%s", url.PathEscape(args[0]), url.QueryEscape(format), url.QueryEscape(spec))
+				res, err := c.send(cmd.Context(), http.MethodGet, path, nil, "*/*")
+				if err != nil {
+					return err
+				}
+				defer func() { _ = res.Body.Close() }()
+				if file == "" {
+					_, err = io.Copy(p.out, res.Body)
+					return err
+				}
+				data, err := io.ReadAll(res.Body)
+				if err != nil {
+					return err
+				}
+				return os.WriteFile(file, data, 0o644)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "json", "png, json or charx")
+	cmd.Flags().StringVar(&spec, "spec", "v3", "v2 or v3")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; default standard output")
+	return cmd
+}
+
+func (p *program) lintCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "lint FILE…", Short: "Check cards, world books, presets and regex scripts", Args: cobra.MinimumNArgs(1),
+		Example: "  nodest lint card.png book.json",
+		RunE: func(_ *cobra.Command, files []string) error {
+			found := map[string][]framework.Finding{}
+			bad := false
+			for _, file := range files {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					return err
+				}
+				findings, err := framework.Lint(data, file)
+				if err != nil {
+					return fmt.Errorf("%s: %s", file, oneLine(err))
+				}
+				found[file] = findings
+				bad = bad || len(findings) > 0
+				for _, f := range findings {
+					if !asJSON {
+						fmt.Fprintf(p.out, "%s: %s: %s: %s\n", file, f.Path, f.Code, f.Detail)
+					}
+				}
+			}
+			if asJSON {
+				if err := json.NewEncoder(p.out).Encode(found); err != nil {
+					return err
+				}
+			}
+			if bad {
+				return errSaid
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: findings by file")
+	return cmd
+}
+
+func (p *program) promptCommand() *cobra.Command {
+	var text string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "prompt CONVERSATION", Short: "Print the request that a message would cause, and why", Args: cobra.ExactArgs(1),
+		Example: "  nodest prompt 0199… --text 'Hello'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				if !asJSON {
+					return showPrompt(cmd.Context(), c, p.out, args[0], text)
+				}
+				var raw json.RawMessage
+				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/conversations/"+url.PathEscape(args[0])+"/prompt", map[string]any{"text": text}, &raw); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(p.out, string(raw))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&text, "text", "", "the message; default: as a continue from the last one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// showPrompt prints the messages of a request and where each entry came from.
+func showPrompt(ctx context.Context, c *client, out io.Writer, conversation, text string) error {
+	var prompt struct {
+		Messages []struct{ Role, Content string }
+		Entries  []struct {
+			Source, Name, Why, Role string
+			Tokens                  int
+		}
+		Dropped   []struct{ Source, Name, Reason string }
+		Tokens    int
+		Budget    int
+		Tokenizer string
+	}
+	if err := c.call(ctx, http.MethodPost, "/api/v1/conversations/"+url.PathEscape(conversation)+"/prompt", map[string]any{"text": text}, &prompt); err != nil {
+		return err
+	}
+	for _, m := range prompt.Messages {
+		fmt.Fprintf(out, "[%s]\n%s\n\n", m.Role, m.Content)
+	}
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "TOKENS\tROLE\tSOURCE\tNAME\tWHY")
+	for _, e := range prompt.Entries {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", e.Tokens, e.Role, e.Source, e.Name, e.Why)
+	}
+	for _, d := range prompt.Dropped {
+		fmt.Fprintf(w, "–\t\t%s\t%s\tleft out: %s\n", d.Source, d.Name, d.Reason)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
+	return err
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Bring the database to this version (serve does it too)", Args: cobra.NoArgs,
+		Example: "  nodest migrate",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := p.config()
+			if err != nil {
+				return err
+			}
+			r, err := open(cmd.Context(), cfg, newLog(p.err, cfg))
+			if err != nil {
+				return err
+			}
+			defer r.close()
+			if err := r.stop(cfg.duration("NODEST_GRACE")); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(p.out, "the database is up to date")
+			return err
+		},
+	}
+}
+
+func (p *program) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "token", Short: "Make, list and revoke your bearer tokens", Args: cobra.NoArgs, Example: "  nodest token create --name phone"}
+	var name, expires string
+	var quiet bool
+	create := &cobra.Command{
+		Use: "create", Short: "Make a token; its text is shown once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				var out struct{ Token, ID string }
+				body := map[string]any{"name": name}
+				if expires != "" {
+					body["expiresIn"] = expires
+				}
+				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/tokens", body, &out); err != nil {
+					return err
+				}
+				if !quiet {
+					fmt.Fprintf(p.err, "token %s; it is shown this once:\n", out.ID)
+				}
+				_, err := fmt.Fprintln(p.out, out.Token)
+				return err
+			})
+		},
+	}
+	create.Flags().StringVar(&name, "name", "", "what it is for")
+	create.Flags().StringVar(&expires, "expires", "", "how long it works, like 720h; default for ever")
+	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the token alone")
+	list := &cobra.Command{
+		Use: "list", Short: "List the tokens, as JSON", Args: cobra.NoArgs, Example: "  nodest token list",
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/tokens") },
+	}
+	revoke := &cobra.Command{
+		Use: "revoke ID", Short: "End a token at once", Args: cobra.ExactArgs(1), Example: "  nodest token revoke 0199…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/tokens/"+url.PathEscape(args[0]), nil, nil)
+			})
+		},
+	}
+	cmd.AddCommand(create, list, revoke)
+	return cmd
+}
+
+// list prints every item of a list, one JSON object a line.
+func (p *program) list(ctx context.Context, path string) error {
+	return p.withClient(ctx, func(c *client) error {
+		items, err := all[json.RawMessage](ctx, c, path)
+		for _, item := range items {
+			fmt.Fprintln(p.out, string(item))
+		}
+		return err
+	})
+}
+
+func (p *program) userCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "user", Short: "Make, list and delete accounts", Args: cobra.NoArgs, Example: "  nodest user create alice"}
+	var owner bool
+	create := &cobra.Command{
+		Use: "create NAME", Short: "Make an account; the password is asked for", Args: cobra.ExactArgs(1),
+		Example: "  nodest user create alice --owner",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			password, err := p.password()
+			if err != nil {
+				return err
+			}
+			role := "member"
+			if owner {
+				role = "owner"
+			}
+			return p.withClient(cmd.Context(), func(c *client) error {
+				var out struct{ ID, Username string }
+				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &out)
+				if err == nil {
+					fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
+				}
+				return err
+			})
+		},
+	}
+	create.Flags().BoolVar(&owner, "owner", false, "may manage users")
+	list := &cobra.Command{
+		Use: "list", Short: "List the accounts, as JSON", Args: cobra.NoArgs, Example: "  nodest user list",
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/users") },
+	}
+	remove := &cobra.Command{
+		Use: "delete ID", Short: "Delete an account and everything of it", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/users/"+url.PathEscape(args[0]), nil, nil)
+			})
+		},
+	}
+	cmd.AddCommand(create, list, remove)
+	return cmd
+}
+
+// password reads one line: unseen from a terminal, as it is from a pipe.
+func (p *program) password() (string, error) {
+	if f, ok := p.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(p.err, "Password: ")
+		text, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(p.err)
+		return string(text), err
+	}
+	line, err := bufio.NewReader(p.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}

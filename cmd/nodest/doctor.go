@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"nodest/llm"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	var health, offlineOnly bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check configuration, database and providers, and say what to mend", Args: cobra.NoArgs,
+		Example: "  nodest doctor",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if health {
+				return p.health(cmd.Context())
+			}
+			return p.doctor(cmd.Context(), !offlineOnly)
+		},
+	}
+	cmd.Flags().BoolVar(&health, "health", false, "only whether the server answers (for containers)")
+	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not ask the providers")
+	return cmd
+}
+
+// health succeeds if the server of this configuration is ready.
+func (p *program) health(ctx context.Context) error {
+	cfg, err := p.config()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	c := &client{base: "http://" + reachable(cfg.get("NODEST_ADDR")), http: &http.Client{}}
+	return c.call(ctx, http.MethodGet, "/readyz", nil, nil)
+}
+
+// check is one line of the doctor's report.
+type check struct {
+	name   string
+	detail string
+	fix    string // what to do; "" = all is well
+}
+
+// doctor prints one line per check and fails if anything is to be mended.
+func (p *program) doctor(ctx context.Context, network bool) error {
+	cfg, err := p.config()
+	if err != nil {
+		fmt.Fprintln(p.out, "✗ configuration:", err)
+		return errSaid
+	}
+	log := newLog(p.err, cfg)
+	checks := []check{{name: "configuration", detail: "reads well"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
+	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
+	if err != nil {
+		checks = append(checks, check{"providers", "cannot be used", oneLine(err)})
+	} else {
+		checks = append(checks, m.checks(ctx, network)...)
+	}
+	sick := 0
+	for _, c := range checks {
+		mark := "✓"
+		if c.fix != "" {
+			mark = "✗"
+			sick++
+		}
+		fmt.Fprintf(p.out, "%s %s: %s\n", mark, c.name, c.detail)
+		if c.fix != "" {
+			fmt.Fprintf(p.out, "    %s\n", c.fix)
+		}
+	}
+	if sick > 0 {
+		return errSaid
+	}
+	return nil
+}
+
+func (p *program) checkFolder(cfg *config) check {
+	dir := cfg.get("NODEST_DATA")
+	f, err := os.CreateTemp(dir, "doctor-*")
+	if errors.Is(err, os.ErrNotExist) {
+		return check{name: "data folder", detail: dir + " does not exist yet; serve makes it"}
+	}
+	if err != nil {
+		return check{"data folder", dir + " cannot be written", "let the user who runs the server own it: " + err.Error()}
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	if info, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
+		return check{"data folder", "secret.key can be read by others", "chmod 600 " + filepath.Join(dir, "secret.key")}
+	}
+	return check{name: "data folder", detail: dir}
+}
+
+// checkDatabase asks the running server; without one it opens the database.
+func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
+	if p.health(ctx) == nil {
+		return check{name: "database", detail: "the running server is ready"}
+	}
+	kind := "SQLite"
+	if cfg.get("NODEST_DATABASE_URL") != "" {
+		kind = "PostgreSQL"
+	} else if _, err := os.Stat(cfg.get("NODEST_DATA")); err != nil {
+		return check{name: "database", detail: "SQLite; made at the first start"}
+	}
+	r, err := open(ctx, cfg, newLog(p.err, cfg))
+	if err != nil {
+		return check{"database", kind + " cannot be opened", oneLine(err)}
+	}
+	defer r.close()
+	if err := r.stop(time.Second); err != nil {
+		return check{"database", kind + " does not stop well", oneLine(err)}
+	}
+	return check{name: "database", detail: kind + " opens and is up to date"}
+}
+
+// checks asks each configured provider for its models.
+func (m *models) checks(ctx context.Context, network bool) []check {
+	var checks []check
+	for _, name := range providerNames {
+		p := m.server[name]
+		if p == nil {
+			continue
+		}
+		c := check{name: "provider " + name, detail: "model " + p.DefaultModel()}
+		if t, ok := p.(interface{ Transport(string) string }); ok {
+			c.detail += " through " + t.Transport(p.DefaultModel())
+		}
+		if name == m.def {
+			c.detail += " (default)"
+		}
+		if network {
+			c.fix = ask(ctx, p)
+		}
+		checks = append(checks, c)
+	}
+	if m.def == "offline" {
+		checks = append(checks, check{name: "note", detail: "only the offline demo answers; set a provider key for a real model"})
+	}
+	return checks
+}
+
+// ask returns what is wrong with a provider, "" if it answers.
+func ask(ctx context.Context, p llm.Provider) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := p.Models(ctx); err != nil {
+		return oneLine(err)
+	}
+	return ""
+}
