@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newTestClient(base, token string) *client {
+	return &client{base: base, token: token, http: &http.Client{Transport: &http.Transport{}}}
+}
+
+// writer is a client that sends one message after the other into its own chat.
+type writer struct {
+	conversation string
+	next         int
+	acked        map[string]string // text -> message id
+	open         string            // text whose answer has not come
+	reply        bool
+}
+
+// TestKillLosesNothingAcknowledged kills the server under load, again and again.
+// A message whose answer came is there afterwards, once; one whose answer did
+// not come is sent again under its key and is there once; the log of events has
+// no hole, and no reply is left in work for ever.
+func TestKillLosesNothingAcknowledged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		cycles := long(t, 2, 30)
+		rng := seeded(t)
+		inst := newInstallation(t, url, "NODEST_GENERATIONS=8")
+		p := inst.start(t)
+		writers := make([]*writer, 4)
+		character := sampleCharacter(t, p.client)
+		for i := range writers {
+			writers[i] = &writer{conversation: newConversation(t, p.client, character), acked: map[string]string{}, reply: i%2 == 0}
+		}
+		for range cycles {
+			load(t, p, writers, 10+rng.IntN(30))
+			p = inst.start(t)
+			for _, w := range writers {
+				w.resend(t, p.client)
+			}
+		}
+		total := 0
+		for _, w := range writers {
+			w.verify(t, p.client)
+			total += len(w.acked)
+		}
+		verifyLog(t, p.client)
+		t.Logf("%d kills, %d messages acknowledged, 0 lost", cycles, total)
+		p.stop(t)
+	})
+}
+
+// load lets all writers send until acks answers have come, and kills the server.
+func load(t *testing.T, p *process, writers []*writer, acks int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answers := make(chan struct{}, 1024)
+	var wg sync.WaitGroup
+	for i, w := range writers {
+		wg.Go(func() {
+			for w.send(ctx, p.client, fmt.Sprintf("%d/%d", i, w.next)) == nil {
+				answers <- struct{}{}
+			}
+		})
+	}
+	for range acks {
+		select {
+		case <-answers:
+		case err := <-p.gone:
+			t.Fatalf("the server ended by itself: %v\n%s", err, p.errors)
+		}
+	}
+	p.kill(t)
+	wg.Wait()
+}
+
+// send posts one message; nil means that it was acknowledged.
+func (w *writer) send(ctx context.Context, c *client, text string) error {
+	w.open = text
+	id, err := w.post(ctx, c, text)
+	if err != nil {
+		return err
+	}
+	w.acked[text], w.open = id, ""
+	w.next++
+	return nil
+}
+
+// post sends text under a key that belongs to it.
+func (w *writer) post(ctx context.Context, c *client, text string) (id string, err error) {
+	body, err := json.Marshal(map[string]any{"text": text, "reply": w.reply, "whenBusy": "cancel"})
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/v1/conversations/"+w.conversation+"/messages", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Prefer", "respond-async")
+	req.Header.Set("Idempotency-Key", "key-"+w.conversation[len(w.conversation)-8:]+"-"+text)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode >= 400 {
+		return "", problemOf(res)
+	}
+	var out struct {
+		UserMessage chatMessage `json:"userMessage"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		return "", err
+	}
+	if out.UserMessage.ID == "" {
+		return "", errors.New("an answer without a message")
+	}
+	return out.UserMessage.ID, nil
+}
+
+// resend repeats what was not answered, three times: it has its effect once.
+func (w *writer) resend(t *testing.T, c *client) {
+	t.Helper()
+	if w.open == "" {
+		return
+	}
+	text, ids := w.open, map[string]bool{}
+	for range 3 {
+		id, err := w.post(t.Context(), c, text)
+		require.NoError(t, err, "sending %s again", text)
+		ids[id] = true
+		w.acked[text] = id
+	}
+	require.Len(t, ids, 1, "one key, one message")
+	w.open = ""
+	w.next++
+}
+
+// verify compares the stored chat with what was acknowledged.
+func (w *writer) verify(t *testing.T, c *client) {
+	t.Helper()
+	eventually(t, "replies that never end", func() error {
+		for _, m := range history(t, c, w.conversation) {
+			if m.Status == "pending" || m.Status == "streaming" {
+				return fmt.Errorf("message %s is %s: %w", m.ID, m.Status, errNotYet)
+			}
+		}
+		return nil
+	})
+	seen := map[string]int{}
+	for _, m := range history(t, c, w.conversation) {
+		if m.Role == "user" {
+			seen[m.Text]++
+			require.Equal(t, w.acked[m.Text], m.ID, "message %q", m.Text)
+		}
+	}
+	for text := range w.acked {
+		require.Equal(t, 1, seen[text], "message %q", text)
+	}
+	require.Len(t, seen, len(w.acked))
+}
+
+// history reads a whole chat, oldest first.
+func history(t *testing.T, c *client, conversation string) []chatMessage {
+	t.Helper()
+	var whole []chatMessage
+	before := ""
+	for {
+		var page pageOf[chatMessage]
+		path := "/api/v1/conversations/" + conversation + "/messages?limit=200"
+		if before != "" {
+			path += "&before=" + before
+		}
+		require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
+		whole = append(page.Items, whole...)
+		if page.NextCursor == nil || *page.NextCursor == "" || len(page.Items) == 0 {
+			return whole
+		}
+		before = page.Items[0].ID
+	}
+}
+
+// verifyLog reads the user's whole log: every seq once, in order.
+func verifyLog(t *testing.T, c *client) {
+	t.Helper()
+	var snapshot struct{ Epoch string }
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
+	after := int64(0)
+	for {
+		var page struct {
+			Events []struct{ Seq int64 }
+		}
+		path := fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after)
+		require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
+		if len(page.Events) == 0 {
+			require.Positive(t, after, "a log without events")
+			return
+		}
+		for _, ev := range page.Events {
+			require.Equal(t, after+1, ev.Seq, "a hole in the log")
+			after = ev.Seq
+		}
+	}
+}
+
+func sampleCharacter(t *testing.T, c *client) string {
+	t.Helper()
+	var ch chatCharacter
+	body := map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper."}}
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	return ch.ID
+}
+
+func newConversation(t *testing.T, c *client, character string) string {
+	t.Helper()
+	var conv chatConversation
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv))
+	return conv.ID
+}

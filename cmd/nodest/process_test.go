@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/store/storetest"
+)
+
+// asProgram makes the test binary the program itself, so that a test can start
+// it as a process of its own and kill it.
+const asProgram = "NODEST_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "nodest:", oneLine(err))
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// patience is how long a test waits for something that will come.
+const patience = 60 * time.Second
+
+// installation is a data folder and its configuration, over many processes.
+type installation struct {
+	dir string
+	env []string
+}
+
+// newInstallation returns an empty one on SQLite, or on PostgreSQL when url is given.
+func newInstallation(t *testing.T, url string, env ...string) *installation {
+	dir := t.TempDir()
+	return &installation{dir: dir, env: append([]string{
+		"NODEST_DATA=" + filepath.Join(dir, "data"), "NODEST_DATABASE_URL=" + url, "NODEST_PROVIDER=offline",
+		"NODEST_OFFLINE_DELAY=1ms", "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", asProgram + "=1",
+		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
+	}, env...)}
+}
+
+// process is a running server.
+type process struct {
+	cmd    *exec.Cmd
+	client *client
+	link   string // secret of the sign-in link
+	errors *strings.Builder
+	gone   chan error
+}
+
+// start runs `nodest serve` and returns when it listens.
+func (i *installation) start(t *testing.T) *process {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
+	cmd.Env = i.env
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	p := &process{cmd: cmd, errors: &strings.Builder{}, gone: make(chan error, 1)}
+	cmd.Stderr = p.errors
+	require.NoError(t, cmd.Start())
+	listening := make(chan string, 1)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if _, base, ok := strings.Cut(lines.Text(), " listens on "); ok {
+				listening <- base
+			}
+		}
+		p.gone <- cmd.Wait()
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	select {
+	case base := <-listening:
+		token, err := os.ReadFile(filepath.Join(i.dir, "data", tokenFile))
+		require.NoError(t, err)
+		p.client = newTestClient(base, strings.TrimSpace(string(token)))
+		return p
+	case err := <-p.gone:
+		t.Fatalf("the server ended: %v\n%s", err, p.errors)
+	case <-time.After(patience):
+		t.Fatalf("the server does not listen\n%s", p.errors)
+	}
+	return nil
+}
+
+// kill is kill -9: the process gets no chance to do anything.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Kill())
+	<-p.gone
+}
+
+// stop asks the process to end and waits until it has.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-p.gone:
+		require.NoError(t, err, p.errors.String())
+	case <-time.After(patience):
+		t.Fatal("the server does not stop")
+	}
+}
+
+// eachDatabase runs f on SQLite and, where one is given, on PostgreSQL.
+func eachDatabase(t *testing.T, f func(t *testing.T, url string)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, "") })
+	t.Run("postgres", func(t *testing.T) { f(t, storetest.PostgresURL(t)) })
+}
+
+// long scales a number of steps: least by default, all with NODEST_LONG=1.
+func long(t *testing.T, least, all int) int {
+	t.Helper()
+	fraction, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
+	if err != nil {
+		return least
+	}
+	return max(least, int(fraction*float64(all)))
+}
+
+// seeded returns a source of random numbers that is the same in every run, unless
+// NODEST_SEED says otherwise.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	t.Logf("NODEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// eventually calls f until it returns nil; what it returned last is the failure.
+func eventually(t *testing.T, what string, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		<-tick.C
+	}
+}
+
+// command runs one command in this process and returns what it printed.
+func (i *installation) command(t *testing.T, in io.Reader, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	env := map[string]string{}
+	for _, pair := range i.env {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	var o, e strings.Builder
+	err = run(t.Context(), args, func(name string) string { return env[name] }, in, &o, &e)
+	return o.String(), e.String(), err
+}
+
+var errNotYet = errors.New("not yet")
