@@ -52,15 +52,22 @@ func (Embedder) Embed(ctx context.Context, _ llm.EmbedTask, texts []string) (llm
 
 // How much a feature counts. Whole stems carry the meaning, parts of words only
 // bridge misspellings and inflections; of dense scripts the pair is the word.
-// Set by judgement, not fitted to a data set.
+//
+// A handful of values was tried on 99 questions about 31 English and Chinese
+// documents (1,886 pieces of 800 characters): with these the right piece is among
+// the first five for 57 % of the English and 41 % of the Chinese questions. Counting
+// Chinese function words in full costs 17 points of the latter.
 const (
 	weightStem   = 1.0
-	weightStop   = 0.1
-	weightPart   = 0.15 // of all parts of a word together weightPart·√n
+	weightStop   = 0.1 // for a stop word; a factor for dense parts with a function word
+	weightPart   = 0.3
 	weightSingle = 0.25
 	weightPair   = 1.0
 	weightTriple = 0.5
 )
+
+// functionWords are Chinese characters that say little by themselves.
+const functionWords = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只"
 
 func embed(text string) []float32 {
 	f := features{}
@@ -113,13 +120,14 @@ func (f features) addWord(word string) {
 }
 
 func (f features) addDense(run []rune) {
-	for i := range run {
-		f.add(kindDense, string(run[i:i+1]), weightSingle)
-		if i+2 <= len(run) {
-			f.add(kindDense, string(run[i:i+2]), weightPair)
-		}
-		if i+3 <= len(run) {
-			f.add(kindDense, string(run[i:i+3]), weightTriple)
+	for n, weight := range [...]float64{1: weightSingle, 2: weightPair, 3: weightTriple} {
+		for i := 0; n > 0 && i+n <= len(run); i++ {
+			part := string(run[i : i+n])
+			if strings.ContainsAny(part, functionWords) {
+				f.add(kindDense, part, weight*weightStop)
+			} else {
+				f.add(kindDense, part, weight)
+			}
 		}
 	}
 }

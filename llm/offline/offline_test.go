@@ -1,0 +1,297 @@
+package offline_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// ask returns the whole reply and its last chunk.
+func ask(t *testing.T, opts offline.Options, req llm.Request) (string, llm.Chunk) {
+	t.Helper()
+	var b strings.Builder
+	var last llm.Chunk
+	for c, err := range llm.Checked(offline.Name, offline.New(opts)).Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(c.Text)
+		last = c
+	}
+	return b.String(), last
+}
+
+func system(text string) llm.Message    { return llm.Message{Role: llm.System, Text: text} }
+func user(text string) llm.Message      { return llm.Message{Role: llm.User, Text: text} }
+func assistant(text string) llm.Message { return llm.Message{Role: llm.Assistant, Text: text} }
+
+var aurora = llm.Request{CharName: "Aurora", UserName: "Sam", Messages: []llm.Message{
+	system("Aurora is a seer who lives in the northern mountains. Aurora speaks in riddles."),
+	system("<START>\n{{user}}: What does the future hold?\n{{char}}: The mists of time reveal many paths.\n<START>\nSam: I am hungry.\nAurora: There is bread on the table."),
+	assistant("Who knocks at my door?"),
+	user("I search the dragons of the valley"),
+}}
+
+func TestReplyDrawsOnThePrompt(t *testing.T) {
+	const blocks = "Do you remember me?\n\n<mem>\n系统检索到的记忆内容：\n1. Sam likes oolong tea\n</mem>\n\n<websearch>\n搜索引擎返回的联网检索结果：\n### 搜索结果\n\n1. **[Tea of the north](https://tea.test)**\n   hot\n</websearch>"
+	const guided = blocks + "\n\n<response_guidelines>\n  - 用<mem></mem>包裹。\n</response_guidelines>"
+	with := func(messages ...llm.Message) llm.Request {
+		return llm.Request{CharName: "Aurora", UserName: "Sam", Messages: messages}
+	}
+	for name, c := range map[string]struct {
+		req       llm.Request
+		want, not []string
+	}{
+		"name, the user's word, an example": {req: aurora, want: []string{"Aurora", "“dragons”"}, not: []string{"{{", "Sam:", "<START>", "I search"}},
+		"the example that fits": {
+			req:  with(aurora.Messages[1], user("Could you tell the future?")),
+			want: []string{"The mists of time reveal many paths."}},
+		"the other one": {
+			req:  with(aurora.Messages[1], user("I feel so hungry today")),
+			want: []string{"There is bread on the table."}},
+		"examples as messages of their own": {
+			req:  with(llm.Message{Role: llm.System, Name: "example_user", Text: "Hello"}, llm.Message{Role: llm.System, Name: "example_assistant", Text: "Welcome, wanderer."}, user("x")),
+			want: []string{"Welcome, wanderer."}},
+		"examples without a start mark": {
+			req:  with(system("User: Hello\nAurora: Welcome, wanderer.\n\nOther rules follow."), user("x")),
+			want: []string{"Welcome, wanderer."}, not: []string{"Other rules"}},
+		"quoted examples in Chinese": {
+			req:  llm.Request{CharName: "CradleAI", Messages: []llm.Message{user(`"用户：我卡住了。"",      "CradleAI：别灰心！换个思路吧。",      "用户：好吧，我试试看。"`), user("没有灵感")}},
+			want: []string{"别灰心！换个思路吧。", "“灵感”"}, not: []string{"用户", `"`}},
+		"the name from the examples": {
+			req:  llm.Request{Messages: []llm.Message{system("<START>\nUser: Hi\nMarisol: The sea is calm."), user("x")}},
+			want: []string{"Marisol", "The sea is calm."}},
+		"a trait where there is no example": {
+			req:  with(aurora.Messages[0], user("x")),
+			want: []string{"*Aurora "}},
+		"memories and findings": {
+			req:  with(aurora.Messages[1], user(blocks)),
+			want: []string{"Sam likes oolong tea", "Tea of the north", "“remember”"}, not: []string{"<mem>", "https://"}},
+		"in blocks where the prompt asks for them": {
+			req:  with(aurora.Messages[1], user(guided)),
+			want: []string{"<mem>", "Sam likes oolong tea</mem>", "<websearch>", "</websearch>"}, not: []string{"response_guidelines"}},
+		"the message that the engine names": {
+			req: llm.Request{CharName: "Aurora", UserText: "I saw a lighthouse", Messages: []llm.Message{
+				user("I saw a lighthouse"), user("[Write in the style of a ballad]")}},
+			want: []string{"“lighthouse”"}},
+		"nobody said anything": {req: with(aurora.Messages[1]), want: []string{"Aurora"}, not: []string{"“”"}},
+		"an empty prompt":      {req: llm.Request{}, want: []string{"the character"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, last := ask(t, offline.Options{}, c.req)
+			for _, w := range c.want {
+				if !strings.Contains(text, w) {
+					t.Errorf("no %q in the reply:\n%s", w, text)
+				}
+			}
+			for _, w := range c.not {
+				if strings.Contains(text, w) {
+					t.Errorf("%q is in the reply:\n%s", w, text)
+				}
+			}
+			if last.Model != "offline-demo" || last.Finish != llm.FinishStop || last.Usage == nil || last.Usage.CompletionTokens != llm.EstimateTokens(text) {
+				t.Errorf("last chunk = %+v", last)
+			}
+		})
+	}
+}
+
+func TestReplyIsInTheLanguageOfTheCard(t *testing.T) {
+	for name, c := range map[string]struct {
+		card, said string
+		script     *unicode.RangeTable
+	}{
+		"English":               {"Mira is a blacksmith in a small harbour town. She is patient.", "你好，铁匠", unicode.Latin},
+		"Chinese":               {"米拉是海边小镇的铁匠，性格很有耐心，喜欢听人讲故事。", "hello, smith", unicode.Han},
+		"Chinese, foreign name": {"Seraphina Evergreen是一位铁匠，性格很有耐心，喜欢听人讲故事，也喜欢喝茶。", "hello", unicode.Han},
+		"Japanese":              {"ミラは海辺の町の鍛冶屋です。とても我慢強く、話を聞くのが好きです。", "hello", unicode.Hiragana},
+		"Korean":                {"미라는 바닷가 마을의 대장장이입니다. 참을성이 많습니다.", "hello", unicode.Hangul},
+		"Russian":               {"Мира кузнец в небольшом городе у моря. Она очень терпелива.", "hello", unicode.Cyrillic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, _ := ask(t, offline.Options{}, llm.Request{Messages: []llm.Message{system(c.card), user(c.said)}})
+			in := 0
+			for _, r := range text {
+				if unicode.Is(c.script, r) {
+					in++
+				}
+			}
+			if in < 8 {
+				t.Errorf("only %d characters of the script in %s", in, text)
+			}
+		})
+	}
+}
+
+func TestSameRequestSameReplyAndEverySwipeAnother(t *testing.T) {
+	for _, task := range []llm.Task{llm.Reply, llm.Continue} {
+		seen := map[string]int{}
+		for v := range 20 {
+			req := aurora
+			req.Task, req.Variant = task, v
+			a, _ := ask(t, offline.Options{}, req)
+			b, _ := ask(t, offline.Options{}, req)
+			if a != b {
+				t.Fatalf("two replies for one request:\n%s\n%s", a, b)
+			}
+			if other, ok := seen[a]; ok {
+				t.Errorf("task %q: variants %d and %d are alike", task, other, v)
+			}
+			seen[a] = v
+		}
+	}
+}
+
+func TestRepliesToTheSameWordsDifferAsTheChatGoesOn(t *testing.T) {
+	seen := map[string]bool{}
+	req := aurora
+	for range 4 {
+		text, _ := ask(t, offline.Options{}, req)
+		seen[text] = true
+		req.Messages = append(append([]llm.Message{}, req.Messages...), assistant(text), user("I search the dragons of the valley"))
+	}
+	if len(seen) < 2 {
+		t.Error("every reply is the same")
+	}
+}
+
+func TestTasks(t *testing.T) {
+	req := aurora
+	req.Task = llm.Continue
+	req.Messages = append(append([]llm.Message{}, req.Messages...), assistant("The path leads north and"))
+	if text, _ := ask(t, offline.Options{}, req); strings.Contains(text, "The path leads") || !strings.HasPrefix(text, " ") {
+		t.Errorf("continue = %q, want what follows, with a blank before it", text)
+	}
+	req.Task = llm.Impersonate
+	if text, _ := ask(t, offline.Options{}, req); !strings.Contains(text, "I ") || strings.Contains(text, "*Aurora") {
+		t.Errorf("impersonate = %q, want words of the user", text)
+	}
+	req.Task = llm.Rewrite
+	req.Messages = []llm.Message{user("hi"), assistant("The owl sees all. The owl hears all."), system("Make it shorter, please.")}
+	if text, _ := ask(t, offline.Options{}, req); !strings.Contains(text, "The owl sees all.") || strings.Contains(text, "hears") {
+		t.Errorf("shorter = %q", text)
+	}
+	req.Messages[2].Text = "Put it nicely."
+	if text, _ := ask(t, offline.Options{}, req); !strings.Contains(text, "The owl sees all. The owl hears all.") || strings.HasPrefix(text, "The owl") {
+		t.Errorf("rewrite = %q", text)
+	}
+	req.Messages = req.Messages[:1]
+	if text, _ := ask(t, offline.Options{}, req); text == "" {
+		t.Error("nothing to rewrite must still answer")
+	}
+}
+
+func TestLengthAndStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts   offline.Options
+		req    llm.Request
+		finish llm.Finish
+		check  func(text string) bool
+	}{
+		"long, counted in words": {opts: offline.Options{Words: 3000}, req: aurora, finish: llm.FinishStop,
+			check: func(s string) bool { return len(strings.Fields(s)) == 3000 }},
+		"short, counted in words": {opts: offline.Options{Words: 5}, req: aurora, finish: llm.FinishStop,
+			check: func(s string) bool { return len(strings.Fields(s)) == 5 }},
+		"long, counted in characters": {opts: offline.Options{Words: 3000}, req: llm.Request{Messages: []llm.Message{user("今天我去了杭州西湖")}}, finish: llm.FinishStop,
+			check: func(s string) bool { return utf8.RuneCountInString(s) == 3000 }},
+		"MaxTokens": {opts: offline.Options{Words: 500}, req: llm.Request{MaxTokens: 40, Messages: aurora.Messages}, finish: llm.FinishLength,
+			check: func(s string) bool { n := llm.EstimateTokens(s); return n <= 40 && n > 30 }},
+		"MaxTokens that is enough": {req: llm.Request{MaxTokens: 4000, Messages: aurora.Messages}, finish: llm.FinishStop,
+			check: func(s string) bool { return s != "" }},
+		"a stop string": {req: llm.Request{CharName: "Aurora", Stop: []string{"", "\n\n"}, Messages: aurora.Messages}, finish: llm.FinishStop,
+			check: func(s string) bool { return strings.HasSuffix(s, "*") && !strings.Contains(s, "\n") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, last := ask(t, c.opts, c.req)
+			if !c.check(text) || last.Finish != c.finish {
+				t.Errorf("finish %q, text of %d code points: %.200s", last.Finish, utf8.RuneCountInString(text), text)
+			}
+		})
+	}
+}
+
+func TestStreamComesWordByWordInItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		pieces := 0
+		for c, err := range offline.New(offline.Options{Delay: offline.Pace}).Stream(t.Context(), aurora) {
+			if err != nil || !utf8.ValidString(c.Text) || len(strings.Fields(c.Text)) > 1 {
+				t.Errorf("chunk %q, %v", c.Text, err)
+			}
+			if c.Text != "" {
+				pieces++
+			}
+		}
+		if d := time.Since(start); pieces < 10 || d != time.Duration(pieces)*offline.Pace {
+			t.Errorf("%d pieces in %v", pieces, d)
+		}
+	})
+}
+
+func TestStreamEndsWithItsContext(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(90*time.Minute, cancel)
+			var failed error
+			for _, err := range offline.New(offline.Options{Delay: delay}).Stream(ctx, aurora) {
+				if failed = err; delay == 0 {
+					cancel()
+				}
+			}
+			if !fault.Is(failed, fault.Cancelled) {
+				t.Errorf("delay %v: error = %v, want cancelled", delay, failed)
+			}
+		})
+	}
+}
+
+func TestProviderIsLabelled(t *testing.T) {
+	g := offline.New(offline.Options{})
+	models, err := g.Models(t.Context())
+	if g.Name() != "offline" || g.DefaultModel() != "offline-demo" || err != nil || len(models) != 1 || models[0].ID != "offline-demo" {
+		t.Errorf("%s %s %+v %v", g.Name(), g.DefaultModel(), models, err)
+	}
+	if _, last := ask(t, offline.Options{}, llm.Request{Model: "gpt-9"}); last.Model != "offline-demo" {
+		t.Errorf("answered as %q", last.Model)
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add("Aurora", "<START>\n{{char}}: hi\n", "hello <mem>1. x</mem>", uint8(0), uint16(0))
+	f.Add("", "<START><START>:", "</mem><mem>\n1. \n</mem>", uint8(3), uint16(7))
+	f.Add("(.*", "\xff\xfe(.*:：", "\u200d\u0301", uint8(200), uint16(900))
+	f.Add("的", "的：的", "是的", uint8(1), uint16(1))
+	f.Fuzz(func(t *testing.T, name, card, said string, variant uint8, size uint16) {
+		tasks := []llm.Task{llm.Reply, llm.Continue, llm.Impersonate, llm.Rewrite}
+		req := llm.Request{CharName: name, Variant: int(variant), Task: tasks[int(variant)%len(tasks)],
+			Messages: []llm.Message{system(card), assistant(card), user(said)}}
+		text, _ := ask(t, offline.Options{Words: int(size)}, req)
+		if utf8.ValidString(name+card+said) && !utf8.ValidString(text) {
+			t.Errorf("invalid text %q", text)
+		}
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	req := aurora
+	for range 200 {
+		req.Messages = append(req.Messages, user(strings.Repeat("a long story about the sea ", 10)))
+	}
+	for b.Loop() {
+		for range offline.New(offline.Options{Words: 200}).Stream(b.Context(), req) {
+		}
+	}
+}
