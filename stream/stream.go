@@ -61,6 +61,10 @@ type Store interface {
 
 	// Events returns at most limit events with seq > after, in order.
 	Events(ctx context.Context, userID string, after int64, limit int) ([]*Event, error)
+
+	// Newest returns the newest seq of each of these users' logs; a user without
+	// a log may be left out.
+	Newest(ctx context.Context, userIDs []string) (map[string]int64, error)
 }
 
 // Sink receives events of one user. Deliver is called in order, never

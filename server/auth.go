@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// sessionCookie holds the token of a browser that signed in.
+const sessionCookie = "nodest_session"
+
+// handler is a REST handler for somebody who is signed in.
+type handler func(c echo.Context, who *account.Identity) error
+
+// signedIn lets h see requests with a valid token only.
+func (s *Server) signedIn(h handler) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		who, err := s.authenticate(c.Request())
+		if err != nil {
+			return err
+		}
+		return h(c, who)
+	}
+}
+
+// authenticate finds who asks: by bearer token, else by the browser's session
+// cookie. A cookie is sent by the browser whoever made it ask, so with a cookie
+// a request that changes something must name an origin that is allowed.
+func (s *Server) authenticate(r *http.Request) (*account.Identity, error) {
+	if token, ok := bearer(r); ok {
+		return s.accounts.Authenticate(r.Context(), token)
+	}
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil || cookie.Value == "" {
+		return nil, fault.New(fault.Unauthenticated, "sign in first: send Authorization: Bearer <token>")
+	}
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if origin := r.Header.Get("Origin"); (origin == "" && !reads) || !s.originAllowed(r) {
+		return nil, fault.New(fault.Forbidden, "requests from this origin are not allowed")
+	}
+	return s.accounts.Authenticate(r.Context(), cookie.Value)
+}
+
+// bearer returns the token of the Authorization header; ok is false without one.
+func bearer(r *http.Request) (token string, ok bool) {
+	value := r.Header.Get("Authorization")
+	if value == "" {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(value, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", true // another scheme: not a token of ours
+	}
+	return strings.TrimSpace(token), true
+}
+
+// originAllowed checks the Origin header of a browser: the server's own address
+// and the configured ones are allowed. Without the header there is no browser.
+func (s *Server) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	if strings.EqualFold(u.Host, r.Host) {
+		return true
+	}
+	return slices.ContainsFunc(s.opts.Origins, func(allowed string) bool {
+		return strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin)
+	})
+}
+
+// call returns the engine's Call for a REST request; ops.go fills in the hash.
+func (s *Server) call(c echo.Context, who *account.Identity) *nodest.Call {
+	h := c.Request().Header
+	call := &nodest.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
+	if device := h.Get("X-Device-Id"); plainID.MatchString(device) {
+		call.Device = device
+	}
+	return call
+}
+
+// detached is ctx without its end: a client that goes away does not undo or
+// cancel what it asked for.
+func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+func panicked(r any) error { return fmt.Errorf("panic: %v\n%s", r, debug.Stack()) }

@@ -1,0 +1,245 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+// maxDepth is how deep the JSON of a request or frame may be nested.
+const maxDepth = 32
+
+// decodeStrict reads one JSON object into v, a pointer to a struct. Every member
+// must be known and of the right type; all that are not are named in one
+// invalid_field. null stands for an absent member. Nothing else than the object
+// may follow.
+func decodeStrict(data []byte, v any) error {
+	tree, err := parseJSON(data)
+	if err != nil {
+		return err
+	}
+	if _, ok := tree.(map[string]any); !ok {
+		return fault.New(fault.BadRequest, "a JSON object is expected")
+	}
+	if wrong := check(tree, reflect.TypeOf(v).Elem(), ""); len(wrong) > 0 {
+		return invalid(wrong)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fault.Wrap(err, fault.Invalid, "a member has a value that cannot be used")
+	}
+	return nil
+}
+
+// parseJSON reads one JSON value: UTF-8, at most maxDepth deep, nothing behind it.
+func parseJSON(data []byte) (any, error) {
+	if !utf8.Valid(data) {
+		return nil, fault.New(fault.BadRequest, "the text is not UTF-8")
+	}
+	if depth(data) > maxDepth {
+		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d deep", maxDepth)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var tree any
+	if err := dec.Decode(&tree); err != nil {
+		return nil, fault.Wrap(err, fault.BadRequest, "this is not JSON: %s", syntaxDetail(err))
+	}
+	if dec.More() || len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
+		return nil, fault.New(fault.BadRequest, "there is something behind the JSON")
+	}
+	return tree, nil
+}
+
+// syntaxDetail is the decoder's message without the parts of the input that
+// other errors would quote.
+func syntaxDetail(err error) string {
+	if e, ok := err.(*json.SyntaxError); ok { //nolint:errorlint // the decoder returns it bare
+		return fmt.Sprintf("error at byte %d", e.Offset)
+	}
+	return "it ends too early"
+}
+
+func invalid(wrong []fault.Field) error {
+	slices.SortFunc(wrong, func(a, b fault.Field) int { return strings.Compare(a.Field, b.Field) })
+	e := fault.New(fault.Invalid, "%s: %s", wrong[0].Field, wrong[0].Detail)
+	e.Fields = wrong
+	return e
+}
+
+// depth returns how deep objects and arrays are nested; it does not need valid
+// JSON.
+func depth(data []byte) int {
+	deepest, now, inString := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+var (
+	typeRaw  = reflect.TypeFor[json.RawMessage]()
+	typeTime = reflect.TypeFor[time.Time]()
+)
+
+// check compares a JSON value with the type that shall hold it. at is the path
+// of the value as the client wrote it.
+func check(v any, t reflect.Type, at string) []fault.Field {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if v == nil || t == typeRaw || t.Kind() == reflect.Interface {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if t == typeTime {
+			return checkTime(v, at)
+		}
+		return checkStruct(v, t, at)
+	case reflect.Map:
+		return checkMap(v, t, at)
+	case reflect.Slice:
+		return checkSlice(v, t, at)
+	case reflect.String:
+		_, ok := v.(string)
+		return mustBe(ok, at, "a string")
+	case reflect.Bool:
+		_, ok := v.(bool)
+		return mustBe(ok, at, "true or false")
+	case reflect.Float64:
+		return checkNumber(v, at)
+	case reflect.Int, reflect.Int64:
+		return checkInteger(v, at)
+	}
+	return []fault.Field{{Field: at, Code: "type", Detail: "this cannot be set"}}
+}
+
+func mustBe(ok bool, at, what string) []fault.Field {
+	if ok {
+		return nil
+	}
+	return []fault.Field{{Field: at, Code: "type", Detail: "must be " + what}}
+}
+
+func checkStruct(v any, t reflect.Type, at string) []fault.Field {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return mustBe(false, at, "an object")
+	}
+	var wrong []fault.Field
+	members := membersOf(t)
+	for name, value := range object {
+		path := join(at, name)
+		if mt, known := members[name]; known {
+			wrong = append(wrong, check(value, mt, path)...)
+		} else {
+			wrong = append(wrong, fault.Field{Field: path, Code: "unknown", Detail: "no such member"})
+		}
+	}
+	return wrong
+}
+
+// membersOf returns the JSON members of a struct, those of embedded structs
+// included.
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	members := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			for n, mt := range membersOf(f.Type) {
+				members[n] = mt
+			}
+		case name != "-" && name != "" && f.IsExported():
+			members[name] = f.Type
+		}
+	}
+	return members
+}
+
+func checkMap(v any, t reflect.Type, at string) []fault.Field {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return mustBe(false, at, "an object")
+	}
+	var wrong []fault.Field
+	for name, value := range object {
+		wrong = append(wrong, check(value, t.Elem(), join(at, name))...)
+	}
+	return wrong
+}
+
+func checkSlice(v any, t reflect.Type, at string) []fault.Field {
+	list, ok := v.([]any)
+	if !ok {
+		return mustBe(false, at, "a list")
+	}
+	var wrong []fault.Field
+	for i, value := range list {
+		path := at + "[" + strconv.Itoa(i) + "]"
+		if value == nil {
+			wrong = append(wrong, mustBe(false, path, "a value, not null")...)
+			continue
+		}
+		wrong = append(wrong, check(value, t.Elem(), path)...)
+	}
+	return wrong
+}
+
+func checkTime(v any, at string) []fault.Field {
+	s, ok := v.(string)
+	if ok {
+		_, err := time.Parse(time.RFC3339, s)
+		ok = err == nil
+	}
+	return mustBe(ok, at, "a time as in RFC 3339")
+}
+
+func checkNumber(v any, at string) []fault.Field {
+	n, ok := v.(json.Number)
+	if ok {
+		f, err := n.Float64()
+		ok = err == nil && !math.IsInf(f, 0)
+	}
+	return mustBe(ok, at, "a number")
+}
+
+func checkInteger(v any, at string) []fault.Field {
+	n, ok := v.(json.Number)
+	if ok {
+		_, err := n.Int64()
+		ok = err == nil
+	}
+	return mustBe(ok, at, "a whole number")
+}
+
+func join(at, name string) string {
+	if len(name) > 64 {
+		name = strings.ToValidUTF8(name[:64], "") + "…"
+	}
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// operation is one thing that a client can ask for, behind both doors. The
+// WebSocket finds it by command; method and path are its twin in REST.
+type operation struct {
+	command string
+	method  string
+	path    string            // below /api/v1, as echo writes it
+	params  map[string]string // parameter of the path -> member of the data
+	query   map[string]string // parameter of the query -> type: "string", "int" or "bool"
+	ifMatch string            // member of the data that an If-Match header sets; "" = none
+	status  int               // of the twin's success; 0 = 200
+	key     bool              // W: on the WebSocket it needs an idempotency key
+	// starts is set on operations that may begin a generation: the twin waits for
+	// the reply, streams it or answers at once.
+	starts bool
+
+	// prepare decodes the data strictly and returns what will run, and the hash
+	// of the content for idempotency. Nothing has happened yet when it fails.
+	prepare func(data []byte) (run runner, hash string, err error)
+}
+
+// runner is an operation with its data.
+type runner = func(context.Context, *Server, *nodest.Call) (any, error)
+
+// takes makes a prepare function: In is the shape of the data, and f the one
+// function behind both doors. Its result is encoded as JSON.
+func takes[In any](command string, f func(ctx context.Context, s *Server, c *nodest.Call, in In) (any, error)) func([]byte) (runner, string, error) {
+	return func(data []byte) (runner, string, error) {
+		var in In
+		if len(data) == 0 || string(data) == "null" {
+			data = []byte("{}")
+		}
+		if err := decodeStrict(data, &in); err != nil {
+			return nil, "", err
+		}
+		canonical, err := json.Marshal(in)
+		if err != nil {
+			return nil, "", err
+		}
+		sum := sha256.Sum256(append([]byte(command+"\n"), canonical...))
+		run := func(ctx context.Context, s *Server, c *nodest.Call) (any, error) { return f(ctx, s, c, in) }
+		return run, hex.EncodeToString(sum[:]), nil
+	}
+}
+
+// byCommand indexes the table for the WebSocket.
+func byCommand(table []operation) map[string]*operation {
+	m := make(map[string]*operation, len(table))
+	for i := range table {
+		if table[i].command != "" {
+			m[table[i].command] = &table[i]
+		}
+	}
+	return m
+}
+
+// perform runs an operation for one call and is where both doors meet. c.Hash
+// is set here. With wait, a call whose key is in work elsewhere waits for that;
+// without, it fails with fault.InProgress.
+func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data []byte, wait bool) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			result, err = nil, panicked(r)
+		}
+	}()
+	if c.Key != "" && !plainKey(c.Key) {
+		return nil, fault.InvalidField("key", "range", "1 to 64 printable characters")
+	}
+	if o.starts && s.draining.Load() {
+		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
+	}
+	run, hash, err := o.prepare(data)
+	if err != nil {
+		return nil, err
+	}
+	c.Hash = hash
+	return s.once(ctx, c, wait, func() (any, error) { return run(ctx, s, c) })
+}
+
+// once runs f, which writes under the key of c, so that of two calls with one
+// key in this process only one is in work at a time. The engine does the rest:
+// the second call finds the answer of the first.
+func (s *Server) once(ctx context.Context, c *nodest.Call, wait bool, f func() (any, error)) (any, error) {
+	if c.Key == "" {
+		return f()
+	}
+	done, err := s.calls.enter(ctx, c.UserID+"/"+c.Key, wait)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return f()
+}
+
+// inflight knows which keys are in work.
+type inflight struct {
+	mu   sync.Mutex
+	keys map[string]chan struct{} // closed when the work is done
+}
+
+func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(), err error) {
+	for {
+		i.mu.Lock()
+		busy, ok := i.keys[key]
+		if !ok {
+			if i.keys == nil {
+				i.keys = map[string]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			i.keys[key] = mine
+			i.mu.Unlock()
+			return func() {
+				i.mu.Lock()
+				delete(i.keys, key)
+				i.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		i.mu.Unlock()
+		if !wait {
+			return nil, fault.New(fault.InProgress, "a call with this key is still in work")
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// plainKey says whether an idempotency key can be one: 1–64 printable ASCII
+// characters.
+func plainKey(key string) bool {
+	if key == "" || len(key) > 64 {
+		return false
+	}
+	for _, c := range []byte(key) {
+		if c < 0x21 || c > 0x7e {
+			return false
+		}
+	}
+	return true
+}

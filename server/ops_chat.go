@@ -1,0 +1,523 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// operations is the one list of what both doors offer about conversations,
+// messages, generations and prompts. Protocol page, section 6.
+var operations = []operation{
+	{
+		command: "chat.send", method: http.MethodPost, path: "/conversations/:id/messages", key: true, starts: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.send", chatSend),
+	}, {
+		command: "gen.regenerate", method: http.MethodPost, path: "/messages/:id/regenerate", key: true, starts: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("gen.regenerate", genRegenerate),
+	}, {
+		command: "gen.continue", method: http.MethodPost, path: "/messages/:id/continue", key: true, starts: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("gen.continue", genContinue),
+	}, {
+		command: "gen.impersonate", method: http.MethodPost, path: "/conversations/:id/impersonate", key: true, starts: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("gen.impersonate", genImpersonate),
+	}, {
+		command: "gen.cancel", method: http.MethodPost, path: "/generations/:id/cancel",
+		params: map[string]string{"id": "generationId"}, prepare: takes("gen.cancel", genCancel),
+	}, {
+		command: "gen.attach", // its twin, which can stream, is in sse.go
+		prepare: takes("gen.attach", genAttach),
+	}, {
+		method: http.MethodGet, path: "/messages/:id",
+		params: map[string]string{"id": "messageId"}, prepare: takes("message.get", messageGet),
+	}, {
+		command: "message.edit", method: http.MethodPatch, path: "/messages/:id", key: true, starts: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("message.edit", messageEdit),
+	}, {
+		command: "message.swipe", method: http.MethodPost, path: "/messages/:id/swipe", key: true, starts: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("message.swipe", messageSwipe),
+	}, {
+		command: "message.delete", method: http.MethodDelete, path: "/messages/:id", key: true,
+		params: map[string]string{"id": "messageId"}, query: map[string]string{"scope": "string"},
+		prepare: takes("message.delete", messageDelete),
+	}, {
+		command: "message.restore", method: http.MethodPost, path: "/messages/:id/restore", key: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("message.restore", messageRestore),
+	}, {
+		command: "chat.create", method: http.MethodPost, path: "/conversations", status: http.StatusCreated, key: true,
+		prepare: takes("chat.create", chatCreate),
+	}, {
+		method: http.MethodGet, path: "/conversations",
+		query:   map[string]string{"characterId": "string", "archived": "bool", "cursor": "string", "limit": "int"},
+		prepare: takes("chat.list", chatList),
+	}, {
+		method: http.MethodGet, path: "/conversations/:id",
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.get", chatGet),
+	}, {
+		command: "chat.update", method: http.MethodPatch, path: "/conversations/:id", key: true, ifMatch: "ifVersion",
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.update", chatUpdate),
+	}, {
+		command: "chat.delete", method: http.MethodDelete, path: "/conversations/:id", status: http.StatusNoContent, key: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.delete", chatDelete),
+	}, {
+		command: "chat.head", method: http.MethodPut, path: "/conversations/:id/head", key: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.head", chatHead),
+	}, {
+		command: "chat.history", method: http.MethodGet, path: "/conversations/:id/messages",
+		params: map[string]string{"id": "conversationId"}, query: map[string]string{"before": "string", "limit": "int"},
+		prepare: takes("chat.history", chatHistory),
+	}, {
+		command: "prompt.preview", method: http.MethodPost, path: "/conversations/:id/prompt",
+		params: map[string]string{"id": "conversationId"}, prepare: takes("prompt.preview", promptPreview),
+	}, {
+		command: "prompt.get", method: http.MethodGet, path: "/prompts/:id",
+		params: map[string]string{"id": "promptId"}, prepare: takes("prompt.get", promptGet),
+	}, {
+		command: "prompt.diff", method: http.MethodGet, path: "/prompts/:id/diff",
+		params: map[string]string{"id": "promptId"}, query: map[string]string{"with": "string"},
+		prepare: takes("prompt.diff", promptDiff),
+	}, {
+		command: "card.lint", // its twin, which also takes files, is in ops_rest.go
+		prepare: prepareLint,
+	}, {
+		command: "typing", prepare: takes("typing", typing),
+	}, {
+		command: "ack", prepare: takes("ack", ack), // its twin names the device: ops_rest.go
+	},
+}
+
+type sendData struct {
+	ConversationID string             `json:"conversationId"`
+	Text           string             `json:"text"`
+	ClientMsgID    string             `json:"clientMsgId,omitempty"`
+	ParentID       string             `json:"parentId,omitempty"`
+	AuthorID       string             `json:"authorId,omitempty"`
+	Attachments    []string           `json:"attachments,omitempty"`
+	Options        nodest.TurnOptions `json:"options"`
+	Reply          *bool              `json:"reply,omitempty"`
+	WhenBusy       string             `json:"whenBusy,omitempty"`
+}
+
+// sent is the answer to chat.send. Usage and PromptID are there when the door
+// waited for the reply.
+type sent struct {
+	UserMessage  any    `json:"userMessage,omitempty"`
+	Message      any    `json:"message,omitempty"`
+	GenerationID string `json:"generationId,omitempty"`
+	Usage        any    `json:"usage,omitempty"`
+	PromptID     string `json:"promptId,omitempty"`
+	Text         string `json:"text,omitempty"` // of an impersonation that was waited for
+
+	messageID string
+}
+
+func sentOf(user, reply *nodest.Message, generationID string) *sent {
+	a := &sent{GenerationID: generationID}
+	if user != nil {
+		a.UserMessage = nodest.WireMessage(user)
+	}
+	if reply != nil {
+		a.Message, a.messageID = nodest.WireMessage(reply), reply.ID
+	}
+	return a
+}
+
+func chatSend(ctx context.Context, s *Server, c *nodest.Call, in sendData) (any, error) {
+	if len(in.Attachments) > 0 {
+		return nil, fault.InvalidField("attachments", "range", "files cannot be attached yet")
+	}
+	got, err := s.engine.Send(ctx, c, nodest.SendInput{
+		ConversationID: in.ConversationID, Text: in.Text, ClientMsgID: in.ClientMsgID, ParentID: in.ParentID,
+		AuthorID: in.AuthorID, Options: in.Options, NoReply: in.Reply != nil && !*in.Reply, WhenBusy: in.WhenBusy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sentOf(got.UserMessage, got.Message, got.GenerationID), nil
+}
+
+type generateData struct {
+	MessageID string             `json:"messageId"`
+	Wish      string             `json:"wish,omitempty"` // regenerate: what the new text shall do better
+	Options   nodest.TurnOptions `json:"options"`
+	WhenBusy  string             `json:"whenBusy,omitempty"`
+}
+
+func genRegenerate(ctx context.Context, s *Server, c *nodest.Call, in generateData) (any, error) {
+	got, err := s.engine.Regenerate(ctx, c, nodest.GenerateInput{
+		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
+	})
+	return changedOf(got, err)
+}
+
+type continueData struct {
+	MessageID string             `json:"messageId"`
+	Options   nodest.TurnOptions `json:"options"`
+	WhenBusy  string             `json:"whenBusy,omitempty"`
+}
+
+func genContinue(ctx context.Context, s *Server, c *nodest.Call, in continueData) (any, error) {
+	got, err := s.engine.Continue(ctx, c, nodest.GenerateInput{
+		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
+	})
+	return changedOf(got, err)
+}
+
+func changedOf(got *nodest.Changed, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return sentOf(nil, got.Message, got.GenerationID), nil
+}
+
+type impersonateData struct {
+	ConversationID string             `json:"conversationId"`
+	Options        nodest.TurnOptions `json:"options"`
+	WhenBusy       string             `json:"whenBusy,omitempty"`
+}
+
+func genImpersonate(ctx context.Context, s *Server, c *nodest.Call, in impersonateData) (any, error) {
+	id, err := s.engine.Impersonate(ctx, c, nodest.GenerateInput{
+		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &sent{GenerationID: id}, nil
+}
+
+type generationData struct {
+	GenerationID string `json:"generationId"`
+}
+
+func genCancel(ctx context.Context, s *Server, c *nodest.Call, in generationData) (any, error) {
+	status, err := s.engine.Cancel(ctx, c.UserID, in.GenerationID)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"generationId": in.GenerationID, "status": status}, nil
+}
+
+type attachData struct {
+	GenerationID string `json:"generationId"`
+	Off          int    `json:"off,omitempty"` // code points that the client has
+}
+
+// attached is a generation and its text from a position. Off counts code points
+// of the whole text of the message.
+type attached struct {
+	Generation     any    `json:"generation"`
+	GenerationID   string `json:"generationId"`
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId,omitempty"`
+	Status         string `json:"status"`
+	Off            int    `json:"off"`
+	Text           string `json:"text"`
+
+	ended bool
+}
+
+func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (any, error) {
+	if in.Off < 0 {
+		return nil, fault.InvalidField("off", "range", "must not be negative")
+	}
+	a, err := s.engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
+	if err != nil {
+		return nil, err
+	}
+	g := a.Generation
+	return &attached{
+		Generation: nodest.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
+		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, ended: g.Ended(),
+	}, nil
+}
+
+type messageData struct {
+	MessageID string `json:"messageId"`
+}
+
+func messageGet(ctx context.Context, s *Server, c *nodest.Call, in messageData) (any, error) {
+	m, err := s.engine.Message(ctx, c.UserID, in.MessageID)
+	if err != nil {
+		return nil, err
+	}
+	return nodest.WireMessage(m), nil
+}
+
+type editData struct {
+	MessageID  string `json:"messageId"`
+	Text       string `json:"text"`
+	IfRev      int64  `json:"ifRev,omitempty"`
+	Mode       string `json:"mode,omitempty"` // "in_place" (default) or "branch"
+	Regenerate bool   `json:"regenerate,omitempty"`
+}
+
+// messageEdit changes a text in place, or says it again beside the old one: a
+// branch, on which the old text stays reachable. With regenerate a branch of a
+// user's message gets a reply of its own.
+func messageEdit(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
+	switch in.Mode {
+	case "", "in_place":
+		if in.Regenerate {
+			return nil, fault.InvalidField("regenerate", "range", "goes with mode \"branch\"")
+		}
+		return changedOf(s.engine.Edit(ctx, c, nodest.EditInput{MessageID: in.MessageID, Text: in.Text, IfRev: in.IfRev}))
+	case "branch":
+		return editBranch(ctx, s, c, in)
+	}
+	return nil, fault.InvalidField("mode", "range", `must be "in_place" or "branch"`)
+}
+
+func editBranch(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
+	m, err := s.engine.Message(ctx, c.UserID, in.MessageID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Role != nodest.RoleUser || m.ParentID == "" {
+		return nil, fault.InvalidField("mode", "range", "only a user's message with one before it can be said again on a branch")
+	}
+	if in.IfRev != 0 && in.IfRev != m.Rev {
+		return nil, fault.New(fault.Conflict, "the message has changed meanwhile").With("current", nodest.WireMessage(m))
+	}
+	got, err := s.engine.Send(ctx, c, nodest.SendInput{
+		ConversationID: m.ConversationID, Text: in.Text, ParentID: m.ParentID, AuthorID: m.AuthorID, NoReply: !in.Regenerate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sentOf(got.UserMessage, got.Message, got.GenerationID), nil
+}
+
+type swipeData struct {
+	MessageID      string `json:"messageId"`
+	Swipe          string `json:"swipe"`
+	GenerateIfLast bool   `json:"generateIfLast,omitempty"`
+	IfRev          int64  `json:"ifRev,omitempty"`
+}
+
+func messageSwipe(ctx context.Context, s *Server, c *nodest.Call, in swipeData) (any, error) {
+	return changedOf(s.engine.Swipe(ctx, c, nodest.SwipeInput{
+		MessageID: in.MessageID, Swipe: in.Swipe, GenerateIfLast: in.GenerateIfLast, IfRev: in.IfRev,
+	}))
+}
+
+type deleteData struct {
+	MessageID string `json:"messageId"`
+	Scope     string `json:"scope,omitempty"` // "one" (default), "after" or "swipe"
+}
+
+func messageDelete(ctx context.Context, s *Server, c *nodest.Call, in deleteData) (any, error) {
+	scope := in.Scope
+	if scope == "" {
+		scope = "one"
+	}
+	return deletedOf(s.engine.DeleteMessage(ctx, c, in.MessageID, scope))
+}
+
+func messageRestore(ctx context.Context, s *Server, c *nodest.Call, in messageData) (any, error) {
+	return deletedOf(s.engine.RestoreMessage(ctx, c, in.MessageID))
+}
+
+func deletedOf(d *nodest.Deleted, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{"messageIds": d.MessageIDs, "headId": d.HeadID}
+	if !d.RestoredUntil.IsZero() {
+		answer["restoredUntil"] = wireTime(d.RestoredUntil)
+	}
+	return answer, nil
+}
+
+type createData struct {
+	CharacterID string          `json:"characterId"`
+	Title       string          `json:"title,omitempty"`
+	PersonaID   string          `json:"personaId,omitempty"`
+	Settings    json.RawMessage `json:"settings,omitempty"`
+}
+
+func chatCreate(ctx context.Context, s *Server, c *nodest.Call, in createData) (any, error) {
+	return conversationOf(s.engine.CreateConversation(ctx, c, nodest.ConversationInput(in)))
+}
+
+func conversationOf(c *nodest.Conversation, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return versioned{nodest.WireConversation(c), c.Version}, nil
+}
+
+type listData struct {
+	CharacterID string `json:"characterId,omitempty"`
+	Archived    *bool  `json:"archived,omitempty"`
+	Cursor      string `json:"cursor,omitempty"`
+	Limit       *int   `json:"limit,omitempty"`
+}
+
+func chatList(ctx context.Context, s *Server, c *nodest.Call, in listData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	filter := nodest.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
+	p, err := s.engine.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, nodest.WireConversation), nil
+}
+
+type conversationData struct {
+	ConversationID string `json:"conversationId"`
+}
+
+func chatGet(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	return conversationOf(s.engine.Conversation(ctx, c.UserID, in.ConversationID))
+}
+
+type updateData struct {
+	ConversationID string          `json:"conversationId"`
+	Title          *string         `json:"title,omitempty"`
+	PersonaID      *string         `json:"personaId,omitempty"`
+	AuthorNote     json.RawMessage `json:"authorNote,omitempty"`
+	Settings       json.RawMessage `json:"settings,omitempty"`
+	Archived       *bool           `json:"archived,omitempty"`
+	IfVersion      int64           `json:"ifVersion,omitempty"`
+}
+
+func chatUpdate(ctx context.Context, s *Server, c *nodest.Call, in updateData) (any, error) {
+	return conversationOf(s.engine.UpdateConversation(ctx, c, nodest.ConversationPatch{
+		ID: in.ConversationID, Title: in.Title, PersonaID: in.PersonaID, AuthorNote: in.AuthorNote,
+		Settings: in.Settings, Archived: in.Archived, IfVersion: in.IfVersion,
+	}))
+}
+
+func chatDelete(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	return struct{}{}, s.engine.DeleteConversation(ctx, c, in.ConversationID)
+}
+
+type headData struct {
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId"`
+}
+
+func chatHead(ctx context.Context, s *Server, c *nodest.Call, in headData) (any, error) {
+	return conversationOf(s.engine.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
+}
+
+type historyData struct {
+	ConversationID string `json:"conversationId"`
+	Before         string `json:"before,omitempty"`
+	Limit          *int   `json:"limit,omitempty"`
+}
+
+// chatHistory pages backwards: nextCursor is the before of the next page.
+func chatHistory(ctx context.Context, s *Server, c *nodest.Call, in historyData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	h, err := s.engine.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
+	if err != nil {
+		return nil, err
+	}
+	p := page{Items: make([]any, len(h.Items))}
+	for i, m := range h.Items {
+		p.Items[i] = nodest.WireMessage(m)
+	}
+	if h.More && len(h.Items) > 0 {
+		p.NextCursor = &h.Items[0].ID
+	}
+	return p, nil
+}
+
+type previewData struct {
+	ConversationID string             `json:"conversationId"`
+	Text           string             `json:"text,omitempty"`
+	Options        nodest.TurnOptions `json:"options"`
+}
+
+func promptPreview(ctx context.Context, s *Server, c *nodest.Call, in previewData) (any, error) {
+	p, err := s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
+		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return wirePromptOf(p), nil
+}
+
+type promptData struct {
+	PromptID string `json:"promptId"`
+}
+
+func promptGet(ctx context.Context, s *Server, c *nodest.Call, in promptData) (any, error) {
+	p, err := s.engine.Prompt(ctx, c.UserID, in.PromptID)
+	if err != nil {
+		return nil, err
+	}
+	w := wirePromptOf(p.Prompt)
+	w.ID, w.ConversationID, w.GenerationID = p.ID, p.ConversationID, p.GenerationID
+	return w, nil
+}
+
+type diffData struct {
+	PromptID string `json:"promptId"`
+	With     string `json:"with"`
+}
+
+func promptDiff(ctx context.Context, s *Server, c *nodest.Call, in diffData) (any, error) {
+	if in.With == "" {
+		return nil, fault.InvalidField("with", "required", "the id of the prompt to compare with")
+	}
+	return s.engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
+}
+
+// prepareLint takes any document as its data: a card, a book, a preset or a
+// script.
+func prepareLint(data []byte) (runner, string, error) {
+	if _, err := parseJSON(data); err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(data)
+	return lint(data, "document.json"), hex.EncodeToString(sum[:]), nil
+}
+
+func lint(data []byte, filename string) runner {
+	return func(_ context.Context, s *Server, _ *nodest.Call) (any, error) {
+		found, err := s.engine.Lint(data, filename)
+		if err != nil {
+			return nil, err
+		}
+		all := make([]any, len(found))
+		for i := range found {
+			all[i] = found[i]
+		}
+		return map[string]any{"findings": all}, nil
+	}
+}
+
+func typing(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	if _, err := s.engine.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
+		return nil, err
+	}
+	s.engine.Typing(c, in.ConversationID)
+	return struct{}{}, nil
+}
+
+type ackData struct {
+	Seq  int64             `json:"seq,omitempty"`
+	Read map[string]string `json:"read,omitempty"` // conversation id -> message id
+}
+
+func ack(ctx context.Context, s *Server, c *nodest.Call, in ackData) (any, error) {
+	if in.Seq < 0 {
+		return nil, fault.InvalidField("seq", "range", "must not be negative")
+	}
+	return struct{}{}, s.engine.Ack(ctx, c, in.Seq, in.Read)
+}

@@ -1,0 +1,335 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+const base = "/api/v1"
+
+// lintBytes bounds a document that is sent to be looked at.
+const lintBytes = 32 << 20
+
+// operationRoutes serves the REST twins of the operations.
+func (s *Server) operationRoutes(e *echo.Echo) {
+	for i := range operations {
+		if o := &operations[i]; o.method != "" {
+			e.Add(o.method, base+o.path, s.signedIn(s.twin(o)))
+		}
+	}
+	e.GET(base+"/generations/:id", s.signedIn(s.generation))
+	e.POST(base+"/lint", s.signedIn(s.lint))
+	e.PUT(base+"/devices/:id/ack", s.signedIn(s.deviceAck))
+}
+
+// twin is the REST door of an operation.
+func (s *Server) twin(o *operation) handler {
+	return func(c echo.Context, who *account.Identity) error {
+		data, err := s.twinData(c, o)
+		if err != nil {
+			return err
+		}
+		call := s.call(c, who)
+		if o.starts {
+			return s.twinStarts(c, o, call, data)
+		}
+		result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
+		if err != nil {
+			return lostUpdate(c, err)
+		}
+		return answer(c, o.status, call, result)
+	}
+}
+
+// twinStarts is the door of operations that may begin a generation. The
+// generation is not bound to the request: a client that goes away finds the
+// reply later.
+func (s *Server) twinStarts(c echo.Context, o *operation, call *nodest.Call, data []byte) error {
+	if wantsStream(c.Request()) {
+		return s.streamReply(c, o, call, data)
+	}
+	result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
+	if err != nil {
+		return lostUpdate(c, err)
+	}
+	got, _ := result.(*sent)
+	if got == nil || got.GenerationID == "" {
+		return answer(c, o.status, call, result)
+	}
+	if preferAsync(c.Request()) {
+		c.Response().Header().Set("Preference-Applied", "respond-async")
+		return answer(c, http.StatusAccepted, call, result)
+	}
+	if err := s.complete(c.Request().Context(), call.UserID, got); err != nil {
+		return err
+	}
+	return answer(c, o.status, call, got)
+}
+
+// complete waits for the generation of an answer and fills in what came out.
+// A failed generation is the failure of the request; its ids are in details.
+func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
+	g, err := s.engine.Wait(ctx, userID, got.GenerationID)
+	if err != nil {
+		return err
+	}
+	if g.Status == nodest.GenFailed {
+		return failedReply(g)
+	}
+	got.Usage, got.PromptID = nodest.WireUsage(g.Usage), g.PromptID
+	if got.messageID == "" { // an impersonation stores no message
+		got.Text = g.Text
+		return nil
+	}
+	m, err := s.engine.Message(ctx, userID, got.messageID)
+	if err != nil {
+		return err
+	}
+	got.Message = nodest.WireMessage(m)
+	return nil
+}
+
+func failedReply(g *nodest.Generation) error {
+	f := fault.New(fault.Internal, "the generation failed")
+	if g.Error != nil {
+		copied := *g.Error
+		f = &copied
+	}
+	details := map[string]any{"generationId": g.ID}
+	if g.MessageID != "" {
+		details["messageId"] = g.MessageID
+	}
+	for k, v := range f.Details {
+		details[k] = v
+	}
+	f.Details = details
+	return f
+}
+
+// answer writes the result of an operation.
+func answer(c echo.Context, status int, call *nodest.Call, result any) error {
+	h := c.Response().Header()
+	h.Set("Cache-Control", "no-store")
+	if call.Replayed {
+		h.Set("Idempotency-Replayed", "true")
+	}
+	if v, ok := result.(versioned); ok {
+		h.Set("ETag", `"`+strconv.FormatInt(v.version, 10)+`"`)
+	}
+	switch status {
+	case 0:
+		status = http.StatusOK
+	case http.StatusNoContent:
+		return c.NoContent(status)
+	}
+	return c.JSON(status, result)
+}
+
+// lostUpdate turns the conflict of a write with If-Match into what HTTP calls it.
+func lostUpdate(c echo.Context, err error) error {
+	if c.Request().Header.Get("If-Match") == "" || !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	f := *fault.Public(err)
+	f.Code = fault.PreconditionFailed
+	return &f
+}
+
+// twinData makes the operation's data of the request's body, path and query: the
+// same object that a WebSocket command would carry.
+func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
+	members := map[string]json.RawMessage{}
+	if o.method != http.MethodGet && o.method != http.MethodDelete {
+		body, err := s.body(c)
+		if err != nil {
+			return nil, err
+		}
+		if members, err = objectOf(body); err != nil {
+			return nil, err
+		}
+	}
+	for name, member := range o.params {
+		if _, twice := members[member]; twice {
+			return nil, fault.InvalidField(member, "unknown", "stands in the path")
+		}
+		members[member], _ = json.Marshal(c.Param(name))
+	}
+	if err := queryInto(members, c, o); err != nil {
+		return nil, err
+	}
+	if tag := c.Request().Header.Get("If-Match"); tag != "" && tag != "*" && o.ifMatch != "" {
+		version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
+		if err != nil {
+			return nil, fault.New(fault.PreconditionFailed, "If-Match is not an ETag of ours")
+		}
+		members[o.ifMatch], _ = json.Marshal(version)
+	}
+	return json.Marshal(members)
+}
+
+// queryInto adds the parameters of the query, each with its type.
+func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation) error {
+	for name, values := range c.QueryParams() {
+		kind, known := o.query[name]
+		if !known {
+			if o.method == http.MethodGet || o.method == http.MethodDelete {
+				return fault.InvalidField(name, "unknown", "no such parameter")
+			}
+			continue
+		}
+		if len(values) != 1 {
+			return fault.InvalidField(name, "type", "must be given once")
+		}
+		value := values[0]
+		switch kind {
+		case "int":
+			if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+				return fault.InvalidField(name, "type", "must be a whole number")
+			}
+		case "bool":
+			if value != "true" && value != "false" {
+				return fault.InvalidField(name, "type", "must be true or false")
+			}
+		default:
+			quoted, _ := json.Marshal(value)
+			value = string(quoted)
+		}
+		members[name] = json.RawMessage(value)
+	}
+	return nil
+}
+
+// body reads a JSON body; an absent one is "".
+func (s *Server) body(c echo.Context) ([]byte, error) {
+	r := c.Request()
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, s.opts.BodyBytes))
+	if err != nil {
+		return nil, fromEcho(err)
+	}
+	if len(body) == 0 {
+		return nil, nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, fault.New(fault.UnsupportedMedia, "the body must be application/json")
+	}
+	return body, nil
+}
+
+// objectOf splits a JSON object into its members.
+func objectOf(body []byte) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(body) == 0 {
+		return members, nil
+	}
+	tree, err := parseJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := tree.(map[string]any); !ok {
+		return nil, fault.New(fault.BadRequest, "a JSON object is expected")
+	}
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, fault.Wrap(err, fault.BadRequest, "this is not a JSON object")
+	}
+	return members, nil
+}
+
+// wantsStream says whether the caller asked for server-sent events.
+func wantsStream(r *http.Request) bool {
+	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
+		if kind, _, err := mime.ParseMediaType(part); err == nil && kind == "text/event-stream" {
+			return true
+		}
+	}
+	return false
+}
+
+func preferAsync(r *http.Request) bool {
+	for _, value := range r.Header.Values("Prefer") {
+		for _, part := range strings.Split(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(part), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lint looks at a document: the body itself, or the file of a form.
+func (s *Server) lint(c echo.Context, who *account.Identity) error {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, lintBytes)
+	data, filename := []byte(nil), "document.json"
+	var err error
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		file, header, ferr := r.FormFile("file")
+		if ferr != nil {
+			return fault.InvalidField("file", "required", "the form must have a file")
+		}
+		defer file.Close()
+		filename = header.Filename
+		data, err = io.ReadAll(file)
+	} else if data, err = io.ReadAll(r.Body); err == nil {
+		_, err = parseJSON(data)
+	}
+	if err != nil {
+		return fromEcho(err)
+	}
+	call := s.call(c, who)
+	result, err := lint(data, filename)(r.Context(), s, call)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, call, result)
+}
+
+// deviceAck is the twin of ack; the device is the one of the path.
+func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
+	if !plainID.MatchString(c.Param("id")) {
+		return fault.InvalidField("id", "range", "1 to 64 characters of A-Z, a-z, 0-9, _ and -")
+	}
+	body, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	call := s.call(c, who)
+	call.Device = c.Param("id")
+	result, err := s.perform(detached(c.Request().Context()), s.ops["ack"], call, body, false)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, call, result)
+}
+
+// generation is the twin of gen.attach: the text from an offset, or the rest as
+// it comes.
+func (s *Server) generation(c echo.Context, who *account.Identity) error {
+	o := operation{
+		method: http.MethodGet, params: map[string]string{"id": "generationId"}, query: map[string]string{"off": "int"},
+		prepare: s.ops["gen.attach"].prepare,
+	}
+	data, err := s.twinData(c, &o)
+	if err != nil {
+		return err
+	}
+	call := s.call(c, who)
+	if wantsStream(c.Request()) {
+		return s.streamGeneration(c, call, data)
+	}
+	result, err := s.perform(c.Request().Context(), &o, call, data, false)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, call, result)
+}

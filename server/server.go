@@ -1,0 +1,177 @@
+// Package server is the doors of the product: REST, WebSocket and SSE under
+// one sign-in check, one table of operations (ops.go) and one table of errors.
+//
+// New makes a Server, Handler serves it, Drain ends it. A command of the
+// WebSocket and its twin in REST are one entry of the table and one Go
+// function, so that they give the same answers.
+//
+// Specification: API page; protocol page.
+package server
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// Deps are what a Server cannot work without.
+type Deps struct {
+	Engine   *nodest.Engine
+	Accounts *account.Service
+	Hub      *stream.Hub
+
+	Providers Providers
+}
+
+// Providers tells which model providers there are.
+type Providers interface {
+	// Providers lists them as the user sees them: with the user's own keys.
+	Providers(ctx context.Context, userID string) ([]Provider, error)
+}
+
+// Provider is a source of models.
+type Provider struct {
+	Name       string   `json:"name"`
+	Models     []string `json:"models"`
+	Configured bool     `json:"configured"` // there is a key, or none is needed
+	Own        bool     `json:"own"`        // the key is the user's own
+	Healthy    bool     `json:"healthy"`    // the last calls did not fail
+	Default    bool     `json:"default"`
+}
+
+// Options tune a Server. The zero value is ready to use.
+type Options struct {
+	Version string                      // default "dev"
+	Origins []string                    // web origins that may call, beside the server's own
+	Ready   func(context.Context) error // is the database there and migrated; nil = always
+	Log     *slog.Logger                // default slog.Default()
+
+	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
+	FrameBytes     int64         // frame from a client; default 256 KiB
+	QueueBytes     int           // waiting for one connection; default 1 MiB
+	QueueFrames    int           // the same, counted; default 512
+	Connections    int           // WebSockets of the process; default 10,000
+	PerUser        int           // WebSockets of a user; default 8
+	PerDevice      int           // WebSockets of a device; default 3
+	CommandsPer10s int           // per WebSocket; default 50
+	Burst          int           // commands at once; default 20
+	ReplayMax      int64         // events that a resume replays; default 2,000
+	PingEvery      time.Duration // default 25 s
+	HelloWithin    time.Duration // default 10 s
+	WriteWithin    time.Duration // one frame; default 10 s
+	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
+	DrainNotice    time.Duration // told to clients before a restart; default 10 s
+	Compression    bool          // permessage-deflate; default off: it costs memory per connection
+
+	TextChars   int // told in hello: the engine's limit of a text; default 32,000
+	Generations int // told in hello: the engine's limit per user; default 2
+}
+
+// withDefaults is the only place that knows the defaults.
+func (o Options) withDefaults() Options {
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.FrameBytes = cmp.Or(o.FrameBytes, 256<<10)
+	o.BodyBytes = cmp.Or(o.BodyBytes, o.FrameBytes)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
+	o.QueueFrames = cmp.Or(o.QueueFrames, 512)
+	o.Connections = cmp.Or(o.Connections, 10_000)
+	o.PerUser = cmp.Or(o.PerUser, 8)
+	o.PerDevice = cmp.Or(o.PerDevice, 3)
+	o.CommandsPer10s = cmp.Or(o.CommandsPer10s, 50)
+	o.Burst = cmp.Or(o.Burst, 20)
+	o.ReplayMax = cmp.Or(o.ReplayMax, 2000)
+	o.PingEvery = cmp.Or(o.PingEvery, 25*time.Second)
+	o.HelloWithin = cmp.Or(o.HelloWithin, 10*time.Second)
+	o.WriteWithin = cmp.Or(o.WriteWithin, 10*time.Second)
+	o.Tick = cmp.Or(o.Tick, time.Second)
+	o.DrainNotice = cmp.Or(o.DrainNotice, 10*time.Second)
+	o.TextChars = cmp.Or(o.TextChars, 32_000)
+	o.Generations = cmp.Or(o.Generations, 2)
+	return o
+}
+
+// Server serves the API. It is safe for concurrent use.
+type Server struct {
+	engine   *nodest.Engine
+	accounts *account.Service
+	hub      *stream.Hub
+	provs    Providers
+	opts     Options
+	echo     *echo.Echo
+	ops      map[string]*operation // by command
+	calls    inflight
+	sockets  sockets
+
+	draining   atomic.Bool
+	ctx        context.Context // ends when the server does
+	cancel     context.CancelFunc
+	wg         sync.WaitGroup // goroutines that outlive a request
+	stopRevoke func()
+}
+
+// New returns a server. Drain ends what it starts.
+func New(d Deps, opts Options) *Server {
+	s := &Server{engine: d.Engine, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ops = byCommand(operations)
+	s.sockets.init(s)
+	s.stopRevoke = s.accounts.OnRevoke(s.sockets.revoked)
+	s.wg.Go(s.sockets.beat)
+
+	s.echo = echo.New()
+	s.echo.HideBanner, s.echo.HidePort = true, true
+	s.echo.HTTPErrorHandler = s.handleError
+	s.echo.Pre(s.requestID)
+	s.echo.Use(s.logRequests, s.recoverPanics)
+	s.routes(s.echo)
+	return s
+}
+
+// routes lists what is served; each function stands in the file of its subject.
+func (s *Server) routes(e *echo.Echo) {
+	s.operationRoutes(e) // ops_rest.go: the twins of the WebSocket commands
+	s.streamRoutes(e)    // WebSocket, SSE, sync
+}
+
+// Handler returns the HTTP handler of everything.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// Draining says whether Drain has been called: /readyz answers 503 from then on.
+func (s *Server) Draining() bool { return s.draining.Load() }
+
+// Drain ends the server: no new connections and no new generations, every
+// client is told, finish (the engine's Close) lets running generations come to
+// their end, and then the sockets are closed with 1012. It returns when no
+// goroutine of the server is left, or when ctx ends.
+func (s *Server) Drain(ctx context.Context, finish func(context.Context) error) error {
+	s.draining.Store(true)
+	s.sockets.goingAway()
+	var err error
+	if finish != nil {
+		err = finish(ctx)
+	}
+	s.stopRevoke()
+	s.sockets.closeAll(closeRestart, "restart")
+	s.cancel()
+	ended := make(chan struct{})
+	go func() { s.wg.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return err
+	case <-ctx.Done():
+		s.sockets.cut()
+		<-ended
+		return cmp.Or(err, ctx.Err())
+	}
+}

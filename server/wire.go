@@ -1,0 +1,99 @@
+package server
+
+import (
+	"encoding/json"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/nodest"
+)
+
+// Shapes that answers of several resources share. Messages, conversations and
+// generations have theirs from the engine, which also puts them into events.
+
+// wireTime is RFC 3339 in UTC with milliseconds.
+type wireTime time.Time
+
+func (t wireTime) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+// page is a part of a list.
+type page struct {
+	Items      []any   `json:"items"`
+	NextCursor *string `json:"nextCursor"` // null = the end
+}
+
+// pageOf encodes the items of a page with wire.
+func pageOf[T any](p *nodest.Page[T], wire func(T) any) page {
+	w := page{Items: make([]any, len(p.Items))}
+	for i, item := range p.Items {
+		w.Items[i] = wire(item)
+	}
+	if p.NextCursor != "" {
+		w.NextCursor = &p.NextCursor
+	}
+	return w
+}
+
+// limitOf returns the limit of a list; nil is the usual one.
+func limitOf(limit *int, usual, most int) (int, error) {
+	if limit == nil {
+		return usual, nil
+	}
+	if *limit < 1 || *limit > most {
+		return 0, fault.InvalidField("limit", "range", "must be 1 to %d", most)
+	}
+	return *limit, nil
+}
+
+// versioned is a document with a version, which REST tells in ETag too.
+type versioned struct {
+	body    any
+	version int64
+}
+
+func (v versioned) MarshalJSON() ([]byte, error) { return json.Marshal(v.body) }
+
+// wirePrompt is a prompt and the account of how it came about.
+type wirePrompt struct {
+	ID             string              `json:"id,omitempty"`
+	ConversationID string              `json:"conversationId,omitempty"`
+	GenerationID   string              `json:"generationId,omitempty"`
+	Messages       []wirePart          `json:"messages"`
+	Entries        []framework.Entry   `json:"entries"`
+	Dropped        []framework.Dropped `json:"dropped"`
+	Warnings       []framework.Warning `json:"warnings"`
+	Tokens         int                 `json:"tokens"`
+	Budget         int                 `json:"budget"`
+	Tokenizer      string              `json:"tokenizer"`
+	Estimate       bool                `json:"estimate"`
+	Prefix         framework.Prefix    `json:"prefix"`
+}
+
+type wirePart struct {
+	Role    string `json:"role"`
+	Name    string `json:"name,omitempty"`
+	Content string `json:"content"`
+}
+
+func wirePromptOf(p *framework.Prompt) *wirePrompt {
+	w := &wirePrompt{
+		Messages: make([]wirePart, len(p.Messages)), Entries: orEmpty(p.Entries), Dropped: orEmpty(p.Dropped),
+		Warnings: orEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Tokenizer: p.Tokenizer,
+		Estimate: p.Estimate, Prefix: p.Prefix,
+	}
+	for i, m := range p.Messages {
+		w.Messages[i] = wirePart{string(m.Role), m.Name, m.Text}
+	}
+	return w
+}
+
+// orEmpty makes a missing list an empty one: clients get [], not null.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
