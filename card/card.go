@@ -1,7 +1,10 @@
 package card
 
 import (
+	"bytes"
 	"encoding/json"
+	"net/http"
+	"strings"
 
 	"nodest/fault"
 )
@@ -32,10 +35,11 @@ type Character struct {
 	Preset       json.RawMessage
 	AuthorNote   json.RawMessage
 	RegexScripts json.RawMessage // an array
-	Extra        json.RawMessage // top-level members of a NodeST file that we do not use, an object; see History
+	Extra        json.RawMessage // members of a NodeST file that we do not use, an object
 
-	Avatar     []byte // the picture file without card data; nil if there is none
-	AvatarType string // media type of Avatar, e.g. "image/png"
+	Avatar     []byte  // the picture file without card data; nil if there is none
+	AvatarType string  // media type of Avatar: image/png, image/jpeg, image/webp or image/gif
+	Assets     []Asset // other files of a CHARX archive
 
 	Greetings []string // first message, then the alternate greetings; at least one
 	Warnings  []Warning
@@ -82,41 +86,41 @@ func (l Limits) withDefaults() Limits {
 // no card, or whose card has no name; InvalidWorldBook when the embedded book is
 // no book.
 func Import(data []byte, filename string, limits Limits) (*Character, error) {
-	return nil, fault.New(fault.UnsupportedCard, "not yet")
+	im := newImporter(filename, limits)
+	if err := im.checkFile(data, fault.UnsupportedCard); err != nil {
+		return nil, err
+	}
+	ch, err := im.importFile(data)
+	if err != nil {
+		return nil, err
+	}
+	ch.Assets = append(ch.Assets, im.assets...)
+	ch.takeAvatar()
+	ch.Warnings = im.warnings
+	return ch, nil
 }
 
-// Format is a file form of a character.
-type Format string
-
-// The file forms.
-const (
-	PNG   Format = "png"
-	JSON  Format = "json"
-	CHARX Format = "charx"
-)
-
-// Spec is the version of the card that an export claims.
-type Spec string
-
-// The versions. SpecNodeST is the JSON of the NodeST app (format json only). A
-// PNG always carries V2 and V3 side by side.
-const (
-	SpecV2     Spec = "v2"
-	SpecV3     Spec = "v3"
-	SpecNodeST Spec = "nodest"
-)
-
-// File is the outcome of an export.
-type File struct {
-	Data        []byte
-	ContentType string
-	Name        string // file name, safe on all systems
+func (im *importer) importFile(data []byte) (*Character, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte(pngSignature)):
+		return im.importPNG(data)
+	case startsWith(bytes.TrimPrefix(data, []byte("\ufeff")), '{'):
+		doc, err := im.document(data, fault.UnsupportedCard)
+		if err != nil {
+			return nil, err
+		}
+		return im.importJSON(doc)
+	case bytes.Contains(data, []byte("PK\x03\x04")):
+		return im.importCHARX(data)
+	}
+	return nil, fault.New(fault.UnsupportedCard, "the file is %s: a card is a PNG picture, a CHARX archive or a JSON object", describe(data))
 }
 
-// Export writes a character as a file. An empty spec means SpecV3, for a NodeST
-// character as JSON SpecNodeST.
-//
-// Errors: fault.Invalid for an unknown format or spec.
-func Export(ch *Character, format Format, spec Spec) (*File, error) {
-	return nil, fault.New(fault.Invalid, "not yet")
+// describe says in a word or two what a file is, for messages.
+func describe(data []byte) string {
+	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	if kind == "application/octet-stream" {
+		return "of an unknown kind"
+	}
+	return kind
 }

@@ -1,8 +1,14 @@
 package card
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
+
+	"nodest/fault"
 )
 
 // Chat is a chat log.
@@ -41,12 +47,173 @@ type ChatSwipe struct {
 type ChatNames struct{ User, Character string }
 
 // ImportChat reads a chat log: SillyTavern JSONL, or JSON of oobabooga, Agnai,
-// CAI Tools, Kobold Lite or Risu. Branches of CAI Tools beyond the first are
-// not read; a warning says so.
+// CAI Tools, Kobold Lite or Risu. Of several histories in a CAI Tools file the
+// first is read; a warning says so.
 //
 // Errors: TooLarge, InvalidImport with the line.
-func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) { return nil, nil }
+func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
+	im := newImporter("", limits)
+	if err := im.checkFile(data, fault.InvalidImport); err != nil {
+		return nil, err
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	names.User, names.Character = or(names.User, "User"), or(names.Character, "Assistant")
+	var chat *Chat
+	var err error
+	if json.Valid(data) && !isChatLine(data) {
+		chat, err = im.importForeignChat(data, names)
+	} else {
+		chat, err = im.importLines(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	chat.UserName, chat.CharacterName = or(chat.UserName, names.User), or(chat.CharacterName, names.Character)
+	chat.Warnings = im.warnings
+	return chat, nil
+}
 
-// ExportChat writes a log as SillyTavern JSONL. Fields of Raw that the messages
-// do not cover are kept.
-func ExportChat(chat *Chat) ([]byte, error) { return nil, nil }
+func or(s, missing string) string {
+	if s == "" {
+		return missing
+	}
+	return s
+}
+
+// unusedName stands in the header of current logs, whose messages carry the names.
+const unusedName = "unused"
+
+// isChatLine reports whether a document is a header or a message.
+func isChatLine(doc json.RawMessage) bool {
+	f := fieldsOf(doc)
+	return f.has("chat_metadata") || f.has("mes") || f.has("user_name") && f.has("character_name")
+}
+
+func (im *importer) importLines(data []byte) (*Chat, error) {
+	chat := &Chat{}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		doc, err := im.document(line, fault.InvalidImport)
+		if fault.Is(err, fault.TooLarge) {
+			return nil, err
+		}
+		if err != nil || !isChatLine(doc) {
+			return nil, fault.New(fault.InvalidImport, "line %d is no message of a chat log", number).With("line", number)
+		}
+		switch f := fieldsOf(doc); {
+		case f.has("mes"):
+			chat.Messages = append(chat.Messages, parseMessage(doc))
+		case chat.Header == nil:
+			chat.setHeader(doc)
+		default:
+			return nil, fault.New(fault.InvalidImport, "line %d is a second header", number).With("line", number)
+		}
+		if len(chat.Messages) > im.limits.Messages {
+			return nil, fault.New(fault.TooLarge, "the log has more than %d messages", im.limits.Messages)
+		}
+	}
+	if chat.Header == nil && len(chat.Messages) == 0 {
+		return nil, fault.New(fault.InvalidImport, "the chat log is empty")
+	}
+	return chat, nil
+}
+
+func (c *Chat) setHeader(doc json.RawMessage) {
+	f := fieldsOf(doc)
+	c.Header = doc
+	c.Metadata = present(f["chat_metadata"])
+	if name := f.text("user_name", ""); name != unusedName {
+		c.UserName = name
+	}
+	if name := f.text("character_name", ""); name != unusedName {
+		c.CharacterName = name
+	}
+}
+
+// parseMessage reads one line. Its text is the authority over the list of swipes.
+func parseMessage(doc json.RawMessage) ChatMessage {
+	f := fieldsOf(doc)
+	extra := fieldsOf(f["extra"])
+	m := ChatMessage{
+		Role:      messageRole(f, extra),
+		Name:      f.text("name", ""),
+		Text:      f.text("mes", ""),
+		Reasoning: extra.text("reasoning", ""),
+		SentAt:    parseDate(f["send_date"]),
+		Hidden:    f.flag("is_system", false),
+		Raw:       doc,
+	}
+	info := f.list("swipe_info")
+	for i, element := range f.list("swipes") {
+		swipe := ChatSwipe{}
+		swipe.Text, _ = textOf(element)
+		if i < len(info) {
+			swipe.readInfo(info[i])
+		}
+		m.Swipes = append(m.Swipes, swipe)
+	}
+	m.Swipe = f.int("swipe_id", 0)
+	if len(m.Swipes) == 0 {
+		m.Swipes, m.Swipe = []ChatSwipe{{SentAt: m.SentAt, Reasoning: m.Reasoning, Model: extra.text("model", "")}}, 0
+	}
+	if m.Swipe < 0 || m.Swipe >= len(m.Swipes) {
+		m.Swipe = len(m.Swipes) - 1
+	}
+	m.Swipes[m.Swipe].Text = m.Text
+	return m
+}
+
+func messageRole(f, extra fields) string {
+	kind := extra.text("type", "")
+	switch {
+	case kind == "narrator":
+		return "narrator"
+	case f.flag("is_user", false):
+		return "user"
+	case f.flag("is_system", false) && kind != "":
+		return "system" // notes and help of the program
+	}
+	return "assistant"
+}
+
+func (s *ChatSwipe) readInfo(info json.RawMessage) {
+	f := fieldsOf(info)
+	extra := fieldsOf(f["extra"])
+	s.Raw = info
+	s.SentAt = parseDate(f["send_date"])
+	s.Reasoning = extra.text("reasoning", "")
+	s.Model = extra.text("model", "")
+}
+
+// oldDate is "2023-6-19 @16h 20m 33s 123ms", the last two parts optional.
+var oldDate = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2}) ?@ ?(\d{1,2})h ?(\d{1,2})m(?: ?(\d{1,2})s)?(?: ?(\d{1,3})ms)?$`)
+
+// parseDate reads the date of a message in any of the forms that logs have had.
+// Dates without a zone count as UTC; zero is a date that cannot be read.
+func parseDate(doc json.RawMessage) time.Time {
+	s, ok := textOf(doc)
+	if !ok {
+		return time.Time{}
+	}
+	s = strings.TrimSpace(s)
+	for _, layout := range []string{time.RFC3339, "January 2, 2006 3:04pm", "January 2, 2006 3:04 PM"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC()
+		}
+	}
+	if ms, err := strconv.ParseInt(s, 10, 64); err == nil && ms > 0 && ms < 1<<53 {
+		return time.UnixMilli(ms).UTC()
+	}
+	if part := oldDate.FindStringSubmatch(s); part != nil {
+		var n [7]int
+		for i := range n {
+			n[i], _ = strconv.Atoi(part[i+1]) // a missing part is 0
+		}
+		return time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], n[6]*int(time.Millisecond), time.UTC)
+	}
+	return time.Time{}
+}

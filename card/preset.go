@@ -1,6 +1,13 @@
 package card
 
-import "encoding/json"
+import (
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"nodest/fault"
+)
 
 // Preset is the view of a prompt preset.
 type Preset struct {
@@ -41,24 +48,108 @@ type OrderItem struct {
 // enabled.
 //
 // Error: InvalidImport when the document is no JSON object.
-func ParsePreset(doc json.RawMessage) (Preset, error) { return Preset{}, nil }
+func ParsePreset(doc json.RawMessage) (Preset, error) {
+	if absent(doc) {
+		return parseBuiltIn(), nil
+	}
+	f := fieldsOf(doc)
+	if f == nil {
+		return Preset{}, fault.New(fault.InvalidImport, "a preset is a JSON object").With("path", "preset")
+	}
+	if !startsWith(f["prompts"], '[') {
+		preset := parseBuiltIn()
+		preset.Name = f.text("name", "")
+		return preset, nil
+	}
+	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(f.list("prompt_order"))}
+	if len(preset.Order) == 0 {
+		for _, p := range preset.Prompts {
+			preset.Order = append(preset.Order, OrderItem{Identifier: p.Identifier, Enabled: p.Enable})
+		}
+	}
+	return preset, nil
+}
+
+func parseBuiltIn() Preset {
+	f := fieldsOf(BuiltInPreset())
+	return Preset{Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(f.list("prompt_order")), BuiltIn: true}
+}
+
+// parsePrompts reads the prompts; elements that are no objects are left out.
+func parsePrompts(list []json.RawMessage) []Prompt {
+	var prompts []Prompt
+	taken := map[string]bool{}
+	for _, element := range list {
+		if f := fieldsOf(element); f != nil {
+			p := parsePrompt(f)
+			taken[p.Identifier] = true
+			prompts = append(prompts, p)
+		}
+	}
+	for i := range prompts {
+		if prompts[i].Identifier == "" {
+			prompts[i].Identifier = freeIdentifier(i+1, taken)
+		}
+	}
+	return prompts
+}
+
+// freeIdentifier names the nth prompt of a preset.
+func freeIdentifier(n int, taken map[string]bool) string {
+	id := "prompt-" + strconv.Itoa(n)
+	for taken[id] {
+		id += "-x"
+	}
+	taken[id] = true
+	return id
+}
+
+func parsePrompt(f fields) Prompt {
+	return Prompt{
+		Name:       f.textOr("name", "Unnamed Prompt"),
+		Content:    f.text("content", ""),
+		Enable:     f.flag("enable", true),
+		Identifier: f.text("identifier", ""),
+		Role:       f.textOr("role", "user"),
+
+		InjectionPosition: f.optInt("injection_position"),
+		InjectionDepth:    f.optInt("injection_depth"),
+		InjectionOrder:    f.int("injection_order", 100),
+		InjectionTrigger:  f.texts("injection_trigger"),
+		ForbidOverrides:   f.flag("forbid_overrides", false),
+		Marker:            f.flag("marker", false),
+		SystemPrompt:      f.flag("system_prompt", false),
+	}
+}
+
+// shownOrder is the character id of the order list that current SillyTavern
+// versions use; 100000 is an older one.
+const shownOrder = 100001
+
+func parseOrder(lists []json.RawMessage) []OrderItem {
+	var chosen fields
+	for i, element := range lists {
+		f := fieldsOf(element)
+		if id, ok := f.looseNumber("character_id"); i == 0 || ok && id == shownOrder {
+			chosen = f
+			if ok && id == shownOrder {
+				break
+			}
+		}
+	}
+	var order []OrderItem
+	for _, element := range chosen.list("order") {
+		if f := fieldsOf(element); f != nil {
+			order = append(order, OrderItem{Identifier: f.text("identifier", ""), Enabled: f.flag("enabled", true)})
+		}
+	}
+	return order
+}
+
+// builtInPreset is that of the NodeST app, whose users expect its texts.
+//
+//go:embed builtin_preset.json
+var builtInPreset []byte
 
 // BuiltInPreset returns the preset document that serves where none is given.
-func BuiltInPreset() json.RawMessage { return nil }
-
-// AuthorNote is the view of a NodeST author's note.
-type AuthorNote struct {
-	CharName       string
-	UserName       string
-	Content        string
-	Role           string // default "user"
-	InjectionDepth int
-}
-
-// ParseAuthorNote reads an author's note. ok is false for a missing document: no
-// note. A note with empty content is one, as an anchor for world-book entries.
-//
-// Error: InvalidImport when the document is no JSON object.
-func ParseAuthorNote(doc json.RawMessage) (note AuthorNote, ok bool, err error) {
-	return AuthorNote{}, false, nil
-}
+func BuiltInPreset() json.RawMessage { return slices.Clone(builtInPreset) }

@@ -1,6 +1,11 @@
 package card
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+
+	"nodest/fault"
+)
 
 // Places where a regex script applies.
 const (
@@ -35,4 +40,58 @@ type RegexScript struct {
 // no objects are left out.
 //
 // Error: InvalidImport when the document is neither an object nor an array.
-func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) { return nil, nil }
+func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
+	if absent(doc) {
+		return nil, nil
+	}
+	list, err := scriptList(doc)
+	if err != nil {
+		return nil, err
+	}
+	var scripts []RegexScript
+	for _, element := range list {
+		if f := fieldsOf(element); f != nil {
+			scripts = append(scripts, parseScript(f))
+		}
+	}
+	return scripts, nil
+}
+
+// scriptList finds the scripts in any of the three forms.
+func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
+	if startsWith(doc, '[') {
+		return listOf(doc), nil
+	}
+	f := fieldsOf(doc)
+	if f == nil {
+		return nil, fault.New(fault.InvalidImport, "regex scripts are a JSON object or array").With("path", "regexScripts")
+	}
+	if scripts := f["scripts"]; startsWith(scripts, '[') {
+		return listOf(scripts), nil
+	}
+	return []json.RawMessage{doc}, nil
+}
+
+func parseScript(f fields) RegexScript {
+	script := RegexScript{
+		ID:              f.text("id", ""),
+		Name:            f.text("scriptName", ""),
+		Find:            f.text("findRegex", ""),
+		Replace:         f.text("replaceString", ""),
+		Flags:           f.text("flags", ""),
+		TrimStrings:     nonEmpty(f.texts("trimStrings")),
+		Disabled:        f.flag("disabled", false),
+		MarkdownOnly:    f.flag("markdownOnly", false),
+		PromptOnly:      f.flag("promptOnly", false),
+		RunOnEdit:       f.flag("runOnEdit", false),
+		SubstituteRegex: f.level("substituteRegex"),
+		MinDepth:        f.optInt("minDepth"),
+		MaxDepth:        f.optInt("maxDepth"),
+	}
+	for _, place := range f.texts("placement") {
+		if n, err := strconv.Atoi(place); err == nil {
+			script.Placement = append(script.Placement, n)
+		}
+	}
+	return script
+}

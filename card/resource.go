@@ -1,6 +1,12 @@
 package card
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"nodest/fault"
+)
 
 // Resource is a free-standing document that was imported: a world book, a preset
 // or a set of regex scripts.
@@ -12,44 +18,52 @@ type Resource struct {
 	Warnings []Warning
 }
 
-// ImportWorldBook reads a world book: SillyTavern, NodeST, an embedded
-// character_book, lorebook_v3, NovelAI, Agnai, Risu or NativeTavern. Foreign
-// forms are converted to world info and kept as originalData.
-//
-// Errors: TooLarge, InvalidWorldBook.
-func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, error) { return nil, nil }
+// ExportDocument writes a stored document as a JSON file, indented, fields and
+// their order unchanged.
+func ExportDocument(doc json.RawMessage, name string) (*File, error) { return jsonFile(doc, name) }
 
-// ImportPreset reads a chat-completion preset (NodeST or SillyTavern) or a
-// system-prompt template. Addresses and passwords of proxies are dropped.
-//
-// Errors: TooLarge; InvalidImport, also for the text-completion templates that
-// this product has no use for.
-func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error) { return nil, nil }
+// resource begins an import: it checks the file and returns its document.
+func (im *importer) resource(data []byte, code fault.Code) (json.RawMessage, error) {
+	if err := im.checkFile(data, code); err != nil {
+		return nil, err
+	}
+	return im.document(data, code)
+}
+
+// name is the name of a document without one: that of its file.
+func (im *importer) name(named string) string {
+	if named = strings.TrimSpace(named); named != "" {
+		return named
+	}
+	base := path.Base(strings.ReplaceAll(im.filename, `\`, "/"))
+	if base = strings.TrimSpace(strings.TrimSuffix(base, path.Ext(base))); base == "" || base == "." || base == "/" {
+		return "Imported"
+	}
+	return base
+}
 
 // ImportRegexScripts reads one script, an array or a script group.
 //
 // Errors: TooLarge, InvalidImport.
 func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource, error) {
-	return nil, nil
+	im := newImporter(filename, limits)
+	doc, err := im.resource(data, fault.InvalidImport)
+	if err != nil {
+		return nil, err
+	}
+	list, err := scriptList(doc)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > im.limits.Entries {
+		return nil, fault.New(fault.TooLarge, "the file has %d scripts; at most %d are read", len(list), im.limits.Entries)
+	}
+	name := fieldsOf(doc).text("name", fieldsOf(doc).text("scriptName", ""))
+	for i, element := range list {
+		f := fieldsOf(element)
+		if _, ok := textOf(f["findRegex"]); !ok {
+			return nil, fault.New(fault.InvalidImport, "script %d has no findRegex: not a file of regex scripts", i+1).With("path", "findRegex")
+		}
+	}
+	return &Resource{Name: im.name(name), Format: "sillytavern", Dialect: SillyTavern, Doc: encodeList(list), Warnings: im.warnings}, nil
 }
-
-// ExportDocument writes a stored document as a JSON file, indented, fields and
-// their order unchanged.
-func ExportDocument(doc json.RawMessage, name string) (*File, error) { return nil, nil }
-
-// Kind says what a file holds.
-type Kind string
-
-// The kinds.
-const (
-	KindCharacter Kind = "character"
-	KindWorldBook Kind = "worldbook"
-	KindPreset    Kind = "preset"
-	KindRegex     Kind = "regexscript"
-	KindChat      Kind = "chat"
-	KindUnknown   Kind = ""
-)
-
-// Detect guesses what a file holds from its content, cheaply and without
-// checking it.
-func Detect(data []byte) Kind { return KindUnknown }

@@ -1,6 +1,12 @@
 package card
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"nodest/fault"
+)
 
 // RoleCard is the view of a character card, for all versions alike: of a V2 or
 // V3 card the fields of "data", of the others the top level.
@@ -40,7 +46,70 @@ type DepthPrompt struct {
 // with all defaults and a description that says so.
 //
 // Error: UnsupportedCard when the document is no JSON object.
-func ParseRoleCard(doc json.RawMessage) (RoleCard, error) { return RoleCard{}, nil }
+func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
+	if absent(doc) {
+		return RoleCard{
+			Name:        "Unnamed Character",
+			Description: "This character has missing information.",
+			FirstMes:    "Hello!",
+			DepthPrompt: DepthPrompt{Depth: 4, Role: "system"}, Talkativeness: 0.5,
+		}, nil
+	}
+	top := fieldsOf(doc)
+	if top == nil {
+		return RoleCard{}, fault.New(fault.UnsupportedCard, "a role card is a JSON object").With("path", "roleCard")
+	}
+	f := cardFields(top)
+	extensions := fieldsOf(f["extensions"])
+	depthPrompt := fieldsOf(extensions["depth_prompt"])
+	return RoleCard{
+		Name:        f.textOr("name", "Unnamed Character"),
+		Description: f.text("description", ""),
+		Personality: f.text("personality", ""),
+		Scenario:    f.text("scenario", ""),
+		FirstMes:    f.textOr("first_mes", "Hello!"),
+		MesExample:  f.text("mes_example", ""),
+		Background:  f.text("background", ""),
+
+		AlternateGreetings: nonEmpty(f.texts("alternate_greetings")),
+		GroupGreetings:     nonEmpty(f.texts("group_only_greetings")),
+
+		SystemPrompt:            f.text("system_prompt", ""),
+		PostHistoryInstructions: f.text("post_history_instructions", ""),
+		CreatorNotes:            f.text("creator_notes", ""),
+		Creator:                 f.text("creator", ""),
+		CharacterVersion:        f.text("character_version", ""),
+		Nickname:                f.text("nickname", ""),
+		Tags:                    f.commaTexts("tags"),
+
+		DepthPrompt: DepthPrompt{
+			Prompt: depthPrompt.text("prompt", ""),
+			Depth:  depthPrompt.int("depth", 4),
+			Role:   depthPrompt.role("role", "system"),
+		},
+		Talkativeness: min(max(extensions.float("talkativeness", 0.5), 0), 1),
+		World:         extensions.text("world", ""),
+	}, nil
+}
+
+// cardFields joins the two levels of a card: with a spec those of data win, else
+// those of the top level.
+func cardFields(top fields) fields {
+	data := fieldsOf(top["data"])
+	joined := make(fields, len(top)+len(data))
+	if absent(top["spec"]) {
+		maps.Copy(joined, data)
+		maps.Copy(joined, top)
+	} else {
+		maps.Copy(joined, top)
+		maps.Copy(joined, data)
+	}
+	return joined
+}
+
+func nonEmpty(texts []string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
 
 // Greetings returns the first message and the alternate greetings; at least one.
 func (c RoleCard) Greetings() []string { return append([]string{c.FirstMes}, c.AlternateGreetings...) }

@@ -1,6 +1,14 @@
 package card
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"nodest/fault"
+)
 
 // Position says where the text of a world-book entry goes.
 type Position int
@@ -96,8 +104,168 @@ type CharacterFilter struct {
 }
 
 // ParseWorldBook reads a world book in world info form; the object "entries" may
-// also be an array. The dialect decides the defaults. A missing document is an
-// empty book.
+// also be an array. The dialect decides the defaults. A missing document, or one
+// without entries, is an empty book; an entry that is no object is left out.
 //
 // Error: InvalidWorldBook when the document or its entries are of another type.
-func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) { return WorldBook{}, nil }
+func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
+	if absent(doc) {
+		return WorldBook{}, nil
+	}
+	book := fieldsOf(doc)
+	if book == nil {
+		return WorldBook{}, invalidBook("worldBook", "a world book is a JSON object")
+	}
+	members, err := bookEntries(book["entries"])
+	if err != nil {
+		return WorldBook{}, err
+	}
+	view := WorldBook{Name: book.text("name", "")}
+	for _, m := range members {
+		if f := fieldsOf(m.doc); f != nil {
+			view.Entries = append(view.Entries, parseEntry(m.id, f, dialect))
+		}
+	}
+	return view, nil
+}
+
+func invalidBook(path, reason string) error {
+	return fault.New(fault.InvalidWorldBook, "%s: %s", path, reason).With("path", path)
+}
+
+// bookEntry is one member of "entries".
+type bookEntry struct {
+	id  string
+	doc json.RawMessage
+}
+
+// bookEntries lists the entries in JavaScript's property order.
+func bookEntries(entries json.RawMessage) ([]bookEntry, error) {
+	switch {
+	case absent(entries):
+		return nil, nil
+	case startsWith(entries, '['):
+		var all []bookEntry
+		for i, doc := range listOf(entries) {
+			all = append(all, bookEntry{strconv.Itoa(i), doc})
+		}
+		return all, nil
+	}
+	o, err := parseObject(entries)
+	if err != nil {
+		return nil, invalidBook("worldBook.entries", "neither an object nor an array")
+	}
+	all := make([]bookEntry, len(o.keys))
+	for i, key := range o.keys {
+		all[i] = bookEntry{key, o.get(key)}
+	}
+	slices.SortStableFunc(all, func(a, b bookEntry) int { return cmp.Compare(propertyRank(a.id), propertyRank(b.id)) })
+	return all, nil
+}
+
+// propertyRank is the place of a key in JavaScript's property order: array
+// indexes (canonical decimals up to 2³²-2) by value, all others behind them.
+func propertyRank(key string) uint64 {
+	n, err := strconv.ParseUint(key, 10, 32)
+	if err != nil || n == math.MaxUint32 || strconv.FormatUint(n, 10) != key {
+		return math.MaxUint64
+	}
+	return n
+}
+
+// entryDefaults are the values of missing fields in which the dialects differ.
+type entryDefaults struct {
+	constant bool
+	order    float64
+	depth    int
+}
+
+func (d Dialect) entryDefaults() entryDefaults {
+	if d == NodeST {
+		return entryDefaults{constant: true}
+	}
+	return entryDefaults{order: 100, depth: 4}
+}
+
+func parseEntry(id string, f fields, dialect Dialect) Entry {
+	missing := dialect.entryDefaults()
+	comment := ""
+	if dialect == NodeST {
+		comment = id
+	}
+	constant := f.flag("constant", missing.constant)
+	if dialect == NodeST {
+		constant = string(f["constant"]) != "false"
+	}
+	return Entry{
+		ID:       id,
+		UID:      f.int("uid", -1),
+		Comment:  f.textOr("comment", comment),
+		Content:  f.text("content", ""),
+		Disable:  f.flag("disable", false),
+		Constant: constant,
+		Position: Position(f.int("position", 0)),
+		Key:      f.texts("key"),
+		Order:    f.float("order", missing.order),
+		Depth:    f.entryDepth(dialect, missing.depth),
+		Role:     f.role("role", "system"),
+
+		KeySecondary:   f.texts("keysecondary"),
+		Selective:      f.flag("selective", true),
+		SelectiveLogic: Logic(f.int("selectiveLogic", 0)),
+		Vectorized:     f.flag("vectorized", false),
+
+		Probability:    f.float("probability", 100),
+		UseProbability: f.flag("useProbability", true),
+		IgnoreBudget:   f.flag("ignoreBudget", false),
+
+		ExcludeRecursion:    f.flag("excludeRecursion", false),
+		PreventRecursion:    f.flag("preventRecursion", false),
+		DelayUntilRecursion: f.level("delayUntilRecursion"),
+
+		Group:           f.text("group", ""),
+		GroupOverride:   f.flag("groupOverride", false),
+		GroupWeight:     f.float("groupWeight", 100),
+		UseGroupScoring: f.optFlag("useGroupScoring"),
+
+		ScanDepth:       f.optInt("scanDepth"),
+		CaseSensitive:   f.optFlag("caseSensitive"),
+		MatchWholeWords: f.optFlag("matchWholeWords"),
+
+		Sticky:   f.optInt("sticky"),
+		Cooldown: f.optInt("cooldown"),
+		Delay:    f.optInt("delay"),
+
+		MatchPersonaDescription:   f.flag("matchPersonaDescription", false),
+		MatchCharacterDescription: f.flag("matchCharacterDescription", false),
+		MatchCharacterPersonality: f.flag("matchCharacterPersonality", false),
+		MatchCharacterDepthPrompt: f.flag("matchCharacterDepthPrompt", false),
+		MatchScenario:             f.flag("matchScenario", false),
+		MatchCreatorNotes:         f.flag("matchCreatorNotes", false),
+
+		OutletName:   f.text("outletName", ""),
+		AutomationID: f.text("automationId", ""),
+		Triggers:     f.texts("triggers"),
+		Filter:       parseFilter(fieldsOf(f["characterFilter"])),
+	}
+}
+
+// entryDepth reads the depth; NodeST counts anything but a number as 0.
+func (f fields) entryDepth(dialect Dialect, missing int) int {
+	if dialect == NodeST && startsWith(f["depth"], '"') {
+		return 0
+	}
+	return f.int("depth", missing)
+}
+
+// level reads a number that may also be a bool: true is 1.
+func (f fields) level(key string) int {
+	if string(f[key]) == "true" {
+		return 1
+	}
+	return f.int(key, 0)
+}
+
+func parseFilter(f fields) CharacterFilter {
+	return CharacterFilter{Exclude: f.flag("isExclude", false), Names: f.texts("names"), Tags: f.texts("tags")}
+}

@@ -1,0 +1,325 @@
+package card
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"nodest/fault"
+)
+
+// mirrored are the fields of data that stand at the top level too; data is the
+// authority.
+var mirrored = []string{"name", "description", "personality", "scenario", "first_mes", "mes_example", "tags"}
+
+// promptFields are the fields of the first card version, all of them texts.
+var promptFields = []string{"name", "description", "personality", "scenario", "first_mes", "mes_example"}
+
+// importJSON reads a card document in any form. The order of the questions is
+// that of SillyTavern.
+func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
+	o, err := parseObject(doc)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "a card is a JSON object")
+	}
+	if kind := kindOfObject(o); kind != KindCharacter && kind != KindUnknown {
+		return nil, fault.New(fault.UnsupportedCard, "the file is a %s, not a character card", kind)
+	}
+	switch {
+	case o.has("roleCard"):
+		return im.importNodeST(o)
+	case !absent(o.get("spec")) && o.object("data") != nil:
+		return im.importSpec(o)
+	case !absent(o.get("name")):
+		return im.importOld(o)
+	case !absent(o.get("char_name")):
+		renameGradio(o)
+		return im.importOld(o)
+	}
+	return nil, fault.New(fault.UnsupportedCard, "not a character card: it has neither spec and data, nor name, nor roleCard").
+		With("path", "name")
+}
+
+// importSpec reads a V2 or V3 card.
+func (im *importer) importSpec(card *object) (*Character, error) {
+	data := card.object("data")
+	im.checkSpec(fieldsOf(card.encode()))
+	if nameOf(data) == "" && !absent(card.get("name")) {
+		im.warn("data.name", "name_mirrored", "data has no name; the one at the top level was taken")
+		data.set("name", card.get("name"))
+	}
+	if packed := takeBundle(data); packed != nil {
+		return im.importBundle(card, data, packed)
+	}
+	return im.finishSpec(card, data)
+}
+
+// checkSpec tells about versions newer than ours; they are read all the same.
+func (im *importer) checkSpec(f fields) {
+	spec := f.text("spec", "")
+	if spec != "chara_card_v2" && spec != "chara_card_v3" {
+		im.warn("spec", "unknown_spec", "unknown card version %q, read as a V3 card", spec)
+	}
+	if f.float("spec_version", 0) > 3 {
+		im.warn("spec_version", "newer_version", "made for card version %s, read as 3.0", f.text("spec_version", ""))
+	}
+}
+
+// finishSpec turns a V2 or V3 card into the form in which it is stored: V3, with
+// the mirrored fields written from data, and without what is private to the
+// program that wrote it.
+func (im *importer) finishSpec(card, data *object) (*Character, error) {
+	name, err := im.cardName(data)
+	if err != nil {
+		return nil, err
+	}
+	writeSpec(card, data, SpecV3)
+	doc := card.encode()
+	ch := &Character{Name: name, Dialect: SillyTavern, RoleCard: doc}
+	ch.RegexScripts = scriptsOfCard(doc)
+	if ch.WorldBook, err = im.embeddedBook(data.get("character_book"), name); err != nil {
+		return nil, err
+	}
+	return im.finish(ch)
+}
+
+// finish reads the views once, so that no character is stored which cannot be used.
+func (im *importer) finish(ch *Character) (*Character, error) {
+	role, err := ParseRoleCard(ch.RoleCard)
+	if err != nil {
+		return nil, err
+	}
+	ch.Greetings = append(role.Greetings(), fieldsOf(ch.Extra).texts("extraGreetings")...)
+	if len(listOf(ch.RegexScripts)) > im.limits.Entries {
+		return nil, fault.New(fault.TooLarge, "the card has more than %d regex scripts", im.limits.Entries)
+	}
+	return ch, nil
+}
+
+// writeSpec puts data into the card under the given version and repeats the
+// mirrored fields at the top. A favourite mark and the name of a chat file are the
+// former owner's own and do not travel.
+func writeSpec(card, data *object, spec Spec) {
+	extensions := data.objectOrNew("extensions")
+	extensions.put("fav", false)
+	data.put("extensions", extensions)
+	if card.has("fav") {
+		card.put("fav", false)
+	}
+	card.remove("chat")
+
+	name, version := "chara_card_v3", "3.0"
+	if spec == SpecV2 {
+		name, version = "chara_card_v2", "2.0"
+	}
+	card.put("spec", name)
+	card.put("spec_version", version)
+	card.put("data", data)
+	for _, key := range mirrored {
+		if data.has(key) {
+			card.set(key, data.get(key))
+		}
+	}
+	if extensions.has("talkativeness") {
+		card.set("talkativeness", extensions.get("talkativeness"))
+	}
+}
+
+// cardName checks the name of a card and takes the characters out of it that are
+// illegal in file names, as SillyTavern does.
+func (im *importer) cardName(data *object) (string, error) {
+	raw, _ := textOf(data.get("name"))
+	name := fileSafe(raw)
+	if name == "" {
+		return "", errNoName("data.name")
+	}
+	if name != raw {
+		im.warn("data.name", "name_changed", "the name %q became %q", raw, name)
+		data.put("name", name)
+	}
+	return name, nil
+}
+
+func errNoName(path string) error {
+	return fault.New(fault.UnsupportedCard, "the card has no name (%s)", path).With("path", path)
+}
+
+// nameOf returns the name in data as it stands.
+func nameOf(data *object) string {
+	name, _ := textOf(data.get("name"))
+	return strings.TrimSpace(name)
+}
+
+// fileSafe removes characters that some file system refuses.
+func fileSafe(name string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || strings.ContainsRune(`/\?<>:*|"`, r) {
+			return -1
+		}
+		return r
+	}, name))
+}
+
+// importOld reads a V1 card, or another flat form brought to its field names, and
+// makes a V2 card of it. Fields of V2 that stand in it without a spec are taken.
+func (im *importer) importOld(v1 *object) (*Character, error) {
+	renameNativeTavern(v1)
+	f := fieldsOf(v1.encode())
+	notes := strings.ReplaceAll(f.text("creatorcomment", f.text("creator_notes", "")), "Creator's notes go here.", "")
+	tags := f.commaTexts("tags")
+	if tags == nil {
+		tags = []string{}
+	}
+
+	data := v1.objectOrNew("data")
+	for _, key := range promptFields {
+		v1.fill(key, "")
+		data.set(key, v1.get(key))
+	}
+	data.put("creator_notes", notes)
+	data.put("system_prompt", f.text("system_prompt", ""))
+	data.put("post_history_instructions", f.text("post_history_instructions", ""))
+	data.put("tags", tags)
+	data.put("creator", f.text("creator", ""))
+	data.put("character_version", f.text("character_version", ""))
+	data.put("alternate_greetings", append([]string{}, f.texts("alternate_greetings")...))
+	if book := v1.remove("character_book"); !absent(book) {
+		data.set("character_book", book)
+	}
+	v1.fill("talkativeness", 0.5)
+	extensions := newObject()
+	extensions.set("talkativeness", v1.get("talkativeness"))
+	extensions.put("fav", false)
+	extensions.put("world", f.text("world", ""))
+	extensions.put("depth_prompt", map[string]any{"prompt": "", "depth": 4, "role": "system"})
+	copyMembers(extensions, v1.object("extensions"))
+	data.put("extensions", extensions)
+
+	for _, key := range []string{"creator_notes", "system_prompt", "post_history_instructions", "character_version", "alternate_greetings", "extensions"} {
+		v1.remove(key)
+	}
+	v1.put("creatorcomment", notes)
+	v1.put("creator", f.text("creator", ""))
+	return im.finishSpec(v1, data)
+}
+
+func copyMembers(to, from *object) {
+	if from == nil {
+		return
+	}
+	for _, key := range from.keys {
+		to.set(key, from.get(key))
+	}
+}
+
+// rename moves a member to another name unless that one is taken.
+func rename(o *object, from, to string) {
+	if o.has(from) && !o.has(to) {
+		o.set(to, o.remove(from))
+	}
+}
+
+func renameGradio(o *object) {
+	rename(o, "char_name", "name")
+	rename(o, "char_persona", "description")
+	rename(o, "char_greeting", "first_mes")
+	rename(o, "world_scenario", "scenario")
+	rename(o, "example_dialogue", "mes_example")
+}
+
+// renameNativeTavern brings a card of the NativeTavern app to the usual names; it
+// is told by firstMessage.
+func renameNativeTavern(o *object) {
+	if !o.has("firstMessage") {
+		return
+	}
+	rename(o, "firstMessage", "first_mes")
+	rename(o, "exampleMessages", "mes_example")
+	rename(o, "exampleDialogue", "mes_example")
+	rename(o, "alternateGreetings", "alternate_greetings")
+	rename(o, "systemPrompt", "system_prompt")
+	rename(o, "postHistoryInstructions", "post_history_instructions")
+	rename(o, "version", "character_version")
+	rename(o, "characterVersion", "character_version")
+}
+
+// importNodeST reads a character of the NodeST app: roleCard, worldBook, preset
+// and authorNote, each kept as it is.
+func (im *importer) importNodeST(o *object) (*Character, error) {
+	ch := &Character{
+		Dialect:    NodeST,
+		RoleCard:   o.remove("roleCard"),
+		WorldBook:  present(o.remove("worldBook")),
+		Preset:     present(o.remove("preset")),
+		AuthorNote: present(o.remove("authorNote")),
+	}
+	role, err := ParseRoleCard(ch.RoleCard)
+	if err != nil {
+		return nil, err
+	}
+	ch.Name = strings.TrimSpace(fieldsOf(ch.RoleCard).text("name", ""))
+	if ch.Name == "" && startsWith(ch.RoleCard, '{') && !absent(fieldsOf(ch.RoleCard)["spec"]) {
+		ch.Name = role.Name
+	}
+	if ch.Name == "" {
+		ch.Name, _ = textOf(o.get("name"))
+	}
+	if ch.Name = strings.TrimSpace(ch.Name); ch.Name == "" {
+		return nil, errNoName("roleCard.name")
+	}
+	ch.RegexScripts = scriptsOfCard(ch.RoleCard)
+	if scripts := o.remove("regexScripts"); startsWith(scripts, '[') {
+		ch.RegexScripts = scripts
+	}
+	if dialect, _ := textOf(o.get("dialect")); dialect == string(SillyTavern) {
+		ch.Dialect = SillyTavern
+		o.remove("dialect")
+	}
+	if len(o.keys) > 0 {
+		ch.Extra = o.encode()
+	}
+	if err := im.checkDocuments(ch); err != nil {
+		return nil, err
+	}
+	return im.finish(ch)
+}
+
+// checkDocuments refuses documents beside the card that no view can read.
+func (im *importer) checkDocuments(ch *Character) error {
+	book, err := ParseWorldBook(ch.WorldBook, ch.Dialect)
+	if err != nil {
+		return err
+	}
+	preset, err := ParsePreset(ch.Preset)
+	if err != nil {
+		return err
+	}
+	if n := max(len(book.Entries), len(preset.Prompts), len(preset.Order)); n > im.limits.Entries {
+		return fault.New(fault.TooLarge, "the file has %d entries; at most %d are read", n, im.limits.Entries)
+	}
+	_, _, err = ParseAuthorNote(ch.AuthorNote)
+	return err
+}
+
+// present turns a JSON null into no document.
+func present(doc json.RawMessage) json.RawMessage {
+	if absent(doc) {
+		return nil
+	}
+	return doc
+}
+
+// scriptsOfCard returns the regex scripts that a card carries, as an array; nil
+// if it has none.
+func scriptsOfCard(doc json.RawMessage) json.RawMessage {
+	data := fieldsOf(fieldsOf(doc)["data"])
+	for _, extensions := range []json.RawMessage{
+		data["extensions"],
+		fieldsOf(fieldsOf(data["chara"])["data"])["extensions"], // older files of the NodeST app
+	} {
+		if scripts := fieldsOf(extensions)["regex_scripts"]; len(listOf(scripts)) > 0 {
+			return scripts
+		}
+	}
+	return nil
+}

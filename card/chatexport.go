@@ -1,0 +1,138 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// ExportChat writes a log as SillyTavern JSONL. A line or header that says the
+// same as its Raw form is written as it came; otherwise the fields of Raw that
+// ChatMessage does not cover are kept.
+func ExportChat(chat *Chat) ([]byte, error) {
+	var b bytes.Buffer
+	b.Write(chat.header())
+	b.WriteByte('\n')
+	for _, m := range chat.Messages {
+		b.Write(m.line())
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// ExportFile is ExportChat as a file.
+func (c *Chat) ExportFile() (*File, error) {
+	data, err := ExportChat(c)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Data: data, ContentType: "application/jsonl", Name: FileName(c.CharacterName, ".jsonl")}, nil
+}
+
+func (c *Chat) header() json.RawMessage {
+	if !absent(c.Header) {
+		o, err := parseObject(c.Header)
+		if err == nil && sameJSON(o.get("chat_metadata"), c.Metadata) {
+			return o.encode()
+		}
+		if err == nil {
+			o.set("chat_metadata", objectOrEmpty(c.Metadata))
+			return o.encode()
+		}
+	}
+	o := newObject()
+	o.set("chat_metadata", objectOrEmpty(c.Metadata))
+	o.put("user_name", or(c.UserName, unusedName))
+	o.put("character_name", or(c.CharacterName, unusedName))
+	return o.encode()
+}
+
+func objectOrEmpty(doc json.RawMessage) json.RawMessage {
+	if absent(doc) {
+		return json.RawMessage("{}")
+	}
+	return doc
+}
+
+func (m ChatMessage) line() json.RawMessage {
+	o, err := parseObject(m.Raw)
+	if err == nil && m.equal(parseMessage(m.Raw)) {
+		return o.encode()
+	}
+	if err != nil {
+		o = newObject()
+	}
+	o.put("name", m.Name)
+	o.put("is_user", m.Role == "user")
+	o.put("is_system", m.Hidden)
+	if date := formatDate(m.SentAt); date != "" && !parseDate(o.get("send_date")).Equal(m.SentAt) {
+		o.put("send_date", date)
+	}
+	o.put("mes", m.Text)
+	extra := o.objectOrNew("extra")
+	switch m.Role {
+	case "narrator":
+		extra.put("type", "narrator")
+	case "system":
+		extra.fill("type", "comment")
+	}
+	putOrRemove(extra, "reasoning", m.Reasoning)
+	o.put("extra", extra)
+	if len(m.Swipes) > 1 || m.Role == "assistant" || o.has("swipes") {
+		m.putSwipes(o)
+	}
+	return o.encode()
+}
+
+func (m ChatMessage) putSwipes(o *object) {
+	texts := make([]string, len(m.Swipes))
+	infos := make([]json.RawMessage, len(m.Swipes))
+	for i, s := range m.Swipes {
+		texts[i], infos[i] = s.Text, s.info()
+	}
+	o.put("swipe_id", m.Swipe)
+	o.put("swipes", texts)
+	o.set("swipe_info", encodeList(infos))
+}
+
+// info writes the element of swipe_info, over the one that it came from.
+func (s ChatSwipe) info() json.RawMessage {
+	o, err := parseObject(s.Raw)
+	if err != nil {
+		o = newObject()
+	}
+	if date := formatDate(s.SentAt); date != "" && !parseDate(o.get("send_date")).Equal(s.SentAt) {
+		o.put("send_date", date)
+	}
+	extra := o.objectOrNew("extra")
+	putOrRemove(extra, "reasoning", s.Reasoning)
+	putOrRemove(extra, "model", s.Model)
+	o.put("extra", extra)
+	return o.encode()
+}
+
+// putOrRemove leaves no member for an empty text.
+func putOrRemove(o *object, key, text string) {
+	if text == "" {
+		o.remove(key)
+	} else {
+		o.put(key, text)
+	}
+}
+
+func formatDate(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// equal compares what the messages say, not how it was written.
+func (m ChatMessage) equal(other ChatMessage) bool {
+	return m.Role == other.Role && m.Name == other.Name && m.Text == other.Text && m.Reasoning == other.Reasoning &&
+		m.SentAt.Equal(other.SentAt) && m.Swipe == other.Swipe && m.Hidden == other.Hidden &&
+		slices.EqualFunc(m.Swipes, other.Swipes, func(a, b ChatSwipe) bool {
+			return a.Text == b.Text && a.Reasoning == b.Reasoning && a.Model == b.Model && a.SentAt.Equal(b.SentAt)
+		})
+}

@@ -1,0 +1,167 @@
+package card
+
+import (
+	"encoding/json"
+	"strings"
+
+	"nodest/fault"
+)
+
+// foreignMessage is a message in a log of another program.
+type foreignMessage struct {
+	user bool
+	name string // "" = as the caller names the side
+	text string
+	date json.RawMessage // of the forms that parseDate reads; may be missing
+}
+
+// foreignChat recognises the log of another program and returns its reader; nil
+// for anything else.
+func foreignChat(o *object) func(*importer, fields) []foreignMessage {
+	messages := listOf(o.get("messages"))
+	kind, _ := textOf(o.get("type"))
+	switch {
+	case o.has("data_visible"), o.has("visible") && o.has("internal"):
+		return readOobabooga
+	case o.has("histories"):
+		return readCAI
+	case o.has("savedsettings"):
+		return readKobold
+	case kind == "risuChat":
+		return readRisu
+	case len(messages) > 0 && fieldsOf(messages[0]).has("msg"):
+		return readAgnai
+	}
+	return nil
+}
+
+// importForeignChat reads a log that is one JSON document. The header that it
+// gets is that of a current SillyTavern log.
+func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, error) {
+	doc, err := im.document(data, fault.InvalidImport)
+	if err != nil {
+		return nil, err
+	}
+	o, err := parseObject(doc)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.InvalidImport, "a chat log is lines of JSON objects or one JSON object")
+	}
+	read := foreignChat(o)
+	if read == nil {
+		return nil, fault.New(fault.InvalidImport, "not a chat log of a known form")
+	}
+	f := fieldsOf(doc)
+	messages := read(im, f)
+	if len(messages) > im.limits.Messages {
+		return nil, fault.New(fault.TooLarge, "the log has more than %d messages", im.limits.Messages)
+	}
+	chat := &Chat{}
+	chat.setHeader(encode(json.RawMessage(`{"chat_metadata":{},"user_name":"unused","character_name":"unused"}`)))
+	if settings := fieldsOf(f["savedsettings"]); settings != nil { // Kobold Lite names both sides
+		names.User = settings.textOr("chatname", names.User)
+		opponents, _, _ := strings.Cut(settings.text("chatopponent", ""), "||$||")
+		names.Character = or(opponents, names.Character)
+		chat.UserName, chat.CharacterName = names.User, names.Character
+	}
+	for _, m := range messages {
+		chat.Messages = append(chat.Messages, parseMessage(m.line(names)))
+	}
+	return chat, nil
+}
+
+// line writes the message as a line of a SillyTavern log.
+func (m foreignMessage) line(names ChatNames) json.RawMessage {
+	side := names.Character
+	if m.user {
+		side = names.User
+	}
+	o := newObject()
+	o.put("name", or(m.name, side))
+	o.put("is_user", m.user)
+	if date := formatDate(parseDate(m.date)); date != "" {
+		o.put("send_date", date)
+	}
+	o.put("mes", m.text)
+	o.put("extra", map[string]any{})
+	return o.encode()
+}
+
+// readOobabooga reads pairs of user and character; empty cells are no messages.
+func readOobabooga(_ *importer, f fields) []foreignMessage {
+	var all []foreignMessage
+	for _, pair := range append(f.list("data_visible"), f.list("visible")...) {
+		for i, cell := range listOf(pair) {
+			if text, _ := textOf(cell); text != "" && i < 2 {
+				all = append(all, foreignMessage{user: i == 0, text: text})
+			}
+		}
+	}
+	return all
+}
+
+// readAgnai reads messages; those with a userId are the user's.
+func readAgnai(_ *importer, f fields) []foreignMessage {
+	var all []foreignMessage
+	for _, element := range f.list("messages") {
+		if m := fieldsOf(element); m != nil {
+			all = append(all, foreignMessage{user: !absent(m["userId"]), text: m.text("msg", ""), date: m["createdAt"]})
+		}
+	}
+	return all
+}
+
+// readCAI reads the first history of a CAI Tools file.
+func readCAI(im *importer, f fields) []foreignMessage {
+	histories := f.list("histories")
+	if histories == nil {
+		histories = fieldsOf(f["histories"]).list("histories")
+	}
+	if len(histories) == 0 {
+		return nil
+	}
+	if len(histories) > 1 {
+		im.warn("histories", "first_only", "the file has %d histories; the first was read", len(histories))
+	}
+	var all []foreignMessage
+	for _, element := range fieldsOf(histories[0]).list("msgs") {
+		m := fieldsOf(element)
+		if text := m.text("text", ""); text != "" {
+			all = append(all, foreignMessage{user: fieldsOf(m["src"]).flag("is_human", false), text: text, date: m["created"]})
+		}
+	}
+	return all
+}
+
+// Marks that Kobold Lite puts before the text of either side.
+const (
+	koboldInput  = "{{[INPUT]}}"
+	koboldOutput = "{{[OUTPUT]}}"
+)
+
+// readKobold reads the opening text and the actions; a text with the mark of the
+// input is the user's.
+func readKobold(_ *importer, f fields) []foreignMessage {
+	texts := f.texts("actions")
+	if prompt := f.text("prompt", ""); prompt != "" {
+		texts = append([]string{prompt}, texts...)
+	}
+	unmark := strings.NewReplacer(koboldInput, "", koboldOutput, "")
+	var all []foreignMessage
+	for _, text := range texts {
+		all = append(all, foreignMessage{user: strings.Contains(text, koboldInput), text: strings.TrimSpace(unmark.Replace(text))})
+	}
+	return all
+}
+
+// readRisu reads the messages of an exported Risu chat.
+func readRisu(_ *importer, f fields) []foreignMessage {
+	var all []foreignMessage
+	for _, element := range fieldsOf(f["data"]).list("message") {
+		if m := fieldsOf(element); m != nil {
+			all = append(all, foreignMessage{
+				user: m.text("role", "") == "user", name: m.text("name", ""), text: m.text("data", ""), date: m["time"],
+			})
+		}
+	}
+	return all
+}

@@ -1,0 +1,199 @@
+package card
+
+import (
+	"encoding/json"
+	"strings"
+
+	"nodest/fault"
+)
+
+// Formats of world books. The first two are stored as they are, all others are
+// converted.
+const (
+	bookWorldInfo    = "sillytavern"
+	bookNodeST       = "nodest"
+	bookCharacter    = "character_book"
+	bookLorebookV3   = "lorebook_v3"
+	bookNovelAI      = "novelai"
+	bookAgnai        = "agnai"
+	bookRisu         = "risu"
+	bookNativeTavern = "nativetavern"
+)
+
+// bookFormat recognises a world book; "" for anything else.
+func bookFormat(o *object) string {
+	text := func(key string) string { s, _ := textOf(o.get(key)); return s }
+	switch {
+	case strings.HasPrefix(text("spec"), "lorebook") && o.object("data") != nil:
+		return bookLorebookV3
+	case o.has("lorebookVersion"):
+		return bookNovelAI
+	case text("kind") == "memory":
+		return bookAgnai
+	case text("type") == "risu" && startsWith(o.get("data"), '['):
+		return bookRisu
+	case startsWith(o.get("entries"), '{'):
+		return formatOfEntries(o.get("entries"))
+	case startsWith(o.get("entries"), '['):
+		return formatOfList(listOf(o.get("entries")))
+	}
+	return ""
+}
+
+// formatOfEntries tells the two forms with an object of entries apart: only
+// SillyTavern numbers its entries and gives them secondary keys.
+func formatOfEntries(entries json.RawMessage) string {
+	o, err := parseObject(entries)
+	if err != nil || len(o.keys) == 0 {
+		return bookNodeST
+	}
+	first := fieldsOf(o.get(o.keys[0]))
+	if first.has("uid") || first.has("keysecondary") || first.has("selective") {
+		return bookWorldInfo
+	}
+	return bookNodeST
+}
+
+func formatOfList(list []json.RawMessage) string {
+	if len(list) == 0 {
+		return bookWorldInfo
+	}
+	switch first := fieldsOf(list[0]); {
+	case first.has("insertionOrder"):
+		return bookNativeTavern
+	case first.has("keys"):
+		return bookCharacter
+	}
+	return bookWorldInfo
+}
+
+// ImportWorldBook reads a world book: SillyTavern, NodeST, an embedded
+// character_book, lorebook_v3, NovelAI, Agnai, Risu or NativeTavern. The first
+// two stay as they are; the others are converted to world info and kept whole as
+// originalData.
+//
+// Errors: TooLarge, InvalidWorldBook.
+func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, error) {
+	im := newImporter(filename, limits)
+	doc, err := im.resource(data, fault.InvalidWorldBook)
+	if err != nil {
+		return nil, err
+	}
+	o, err := parseObject(doc)
+	if err != nil {
+		return nil, invalidBook("file", "a world book is a JSON object")
+	}
+	format := bookFormat(o)
+	if format == "" {
+		return nil, invalidBook("entries", "missing; the file is not a world book of a known form")
+	}
+	book := &Resource{Name: im.name(fieldsOf(doc).text("name", "")), Format: format, Dialect: SillyTavern, Doc: doc}
+	switch format {
+	case bookNodeST:
+		book.Dialect = NodeST
+	case bookWorldInfo:
+	default:
+		book.Doc = convertBook(o, format, book.Name)
+	}
+	view, err := ParseWorldBook(book.Doc, book.Dialect)
+	if err != nil {
+		return nil, err
+	}
+	if len(view.Entries) > im.limits.Entries {
+		return nil, fault.New(fault.TooLarge, "the world book has %d entries; at most %d are read", len(view.Entries), im.limits.Entries)
+	}
+	book.Warnings = im.warnings
+	return book, nil
+}
+
+// convertBook brings a foreign book first to the form of a card's book, then to
+// world info.
+func convertBook(o *object, format, name string) json.RawMessage {
+	original := o.encode()
+	list := o.get("entries")
+	switch format {
+	case bookLorebookV3:
+		o = o.object("data")
+	case bookRisu:
+		list = o.get("data")
+	}
+	if convert := foreignEntries[format]; convert != nil {
+		entries := make([]json.RawMessage, 0, len(listOf(list)))
+		for _, element := range listOf(list) {
+			if f := fieldsOf(element); f != nil {
+				entries = append(entries, convert(f).encode())
+			}
+		}
+		o = newObject()
+		o.set("entries", encodeList(entries))
+	}
+	if n, _ := textOf(o.get("name")); strings.TrimSpace(n) == "" {
+		o.put("name", name)
+	}
+	converted, err := parseObject(bookFromCard(o.encode(), name))
+	if err != nil {
+		return original // an object in, an object out
+	}
+	converted.set("originalData", original)
+	return converted.encode()
+}
+
+// foreignEntries holds one function per foreign form; each makes an entry of a
+// card's book.
+var foreignEntries = map[string]func(fields) *object{
+	bookNovelAI: func(f fields) *object {
+		return cardBookEntry(map[string]json.RawMessage{
+			"keys": f["keys"], "content": f["text"], "comment": f["displayName"], "enabled": f["enabled"],
+			"insertion_order": fieldsOf(f["contextConfig"])["budgetPriority"],
+		})
+	},
+	bookAgnai: func(f fields) *object {
+		return cardBookEntry(map[string]json.RawMessage{
+			"keys": f["keywords"], "content": f["entry"], "comment": f["name"], "enabled": f["enabled"],
+			"insertion_order": f["weight"],
+		})
+	},
+	bookRisu: func(f fields) *object {
+		entry := cardBookEntry(map[string]json.RawMessage{
+			"keys":           encode(append([]string{}, f.commaTexts("key")...)),
+			"secondary_keys": encode(append([]string{}, f.commaTexts("secondkey")...)),
+			"content":        f["content"], "comment": f["comment"],
+			"constant": f["alwaysActive"], "selective": f["selective"], "insertion_order": f["insertorder"],
+		})
+		if percent := f["activationPercent"]; !absent(percent) {
+			entry.put("extensions", map[string]any{"probability": percent, "useProbability": true})
+		}
+		return entry
+	},
+	bookNativeTavern: func(f fields) *object {
+		entry := cardBookEntry(map[string]json.RawMessage{
+			"keys": f["keys"], "secondary_keys": f["secondaryKeys"], "content": f["content"], "comment": f["comment"],
+			"enabled": f["enabled"], "constant": f["constant"], "selective": f["selective"],
+			"insertion_order": f["insertionOrder"],
+		})
+		extensions := newObject()
+		for _, field := range extensionFields {
+			if value := f[field.info]; !absent(value) {
+				extensions.set(field.card, value)
+			}
+		}
+		if position := f["position"]; !absent(position) {
+			extensions.set("position", position)
+		}
+		entry.put("extensions", extensions)
+		return entry
+	},
+}
+
+// cardBookEntry makes an entry before the character of the members that are
+// there.
+func cardBookEntry(members map[string]json.RawMessage) *object {
+	entry := newObject()
+	for _, key := range []string{"keys", "secondary_keys", "content", "comment", "enabled", "constant", "selective", "insertion_order"} {
+		if value := members[key]; !absent(value) {
+			entry.set(key, value)
+		}
+	}
+	entry.put("position", "before_char")
+	return entry
+}

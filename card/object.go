@@ -1,0 +1,195 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+)
+
+// object is a JSON object that keeps the order of its members. Of a repeated key
+// the first place and the last value count, as in JavaScript.
+type object struct {
+	keys   []string
+	values map[string]json.RawMessage
+}
+
+func newObject() *object { return &object{values: map[string]json.RawMessage{}} }
+
+// errNoObject reports a document of another type. Callers give it a code.
+var errNoObject = errors.New("not a JSON object")
+
+// parseObject reads one object. Its values are not looked into.
+func parseObject(doc json.RawMessage) (*object, error) {
+	o := newObject()
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	t, err := dec.Token()
+	if err != nil || t != json.Delim('{') {
+		return nil, errNoObject
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		o.set(t.(string), value)
+	}
+	_, err = dec.Token()
+	return o, err
+}
+
+// get returns a member; nil when it is absent.
+func (o *object) get(key string) json.RawMessage { return o.values[key] }
+
+func (o *object) has(key string) bool {
+	_, ok := o.values[key]
+	return ok
+}
+
+// set replaces a member in its place, or adds it at the end.
+func (o *object) set(key string, value json.RawMessage) {
+	if !o.has(key) {
+		o.keys = append(o.keys, key)
+	}
+	o.values[key] = value
+}
+
+// put is set for a Go value; it must be one that encodes.
+func (o *object) put(key string, value any) { o.set(key, encode(value)) }
+
+// fill is put for a member that is absent.
+func (o *object) fill(key string, value any) {
+	if !o.has(key) {
+		o.put(key, value)
+	}
+}
+
+// remove takes a member out and returns it.
+func (o *object) remove(key string) json.RawMessage {
+	value, ok := o.values[key]
+	if ok {
+		delete(o.values, key)
+		o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
+	}
+	return value
+}
+
+// object returns a member that is an object, for reading and changing; nil when
+// it is not one. The change must be written back with set.
+func (o *object) object(key string) *object {
+	child, err := parseObject(o.get(key))
+	if err != nil {
+		return nil
+	}
+	return child
+}
+
+// objectOrNew is object, with an empty one where there is none.
+func (o *object) objectOrNew(key string) *object {
+	if child := o.object(key); child != nil {
+		return child
+	}
+	return newObject()
+}
+
+func (o *object) encode() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, key := range o.keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(key))
+		b.WriteByte(':')
+		b.Write(o.values[key])
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// encode turns a Go value into JSON, without escaping < > & as json.Marshal
+// does. It is for values that always encode.
+func encode(value any) json.RawMessage {
+	switch v := value.(type) {
+	case *object:
+		return v.encode()
+	case json.RawMessage:
+		if v == nil {
+			return json.RawMessage("null")
+		}
+		return v
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// encodeList makes a JSON array of documents.
+func encodeList(docs []json.RawMessage) json.RawMessage {
+	return slices.Concat(json.RawMessage("["), bytes.Join(rawBytes(docs), []byte(",")), json.RawMessage("]"))
+}
+
+func rawBytes(docs []json.RawMessage) [][]byte {
+	all := make([][]byte, len(docs))
+	for i, doc := range docs {
+		all[i] = doc
+	}
+	return all
+}
+
+// absent reports whether a document or member is missing: nothing, or null.
+func absent(doc json.RawMessage) bool {
+	doc = bytes.TrimSpace(doc)
+	return len(doc) == 0 || string(doc) == "null"
+}
+
+// startsWith reports whether a document begins with '{', '[' or '"'.
+func startsWith(doc json.RawMessage, c byte) bool {
+	doc = bytes.TrimSpace(doc)
+	return len(doc) > 0 && doc[0] == c
+}
+
+// sameJSON reports whether two documents mean the same and have their keys in
+// the same order; white space and the spelling of strings do not count.
+func sameJSON(a, b json.RawMessage) bool {
+	if absent(a) || absent(b) {
+		return absent(a) && absent(b)
+	}
+	x, err := canonical(a)
+	if err != nil {
+		return false
+	}
+	y, err := canonical(b)
+	return err == nil && bytes.Equal(x, y)
+}
+
+// canonical writes the tokens of a document in one spelling.
+func canonical(doc json.RawMessage) ([]byte, error) {
+	var b bytes.Buffer
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	for {
+		t, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return b.Bytes(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := t.(json.Delim); ok {
+			b.WriteString(d.String())
+		} else {
+			b.Write(encode(t))
+		}
+		b.WriteByte(' ')
+	}
+}

@@ -1,0 +1,280 @@
+package card
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+
+	"nodest/fault"
+)
+
+const pngSignature = "\x89PNG\r\n\x1a\n"
+
+// Keywords of the text chunks that hold a card, the better one first.
+const (
+	keywordV3 = "ccv3"
+	keywordV2 = "chara"
+)
+
+// keywordPlaceholder marks a picture that Export made up because the character
+// has none, so that Import does not take it for an avatar.
+const keywordPlaceholder = "nodest-placeholder"
+
+// assetKeyword begins the keyword of a text chunk that holds an asset.
+const assetKeyword = "chara-ext-asset_"
+
+// pngChunk is a part of the file; data is not copied.
+type pngChunk struct {
+	kind string
+	data []byte
+	crc  uint32
+}
+
+func (c pngChunk) intact() bool {
+	return crc32.Update(crc32.ChecksumIEEE([]byte(c.kind)), crc32.IEEETable, c.data) == c.crc
+}
+
+// pngChunks cuts a file into its chunks, up to IEND; what follows is ignored. No
+// length is believed that the file does not have.
+func pngChunks(file []byte) ([]pngChunk, error) {
+	rest, ok := bytes.CutPrefix(file, []byte(pngSignature))
+	if !ok {
+		return nil, fault.New(fault.UnsupportedCard, "not a PNG file")
+	}
+	var chunks []pngChunk
+	for len(rest) >= 12 {
+		n := uint64(binary.BigEndian.Uint32(rest))
+		kind := string(rest[4:8])
+		if n > uint64(len(rest)-12) {
+			return nil, fault.New(fault.UnsupportedCard,
+				"the PNG file is cut or damaged: chunk %q claims %d bytes, the file has %d left", kind, n, len(rest)-12)
+		}
+		chunks = append(chunks, pngChunk{kind, rest[8 : 8+n], binary.BigEndian.Uint32(rest[8+n:])})
+		rest = rest[12+n:]
+		if kind == "IEND" {
+			return chunks, nil
+		}
+	}
+	return nil, fault.New(fault.UnsupportedCard, "the PNG file is cut: it has no end")
+}
+
+// importPNG reads the card of a picture and keeps the picture without it.
+func (im *importer) importPNG(file []byte) (*Character, error) {
+	chunks, err := pngChunks(file)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := im.cardInPNG(chunks)
+	if err != nil {
+		return nil, err
+	}
+	placeholder := false
+	for _, c := range chunks {
+		switch keyword := c.keyword(); {
+		case keyword == keywordPlaceholder:
+			placeholder = true
+		case strings.HasPrefix(keyword, assetKeyword):
+			im.assetChunk(c)
+		}
+	}
+	ch, err := im.importJSON(doc)
+	if err == nil && !placeholder {
+		ch.Avatar, ch.AvatarType = pngWithoutCard(chunks), "image/png"
+	}
+	return ch, err
+}
+
+// cardInPNG returns the card document: ccv3 before chara, of several chunks with
+// one keyword the first. Compressed and international text chunks are read only
+// where there is no plain one. A broken ccv3 gives way to chara.
+func (im *importer) cardInPNG(chunks []pngChunk) (json.RawMessage, error) {
+	var firstErr error
+	for _, kinds := range [][]string{{"tEXt"}, {"zTXt", "iTXt"}} {
+		for _, keyword := range []string{keywordV3, keywordV2} {
+			i := slices.IndexFunc(chunks, func(c pngChunk) bool {
+				return slices.Contains(kinds, c.kind) && strings.EqualFold(c.keyword(), keyword)
+			})
+			if i < 0 {
+				continue
+			}
+			doc, err := im.cardInChunk(chunks[i])
+			if err == nil {
+				if firstErr != nil {
+					im.warn("", "damaged_chunk", "another card chunk of the picture is damaged and was left out")
+				}
+				return doc, nil
+			}
+			if fault.Is(err, fault.TooLarge) {
+				return nil, err
+			}
+			if firstErr == nil {
+				firstErr = err
+			}
+		}
+	}
+	if firstErr != nil {
+		return nil, firstErr
+	}
+	return nil, fault.New(fault.UnsupportedCard, "the picture carries no character card (no text chunk ccv3 or chara)")
+}
+
+func (im *importer) cardInChunk(c pngChunk) (json.RawMessage, error) {
+	if !c.intact() {
+		return nil, fault.New(fault.UnsupportedCard, "the card in the PNG file is damaged: wrong checksum in chunk %s", c.keyword())
+	}
+	// Base64 takes four bytes for three.
+	text, err := c.text(im.limits.JSONBytes/3*4 + 1024)
+	if err != nil {
+		return nil, err
+	}
+	if startsWith(text, '{') {
+		return im.document(text, fault.UnsupportedCard)
+	}
+	doc, err := decodeBase64(text)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: chunk %s is not base64", c.keyword())
+	}
+	return im.document(doc, fault.UnsupportedCard)
+}
+
+// keyword returns the keyword of a text chunk, "" of other chunks. It has at
+// most 79 bytes by the PNG specification; asset chunks may be longer.
+func (c pngChunk) keyword() string {
+	if c.kind != "tEXt" && c.kind != "zTXt" && c.kind != "iTXt" {
+		return ""
+	}
+	keyword, _, _ := bytes.Cut(c.data[:min(len(c.data), 1024)], []byte{0})
+	return string(keyword)
+}
+
+// text returns the text behind the keyword, unpacked up to limit bytes.
+func (c pngChunk) text(limit int) ([]byte, error) {
+	_, rest, ok := bytes.Cut(c.data, []byte{0})
+	packed := false
+	switch {
+	case !ok:
+	case c.kind == "zTXt":
+		ok = len(rest) > 0 && rest[0] == 0
+		packed = true
+		rest = rest[min(1, len(rest)):]
+	case c.kind == "iTXt":
+		ok = len(rest) > 2
+		if ok {
+			packed = rest[0] == 1
+			_, rest, _ = bytes.Cut(rest[2:], []byte{0}) // language
+			_, rest, ok = bytes.Cut(rest, []byte{0})    // translated keyword
+		}
+	}
+	if !ok {
+		return nil, fault.New(fault.UnsupportedCard, "the card in the PNG file is damaged: malformed chunk %s", c.kind)
+	}
+	if packed {
+		return inflate(rest, limit)
+	}
+	return rest, nil
+}
+
+func inflate(packed []byte, limit int) ([]byte, error) {
+	r, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: it cannot be unpacked")
+	}
+	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: it cannot be unpacked")
+	}
+	if len(text) > limit {
+		return nil, fault.New(fault.TooLarge, "the card in the PNG file unpacks to more than %d bytes", limit)
+	}
+	return text, nil
+}
+
+// decodeBase64 accepts line breaks, both alphabets and missing padding.
+func decodeBase64(text []byte) ([]byte, error) {
+	plain := make([]byte, 0, len(text))
+	for _, c := range text {
+		switch c {
+		case ' ', '\n', '\r', '\t', '=', 0:
+			continue
+		case '-':
+			c = '+'
+		case '_':
+			c = '/'
+		}
+		plain = append(plain, c)
+	}
+	n, err := base64.RawStdEncoding.Decode(plain, plain)
+	return plain[:n], err
+}
+
+func (im *importer) assetChunk(c pngChunk) {
+	path := strings.TrimPrefix(strings.TrimPrefix(c.keyword(), assetKeyword), ":")
+	text, err := c.text(im.limits.FileBytes)
+	if err == nil {
+		text, err = decodeBase64(text)
+	}
+	if err != nil || path == "" || len(im.assets) >= im.limits.Entries {
+		im.warn("", "damaged_chunk", "an asset of the picture could not be read and was left out")
+		return
+	}
+	im.assets = append(im.assets, Asset{Path: path, Data: text})
+}
+
+func (c pngChunk) holdsCard() bool {
+	keyword := c.keyword()
+	return strings.EqualFold(keyword, keywordV2) || strings.EqualFold(keyword, keywordV3) ||
+		strings.HasPrefix(keyword, assetKeyword)
+}
+
+// pngWithoutCard writes a picture without its card chunks.
+func pngWithoutCard(chunks []pngChunk) []byte {
+	var b bytes.Buffer
+	b.WriteString(pngSignature)
+	for _, c := range chunks {
+		if !c.holdsCard() {
+			writeChunk(&b, c.kind, c.data)
+		}
+	}
+	return b.Bytes()
+}
+
+// pngWithCard writes a picture with the V2 and the V3 card before its end. Other
+// card chunks are dropped.
+func pngWithCard(picture []byte, v2, v3 json.RawMessage) ([]byte, error) {
+	chunks, err := pngChunks(picture)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.WriteString(pngSignature)
+	for _, c := range chunks {
+		if c.kind == "IEND" {
+			writeText(&b, keywordV2, v2)
+			writeText(&b, keywordV3, v3)
+		}
+		if !c.holdsCard() {
+			writeChunk(&b, c.kind, c.data)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+func writeText(b *bytes.Buffer, keyword string, doc json.RawMessage) {
+	writeChunk(b, "tEXt", []byte(keyword+"\x00"+base64.StdEncoding.EncodeToString(doc)))
+}
+
+func writeChunk(b *bytes.Buffer, kind string, data []byte) {
+	var head [8]byte
+	binary.BigEndian.PutUint32(head[:4], uint32(len(data)))
+	copy(head[4:], kind)
+	b.Write(head[:])
+	b.Write(data)
+	crc := crc32.Update(crc32.ChecksumIEEE(head[4:]), crc32.IEEETable, data)
+	binary.Write(b, binary.BigEndian, crc) // to memory: cannot fail
+}
