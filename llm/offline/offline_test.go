@@ -273,6 +273,7 @@ func FuzzStream(f *testing.F) {
 	f.Add("Aurora", "<START>\n{{char}}: hi\n", "hello <mem>1. x</mem>", uint8(0), uint16(0))
 	f.Add("", "<START><START>:", "</mem><mem>\n1. \n</mem>", uint8(3), uint16(7))
 	f.Add("(.*", "\xff\xfe(.*:：", "\u200d\u0301", uint8(200), uint16(900))
+	f.Add("\x8b", "<START>", "a name that is not UTF-8", uint8(3), uint16(7))
 	f.Add("的", "的：的", "是的", uint8(1), uint16(1))
 	f.Fuzz(func(t *testing.T, name, card, said string, variant uint8, size uint16) {
 		tasks := []llm.Task{llm.Reply, llm.Continue, llm.Impersonate, llm.Rewrite}

@@ -173,11 +173,14 @@ func (s *scene) mayQuote(text string) bool {
 	return s.char != "" && (strings.Contains(text, s.char+":") || strings.Contains(text, s.char+"："))
 }
 
+// longestName is the length in bytes above which a name is no label of a dialogue.
+const longestName = 200
+
 // speakers matches the beginning of a line of either side.
 func (s *scene) speakers() *regexp.Regexp {
 	names := []string{regexp.QuoteMeta("{{char}}"), "<BOT>"}
 	for _, n := range append([]string{s.char, s.user}, userLabels...) {
-		if n != "" {
+		if n != "" && utf8.ValidString(n) && len(n) <= longestName {
 			names = append(names, regexp.QuoteMeta(n))
 		}
 	}
