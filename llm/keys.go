@@ -39,14 +39,14 @@ type KeyOptions struct {
 	Refused time.Duration // rest of a key after 401 or 403; default 10 min
 	Limited time.Duration // rest after 429 without Retry-After, doubled per failure in a row; default 15 s
 	Failed  time.Duration // rest after 5xx, doubled per failure in a row; default 2 s
-	Longest time.Duration // no rest is longer, Retry-After excepted; default 10 min
+	Longest time.Duration // no rest is longer, even if the provider asks for it; default 1 h
 }
 
 func (o KeyOptions) withDefaults() KeyOptions {
 	o.Refused = cmp.Or(o.Refused, 10*time.Minute)
 	o.Limited = cmp.Or(o.Limited, 15*time.Second)
 	o.Failed = cmp.Or(o.Failed, 2*time.Second)
-	o.Longest = cmp.Or(o.Longest, 10*time.Minute)
+	o.Longest = cmp.Or(o.Longest, time.Hour)
 	return o
 }
 
@@ -211,7 +211,7 @@ func (k *Keys) report(i int, err error) {
 	s.total++
 	s.code = e.Code
 	s.asked = e.RetryAfter > 0
-	rest := e.RetryAfter
+	rest := min(e.RetryAfter, k.opts.Longest)
 	if !s.asked {
 		rest = k.opts.rest(e.Code, s.failures)
 	}

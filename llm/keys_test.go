@@ -173,6 +173,19 @@ func TestKeysDoNotHurryAProviderThatNamedATime(t *testing.T) {
 	})
 }
 
+func TestNoKeyIsLostToASenselessRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{errs: map[string]error{"a": llm.StatusError("test", 429, 240*time.Hour, nil)}}
+		keys := llm.NewKeys("test", llm.ParseKeys("a"), llm.KeyOptions{})
+		_, _, _ = read(keys.Stream(t.Context(), llm.Request{}, b.one))
+		b.errs = nil
+		time.Sleep(time.Hour)
+		if _, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one)); err != nil {
+			t.Errorf("error = %v after an hour", err)
+		}
+	})
+}
+
 func TestKeysDoNotRepeatWhatWasDelivered(t *testing.T) {
 	asked := 0
 	keys := llm.NewKeys("test", llm.ParseKeys("a,b"), llm.KeyOptions{})

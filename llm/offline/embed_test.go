@@ -36,7 +36,7 @@ func cosine(a, b []float32) float64 {
 func TestNearTextsHaveNearVectors(t *testing.T) {
 	for name, c := range map[string]struct{ query, near, far string }{
 		"inflection":        {"she was baking breads", "He bakes bread", "The train leaves at noon"},
-		"misspelling":       {"my favourite restarant", "a restaurant downtown", "a mountain in winter"},
+		"misspelling":       {"the old lighthuose", "a lighthouse by the sea", "a mountain in winter"},
 		"word order":        {"the cat chased a dog", "a dog was chased by the cat", "the stock market fell"},
 		"Chinese":           {"他喜欢喝乌龙茶", "乌龙茶是我最喜欢的", "明天去北京出差"},
 		"Japanese":          {"図書館で古い地図を見つけた", "古い地図は図書館にある", "昨日は雨が降っていた"},
