@@ -1,0 +1,255 @@
+package store
+
+import (
+	"bytes"
+
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+type characterRow struct {
+	bun.BaseModel `bun:"table:characters"`
+	ID            string `bun:"id,pk"`
+	UserID        string
+	Version       int64
+	CreatedAt     int64
+	UpdatedAt     int64
+	DeletedAt     *int64
+}
+
+// characterVersionRow is one version. An imported document can be large and
+// seldom changes: only the version that brought it has it, later ones point there.
+type characterVersionRow struct {
+	bun.BaseModel `bun:"table:character_versions"`
+	CharacterID   string
+	Version       int64
+	UserID        string
+	Name          text
+	Dialect       text
+	IsCradle      bool
+	RoleCard      document
+	WorldBook     document
+	Preset        document
+	AuthorNote    document
+	RegexScripts  document
+	Settings      document
+	Source        document
+	SourceVersion int64
+	CreatedAt     int64
+}
+
+// storedCharacter is a version as it is read.
+type storedCharacter struct {
+	ID           string
+	Version      int64
+	CreatedAt    int64
+	UpdatedAt    int64
+	Name         text
+	Dialect      text
+	IsCradle     bool
+	RoleCard     document
+	WorldBook    document
+	Preset       document
+	AuthorNote   document
+	RegexScripts document
+	Settings     document
+	Source       document
+	HasAvatar    bool
+}
+
+// selectCharacters reads versions v of characters c that are not deleted; the
+// time of a version is that of its row.
+const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, src.source,
+		EXISTS (SELECT 1 FROM avatars a WHERE a.character_id = c.id) AS has_avatar
+	FROM characters c
+	JOIN character_versions v ON v.character_id = c.id
+	JOIN character_versions src ON src.character_id = c.id AND src.version = v.source_version
+	WHERE c.user_id = ? AND c.deleted_at IS NULL `
+
+func (r *storedCharacter) character() *nodest.Character {
+	return &nodest.Character{
+		ID: r.ID, Name: string(r.Name), Dialect: string(r.Dialect), IsCradle: r.IsCradle,
+		RoleCard: []byte(r.RoleCard), WorldBook: []byte(r.WorldBook), Preset: []byte(r.Preset),
+		AuthorNote: []byte(r.AuthorNote), RegexScripts: []byte(r.RegexScripts), Source: []byte(r.Source),
+		Settings: []byte(r.Settings), HasAvatar: r.HasAvatar, Version: r.Version,
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+	}
+}
+
+// InsertCharacter stores a new character as version 1.
+func (t *tx) InsertCharacter(c *nodest.Character) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
+	c.Version = max(c.Version, 1)
+	err := t.insert(&characterRow{
+		ID: c.ID, UserID: t.userID, Version: c.Version, CreatedAt: millis(c.CreatedAt), UpdatedAt: millis(c.UpdatedAt),
+	})
+	if err != nil {
+		return err
+	}
+	return t.insertCharacterVersion(c, c.Version)
+}
+
+func (t *tx) insertCharacterVersion(c *nodest.Character, sourceVersion int64) error {
+	row := &characterVersionRow{
+		CharacterID: c.ID, Version: c.Version, UserID: t.userID, Name: text(c.Name), Dialect: text(c.Dialect),
+		IsCradle: c.IsCradle, RoleCard: document(c.RoleCard), WorldBook: document(c.WorldBook),
+		Preset: document(c.Preset), AuthorNote: document(c.AuthorNote), RegexScripts: document(c.RegexScripts),
+		Settings: document(c.Settings), SourceVersion: sourceVersion, CreatedAt: millis(c.UpdatedAt),
+	}
+	if sourceVersion == c.Version {
+		row.Source = document(c.Source)
+	}
+	return t.insert(row)
+}
+
+// Character returns the newest version.
+func (t *tx) Character(id string) (*nodest.Character, error) {
+	return t.oneCharacter("AND c.id = ? AND v.version = c.version", text(id))
+}
+
+// CharacterVersion returns one version.
+func (t *tx) CharacterVersion(id string, version int64) (*nodest.Character, error) {
+	return t.oneCharacter("AND c.id = ? AND v.version = ?", text(id), version)
+}
+
+func (t *tx) oneCharacter(where string, args ...any) (*nodest.Character, error) {
+	var row storedCharacter
+	found, err := t.scan(t.raw(selectCharacters+where, append([]any{text(t.userID)}, args...)...), &row)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "no such character")
+	}
+	return row.character(), nil
+}
+
+// Characters lists newest first.
+func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, error) {
+	where, args := "AND v.version = c.version", []any{text(t.userID)}
+	if cursor != "" {
+		after, err := parseCursor(cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		where += " AND (c.created_at, c.id) < (?, ?)"
+		args = append(args, after.ms, text(after.id))
+	}
+	limit = pageLength(limit)
+	var rows []*storedCharacter
+	_, err := t.scan(t.raw(selectCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
+		append(args, limit+1)...), &rows)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, limit, func(r *storedCharacter) place { return place{r.CreatedAt, r.ID} })
+	items := make([]*nodest.Character, len(rows))
+	for i, row := range rows {
+		items[i] = row.character()
+	}
+	return items, next, nil
+}
+
+// UpdateCharacter stores c as the next version.
+func (t *tx) UpdateCharacter(c *nodest.Character) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	c.UpdatedAt = t.Now()
+	n, err := t.exec(t.raw("UPDATE characters SET version = ?, updated_at = ?"+
+		" WHERE id = ? AND user_id = ? AND deleted_at IS NULL AND version = ?",
+		c.Version, t.now, text(c.ID), text(t.userID), c.Version-1))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		if _, err := t.Character(c.ID); err != nil {
+			return err
+		}
+		return fault.New(fault.PreconditionFailed, "the character has changed meanwhile")
+	}
+	var last struct {
+		Source        document
+		SourceVersion int64
+	}
+	_, err = t.scan(t.raw("SELECT src.source, src.version AS source_version FROM character_versions v"+
+		" JOIN character_versions src ON src.character_id = v.character_id AND src.version = v.source_version"+
+		" WHERE v.character_id = ? AND v.version = ?", text(c.ID), c.Version-1), &last)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(last.Source, c.Source) {
+		return t.insertCharacterVersion(c, last.SourceVersion)
+	}
+	return t.insertCharacterVersion(c, c.Version)
+}
+
+// DeleteCharacter hides the character and its conversations.
+func (t *tx) DeleteCharacter(id string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	n, err := t.exec(t.raw("UPDATE characters SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
+		t.now, text(id), text(t.userID)))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fault.New(fault.NotFound, "no such character")
+	}
+	_, err = t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
+		t.now, text(t.userID), text(id)))
+	return err
+}
+
+// PutAvatar replaces the avatar.
+func (t *tx) PutAvatar(characterID string, a *nodest.Avatar) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	if err := t.ownsCharacter(characterID); err != nil {
+		return err
+	}
+	_, err := t.exec(t.raw(`INSERT INTO avatars (character_id, user_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (character_id) DO UPDATE
+		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
+		text(characterID), text(t.userID), text(a.ContentType), text(a.ETag), append([]byte{}, a.Data...)))
+	return err
+}
+
+// Avatar returns the picture; fault.NotFound without one.
+func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	var row struct {
+		ContentType text
+		Etag        text
+		Data        []byte
+	}
+	found, err := t.scan(t.raw("SELECT content_type, etag, data FROM avatars WHERE character_id = ? AND user_id = ?",
+		text(characterID), text(t.userID)), &row)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "the character has no picture")
+	}
+	return &nodest.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
+}
+
+func (t *tx) ownsCharacter(id string) error {
+	var one int
+	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
+		text(id), text(t.userID)), &one)
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "no such character")
+	}
+	return err
+}

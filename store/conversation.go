@@ -1,0 +1,207 @@
+package store
+
+import (
+	"bytes"
+
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+type conversationRow struct {
+	bun.BaseModel `bun:"table:conversations,alias:c"`
+	ID            string `bun:"id,pk"`
+	UserID        string
+	CharacterID   text
+	Title         text
+	PersonaID     text
+	HeadID        text
+	AuthorNote    document
+	Settings      document
+	Archived      bool
+	Extra         document
+	Version       int64
+	LastMessage   document
+	// MessageSeq is the newest seq that was given to a message, DocumentsVersion
+	// the version at which AuthorNote or Settings changed last.
+	MessageSeq       int64
+	DocumentsVersion int64
+	CreatedAt        int64
+	UpdatedAt        int64
+	DeletedAt        *int64
+}
+
+// conversationStateRow is what a conversation was at one version.
+type conversationStateRow struct {
+	bun.BaseModel    `bun:"table:conversation_states"`
+	ConversationID   string
+	Version          int64
+	UserID           string
+	HeadID           text
+	PersonaID        text
+	AuthorNote       document
+	Settings         document
+	DocumentsVersion int64
+	CreatedAt        int64
+}
+
+func (r *conversationRow) conversation() (*nodest.Conversation, error) {
+	c := &nodest.Conversation{
+		ID: r.ID, CharacterID: string(r.CharacterID), Title: string(r.Title), PersonaID: string(r.PersonaID),
+		HeadID: string(r.HeadID), AuthorNote: []byte(r.AuthorNote), Settings: []byte(r.Settings),
+		Archived: r.Archived, Extra: []byte(r.Extra), Version: r.Version,
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+	}
+	return c, decode(r.LastMessage, &c.LastMessage)
+}
+
+func (t *tx) conversationRow(c *nodest.Conversation) (*conversationRow, error) {
+	last, err := encode(c.LastMessage)
+	if err != nil {
+		return nil, err
+	}
+	return &conversationRow{
+		ID: c.ID, UserID: t.userID, CharacterID: text(c.CharacterID), Title: text(c.Title),
+		PersonaID: text(c.PersonaID), HeadID: text(c.HeadID), AuthorNote: document(c.AuthorNote),
+		Settings: document(c.Settings), Archived: c.Archived, Extra: document(c.Extra), Version: c.Version,
+		LastMessage: last, DocumentsVersion: c.Version,
+		CreatedAt: millis(c.CreatedAt), UpdatedAt: millis(c.UpdatedAt),
+	}, nil
+}
+
+// InsertConversation stores a new conversation; a Version or time of zero
+// becomes 1 or Now.
+func (t *tx) InsertConversation(c *nodest.Conversation) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
+	c.Version = max(c.Version, 1)
+	row, err := t.conversationRow(c)
+	if err != nil {
+		return err
+	}
+	if err := t.insert(row); err != nil {
+		return err
+	}
+	return t.logConversation(row, true)
+}
+
+// logConversation keeps the state under its version. The documents are kept only
+// where they changed; other versions point to that one.
+func (t *tx) logConversation(row *conversationRow, documents bool) error {
+	state := &conversationStateRow{
+		ConversationID: row.ID, Version: row.Version, UserID: t.userID, HeadID: row.HeadID,
+		PersonaID: row.PersonaID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.now,
+	}
+	if documents {
+		state.AuthorNote, state.Settings = row.AuthorNote, row.Settings
+	}
+	t.versions[row.ID] = row.Version
+	return t.insert(state)
+}
+
+// Conversation returns one that is not deleted.
+func (t *tx) Conversation(id string) (*nodest.Conversation, error) {
+	row, err := t.findConversation(id, "")
+	if err != nil {
+		return nil, err
+	}
+	return row.conversation()
+}
+
+// LockConversation keeps others from changing it until the transaction ends.
+func (t *tx) LockConversation(id string) (*nodest.Conversation, error) {
+	if err := t.writable(); err != nil {
+		return nil, err
+	}
+	row, err := t.findConversation(id, t.forUpdate())
+	if err != nil {
+		return nil, err
+	}
+	return row.conversation()
+}
+
+func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
+	var row conversationRow
+	found, err := t.scan(t.raw("SELECT * FROM conversations WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+lock,
+		text(id), text(t.userID)), &row)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "no such conversation")
+	}
+	return &row, nil
+}
+
+// Conversations lists those with the newest change first.
+func (t *tx) Conversations(f nodest.ConversationFilter, cursor string, limit int) ([]*nodest.Conversation, string, error) {
+	var rows []*conversationRow
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("deleted_at IS NULL")
+	if f.CharacterID != "" {
+		q.Where("character_id = ?", text(f.CharacterID))
+	}
+	if f.Archived != nil {
+		q.Where("archived = ?", *f.Archived)
+	}
+	limit = pageLength(limit)
+	if err := page(q, "updated_at", cursor, limit); err != nil {
+		return nil, "", err
+	}
+	if _, err := t.scan(q); err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, limit, func(r *conversationRow) place { return place{r.UpdatedAt, r.ID} })
+	items := make([]*nodest.Conversation, len(rows))
+	for i, row := range rows {
+		var err error
+		if items[i], err = row.conversation(); err != nil {
+			return nil, "", err
+		}
+	}
+	return items, next, nil
+}
+
+// UpdateConversation stores c as its next version.
+func (t *tx) UpdateConversation(c *nodest.Conversation) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	stored, err := t.findConversation(c.ID, t.forUpdate())
+	if err != nil {
+		return err
+	}
+	if stored.Version != c.Version-1 {
+		return fault.New(fault.Conflict, "the conversation has changed meanwhile").With("currentVersion", stored.Version)
+	}
+	c.UpdatedAt = t.Now()
+	row, err := t.conversationRow(c)
+	if err != nil {
+		return err
+	}
+	changed := !bytes.Equal(stored.AuthorNote, row.AuthorNote) || !bytes.Equal(stored.Settings, row.Settings)
+	if !changed {
+		row.DocumentsVersion = stored.DocumentsVersion
+	}
+	q := t.db.NewUpdate().Model(row).ExcludeColumn("id", "user_id", "message_seq", "created_at", "deleted_at").
+		Where("id = ?", row.ID).Where("user_id = ?", text(t.userID))
+	if _, err := t.exec(q); err != nil {
+		return err
+	}
+	return t.logConversation(row, changed)
+}
+
+// DeleteConversation hides it; maintenance removes it later.
+func (t *tx) DeleteConversation(id string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	n, err := t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
+		t.now, text(id), text(t.userID)))
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "no such conversation")
+	}
+	return err
+}

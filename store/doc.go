@@ -1,0 +1,31 @@
+// Package store is the database: it implements the Store interfaces of the
+// packages that own the subjects (nodest.Store, stream.Store, account.Store) on
+// SQLite, and on PostgreSQL where a URL says so. Open is the entry.
+//
+// What it promises, on both:
+//
+//   - A change that was acknowledged survives kill -9 and power loss.
+//   - A change and the events that tell of it are committed together; the events
+//     of one user are numbered without holes, in the order of the commits.
+//   - A row of another user does not exist: every statement names the acting
+//     user, except for sign-in, migrations and maintenance.
+//   - What came in as a document goes out byte for byte.
+//
+// SQLite has one writing connection (group.go): closures that wait for it run in
+// one transaction, each under its own savepoint, and are acknowledged after their
+// common commit. PostgreSQL runs each closure in a transaction of its own
+// (postgres.go) and again when it lost a race.
+//
+// # Lock order on PostgreSQL
+//
+// A transaction locks rows in this order, so that no two can wait for each other:
+// characters and resources; conversations (LockConversation, by id where there
+// are several); messages, swipes and generations of these; then, when the
+// closure has ended, the usage meters in the order of their keys; and last the
+// user's row in streams, from which the events get their numbers. Nothing is
+// locked after it, and no row belongs to two users, so users never wait for each
+// other. Where a closure departs from the order, PostgreSQL ends one of the two
+// and Update runs it again.
+//
+// Specification: decisions 4, 5, 15, 18, 19; protocol page, section 4.
+package store

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// How much goes into one commit. A group ends when nobody waits any more, or at
+// these bounds; nobody is kept waiting for a group to fill.
+const (
+	groupClosures = 256
+	groupTime     = 20 * time.Millisecond
+)
+
+// groupWriter owns the one connection that writes to SQLite. Callers' closures
+// run one after the other, in the callers' goroutines, within a transaction that
+// the loop begins and commits; while it waits for the disk, the next group
+// gathers.
+//
+// Each closure has a savepoint. One that fails is rolled back to it, and the
+// others go on. Where SQLite has rolled back the whole transaction (storage full,
+// a failed commit), those that had succeeded run again, each alone.
+type groupWriter struct {
+	conn    *sql.Conn
+	db      bun.IDB // conn with bun's builders
+	now     func() int64
+	queue   chan *turn
+	closing chan struct{} // closed by stop
+	ended   chan struct{} // closed by the loop
+}
+
+// turn is one closure on its way through the writer.
+type turn struct {
+	begin chan *session // the connection is the caller's now
+	ran   chan error    // and given back
+	done  chan error    // committed, or failed; the loop never waits here
+}
+
+func startGroupWriter(conn *sql.Conn, db bun.IDB, now func() int64) *groupWriter {
+	w := &groupWriter{
+		conn: conn, db: db, now: now,
+		queue:   make(chan *turn, groupClosures),
+		closing: make(chan struct{}),
+		ended:   make(chan struct{}),
+	}
+	go w.loop()
+	return w
+}
+
+// write runs fn in a transaction and returns when it is on the disk.
+func (w *groupWriter) write(ctx context.Context, fn func(*session) error) error {
+	t := &turn{begin: make(chan *session), ran: make(chan error, 1), done: make(chan error, 1)}
+	select {
+	case <-w.closing:
+		return errClosed
+	default:
+	}
+	select {
+	case w.queue <- t:
+	case <-w.closing:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for {
+		select {
+		case s := <-t.begin:
+			s.caller = ctx
+			// A statement that is interrupted rolls back the whole transaction, with
+			// the neighbours: ctx is looked at between statements only.
+			s.ctx = context.WithoutCancel(ctx)
+			t.run(s, fn)
+		case err := <-t.done:
+			return err
+		case <-w.ended:
+			return t.outcome()
+		}
+	}
+}
+
+// run gives the connection back also when fn ends its goroutine.
+func (t *turn) run(s *session, fn func(*session) error) {
+	err := errGone
+	defer func() { t.ran <- err }()
+	err = guard(s, fn)
+}
+
+// outcome is the answer of a turn when the loop has ended.
+func (t *turn) outcome() error {
+	select {
+	case err := <-t.done:
+		return err
+	default:
+		return errClosed
+	}
+}
+
+func (w *groupWriter) stop() {
+	close(w.closing)
+	<-w.ended
+}
+
+func (w *groupWriter) loop() {
+	defer close(w.ended)
+	for {
+		select {
+		case t := <-w.queue:
+			w.group(t)
+		case <-w.closing:
+			for { // those who got in before
+				select {
+				case t := <-w.queue:
+					w.group(t)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// group runs first and whoever waits behind it in one transaction.
+func (w *groupWriter) group(first *turn) {
+	if err := w.begin(); err != nil {
+		first.done <- err
+		return
+	}
+	until := time.Now().Add(groupTime)
+	var ran []*turn
+	for t := first; t != nil; t = w.next(len(ran), until) {
+		err, lost := w.one(t)
+		if err != nil {
+			t.done <- err
+		} else {
+			ran = append(ran, t)
+		}
+		if lost {
+			w.again(ran)
+			return
+		}
+	}
+	if err := w.statement("COMMIT"); err != nil {
+		if len(ran) == 1 {
+			w.rollback()
+			ran[0].done <- translate(err)
+			return
+		}
+		w.again(ran)
+		return
+	}
+	for _, t := range ran {
+		t.done <- nil
+	}
+}
+
+// next returns who else waits, nil when the group is to be committed.
+func (w *groupWriter) next(n int, until time.Time) *turn {
+	if n >= groupClosures || time.Now().After(until) {
+		return nil
+	}
+	select {
+	case t := <-w.queue:
+		return t
+	default:
+		return nil
+	}
+}
+
+// one runs a closure under a savepoint. lost says that the transaction is gone,
+// with everything that ran in it before.
+func (w *groupWriter) one(t *turn) (err error, lost bool) {
+	if err := w.statement("SAVEPOINT closure"); err != nil {
+		return translate(err), true
+	}
+	t.begin <- &session{db: w.db, now: w.now()}
+	err = <-t.ran
+	if err == nil {
+		if err = w.statement("RELEASE closure"); err == nil {
+			return nil, false
+		}
+		err = translate(err)
+	}
+	if back := w.statement("ROLLBACK TO closure; RELEASE closure"); back != nil {
+		return err, true
+	}
+	return err, false
+}
+
+// again runs closures whose common transaction was lost, each alone.
+func (w *groupWriter) again(ran []*turn) {
+	w.rollback()
+	for _, t := range ran {
+		t.done <- w.alone(t)
+	}
+}
+
+func (w *groupWriter) alone(t *turn) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	err, _ := w.one(t)
+	if err == nil {
+		err = translate(w.statement("COMMIT"))
+	}
+	if err != nil {
+		w.rollback()
+	}
+	return err
+}
+
+func (w *groupWriter) begin() error {
+	err := w.statement("BEGIN IMMEDIATE")
+	if err != nil { // also when a rollback failed before
+		w.rollback()
+		err = w.statement("BEGIN IMMEDIATE")
+	}
+	return translate(err)
+}
+
+// rollback ends the transaction if there is one: after some errors SQLite has
+// rolled back already, and this fails.
+func (w *groupWriter) rollback() { _ = w.statement("ROLLBACK") }
+
+// statement steers the transaction; it belongs to no caller, so no context ends it.
+func (w *groupWriter) statement(sql string) error {
+	_, err := w.conn.ExecContext(context.Background(), sql)
+	return err
+}

@@ -1,0 +1,42 @@
+//go:build unix
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// folderLock keeps a second process away from a data folder: two would each
+// take the events of a user for their own. The lock is the kernel's, so it ends
+// with the process, however that ends.
+type folderLock struct{ file *os.File }
+
+func lockFolder(dir string) (*folderLock, error) {
+	path := filepath.Join(dir, "nodest.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := io.ReadAll(io.LimitReader(f, 20))
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("store: the data folder %s is in use by another nodest process (pid %s): stop it, choose another folder, or use PostgreSQL",
+				dir, strings.TrimSpace(string(holder)))
+		}
+		return nil, fmt.Errorf("store: lock %s: %w", path, err)
+	}
+	if err := f.Truncate(0); err == nil { // the pid is for the message only
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return &folderLock{f}, nil
+}
+
+func (l *folderLock) release() error { return l.file.Close() }

@@ -1,0 +1,299 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+type messageRow struct {
+	bun.BaseModel  `bun:"table:messages,alias:m"`
+	ID             string `bun:"id,pk"`
+	UserID         string
+	ConversationID string
+	ParentID       text
+	ClientMsgID    text
+	Seq            int64
+	Role           text
+	Name           text
+	AuthorID       text
+	IsGreeting     bool
+	IsHidden       bool
+	SwipeIndex     int
+	Rev            int64
+	Status         text
+	Error          document
+	GenerationID   text
+	Extra          document
+	CreatedAt      int64
+	EditedAt       *int64
+	DeletedAt      *int64
+}
+
+func (r *messageRow) message() (*nodest.Message, error) {
+	m := &nodest.Message{
+		ID: r.ID, ConversationID: r.ConversationID, ParentID: string(r.ParentID), ClientMsgID: string(r.ClientMsgID),
+		Seq: r.Seq, Role: string(r.Role), Name: string(r.Name), AuthorID: string(r.AuthorID),
+		Greeting: r.IsGreeting, Hidden: r.IsHidden, SwipeIndex: r.SwipeIndex, Rev: r.Rev, Status: string(r.Status),
+		GenerationID: string(r.GenerationID), Extra: []byte(r.Extra), CreatedAt: moment(r.CreatedAt),
+		EditedAt: momentOrNil(r.EditedAt), DeletedAt: momentOrNil(r.DeletedAt),
+	}
+	return m, decode(r.Error, &m.Error)
+}
+
+func (t *tx) messageRow(m *nodest.Message) (*messageRow, error) {
+	failure, err := encode(m.Error)
+	if err != nil {
+		return nil, err
+	}
+	return &messageRow{
+		ID: m.ID, UserID: t.userID, ConversationID: m.ConversationID, ParentID: text(m.ParentID),
+		ClientMsgID: text(m.ClientMsgID), Seq: m.Seq, Role: text(m.Role), Name: text(m.Name),
+		AuthorID: text(m.AuthorID), IsGreeting: m.Greeting, IsHidden: m.Hidden, SwipeIndex: m.SwipeIndex,
+		Rev: m.Rev, Status: text(m.Status), Error: failure, GenerationID: text(m.GenerationID),
+		Extra: document(m.Extra), CreatedAt: millis(m.CreatedAt),
+		EditedAt: millisOrNull(m.EditedAt), DeletedAt: millisOrNull(m.DeletedAt),
+	}, nil
+}
+
+// messageStateRow is what a message showed at one version of its conversation.
+type messageStateRow struct {
+	bun.BaseModel  `bun:"table:message_states"`
+	ConversationID string
+	MessageID      string
+	Version        int64
+	UserID         string
+	Rev            int64
+	RevisionID     string
+	Status         text
+	IsDeleted      bool
+}
+
+// InsertMessage stores m. Its seq comes from the conversation's row, whose lock
+// orders the messages of one conversation.
+func (t *tx) InsertMessage(m *nodest.Message) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	found, err := t.scan(t.raw("UPDATE conversations SET message_seq = message_seq + 1"+
+		" WHERE id = ? AND user_id = ? AND deleted_at IS NULL RETURNING message_seq",
+		text(m.ConversationID), text(t.userID)), &m.Seq)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.New(fault.NotFound, "no such conversation")
+	}
+	if m.ParentID != "" {
+		if err := t.inConversation(m.ConversationID, m.ParentID); err != nil {
+			return err
+		}
+	}
+	t.fillTimes(&m.CreatedAt)
+	m.Rev = max(m.Rev, 1)
+	row, err := t.messageRow(m)
+	if err != nil {
+		return err
+	}
+	if err := t.insert(row); err != nil {
+		return err
+	}
+	if err := t.putSwipes(m, nil); err != nil {
+		return err
+	}
+	t.logState(m)
+	return nil
+}
+
+// inConversation returns fault.NotFound if the message is not one of it. Because
+// a parent is checked when its child is stored, the ancestors of a message are
+// all of its conversation and its user.
+func (t *tx) inConversation(conversationID, messageID string) error {
+	var one int
+	found, err := t.scan(t.raw("SELECT 1 FROM messages WHERE id = ? AND conversation_id = ? AND user_id = ?",
+		text(messageID), text(conversationID), text(t.userID)), &one)
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "no such message in this conversation")
+	}
+	return err
+}
+
+// logState notes what m shows now; finish writes it under the version that the
+// conversation has in the end.
+func (t *tx) logState(m *nodest.Message) {
+	state := &messageStateRow{
+		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
+		Status: text(m.Status), IsDeleted: m.DeletedAt != nil,
+	}
+	if s := m.Chosen(); s != nil {
+		state.RevisionID = s.RevisionID
+	}
+	// The newest stand at the end, and a message that changes twice does it soon.
+	for i, old := range slices.Backward(t.states) {
+		if old.MessageID == m.ID {
+			t.states[i] = state
+			return
+		}
+		if len(t.states)-i > 64 {
+			break
+		}
+	}
+	t.states = append(t.states, state)
+}
+
+// flushStates writes the log of states.
+func (t *tx) flushStates() error {
+	for _, state := range t.states {
+		version, ok := t.versions[state.ConversationID]
+		if !ok {
+			_, err := t.scan(t.raw("SELECT version FROM conversations WHERE id = ? AND user_id = ?",
+				state.ConversationID, text(t.userID)), &version)
+			if err != nil {
+				return err
+			}
+			t.versions[state.ConversationID] = version
+		}
+		state.Version = version
+	}
+	for rows := range slices.Chunk(t.states, 500) {
+		_, err := t.exec(t.db.NewInsert().Model(&rows).
+			On("CONFLICT (conversation_id, message_id, version) DO UPDATE").
+			Set("rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Message returns one, also when it is deleted.
+func (t *tx) Message(id string) (*nodest.Message, error) {
+	return t.oneMessage("m.id = ?", text(id))
+}
+
+// MessageByClientID finds a message by the name the client gave it.
+func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*nodest.Message, error) {
+	return t.oneMessage("m.conversation_id = ? AND m.client_msg_id = ? AND m.client_msg_id <> ''",
+		text(conversationID), text(clientMsgID))
+}
+
+func (t *tx) oneMessage(where string, args ...any) (*nodest.Message, error) {
+	items, err := t.messages("WHERE m.user_id = ? AND "+where+
+		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.deleted_at IS NULL)",
+		append([]any{text(t.userID)}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == 0 {
+		return nil, fault.New(fault.NotFound, "no such message")
+	}
+	return items[0], nil
+}
+
+// messages reads the messages that rest, the end of the statement, selects.
+func (t *tx) messages(rest string, args ...any) ([]*nodest.Message, error) {
+	var rows []*messageRow
+	if _, err := t.scan(t.raw("SELECT m.* FROM messages m "+rest, args...), &rows); err != nil {
+		return nil, err
+	}
+	items := make([]*nodest.Message, len(rows))
+	for i, row := range rows {
+		var err error
+		if items[i], err = row.message(); err != nil {
+			return nil, err
+		}
+	}
+	return items, t.fillSwipes(items)
+}
+
+// UpdateMessage stores the state of m and the texts that are new in it.
+func (t *tx) UpdateMessage(m *nodest.Message) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	row, err := t.messageRow(m)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(t.db.NewUpdate().Model(row).
+		ExcludeColumn("id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "created_at").
+		Where("id = ?", text(m.ID)).Where("user_id = ?", text(t.userID)).
+		Where("conversation_id = ?", text(m.ConversationID)).Where("rev = ?", m.Rev-1))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		current, err := t.Message(m.ID)
+		if err != nil {
+			return err
+		}
+		return fault.New(fault.Conflict, "the message has changed meanwhile").With("current", current)
+	}
+	var stored []*swipeRow
+	if _, err := t.scan(t.raw("SELECT * FROM swipes WHERE message_id = ?", text(m.ID)), &stored); err != nil {
+		return err
+	}
+	if err := t.putSwipes(m, stored); err != nil {
+		return err
+	}
+	t.logState(m)
+	return nil
+}
+
+// Path walks from the end of the branch upwards, one search in the index per
+// step, and stops when it has enough: its cost is that of the page. It trusts
+// that beforeID is on the branch, and goes on from its parent.
+func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+	start, skip := headID, 0
+	if beforeID != "" {
+		start, skip = beforeID, 1
+	}
+	if start == "" {
+		_, err := t.findConversation(conversationID, "")
+		return nil, false, err
+	}
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, false, err
+	}
+	if err := t.inConversation(conversationID, start); err != nil {
+		return nil, false, err
+	}
+	limit = pageLength(limit)
+	// found counts the messages of the page up to this step: not the deleted
+	// ones, and not beforeID itself.
+	items, err := t.messages(`
+		JOIN (WITH RECURSIVE path (id, parent_id, step, found, wanted) AS (
+			SELECT id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
+				CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END
+			FROM messages WHERE id = ?
+			UNION ALL
+			SELECT up.id, up.parent_id, path.step + 1,
+				path.found + CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END,
+				CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END
+			FROM path JOIN messages up ON up.id = path.parent_id
+			WHERE path.found <= ?
+		) SELECT id, step FROM path WHERE wanted = 1) walk ON walk.id = m.id
+		ORDER BY walk.step LIMIT ?`,
+		skip, skip, text(start), limit, limit+1)
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(items) > limit
+	if more {
+		items = items[:limit]
+	}
+	slices.Reverse(items)
+	return items, more, nil
+}
+
+// Children returns the messages below id, by seq; id "" = the roots.
+func (t *tx) Children(conversationID, id string) ([]*nodest.Message, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	return t.messages("WHERE m.conversation_id = ? AND m.parent_id = ? AND m.user_id = ? ORDER BY m.seq",
+		text(conversationID), text(id), text(t.userID))
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+
+	"nodest/fault"
+	"nodest/migrations"
+)
+
+// versionTable is where goose notes what has run.
+const versionTable = "schema_versions"
+
+// schema is one of the two folders of migrations.
+type schema struct {
+	folder  string
+	dialect database.Dialect
+}
+
+var (
+	sqliteSchema   = schema{"sqlite", database.DialectSQLite3}
+	postgresSchema = schema{"postgres", database.DialectPostgres}
+)
+
+// migrate brings the database to the newest version that this program knows. It
+// returns fault.NewerVersion, and changes nothing, when the database is ahead.
+func migrate(ctx context.Context, db *sql.DB, s schema, log *slog.Logger) error {
+	folder, err := fs.Sub(migrations.Files(), s.folder)
+	if err != nil {
+		return err
+	}
+	notes, err := database.NewStore(s.dialect, versionTable)
+	if err != nil {
+		return err
+	}
+	// The dialect is in the store.
+	p, err := goose.NewProvider("", db, folder, goose.WithStore(notes), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("store: read the migrations: %w", err)
+	}
+	at, newest, err := p.GetVersions(ctx) // makes the table of versions if there is none
+	switch {
+	case err != nil:
+		return fmt.Errorf("store: read the version of the database: %w", err)
+	case at == newest:
+		return nil
+	case at > newest:
+		return fault.New(fault.NewerVersion,
+			"the database has version %d, this program knows versions up to %d: run a newer nodest", at, newest)
+	}
+	done, err := p.Up(ctx)
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", translate(err))
+	}
+	for _, m := range done {
+		log.InfoContext(ctx, "database migrated", "version", m.Source.Version, "took", m.Duration)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// Options say where the data is and who hears of changes.
+type Options struct {
+	URL string // "" = SQLite in Dir; postgres://… = PostgreSQL
+	Dir string // data folder of SQLite; made with mode 0700
+
+	// Committed gets the events of a transaction after its commit and before
+	// Update returns, with Seq and At set and in order. For one user calls may
+	// come from several goroutines, not quite in the order of seq.
+	Committed func(userID string, events []*stream.Event)
+
+	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
+	Process string           // name of this process in leases; default a random one
+	Now     func() time.Time // default time.Now
+	Log     *slog.Logger     // default slog.Default()
+}
+
+func (o Options) withDefaults() Options {
+	if o.Readers == 0 {
+		o.Readers = 8
+		if o.URL != "" {
+			o.Readers = 16
+		}
+	}
+	if o.Process == "" {
+		o.Process = newID()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Committed == nil {
+		o.Committed = func(string, []*stream.Event) {}
+	}
+	return o
+}
+
+func (o Options) millis() int64 { return o.Now().UnixMilli() }
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	backend backend
+	opts    Options
+}
+
+var (
+	_ nodest.Store  = (*DB)(nil)
+	_ stream.Store  = (*DB)(nil)
+	_ account.Store = (*DB)(nil)
+)
+
+// Open opens the database and brings its schema up to date. It returns
+// fault.NewerVersion for a database of a newer program, and an error that names
+// the other process when the data folder of SQLite is in use.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	o = o.withDefaults()
+	db := &DB{opts: o}
+	var err error
+	switch {
+	case o.URL == "":
+		db.backend, err = openSQLite(ctx, o)
+	case strings.HasPrefix(o.URL, "postgres://"), strings.HasPrefix(o.URL, "postgresql://"):
+		db.backend, err = openPostgres(ctx, o)
+	default:
+		err = fmt.Errorf("store: the database URL must begin with postgres://")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close waits for transactions that have begun and closes the database.
+func (db *DB) Close() error { return db.backend.close() }
+
+// Ping says whether the database answers.
+func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
+
+// Update runs fn in one transaction: nodest.Store.
+func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	var logged []loggedEvent
+	err := db.backend.write(ctx, func(s *session) error {
+		t := newTx(s, userID, false)
+		if err := fn(t); err != nil {
+			return err
+		}
+		if err := s.ready(); err != nil { // fn may have dropped it
+			return err
+		}
+		var err error
+		logged, err = t.finish()
+		return err
+	})
+	if err != nil || len(logged) == 0 {
+		return err
+	}
+	events := make([]*stream.Event, len(logged))
+	for i, l := range logged {
+		l.event.UserID, l.event.Seq, l.event.At, l.event.By = l.row.UserID, l.row.Seq, moment(l.row.At), string(l.row.Device)
+		events[i] = l.event
+	}
+	db.opts.Committed(userID, events)
+	return nil
+}
+
+// View runs fn on a snapshot: nodest.Store.
+func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return db.backend.read(ctx, func(s *session) error {
+		t := newTx(s, userID, true)
+		return fn(t)
+	})
+}
+
+// newID makes the id of a row: UUIDv7, so that ids grow with time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// newEpoch names a user's log: 8 characters, 40 bit.
+func newEpoch() string {
+	b := make([]byte, 5)
+	_, _ = rand.Read(b) // never fails
+	return strings.ToLower(base32.StdEncoding.EncodeToString(b))
+}

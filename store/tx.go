@@ -1,0 +1,111 @@
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// tx is one user's data within one transaction: nodest.Tx.
+type tx struct {
+	*session
+	userID   string
+	readOnly bool
+
+	// Written at the end, see finish.
+	events   []*stream.Event
+	usage    map[usageKey]*nodest.UsageRow
+	states   []*messageStateRow // one per message
+	versions map[string]int64   // of conversations that were stored here
+}
+
+var _ nodest.Tx = (*tx)(nil)
+
+func newTx(s *session, userID string, readOnly bool) *tx {
+	return &tx{session: s, userID: userID, readOnly: readOnly, versions: map[string]int64{}}
+}
+
+// UserID is the acting user.
+func (t *tx) UserID() string { return t.userID }
+
+// Now is the time of the transaction.
+func (t *tx) Now() time.Time { return moment(t.now) }
+
+// Emit adds events to the user's log at the commit.
+func (t *tx) Emit(events ...*stream.Event) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	t.events = append(t.events, events...)
+	return nil
+}
+
+// writable begins every method that changes something.
+func (t *tx) writable() error {
+	if t.readOnly {
+		return errors.New("store: a View cannot write")
+	}
+	return t.ready()
+}
+
+type eventRow struct {
+	bun.BaseModel  `bun:"table:events"`
+	UserID         string `bun:"user_id,pk"`
+	Seq            int64  `bun:"seq,pk"`
+	Type           string
+	ConversationID string
+	MessageID      string
+	GenerationID   string
+	Device         text
+	At             int64
+	Data           document
+}
+
+type loggedEvent struct {
+	event *stream.Event
+	row   eventRow
+}
+
+// finish writes what waits for the end: usage, the log of message states, and
+// the events. The user's row in streams is the last lock that is taken (see the
+// package comment), so what it serialises is only this user's commits.
+func (t *tx) finish() ([]loggedEvent, error) {
+	if err := t.flushUsage(); err != nil {
+		return nil, err
+	}
+	if err := t.flushStates(); err != nil {
+		return nil, err
+	}
+	if len(t.events) == 0 {
+		return nil, nil
+	}
+	n := int64(len(t.events))
+	var seq int64
+	found, err := t.scan(t.raw("UPDATE streams SET seq = seq + ? WHERE user_id = ? RETURNING seq", n, text(t.userID)), &seq)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "no such user")
+	}
+	logged := make([]loggedEvent, n)
+	rows := make([]eventRow, n)
+	for i, e := range t.events {
+		by := e.By
+		if by == "" {
+			by = "server"
+		}
+		rows[i] = eventRow{
+			UserID: t.userID, Seq: seq - n + int64(i) + 1, Type: e.Type,
+			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
+			Device: text(by), At: t.now, Data: document(e.Data),
+		}
+		logged[i] = loggedEvent{e, rows[i]}
+	}
+	return logged, t.insert(&rows)
+}
