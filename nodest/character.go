@@ -1,40 +1,307 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"slices"
+
+	"nodest/card"
+	"nodest/fault"
+	"nodest/stream"
 )
 
+// CreateCharacter stores a character from its documents, as they are given (see
+// documents.go for what stands in for absent ones).
+//
+// Errors: Invalid with the field, UnsupportedCard for a role card without a
+// name, InvalidWorldBook.
 func (e *Engine) CreateCharacter(ctx context.Context, c *Call, in CharacterInput) (*Character, error) {
-	return nil, errNotYet
+	ch := &Character{}
+	if err := in.apply(ch, true); err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*Character, error) {
+		made := *ch
+		return &made, insertCharacter(tx, c, &made)
+	})
 }
 
+// ImportCharacter makes a character from a card file: PNG, JSON, CHARX or the
+// JSON of the NodeST app. A picture in the file becomes the avatar.
+//
+// Errors: TooLarge, UnsupportedCard, InvalidWorldBook.
 func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, filename string) (*Imported, error) {
-	return nil, errNotYet
+	doc, err := card.Import(data, filename, card.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	warnings := append([]card.Warning{}, doc.Warnings...)
+	avatar, err := newAvatar(doc.Avatar)
+	if err != nil && len(doc.Avatar) > 0 {
+		warnings = append(warnings, card.Warning{Path: "avatar", Code: "unusable_picture", Detail: fault.Public(err).Message})
+	}
+	return once(ctx, e, c, func(tx Tx) (*Imported, error) {
+		ch := &Character{
+			Name: oneLine(doc.Name), Dialect: string(doc.Dialect),
+			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
+			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: doc.Extra,
+			HasAvatar: avatar != nil,
+		}
+		if err := insertCharacter(tx, c, ch); err != nil {
+			return nil, err
+		}
+		if avatar != nil {
+			if err := tx.PutAvatar(ch.ID, avatar); err != nil {
+				return nil, err
+			}
+		}
+		return &Imported{Character: ch, Warnings: warnings}, nil
+	})
 }
 
+// insertCharacter stores a new character with its regex group and tells of it.
+func insertCharacter(tx Tx, c *Call, ch *Character) error {
+	ch.ID, ch.Version = newID(), 1
+	ch.CreatedAt, ch.UpdatedAt = tx.Now(), tx.Now()
+	if err := tx.InsertCharacter(ch); err != nil {
+		return err
+	}
+	if err := tx.Emit(characterEvent(c, "character.created", ch)); err != nil {
+		return err
+	}
+	if isNull(ch.RegexScripts) {
+		return nil
+	}
+	return putAutoGroup(tx, c, ch)
+}
+
+// Character returns a character of the user with its documents.
 func (e *Engine) Character(ctx context.Context, userID, id string) (*Character, error) {
-	return nil, errNotYet
+	var ch *Character
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		ch, err = tx.Character(id)
+		return err
+	})
+	return ch, err
 }
 
+// Characters lists the user's characters, newest first; limit is 1 to 200, 0 = 50.
 func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit int) (*Page[*Character], error) {
-	return nil, errNotYet
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[*Character]{}
+	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+		page.Items, page.NextCursor, err = tx.Characters(cursor, limit)
+		return err
+	})
+	return page, err
 }
 
+// UpdateCharacter replaces the documents (replace), or those that are given; a
+// document that is null is removed. Conversations keep their history and use the
+// new documents from the next turn on.
+//
+// Errors: those of CreateCharacter; PreconditionFailed when ifVersion is not 0
+// and not the character's version.
 func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error) {
-	return nil, errNotYet
+	return once(ctx, e, c, func(tx Tx) (*Character, error) {
+		ch, err := tx.Character(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVersion(ifVersion, ch.Version); err != nil {
+			return nil, err
+		}
+		before := ch.RegexScripts
+		if err := in.apply(ch, replace); err != nil {
+			return nil, err
+		}
+		if err := updateCharacter(tx, c, ch); err != nil {
+			return nil, err
+		}
+		if string(before) != string(ch.RegexScripts) {
+			err = putAutoGroup(tx, c, ch)
+		}
+		return ch, err
+	})
 }
 
-func (e *Engine) DeleteCharacter(ctx context.Context, c *Call, id string) error { return errNotYet }
+// updateCharacter stores ch as its next version and tells of it.
+func updateCharacter(tx Tx, c *Call, ch *Character) error {
+	ch.Version++
+	ch.UpdatedAt = tx.Now()
+	if err := tx.UpdateCharacter(ch); err != nil {
+		return err
+	}
+	return tx.Emit(characterEvent(c, "character.updated", ch))
+}
 
+// DeleteCharacter deletes a character with its conversations. Replies that are
+// being written there are cancelled first. Documents that were bound to it stay,
+// without it; the regex group made from its card goes with it.
+func (e *Engine) DeleteCharacter(ctx context.Context, c *Call, id string) error {
+	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) {
+		return runningFor(tx, id)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		ch, err := tx.Character(id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		running, err := runningFor(tx, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if len(running) > 0 {
+			return struct{}{}, busy(running[0])
+		}
+		if err := unbind(tx, c, id); err != nil {
+			return struct{}{}, err
+		}
+		if err := tx.DeleteCharacter(id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.Emit(characterEvent(c, "character.deleted", ch))
+	})
+	return err
+}
+
+// runningFor returns the running generations in conversations of a character.
+func runningFor(tx Tx, characterID string) ([]*Generation, error) {
+	running, err := tx.Running("")
+	if err != nil {
+		return nil, err
+	}
+	var of []*Generation
+	for _, g := range running {
+		conv, err := tx.Conversation(g.ConversationID)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if conv.CharacterID == characterID {
+			of = append(of, g)
+		}
+	}
+	return of, nil
+}
+
+// unbind takes a character out of every resource that is bound to it.
+func unbind(tx Tx, c *Call, characterID string) error {
+	for _, kind := range []ResourceKind{WorldBook, Preset, RegexScript, Persona} {
+		bound, err := tx.BoundResources(kind, characterID)
+		if err != nil {
+			return err
+		}
+		for _, r := range bound {
+			at := slices.Index(r.Characters, characterID)
+			switch {
+			case at < 0: // bound to all
+			case isAutoGroup(r):
+				err = deleteResource(tx, c, r)
+			default:
+				r.Characters = slices.Delete(r.Characters, at, at+1)
+				err = updateResource(tx, c, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ExportCharacter writes a character as a file: format png, json (default) or
+// charx; spec v2, v3 (default) or, for json, nodest. Other names are Invalid.
 func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error) {
-	err = errNotYet
-	return
+	doc := &card.Character{}
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		ch, err := tx.Character(id)
+		if err != nil {
+			return err
+		}
+		*doc = card.Character{
+			Name: ch.Name, Dialect: card.Dialect(ch.Dialect),
+			RoleCard: ch.RoleCard, WorldBook: ch.WorldBook, Preset: ch.Preset,
+			AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts, Extra: ch.Source,
+		}
+		if !ch.HasAvatar {
+			return nil
+		}
+		avatar, err := tx.Avatar(id)
+		if err != nil {
+			return err
+		}
+		doc.Avatar, doc.AvatarType = avatar.Data, avatar.ContentType
+		return nil
+	})
+	if err != nil {
+		return nil, "", "", err
+	}
+	if format == "" {
+		format = string(card.JSON)
+	}
+	file, err := card.Export(doc, card.Format(format), card.Spec(spec))
+	if err != nil {
+		return nil, "", "", err
+	}
+	return file.Data, file.ContentType, file.Name, nil
 }
 
-func (e *Engine) Avatar(ctx context.Context, userID, id string) (*Avatar, error) {
-	return nil, errNotYet
+func characterEvent(c *Call, kind string, ch *Character) *stream.Event {
+	return event(c.UserID, kind, c.by(), struct {
+		CharacterID string `json:"characterId"`
+		Name        string `json:"name"`
+		Version     int64  `json:"version"`
+	}{ch.ID, ch.Name, ch.Version})
 }
 
-func (e *Engine) PutAvatar(ctx context.Context, c *Call, id string, data []byte) (*Character, error) {
-	return nil, errNotYet
+// apply puts the given documents into ch after checking them. With all, absent
+// ones are removed; without it they stay.
+func (in CharacterInput) apply(ch *Character, all bool) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	for _, d := range []struct{ given, into *json.RawMessage }{
+		{&in.RoleCard, &ch.RoleCard}, {&in.WorldBook, &ch.WorldBook}, {&in.Preset, &ch.Preset},
+		{&in.AuthorNote, &ch.AuthorNote}, {&in.RegexScripts, &ch.RegexScripts},
+	} {
+		if all || len(*d.given) > 0 {
+			*d.into = orNil(*d.given)
+		}
+	}
+	if all {
+		inside, err := embeddedIn(ch.RoleCard)
+		if err != nil {
+			return err
+		}
+		if len(in.WorldBook) == 0 {
+			ch.WorldBook = inside.book
+		}
+		if len(in.RegexScripts) == 0 {
+			ch.RegexScripts = inside.scripts
+		}
+	}
+	if in.Dialect != "" || ch.Dialect == "" {
+		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
+	}
+	if in.IsCradle != nil {
+		ch.IsCradle = *in.IsCradle
+	} else if all {
+		ch.IsCradle = false
+	}
+	view, err := card.ParseRoleCard(ch.RoleCard)
+	if err != nil {
+		return inField("roleCard", err)
+	}
+	ch.Name = oneLine(view.Name)
+	return nil
 }

@@ -1,14 +1,270 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"nodest/card"
 )
 
+// maxImportedMessages bounds a chat log: it becomes one transaction.
+const maxImportedMessages = 20_000
+
+// ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
+// swipes, or one of the foreign forms that package card reads). What the log
+// says beyond its texts is kept for the export.
+//
+// Errors: NotFound for the character; TooLarge, InvalidImport.
 func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*Conversation, error) {
-	return nil, errNotYet
+	var names card.ChatNames
+	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
+		ch, err := tx.Character(characterID)
+		if err != nil {
+			return inField("characterId", err)
+		}
+		names.Character = ch.Name
+		names.User, err = userName(tx, ch, "")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	chat, err := card.ImportChat(data, names, card.Limits{Messages: maxImportedMessages})
+	if err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+		if _, err := tx.Character(characterID); err != nil {
+			return nil, inField("characterId", err)
+		}
+		conv := &Conversation{
+			ID: newID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
+			AuthorNote: noteFromLog(chat.Metadata), Settings: json.RawMessage("{}"),
+			Extra: extraOf(chat), Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+		}
+		messages := make([]*Message, len(chat.Messages))
+		for i := range chat.Messages {
+			m := importedMessage(&chat.Messages[i], names, conv)
+			m.Greeting = i == 0 && m.Role == RoleAssistant
+			messages[i] = m
+		}
+		return conv, insertConversation(tx, c, conv, messages...)
+	})
 }
 
+func importedTitle(filename, character string) string {
+	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
+	title := oneLine(strings.TrimSuffix(base, path.Ext(base)))
+	if title == "" || title == "." || title == "/" {
+		title = character
+	}
+	return shortened(title, maxTitle)
+}
+
+func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversation) *Message {
+	m := &Message{
+		ID: newID(), Role: in.Role, Name: oneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
+		Rev: 1, Status: StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
+	}
+	if m.CreatedAt.IsZero() {
+		m.CreatedAt = conv.CreatedAt
+	}
+	switch in.Role {
+	case RoleUser:
+		m.Name = cmp.Or(m.Name, names.User)
+	case RoleAssistant:
+		m.Name = cmp.Or(m.Name, names.Character)
+	}
+	for _, s := range in.Swipes {
+		at := s.SentAt
+		if at.IsZero() {
+			at = m.CreatedAt
+		}
+		swipe := newSwipe(s.Text, at)
+		swipe.Reasoning, swipe.Model = clean(s.Reasoning), oneLine(s.Model)
+		m.Swipes = append(m.Swipes, swipe)
+	}
+	return m
+}
+
+// logExtra is what a conversation keeps of the log it came from.
+type logExtra struct {
+	Header   json.RawMessage `json:"header,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+}
+
+func extraOf(chat *card.Chat) json.RawMessage {
+	if isNull(chat.Header) && isNull(chat.Metadata) {
+		return nil
+	}
+	return jsonOf(logExtra{orNil(chat.Header), orNil(chat.Metadata)})
+}
+
+// logNote are the members of chat_metadata that make an author's note.
+type logNote struct {
+	Prompt   string `json:"note_prompt"`
+	Position *int   `json:"note_position"` // 1 = in the chat, at a depth
+	Depth    *int   `json:"note_depth"`
+	Role     int    `json:"note_role"`
+}
+
+// logRoles are the numbers of note_role.
+var logRoles = []string{"system", "user", "assistant"}
+
+// noteFromLog makes the author's note of a log ours; nil without one. Notes
+// before or after the card have no place in ours: they stand at depth 4, where
+// SillyTavern puts a note by default.
+func noteFromLog(metadata json.RawMessage) json.RawMessage {
+	var n logNote
+	if isNull(metadata) || json.Unmarshal(metadata, &n) != nil || strings.TrimSpace(n.Prompt) == "" {
+		return nil
+	}
+	depth, role := 4, "system"
+	if n.Position != nil && *n.Position == 1 && n.Depth != nil {
+		depth = max(0, min(*n.Depth, 10_000))
+	}
+	if n.Role > 0 && n.Role < len(logRoles) {
+		role = logRoles[n.Role]
+	}
+	return jsonOf(struct {
+		Content string `json:"content"`
+		Role    string `json:"role"`
+		Depth   int    `json:"injection_depth"`
+	}{n.Prompt, role, depth})
+}
+
+// ExportChat writes the shown branch of a conversation as SillyTavern JSONL, with
+// all its swipes.
 func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	err = errNotYet
-	return
+	chat := &card.Chat{}
+	title := ""
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		conv, err := tx.Conversation(conversationID)
+		if err != nil {
+			return err
+		}
+		title = conv.Title
+		*chat, err = logOf(tx, conv)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if data, err = card.ExportChat(chat); err != nil {
+		return nil, "", err
+	}
+	return data, fileName(title, "chat") + ".jsonl", nil
+}
+
+func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
+	chat := card.Chat{}
+	if len(conv.Extra) > 0 {
+		var extra logExtra
+		if err := json.Unmarshal(conv.Extra, &extra); err == nil {
+			chat.Header, chat.Metadata = extra.Header, extra.Metadata
+		}
+	}
+	chat.Metadata = metadataWithNote(chat.Metadata, conv.AuthorNote)
+	ch, err := tx.Character(conv.CharacterID)
+	if err != nil {
+		return chat, err
+	}
+	chat.CharacterName = ch.Name
+	if chat.UserName, err = userName(tx, ch, conv.PersonaID); err != nil {
+		return chat, err
+	}
+	branch, err := wholeBranch(tx, conv)
+	for _, m := range branch {
+		if line, ok := exportedMessage(m); ok {
+			chat.Messages = append(chat.Messages, line)
+		}
+	}
+	return chat, err
+}
+
+// wholeBranch returns the shown branch, oldest first.
+func wholeBranch(tx Tx, conv *Conversation) ([]*Message, error) {
+	if conv.HeadID == "" {
+		return nil, nil
+	}
+	var newestFirst []*Message
+	for before, more := "", true; more; {
+		var page []*Message
+		var err error
+		if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 200); err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		before = page[0].ID
+		slices.Reverse(page)
+		newestFirst = append(newestFirst, page...)
+	}
+	slices.Reverse(newestFirst)
+	return newestFirst, nil
+}
+
+// exportedMessage is a message as a line of a log; false for one without text.
+func exportedMessage(m *Message) (card.ChatMessage, bool) {
+	var raw struct {
+		Info []json.RawMessage `json:"swipe_info"`
+	}
+	_ = json.Unmarshal(m.Extra, &raw) // a line without it has no information about its swipes
+	line := card.ChatMessage{
+		Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra,
+	}
+	for i := range m.Swipes {
+		s := &m.Swipes[i]
+		if s.Deleted {
+			continue
+		}
+		if i == m.SwipeIndex {
+			line.Swipe, line.Text, line.Reasoning = len(line.Swipes), s.Text, s.Reasoning
+		}
+		swipe := card.ChatSwipe{Text: s.Text, Reasoning: s.Reasoning, Model: s.Model, SentAt: s.CreatedAt}
+		if i < len(raw.Info) {
+			swipe.Raw = raw.Info[i]
+		}
+		line.Swipes = append(line.Swipes, swipe)
+	}
+	return line, len(line.Swipes) > 0
+}
+
+// metadataWithNote puts the conversation's author's note where a log keeps it.
+// A note that is still the one that came with the log changes nothing.
+func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
+	note, _, err := card.ParseAuthorNote(doc) // none: an empty one
+	was, _, wasErr := card.ParseAuthorNote(noteFromLog(metadata))
+	if err != nil || wasErr != nil || note == was {
+		return metadata
+	}
+	members := map[string]json.RawMessage{}
+	if !isNull(metadata) && json.Unmarshal(metadata, &members) != nil {
+		return metadata
+	}
+	role := max(0, slices.Index(logRoles, strings.Replace(note.Role, "model", "assistant", 1)))
+	members["note_prompt"], members["note_depth"] = jsonOf(note.Content), jsonOf(note.InjectionDepth)
+	members["note_role"], members["note_position"] = jsonOf(role), jsonOf(1)
+	if members["note_interval"] == nil {
+		members["note_interval"] = jsonOf(1)
+	}
+	return jsonOf(members)
+}
+
+// fileName makes a text safe as a name of a file on all systems; other when
+// nothing is left of it.
+func fileName(s, other string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || strings.ContainsRune(`<>:"/\|?*`, r) {
+			return '_'
+		}
+		return r
+	}, s)
+	return cmp.Or(strings.Trim(shortened(s, 80), " ."), other)
 }

@@ -1,31 +1,273 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+
+	"nodest/fault"
+	"nodest/stream"
 )
 
+const maxTitle = 200 // code points
+
+// CreateConversation begins a conversation with a character. Its first message
+// is the greeting, with the alternate greetings as swipes.
+//
+// Errors: NotFound for a character or persona that the user does not have;
+// Invalid with the field.
 func (e *Engine) CreateConversation(ctx context.Context, c *Call, in ConversationInput) (*Conversation, error) {
-	return nil, errNotYet
+	if in.CharacterID == "" {
+		return nil, fault.InvalidField("characterId", "required", "is required")
+	}
+	if err := checkLine("title", in.Title, maxTitle); err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+		ch, err := tx.Character(in.CharacterID)
+		if err != nil {
+			return nil, inField("characterId", err)
+		}
+		conv := &Conversation{
+			ID: newID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, shortened(ch.Name, maxTitle)),
+			PersonaID: in.PersonaID, Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+		}
+		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
+			return nil, err
+		}
+		user, err := userName(tx, ch, in.PersonaID)
+		if err != nil {
+			return nil, err
+		}
+		first, err := greeting(ch, conv.ID, user, tx.Now())
+		if err != nil {
+			return nil, err
+		}
+		return conv, insertConversation(tx, c, conv, first)
+	})
 }
 
+// insertConversation stores a conversation with its messages, each the child of
+// the one before, and tells of the conversation and of its last message.
+func insertConversation(tx Tx, c *Call, conv *Conversation, messages ...*Message) error {
+	if len(messages) > 0 {
+		last := messages[len(messages)-1]
+		conv.HeadID, conv.LastMessage = last.ID, preview(last)
+	}
+	if err := tx.InsertConversation(conv); err != nil {
+		return err
+	}
+	parent := ""
+	for _, m := range messages {
+		m.ConversationID, m.ParentID = conv.ID, parent
+		if err := tx.InsertMessage(m); err != nil {
+			return err
+		}
+		parent = m.ID
+	}
+	events := []*stream.Event{conversationEvent(c.UserID, "chat.created", c.by(), conv)}
+	if len(messages) > 0 {
+		events = append(events, messageEvent(c.UserID, "message.created", c.by(), messages[len(messages)-1]))
+	}
+	return tx.Emit(events...)
+}
+
+// Conversation returns one of the user's conversations.
 func (e *Engine) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
-	return nil, errNotYet
+	var conv *Conversation
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		conv, err = tx.Conversation(id)
+		return err
+	})
+	return conv, err
 }
 
+// Conversations lists the user's conversations, the ones that changed last
+// first; limit is 1 to 200, 0 = 50.
 func (e *Engine) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*Page[*Conversation], error) {
-	return nil, errNotYet
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[*Conversation]{}
+	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+		page.Items, page.NextCursor, err = tx.Conversations(f, cursor, limit)
+		return err
+	})
+	return page, err
 }
 
+// UpdateConversation changes the members that are given.
+//
+// Errors: Invalid with the field; NotFound for a persona or character that the
+// user does not have; PreconditionFailed when IfVersion is not 0 and not the
+// conversation's version.
 func (e *Engine) UpdateConversation(ctx context.Context, c *Call, in ConversationPatch) (*Conversation, error) {
-	return nil, errNotYet
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+		conv, err := tx.LockConversation(in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVersion(in.IfVersion, conv.Version); err != nil {
+			return nil, err
+		}
+		if err := in.apply(tx, conv); err != nil {
+			return nil, err
+		}
+		return conv, updateConversation(tx, c, conv)
+	})
 }
 
-func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) error { return errNotYet }
-
-func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messageID string) (*Conversation, error) {
-	return nil, errNotYet
+// apply puts the given members into conv after checking them.
+func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
+	if in.Title != nil {
+		if err := checkLine("title", *in.Title, maxTitle); err != nil {
+			return err
+		}
+		conv.Title = *in.Title
+	}
+	if in.PersonaID != nil {
+		if *in.PersonaID != "" {
+			if _, err := tx.Resource(Persona, *in.PersonaID); err != nil {
+				return inField("personaId", err)
+			}
+		}
+		conv.PersonaID = *in.PersonaID
+	}
+	if len(in.AuthorNote) > 0 {
+		if err := checkNote("authorNote", in.AuthorNote); err != nil {
+			return err
+		}
+		conv.AuthorNote = orNil(in.AuthorNote)
+	}
+	if len(in.Settings) > 0 {
+		settings, err := checkOptions(tx, in.Settings)
+		if err != nil {
+			return err
+		}
+		conv.Settings = settings
+	}
+	if in.Archived != nil {
+		conv.Archived = *in.Archived
+	}
+	return nil
 }
 
+// checkOptions reads the settings of a conversation: TurnOptions, nothing else.
+func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
+	if isNull(settings) {
+		return json.RawMessage("{}"), nil
+	}
+	var o TurnOptions
+	if err := decodeInto("settings", settings, &o); err != nil {
+		return nil, err
+	}
+	if err := o.Validate("settings"); err != nil {
+		return nil, err
+	}
+	if o.CharacterID != "" {
+		if _, err := tx.Character(o.CharacterID); err != nil {
+			return nil, inField("settings.characterId", err)
+		}
+	}
+	return jsonOf(o), nil
+}
+
+// updateConversation stores conv as its next version and tells of it.
+func updateConversation(tx Tx, c *Call, conv *Conversation) error {
+	conv.Version++
+	conv.UpdatedAt = tx.Now()
+	if err := tx.UpdateConversation(conv); err != nil {
+		return err
+	}
+	return tx.Emit(conversationEvent(c.UserID, "chat.updated", c.by(), conv))
+}
+
+// DeleteConversation deletes a conversation with its messages. A reply that is
+// being written there is cancelled first.
+func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) error {
+	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) {
+		if _, err := tx.Conversation(id); err != nil {
+			return nil, nil // the transaction below says so, or knows the key
+		}
+		return tx.Running(id)
+	})
+	if err != nil {
+		return err
+	}
+	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		if _, err := tx.LockConversation(id); err != nil {
+			return struct{}{}, err
+		}
+		running, err := tx.Running(id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if len(running) > 0 { // it began after the others had been cancelled
+			return struct{}{}, busy(running[0])
+		}
+		if err := tx.DeleteConversation(id); err != nil {
+			return struct{}{}, err
+		}
+		ev := event(c.UserID, "chat.deleted", c.by(), nil)
+		ev.ConversationID = id
+		return struct{}{}, tx.Emit(ev)
+	})
+	return err
+}
+
+// cancelRunning cancels the generations that which names and waits until they
+// have ended.
+func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*Generation, error)) error {
+	var running []*Generation
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		running, err = which(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range running {
+		if _, err := e.Cancel(ctx, userID, g.ID); err != nil {
+			return err
+		}
+	}
+	for _, g := range running {
+		if _, err := e.Wait(ctx, userID, g.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// History returns a page of the shown branch, oldest first: the newest messages
+// before the message of that id, "" = the newest of all. limit is 1 to 200, 0 = 50.
 func (e *Engine) History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error) {
-	return nil, errNotYet
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &HistoryPage{}
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		conv, err := tx.Conversation(conversationID)
+		if err != nil {
+			return err
+		}
+		page.Items, page.More = []*Message{}, false
+		if conv.HeadID == "" {
+			return nil
+		}
+		if before != "" {
+			m, err := tx.Message(before)
+			if err == nil && m.ConversationID != conversationID {
+				err = fault.New(fault.NotFound, "no message %q here", before)
+			}
+			if err != nil {
+				return inField("before", err)
+			}
+		}
+		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)
+		return err
+	})
+	return page, err
 }

@@ -2,12 +2,231 @@ package nodest
 
 import (
 	"context"
+	"slices"
+	"time"
+
+	"nodest/fault"
 )
 
+// Scopes of a delete.
+const (
+	scopeOne   = "one"
+	scopeAfter = "after"
+	scopeSwipe = "swipe"
+)
+
+// deletedKept is how long a deleted message can surely be brought back.
+const deletedKept = 30 * 24 * time.Hour
+
+// DeleteMessage hides messages: scope "one" (default) the message alone, so that
+// what follows it stays; "after" it and everything that was ever said after it;
+// "swipe" its chosen text, and the next one is shown. Nothing is removed:
+// RestoreMessage brings all of it back.
+//
+// Errors: NotFound; Invalid for the only swipe of a message; Busy while one of
+// the messages is being written.
 func (e *Engine) DeleteMessage(ctx context.Context, c *Call, id, scope string) (*Deleted, error) {
-	return nil, errNotYet
+	switch scope {
+	case "":
+		scope = scopeOne
+	case scopeOne, scopeAfter, scopeSwipe:
+	default:
+		return nil, fault.InvalidField("scope", "range", "must be one of %s, %s, %s", scopeOne, scopeAfter, scopeSwipe)
+	}
+	return once(ctx, e, c, func(tx Tx) (*Deleted, error) {
+		conv, m, err := changeable(tx, id, 0)
+		if err != nil {
+			return nil, err
+		}
+		if scope == scopeSwipe {
+			return deleteSwipe(tx, c, conv, m)
+		}
+		gone := []*Message{m}
+		if scope == scopeAfter {
+			if gone, err = subtree(tx, m, func(m *Message) bool { return m.DeletedAt == nil }); err != nil {
+				return nil, err
+			}
+		}
+		return deleteMessages(tx, c, conv, gone, scope)
+	})
 }
 
+func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
+	ids := idsOf(gone)
+	if err := checkIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
+		return nil, err
+	}
+	now := tx.Now()
+	for _, m := range gone {
+		m.DeletedAt = &now
+		m.Rev++
+		if err := tx.UpdateMessage(m); err != nil {
+			return nil, err
+		}
+	}
+	until := now.Add(deletedKept)
+	ev := event(c.UserID, "message.deleted", c.by(), struct {
+		MessageIDs    []string `json:"messageIds"`
+		Scope         string   `json:"scope"`
+		RestoredUntil wireTime `json:"restoredUntil"`
+	}{ids, scope, wireTime(until)})
+	ev.ConversationID, ev.MessageID = conv.ID, gone[0].ID
+	if err := tx.Emit(ev); err != nil {
+		return nil, err
+	}
+	head := conv.HeadID
+	if slices.Contains(ids, head) {
+		var err error
+		if head, err = livingBefore(tx, conv.ID, head); err != nil {
+			return nil, err
+		}
+	}
+	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: until}, moveHead(tx, c, conv, head)
+}
+
+// deleteSwipe hides the chosen swipe and shows the one after it, else the one
+// before it.
+func deleteSwipe(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, error) {
+	if m.Chosen() == nil {
+		return nil, fault.InvalidField("scope", "range", "the message has no text yet; delete the message")
+	}
+	to, err := swipeTarget(m, "next")
+	if err == nil && to == m.SwipeIndex {
+		to, err = swipeTarget(m, "prev")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if to == m.SwipeIndex {
+		return nil, fault.InvalidField("scope", "range", "it is the only text of the message; delete the message")
+	}
+	m.Chosen().Deleted = true
+	m.SwipeIndex = to
+	m.Status, m.Error = statusOf(m.Chosen().Finish), nil
+	if err := updateMessage(tx, c, conv, m); err != nil {
+		return nil, err
+	}
+	return &Deleted{MessageIDs: []string{m.ID}, HeadID: conv.HeadID, RestoredUntil: tx.Now().Add(deletedKept)}, nil
+}
+
+// RestoreMessage undoes a delete: the message comes back with those that were
+// deleted together with it and follow it. On a message that is not deleted, its
+// deleted swipes come back. Where the shown branch ended at the gap, it goes on
+// to what came back.
 func (e *Engine) RestoreMessage(ctx context.Context, c *Call, id string) (*Deleted, error) {
-	return nil, errNotYet
+	return once(ctx, e, c, func(tx Tx) (*Deleted, error) {
+		conv, m, err := lockMessage(tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if m.DeletedAt == nil {
+			return restoreSwipes(tx, c, conv, m)
+		}
+		return restoreMessages(tx, c, conv, m)
+	})
+}
+
+func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Deleted, error) {
+	back, err := subtree(tx, first, func(m *Message) bool {
+		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)
+	})
+	if err != nil {
+		return nil, err
+	}
+	gap, err := livingBefore(tx, conv.ID, first.ID)
+	if err != nil {
+		return nil, err
+	}
+	head := conv.HeadID
+	if head == gap {
+		head = slices.MaxFunc(back, func(a, b *Message) int { return int(a.Seq - b.Seq) }).ID
+	}
+	for _, m := range back {
+		m.DeletedAt = nil
+		m.Rev++
+		if err := tx.UpdateMessage(m); err != nil {
+			return nil, err
+		}
+	}
+	ids := idsOf(back)
+	ev := event(c.UserID, "message.restored", c.by(), struct {
+		MessageIDs []string `json:"messageIds"`
+	}{ids})
+	ev.ConversationID, ev.MessageID = conv.ID, first.ID
+	if err := tx.Emit(ev); err != nil {
+		return nil, err
+	}
+	return &Deleted{MessageIDs: ids, HeadID: head}, moveHead(tx, c, conv, head)
+}
+
+func restoreSwipes(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, error) {
+	out := &Deleted{MessageIDs: []string{}, HeadID: conv.HeadID}
+	for i := range m.Swipes {
+		if m.Swipes[i].Deleted {
+			m.Swipes[i].Deleted = false
+			out.MessageIDs = []string{m.ID}
+		}
+	}
+	if len(out.MessageIDs) == 0 {
+		return out, nil
+	}
+	if err := checkIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID }); err != nil {
+		return nil, err
+	}
+	return out, updateMessage(tx, c, conv, m)
+}
+
+// moveHead stores the conversation at its next version with that head ("" =
+// nothing is left) and tells of it if the head is another one.
+func moveHead(tx Tx, c *Call, conv *Conversation, head string) error {
+	if head == conv.HeadID {
+		conv.Version++
+		return tx.UpdateConversation(conv)
+	}
+	conv.HeadID, conv.LastMessage = head, nil
+	if head != "" {
+		m, err := tx.Message(head)
+		if err != nil {
+			return err
+		}
+		conv.LastMessage = preview(m)
+	}
+	return updateConversation(tx, c, conv)
+}
+
+// livingBefore is the nearest message before that one on its branch, or that one
+// itself, that is not deleted; "" if there is none.
+func livingBefore(tx Tx, conversationID, id string) (string, error) {
+	path, _, err := tx.Path(conversationID, id, "", 1)
+	if err != nil || len(path) == 0 {
+		return "", err
+	}
+	return path[0].ID, nil
+}
+
+// subtree returns first and everything below it that pick takes, parents before
+// their children.
+func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error) {
+	picked := []*Message{first}
+	for queue := []*Message{first}; len(queue) > 0; queue = queue[1:] {
+		children, err := tx.Children(first.ConversationID, queue[0].ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range children {
+			if pick(m) {
+				picked = append(picked, m)
+			}
+		}
+		queue = append(queue, children...)
+	}
+	return picked, nil
+}
+
+func idsOf(messages []*Message) []string {
+	ids := make([]string, len(messages))
+	for i, m := range messages {
+		ids[i] = m.ID
+	}
+	return ids
 }

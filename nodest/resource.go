@@ -1,41 +1,312 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"nodest/card"
-	"nodest/framework"
+	"nodest/fault"
+	"nodest/stream"
 )
 
+// Bounds of resources.
+const (
+	maxResourceName = 200    // code points
+	maxPersonaName  = 100    // code points: it is said in every prompt
+	maxPersonaText  = 32_000 // code points
+	maxBindings     = 1000   // characters that one resource is bound to
+)
+
+// CreateResource stores a world book, preset, set of regex scripts or persona.
+// Its name is the given one, else the document's.
+//
+// Errors: Invalid with the field, InvalidWorldBook, InvalidImport; NotFound for
+// a character that the user does not have.
 func (e *Engine) CreateResource(ctx context.Context, c *Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
-	return nil, errNotYet
+	if isNull(in.Document) {
+		return nil, fault.InvalidField("document", "required", "is required")
+	}
+	return once(ctx, e, c, func(tx Tx) (*Resource, error) {
+		r := &Resource{Kind: kind}
+		if err := in.apply(tx, r, true); err != nil {
+			return nil, err
+		}
+		return r, insertResource(tx, c, r)
+	})
 }
 
+// importedResource is the answer of ImportResource.
+type importedResource struct {
+	Resource *Resource      `json:"resource"`
+	Warnings []card.Warning `json:"warnings"`
+}
+
+// ImportResource stores a resource from a file, in any of the forms that package
+// card reads for its kind. Personas have no file form.
+//
+// Errors: TooLarge, InvalidWorldBook, InvalidImport.
 func (e *Engine) ImportResource(ctx context.Context, c *Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
-	return nil, nil, errNotYet
+	read, ok := map[ResourceKind]func([]byte, string, card.Limits) (*card.Resource, error){
+		WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
+	}[kind]
+	if !ok {
+		return nil, nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
+	}
+	doc, err := read(data, filename, card.Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := once(ctx, e, c, func(tx Tx) (*importedResource, error) {
+		r := &Resource{
+			Kind: kind, Name: cmp.Or(shortened(oneLine(doc.Name), maxResourceName), string(kind)),
+			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
+		}
+		return &importedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return answer.Resource, answer.Warnings, nil
 }
 
+// Resource returns one of the user's resources of a kind.
 func (e *Engine) Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error) {
-	return nil, errNotYet
+	var r *Resource
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		r, err = tx.Resource(kind, id)
+		return err
+	})
+	return r, err
 }
 
+// Resources lists the user's resources of a kind, newest first; limit is 1 to
+// 200, 0 = 50.
 func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*Page[*Resource], error) {
-	return nil, errNotYet
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[*Resource]{}
+	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+		page.Items, page.NextCursor, err = tx.Resources(kind, cursor, limit)
+		return err
+	})
+	return page, err
 }
 
+// UpdateResource replaces a resource (replace), or the members that are given.
+//
+// Errors: those of CreateResource; PreconditionFailed when ifVersion is not 0
+// and not its version.
 func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
-	return nil, errNotYet
+	if isNull(in.Document) && (replace || len(in.Document) > 0) {
+		return nil, fault.InvalidField("document", "required", "is required")
+	}
+	return once(ctx, e, c, func(tx Tx) (*Resource, error) {
+		r, err := tx.Resource(kind, id)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVersion(ifVersion, r.Version); err != nil {
+			return nil, err
+		}
+		if err := in.apply(tx, r, replace); err != nil {
+			return nil, err
+		}
+		return r, updateResource(tx, c, r)
+	})
 }
 
+// DeleteResource deletes a resource. Where the user's settings named it, they
+// name nothing afterwards.
 func (e *Engine) DeleteResource(ctx context.Context, c *Call, kind ResourceKind, id string) error {
-	return errNotYet
+	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		r, err := tx.Resource(kind, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if err := deleteResource(tx, c, r); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, forgetInSettings(tx, c, id)
+	})
+	return err
 }
 
+// ExportResource writes the document of a resource as a JSON file.
 func (e *Engine) ExportResource(ctx context.Context, userID string, kind ResourceKind, id string) (data []byte, filename string, err error) {
-	err = errNotYet
-	return
+	r, err := e.Resource(ctx, userID, kind, id)
+	if err != nil {
+		return nil, "", err
+	}
+	file, err := card.ExportDocument(r.Document, r.Name)
+	if err != nil {
+		return nil, "", err
+	}
+	return file.Data, file.Name, nil
 }
 
-func (e *Engine) Lint(data []byte, filename string) ([]framework.Finding, error) {
-	return nil, errNotYet
+// apply puts the given members into r after checking them. With all, absent ones
+// get their default; without it they stay.
+func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
+	if err := checkDialect(in.Dialect); err != nil {
+		return err
+	}
+	if in.Dialect != "" || r.Dialect == "" {
+		r.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
+	}
+	if len(in.Document) > 0 {
+		if err := checkDocument(r.Kind, in.Document); err != nil {
+			return err
+		}
+		r.Document = orNil(in.Document)
+	}
+	if err := in.applyName(r, all); err != nil {
+		return err
+	}
+	if in.BindAll != nil || all {
+		r.BindAll = in.BindAll != nil && *in.BindAll
+	}
+	if in.Characters == nil && !all {
+		return nil
+	}
+	ids, err := boundCharacters(tx, in.Characters)
+	r.Characters = ids
+	return err
+}
+
+func (in ResourceInput) applyName(r *Resource, all bool) error {
+	switch {
+	case in.Name != "":
+		r.Name = in.Name
+	case all || r.Kind == Persona && len(in.Document) > 0:
+		r.Name = cmp.Or(documentName(r.Document), r.Name)
+	}
+	limit := maxResourceName
+	if r.Kind == Persona {
+		limit = maxPersonaName
+		if r.Name == "" {
+			return fault.InvalidField("name", "required", "a persona has a name")
+		}
+	}
+	r.Name = cmp.Or(r.Name, string(r.Kind))
+	return checkLine("name", r.Name, limit)
+}
+
+// documentName is the name that a document says itself; "" without one.
+func documentName(doc json.RawMessage) string {
+	var in struct {
+		Name   any `json:"name"`
+		Script any `json:"scriptName"`
+	}
+	_ = json.Unmarshal(doc, &in) // an array has no name
+	for _, v := range []any{in.Name, in.Script} {
+		if s, ok := v.(string); ok && oneLine(s) != "" {
+			return oneLine(s)
+		}
+	}
+	return ""
+}
+
+// checkDocument refuses a document that is none of its kind.
+func checkDocument(kind ResourceKind, doc json.RawMessage) error {
+	const field = "document"
+	kinds := "{"
+	if kind == RegexScript {
+		kinds = "{["
+	}
+	if err := checkKind(field, doc, kinds); err != nil {
+		return err
+	}
+	var err error
+	switch kind {
+	case WorldBook:
+		_, err = card.ParseWorldBook(doc, card.NodeST)
+	case Preset:
+		_, err = card.ParsePreset(doc)
+	case RegexScript:
+		_, err = card.ParseRegexScripts(doc)
+	case Persona:
+		return checkPersona(field, doc)
+	default:
+		return fault.New(fault.NotFound, "there is no kind %q", kind)
+	}
+	if err != nil {
+		return inField(field, err)
+	}
+	return nil
+}
+
+// personaDocument is what a persona says; other members are kept.
+type personaDocument struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+func checkPersona(field string, doc json.RawMessage) error {
+	var p personaDocument
+	if err := decodeKnown(field, doc, &p); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(p.Description) > maxPersonaText {
+		return fault.InvalidField(field+".description", "range", "at most %d characters", maxPersonaText)
+	}
+	return checkLine(field+".name", p.Name, maxPersonaName)
+}
+
+// boundCharacters checks a list of characters and returns it without doubles,
+// never nil.
+func boundCharacters(tx Tx, ids []string) ([]string, error) {
+	if len(ids) > maxBindings {
+		return nil, fault.InvalidField("characterIds", "range", "at most %d characters", maxBindings)
+	}
+	bound := []string{}
+	for i, id := range ids {
+		if slices.Contains(bound, id) {
+			continue
+		}
+		if _, err := tx.Character(id); err != nil {
+			return nil, inField(fmt.Sprintf("characterIds[%d]", i), err)
+		}
+		bound = append(bound, id)
+	}
+	return bound, nil
+}
+
+func insertResource(tx Tx, c *Call, r *Resource) error {
+	r.ID, r.Version = newID(), 1
+	r.CreatedAt, r.UpdatedAt = tx.Now(), tx.Now()
+	if err := tx.InsertResource(r); err != nil {
+		return err
+	}
+	return tx.Emit(resourceEvent(c, "resource.updated", r))
+}
+
+// updateResource stores r as its next version and tells of it.
+func updateResource(tx Tx, c *Call, r *Resource) error {
+	r.Version++
+	r.UpdatedAt = tx.Now()
+	if err := tx.UpdateResource(r); err != nil {
+		return err
+	}
+	return tx.Emit(resourceEvent(c, "resource.updated", r))
+}
+
+func deleteResource(tx Tx, c *Call, r *Resource) error {
+	if err := tx.DeleteResource(r.Kind, r.ID); err != nil {
+		return err
+	}
+	return tx.Emit(resourceEvent(c, "resource.deleted", r))
+}
+
+func resourceEvent(c *Call, kind string, r *Resource) *stream.Event {
+	return event(c.UserID, kind, c.by(), struct {
+		Kind    string `json:"kind"`
+		ID      string `json:"id,omitempty"`
+		Version int64  `json:"version,omitempty"`
+	}{string(r.Kind), r.ID, r.Version})
 }

@@ -3,25 +3,169 @@ package nodest
 import (
 	"context"
 	"encoding/json"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/framework"
 )
 
-func (e *Engine) CharacterSettings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error) {
-	err = errNotYet
-	return
-}
-
-func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
-	return nil, 0, errNotYet
-}
-
+// Settings returns the user's defaults; version 0 if none were ever stored.
 func (e *Engine) Settings(ctx context.Context, userID string) (*Settings, error) {
-	return nil, errNotYet
+	var s *Settings
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		s, err = tx.Settings()
+		return err
+	})
+	return s, err
 }
 
+// PutSettings replaces the user's defaults. Everything that they name must exist
+// and be the user's.
+//
+// Errors: Invalid with the field; NotFound for an unknown id;
+// PreconditionFailed when ifVersion is not 0 and not their version.
 func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion int64) (*Settings, error) {
-	return nil, errNotYet
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*Settings, error) {
+		before, err := tx.Settings()
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVersion(ifVersion, before.Version); err != nil {
+			return nil, err
+		}
+		if err := s.checkNamed(tx); err != nil {
+			return nil, err
+		}
+		after := s
+		after.Version = before.Version
+		return &after, storeSettings(tx, c, &after)
+	})
 }
 
-func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error) {
-	return nil, errNotYet
+// storeSettings stores s as the next version and tells of it.
+func storeSettings(tx Tx, c *Call, s *Settings) error {
+	s.Version++
+	s.UpdatedAt = tx.Now()
+	if err := tx.PutSettings(s); err != nil {
+		return err
+	}
+	return tx.Emit(event(c.UserID, "resource.updated", c.by(), struct {
+		Kind    string `json:"kind"`
+		Version int64  `json:"version"`
+	}{"settings", s.Version}))
+}
+
+// changeSettings stores the settings again if change says that it changed them.
+func changeSettings(tx Tx, c *Call, change func(*Settings) bool) error {
+	s, err := tx.Settings()
+	if err != nil || !change(s) {
+		return err
+	}
+	return storeSettings(tx, c, s)
+}
+
+// forgetInSettings takes a deleted resource out of the settings.
+func forgetInSettings(tx Tx, c *Call, id string) error {
+	return changeSettings(tx, c, func(s *Settings) bool {
+		changed := false
+		if s.PersonaID == id {
+			s.PersonaID, changed = "", true
+		}
+		for _, g := range []*GlobalResource{&s.GlobalPreset, &s.GlobalWorldBook} {
+			if g.ID == id {
+				g.ID, g.Enabled, changed = "", false, true
+			}
+		}
+		return changed
+	})
+}
+
+// check refuses values out of range.
+func (s Settings) check() error {
+	if err := s.Validate(""); err != nil {
+		return err
+	}
+	if s.CharacterID != "" {
+		return fault.InvalidField("characterId", "unknown", "a user's defaults name no character")
+	}
+	if err := checkLine("userName", s.UserName, maxPersonaName); err != nil {
+		return err
+	}
+	for _, g := range []struct {
+		field string
+		GlobalResource
+	}{{"globalPreset", s.GlobalPreset}, {"globalWorldBook", s.GlobalWorldBook}} {
+		if g.Enabled && g.ID == "" {
+			return fault.InvalidField(g.field+".id", "required", "is required where enabled is true")
+		}
+	}
+	switch framework.Priority(s.GlobalWorldBook.Priority) {
+	case "", framework.GlobalLater, framework.CharacterLater:
+	default:
+		return fault.InvalidField("globalWorldBook.priority", "range", "must be %s or %s", framework.GlobalLater, framework.CharacterLater)
+	}
+	if s.GlobalPreset.Priority != "" {
+		return fault.InvalidField("globalPreset.priority", "unknown", "only a world book has a priority")
+	}
+	return checkCustomSetting("customSetting", s.CustomSetting)
+}
+
+// checkNamed refuses ids that are not the user's.
+func (s Settings) checkNamed(tx Tx) error {
+	for _, n := range []struct {
+		field, id string
+		kind      ResourceKind
+	}{
+		{"personaId", s.PersonaID, Persona},
+		{"globalPreset.id", s.GlobalPreset.ID, Preset},
+		{"globalWorldBook.id", s.GlobalWorldBook.ID, WorldBook},
+	} {
+		if n.id == "" {
+			continue
+		}
+		if _, err := tx.Resource(n.kind, n.id); err != nil {
+			return inField(n.field, err)
+		}
+	}
+	return nil
+}
+
+// customSetting is what a user says about the person they play (自设); other
+// members are kept. nodest.md 1.9.
+type customSetting struct {
+	Comment    string   `json:"comment"`
+	Content    string   `json:"content"`
+	Disable    bool     `json:"disable"`
+	Position   *int     `json:"position"`
+	Constant   *bool    `json:"constant"`
+	Key        []string `json:"key"`
+	Order      *float64 `json:"order"`
+	Depth      *int     `json:"depth"`
+	Vectorized bool     `json:"vectorized"`
+	Global     bool     `json:"global"`
+}
+
+// checkCustomSetting refuses a setting with values of another type or out of
+// range. An absent one passes.
+func checkCustomSetting(field string, doc json.RawMessage) error {
+	if isNull(doc) {
+		return nil
+	}
+	if err := checkKind(field, doc, "{"); err != nil {
+		return err
+	}
+	var s customSetting
+	if err := decodeKnown(field, doc, &s); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(s.Content) > maxPersonaText {
+		return fault.InvalidField(field+".content", "range", "at most %d characters", maxPersonaText)
+	}
+	if err := checkRange(field+".position", s.Position, 0, 4); err != nil {
+		return err
+	}
+	return checkRange(field+".depth", s.Depth, 0, 10_000)
 }

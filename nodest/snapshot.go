@@ -1,15 +1,49 @@
 package nodest
 
-import (
-	"context"
+import "context"
+
+// Bounds of a snapshot.
+const (
+	snapshotConversations = 200
+	snapshotCharacters    = 1000
 )
 
-func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]string) error {
-	return errNotYet
-}
-
-func (e *Engine) Typing(c *Call, conversationID string) {}
-
+// Snapshot is what a client loads when it cannot resume: the newest
+// conversations and all characters without their documents.
+//
+// Epoch and Seq are left to the caller, which reads the position of the stream
+// before it calls: an event after that position may tell again what the snapshot
+// shows already, and none is missed.
 func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error) {
-	return nil, errNotYet
+	var snap *Snapshot
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*Character{}}
+		active := false
+		conversations, _, err := tx.Conversations(ConversationFilter{Archived: &active}, "", snapshotConversations)
+		if err != nil {
+			return err
+		}
+		snap.Conversations = append(snap.Conversations, conversations...)
+		for cursor := ""; len(snap.Characters) < snapshotCharacters; {
+			items, next, err := tx.Characters(cursor, 200)
+			if err != nil {
+				return err
+			}
+			for _, ch := range items {
+				ch.RoleCard, ch.WorldBook, ch.Preset, ch.AuthorNote, ch.RegexScripts = nil, nil, nil, nil, nil
+				ch.Source, ch.Settings = nil, nil
+				snap.Characters = append(snap.Characters, ch)
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+		settings, err := tx.Settings()
+		if err != nil {
+			return err
+		}
+		snap.SettingsVersion = settings.Version
+		return nil
+	})
+	return snap, err
 }

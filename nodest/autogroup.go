@@ -1,0 +1,108 @@
+package nodest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"nodest/card"
+)
+
+// A card's own regex scripts work as a group of scripts that is bound to the
+// character, named "<name> (Auto-Applied)": a resource like any other, to be
+// seen, edited and switched off. It is made when the character is, and replaced
+// when the character's scripts are. Prompts and replies use the group, never the
+// card's scripts directly. (nodest.md 5, "Card regex".)
+
+// autoGroup is the document of such a group.
+type autoGroup struct {
+	Name        string            `json:"name"`
+	BindType    string            `json:"bindType"`
+	CharacterID string            `json:"bindCharacterId"`
+	AutoCreated bool              `json:"autoCreated"`
+	Scripts     []json.RawMessage `json:"scripts"`
+}
+
+// isAutoGroup says whether a resource was made from a card.
+func isAutoGroup(r *Resource) bool {
+	var g struct {
+		AutoCreated bool `json:"autoCreated"`
+	}
+	return r.Kind == RegexScript && json.Unmarshal(r.Document, &g) == nil && g.AutoCreated
+}
+
+// putAutoGroup replaces the group of a character by one with its present
+// scripts, and switches scripts on for the user. Without scripts the group goes.
+func putAutoGroup(tx Tx, c *Call, ch *Character) error {
+	bound, err := tx.BoundResources(RegexScript, ch.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range bound {
+		if !r.BindAll && isAutoGroup(r) {
+			if err := deleteResource(tx, c, r); err != nil {
+				return err
+			}
+		}
+	}
+	scripts, err := scriptObjects(ch.RegexScripts)
+	if err != nil || len(scripts) == 0 {
+		return err
+	}
+	name := shortened(ch.Name, maxResourceName-20) + " (Auto-Applied)"
+	err = insertResource(tx, c, &Resource{
+		Kind: RegexScript, Name: name, Dialect: ch.Dialect, Characters: []string{ch.ID},
+		Document: jsonOf(autoGroup{name, "character", ch.ID, true, scripts}),
+	})
+	if err != nil {
+		return err
+	}
+	return changeSettings(tx, c, func(s *Settings) bool {
+		was := s.GlobalRegexEnabled
+		s.GlobalRegexEnabled = true
+		return !was
+	})
+}
+
+// scriptObjects are the scripts of a document, each with the placement and flags
+// that a card's script has when it names none: the reply, and "g".
+func scriptObjects(doc json.RawMessage) ([]json.RawMessage, error) {
+	views, err := card.ParseRegexScripts(doc)
+	if err != nil || len(views) == 0 {
+		return nil, err
+	}
+	var list []json.RawMessage
+	var group struct {
+		Scripts []json.RawMessage `json:"scripts"`
+	}
+	switch {
+	case json.Unmarshal(doc, &list) == nil:
+	case json.Unmarshal(doc, &group) == nil && group.Scripts != nil:
+		list = group.Scripts
+	default:
+		list = []json.RawMessage{doc}
+	}
+	var scripts []json.RawMessage
+	for _, s := range list {
+		if s = bytes.TrimSpace(s); len(s) > 0 && s[0] == '{' {
+			scripts = append(scripts, withMember(withMember(s, "flags", `"g"`), "placement", "[2]"))
+		}
+	}
+	return scripts, nil
+}
+
+// withMember returns an object that has a member of that name: its own, or value.
+func withMember(object json.RawMessage, name, value string) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(object, &members) != nil || !isNull(members[name]) {
+		return object
+	}
+	if members[name] != nil { // null counts as absent: the later of two equal names is read
+		return fmt.Appendf(nil, "%s,%q:%s}", bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}")), name, value)
+	}
+	comma := ","
+	if len(members) == 0 {
+		comma = ""
+	}
+	return fmt.Appendf(nil, "{%q:%s%s%s", name, value, comma, bytes.TrimSpace(object)[1:])
+}

@@ -1,0 +1,313 @@
+package nodest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"nodest/card"
+	"nodest/fault"
+)
+
+// CharacterSettings returns the settings of a character in full: what was set,
+// and the default of everything else. Their version is the character's.
+func (e *Engine) CharacterSettings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error) {
+	ch, err := e.Character(ctx, userID, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	settings, err = fullSettings(ch.Settings, ch.Dialect)
+	return settings, ch.Version, err
+}
+
+// keptSettings is the answer of PutCharacterSettings.
+type keptSettings struct {
+	Settings json.RawMessage `json:"settings"`
+	Version  int64           `json:"version"`
+}
+
+// PutCharacterSettings replaces the settings. A member that is not given has
+// its default again.
+//
+// Errors: Invalid with the member and its range; PreconditionFailed when
+// ifVersion is not 0 and not the character's version.
+func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
+	kept, err := once(ctx, e, c, func(tx Tx) (*keptSettings, error) {
+		ch, err := tx.Character(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkVersion(ifVersion, ch.Version); err != nil {
+			return nil, err
+		}
+		if ch.Settings, err = givenSettings(settings, ch.Settings); err != nil {
+			return nil, err
+		}
+		if err := updateCharacter(tx, c, ch); err != nil {
+			return nil, err
+		}
+		full, err := fullSettings(ch.Settings, ch.Dialect)
+		return &keptSettings{full, ch.Version}, err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return kept.Settings, kept.Version, nil
+}
+
+// settingRule is one member of the settings: its default and what it may be.
+type settingRule struct {
+	name     string
+	def      any // bool, float64, string, []string or nil (an object)
+	min, max float64
+	oneOf    []string
+	clock    bool // "HH:MM"; of a list: its elements
+	readOnly bool // a client may send it back; it changes nothing
+	text     int  // longest text, in code points
+}
+
+// settingGroup is one object of the settings.
+type settingGroup struct {
+	name  string
+	rules []settingRule
+	// open groups keep members that are not listed: the memory settings are a
+	// document of their own with that promise.
+	open bool
+}
+
+// characterSettings is the shape of a character's settings, in the order in
+// which they are shown. Lengths are code points.
+var characterSettings = []settingGroup{
+	{name: "memory", open: true, rules: []settingRule{
+		{name: "enabled", def: true},
+		{name: "summaryThreshold", def: 6000.0, min: 3000, max: 10000},
+		{name: "summaryLength", def: 1000.0, min: 500, max: 2000},
+		{name: "lastSummarizedAt", def: 0.0, max: math.MaxInt64, readOnly: true},
+		{name: "extractEvery", def: 5.0, min: 1, max: 50},
+		{name: "scanSummary", def: false},
+	}},
+	{name: "retrieval", rules: []settingRule{
+		{name: "enabled", def: true},
+		{name: "limit", def: 10.0, min: 1, max: 10},
+		{name: "shareAcrossConversations", def: true},
+		{name: "shareAcrossCharacters", def: false},
+		{name: "includeCircle", def: true},
+	}},
+	{name: "knowledge", rules: []settingRule{
+		{name: "citations", def: "hidden", oneOf: []string{"inline", "hidden", "off"}},
+	}},
+	{name: "cognition", rules: []settingRule{
+		{name: "autoCommit", def: false},
+		{name: "logMemoryQueries", def: false},
+	}},
+	{name: "dream", rules: []settingRule{
+		{name: "enabled", def: true},
+		{name: "at", def: "04:00", clock: true},
+	}},
+	{name: "circle", rules: []settingRule{
+		{name: "enabled", def: false},
+		{name: "postsPerDay", def: 1.0, min: 0, max: 24},
+		{name: "interactionFrequency", def: "medium", oneOf: []string{"low", "medium", "high"}},
+		{name: "scheduledTimes", def: []string{}, clock: true, max: 24},
+	}},
+	{name: "prompt", rules: []settingRule{
+		{name: "depthMode", def: "messages", oneOf: []string{"messages", "user_messages"}},
+		{name: "scanDepth", def: 20.0, min: -1, max: 100_000},
+		{name: "filterKeyed", def: false}, // true for imported SillyTavern characters
+	}},
+	{name: "user", rules: []settingRule{
+		{name: "name", def: "", text: 100},
+		{name: "customSetting"},
+	}},
+}
+
+// promptSettings are those of a character's settings that a prompt is built by.
+type promptSettings struct {
+	Prompt struct {
+		DepthMode   string `json:"depthMode"`
+		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all
+		FilterKeyed bool   `json:"filterKeyed"` // leave out keyed entries of the frame that match nothing
+	} `json:"prompt"`
+	User struct {
+		Name          string          `json:"name"`          // {{user}} for this character
+		CustomSetting json.RawMessage `json:"customSetting"` // 自设 for this character
+	} `json:"user"`
+}
+
+// promptSettings reads what a turn needs, with the defaults.
+func (ch *Character) promptSettings() (promptSettings, error) {
+	var s promptSettings
+	full, err := fullSettings(ch.Settings, ch.Dialect)
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(full, &s)
+}
+
+// fullSettings completes what was set with the defaults.
+func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error) {
+	set := map[string]map[string]json.RawMessage{}
+	if len(given) > 0 {
+		if err := json.Unmarshal(given, &set); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, g := range characterSettings {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:{", g.name)
+		for j, r := range g.rules {
+			value, ok := set[g.name][r.name]
+			if !ok {
+				value = r.defaultFor(dialect)
+			}
+			delete(set[g.name], r.name)
+			if j > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, "%q:%s", r.name, value)
+		}
+		for _, name := range sortedKeys(set[g.name]) {
+			fmt.Fprintf(&b, ",%s:%s", jsonOf(name), set[g.name][name])
+		}
+		b.WriteByte('}')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (r settingRule) defaultFor(dialect string) json.RawMessage {
+	if r.name == "filterKeyed" && dialect == string(card.SillyTavern) {
+		return json.RawMessage("true")
+	}
+	return jsonOf(r.def)
+}
+
+// givenSettings checks what a client sent and returns what to store: the members
+// that it named. Read-only members keep what stood in before.
+func givenSettings(sent, before json.RawMessage) (json.RawMessage, error) {
+	groups := map[string]json.RawMessage{}
+	if err := decodeInto("settings", sent, &groups); err != nil {
+		return nil, err
+	}
+	old := map[string]map[string]json.RawMessage{}
+	if len(before) > 0 {
+		if err := json.Unmarshal(before, &old); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	kept := map[string]map[string]json.RawMessage{}
+	for _, g := range characterSettings {
+		members, err := g.check(groups[g.name], old[g.name])
+		if err != nil {
+			return nil, err
+		}
+		if len(members) > 0 {
+			kept[g.name] = members
+		}
+		delete(groups, g.name)
+	}
+	if names := sortedKeys(groups); len(names) > 0 {
+		return nil, unknownField(names[0])
+	}
+	return json.Marshal(kept)
+}
+
+func (g settingGroup) check(sent json.RawMessage, old map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if !isNull(sent) {
+		if err := decodeInto(g.name, sent, &members); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
+	for _, r := range g.rules {
+		known[r.name] = true
+		value, ok := members[r.name]
+		if ok {
+			if err := r.check(g.name+"."+r.name, value); err != nil {
+				return nil, err
+			}
+		}
+		if r.readOnly {
+			delete(members, r.name)
+			if was, ok := old[r.name]; ok {
+				members[r.name] = was
+			}
+		}
+	}
+	for _, name := range sortedKeys(members) {
+		if !known[name] && !g.open {
+			return nil, unknownField(g.name + "." + name)
+		}
+	}
+	return members, nil
+}
+
+var clockTime = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
+
+// check says whether value may stand at path.
+func (r settingRule) check(path string, value json.RawMessage) error {
+	switch r.def.(type) {
+	case bool:
+		var v bool
+		return decodeInto(path, value, &v)
+	case float64:
+		return r.checkNumber(path, value)
+	case string:
+		var v string
+		if err := decodeInto(path, value, &v); err != nil {
+			return err
+		}
+		return r.checkText(path, v)
+	case []string:
+		var list []string
+		if err := decodeInto(path, value, &list); err != nil {
+			return err
+		}
+		if len(list) > int(r.max) {
+			return fault.InvalidField(path, "range", "at most %.0f elements", r.max)
+		}
+		for i, v := range list {
+			if err := r.checkText(fmt.Sprintf("%s[%d]", path, i), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return checkCustomSetting(path, value)
+}
+
+func (r settingRule) checkNumber(path string, value json.RawMessage) error {
+	var v float64
+	if err := decodeInto(path, value, &v); err != nil {
+		return err
+	}
+	switch {
+	case v != math.Trunc(v):
+		return fault.InvalidField(path, "type", "must be a whole number")
+	case v < r.min || v > r.max:
+		return fault.InvalidField(path, "range", "must be from %.0f to %.0f", r.min, r.max)
+	}
+	return nil
+}
+
+func (r settingRule) checkText(path, v string) error {
+	switch {
+	case r.oneOf != nil && !slices.Contains(r.oneOf, v):
+		return fault.InvalidField(path, "range", "must be one of %s", strings.Join(r.oneOf, ", "))
+	case r.clock && !clockTime.MatchString(v):
+		return fault.InvalidField(path, "range", "must be a time of day from 00:00 to 23:59")
+	case r.text > 0:
+		return checkLine(path, v, r.text)
+	}
+	return nil
+}

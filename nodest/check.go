@@ -1,0 +1,171 @@
+package nodest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+// Checks of what clients send. Each returns nil or one fault.Error that names
+// the field as the client wrote it.
+
+// checkVersion compares what a client has seen with what is stored; 0 = any.
+func checkVersion(ifVersion, version int64) error {
+	if ifVersion != 0 && ifVersion != version {
+		return fault.New(fault.PreconditionFailed, "it is at version %d, not %d", version, ifVersion).With("version", version)
+	}
+	return nil
+}
+
+// checkLine refuses a short text that is too long (limit in code points) or
+// holds control characters.
+func checkLine(field, text string, limit int) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
+	case utf8.RuneCountInString(text) > limit:
+		return fault.InvalidField(field, "range", "at most %d characters", limit)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fault.InvalidField(field, "encoding", "must not hold control characters")
+	}
+	return nil
+}
+
+// shortened is at most limit code points of s.
+func shortened(s string, limit int) string {
+	for i := range s {
+		if limit--; limit < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// checkLimit reads the length of a page: 0 = 50.
+func checkLimit(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return 50, nil
+	case limit < 1 || limit > 200:
+		return 0, fault.InvalidField("limit", "range", "must be from 1 to 200")
+	}
+	return limit, nil
+}
+
+// checkRange refuses a number that is set and out of range.
+func checkRange[N int | float64](field string, v *N, lowest, highest N) error {
+	if v != nil && !(*v >= lowest && *v <= highest) {
+		return fault.InvalidField(field, "range", "must be from %v to %v", lowest, highest)
+	}
+	return nil
+}
+
+func unknownField(field string) error {
+	return fault.InvalidField(field, "unknown", "is not known")
+}
+
+// isNull says whether a member is absent or null.
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// orNil is raw without surrounding blanks; nil for null.
+func orNil(raw json.RawMessage) json.RawMessage {
+	if isNull(raw) {
+		return nil
+	}
+	return bytes.TrimSpace(raw)
+}
+
+// checkKind refuses a document that does not begin as one of the kinds: '{' for
+// an object, '[' for an array. An absent one passes.
+func checkKind(field string, raw json.RawMessage, kinds string) error {
+	if isNull(raw) {
+		return nil
+	}
+	if !json.Valid(raw) {
+		return fault.InvalidField(field, "type", "must be valid JSON")
+	}
+	if strings.IndexByte(kinds, bytes.TrimSpace(raw)[0]) < 0 {
+		names := strings.NewReplacer("{", "an object", "[", " or an array").Replace(kinds)
+		return fault.InvalidField(field, "type", "must be %s", names)
+	}
+	return nil
+}
+
+// decodeInto reads raw strictly: unknown members and other types are refused.
+func decodeInto(field string, raw json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return decode(field, raw, d, into)
+}
+
+// decodeKnown is decodeInto that lets unknown members pass.
+func decodeKnown(field string, raw json.RawMessage, into any) error {
+	return decode(field, raw, json.NewDecoder(bytes.NewReader(raw)), into)
+}
+
+func decode(field string, raw json.RawMessage, d *json.Decoder, into any) error {
+	if isNull(raw) {
+		return fault.InvalidField(field, "type", "must not be null")
+	}
+	err := d.Decode(into)
+	if err == nil {
+		if d.More() {
+			return fault.InvalidField(field, "type", "must be one JSON value")
+		}
+		return nil
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fault.InvalidField(joinPath(field, wrong.Field), "type", "must be %s", typeWord(wrong.Type.Kind().String()))
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		return unknownField(joinPath(field, strings.Trim(name, `"`)))
+	}
+	return fault.InvalidField(field, "type", "must be valid JSON")
+}
+
+func joinPath(field, member string) string {
+	if member == "" {
+		return field
+	}
+	return field + "." + member
+}
+
+// typeWord is the JSON name of a Go kind.
+func typeWord(kind string) string {
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "string":
+		return "a string"
+	case kind == "slice":
+		return "an array"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	}
+	return "an object"
+}
+
+// jsonOf encodes what cannot fail: our own plain values.
+func jsonOf(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("nodest: %T is no JSON value: %v", v, err)) // a mistake in the program text
+	}
+	return b
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,53 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/fault"
+)
+
+// maxRead is how many conversations one acknowledgement may name.
+const maxRead = 200
+
+// Ack stores how far a device has come: the seq of the last event that it has,
+// and per conversation the last message that was read there. The other devices
+// learn what was read.
+func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]string) error {
+	switch {
+	case c.Device == "":
+		return fault.InvalidField("deviceId", "required", "is required")
+	case seq < 0:
+		return fault.InvalidField("seq", "range", "must not be negative")
+	case len(read) > maxRead:
+		return fault.InvalidField("read", "range", "at most %d conversations", maxRead)
+	}
+	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		for _, conversationID := range sortedKeys(read) {
+			m, err := tx.Message(read[conversationID])
+			if err != nil {
+				return struct{}{}, inField("read."+conversationID, err)
+			}
+			if m.ConversationID != conversationID {
+				return struct{}{}, inField("read."+conversationID, fault.New(fault.NotFound, "no message %q there", m.ID))
+			}
+		}
+		if err := tx.Ack(c.Device, seq, read); err != nil || len(read) == 0 {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.Emit(event(c.UserID, "chat.read", c.by(), struct {
+			DeviceID string            `json:"deviceId"`
+			Read     map[string]string `json:"read"`
+		}{c.Device, read}))
+	})
+	return err
+}
+
+// Typing tells the user's other devices that something is being written in a
+// conversation. It is not stored, and the id is not looked up: only the user's
+// own devices hear it.
+func (e *Engine) Typing(c *Call, conversationID string) {
+	ev := event(c.UserID, "typing", c.by(), nil)
+	ev.ConversationID, ev.At = conversationID, time.Now().UTC()
+	e.pub.Transient(ev)
+}

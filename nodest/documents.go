@@ -1,0 +1,252 @@
+package nodest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"nodest/card"
+	"nodest/fault"
+	"nodest/framework"
+)
+
+// The documents of a character are stored as they were given: nothing is filled
+// in, so that an export gives back what came in, and a better default reaches
+// old characters too. What the NodeST app adds to a new character (nodest.md 8)
+// is added here, each time a prompt is compiled:
+//
+//   - no role card: the basic card of card.ParseRoleCard;
+//   - no world book: a book with the one entry Alist (characters that were
+//     made in the NodeST dialect only, since no other app has it);
+//   - no preset: the built-in one; a preset that lacks one of the five required
+//     prompts gets the built-in text, which stays silent unless its order lists
+//     it; an order without the chat history gets it before contextInstruction,
+//     else at its end.
+
+// sources returns the character's own documents as a prompt is built from them.
+func (ch *Character) sources() (framework.Sources, error) {
+	s := framework.Sources{Dialect: card.Dialect(ch.Dialect)}
+	var err error
+	if s.Card, err = card.ParseRoleCard(ch.RoleCard); err != nil {
+		return s, err
+	}
+	if s.Book, err = card.ParseWorldBook(ch.WorldBook, s.Dialect); err != nil {
+		return s, err
+	}
+	if isNull(ch.WorldBook) && s.Dialect == card.NodeST {
+		s.Book = attributeBook(s.Card)
+	}
+	preset, err := parsePreset(ch.Preset)
+	s.Preset = &preset
+	return s, err
+}
+
+// attributeBook is the world book of a character that came without one: its
+// attributes, again, close to the end of the chat.
+func attributeBook(c card.RoleCard) card.WorldBook {
+	var b strings.Builder
+	b.WriteString("<attributes>\n  <name>" + c.Name + "</name>\n")
+	if p := strings.TrimSpace(c.Personality); p != "" {
+		b.WriteString("  <personality>" + p + "</personality>\n")
+	}
+	b.WriteString("</attributes>")
+	return card.WorldBook{Entries: []card.Entry{{
+		ID: "Alist", UID: -1, Comment: "Character Attributes List", Content: b.String(),
+		Constant: true, Position: card.AtDepth, Order: 1, Depth: 1, Role: "user",
+	}}}
+}
+
+// requiredPrompts are those that every preset has, whatever its document says.
+var requiredPrompts = []string{
+	"characterSystem", "characterConfirmation", "characterIntro", "contextInstruction", "continuePrompt",
+}
+
+// parsePreset reads a preset document and completes it.
+func parsePreset(doc json.RawMessage) (card.Preset, error) {
+	p, err := card.ParsePreset(doc)
+	if err != nil || p.BuiltIn {
+		return p, err
+	}
+	builtIn, err := card.ParsePreset(nil)
+	if err != nil {
+		return p, err
+	}
+	history := "chatHistory"
+	has := map[string]bool{}
+	for _, prompt := range p.Prompts {
+		has[prompt.Identifier] = true
+		if isHistory(prompt) {
+			history = prompt.Identifier
+		}
+	}
+	for _, prompt := range builtIn.Prompts {
+		if slices.Contains(requiredPrompts, prompt.Identifier) && !has[prompt.Identifier] {
+			p.Prompts = append(p.Prompts, prompt)
+		}
+	}
+	listed := func(id string) int {
+		return slices.IndexFunc(p.Order, func(o card.OrderItem) bool { return o.Identifier == id })
+	}
+	if listed(history) < 0 {
+		at := listed("contextInstruction")
+		if at < 0 {
+			at = len(p.Order)
+		}
+		p.Order = slices.Insert(slices.Clone(p.Order), at, card.OrderItem{Identifier: history, Enabled: true})
+	}
+	return p, nil
+}
+
+// isHistory says whether a prompt is the place of the chat history.
+func isHistory(p card.Prompt) bool {
+	return p.Name == "Chat History" || strings.Contains(strings.ToLower(p.Identifier), "chathistory")
+}
+
+// check refuses documents that are of another kind than they should be.
+func (in CharacterInput) check() error {
+	for _, d := range []struct {
+		field, kinds string
+		doc          json.RawMessage
+	}{
+		{"roleCard", "{", in.RoleCard}, {"worldBook", "{", in.WorldBook}, {"preset", "{", in.Preset},
+		{"authorNote", "{", in.AuthorNote}, {"regexScripts", "{[", in.RegexScripts},
+	} {
+		if err := checkKind(d.field, d.doc, d.kinds); err != nil {
+			return err
+		}
+	}
+	if err := checkDialect(in.Dialect); err != nil {
+		return err
+	}
+	if !isNull(in.RoleCard) && cardName(in.RoleCard) == "" {
+		return inField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
+	}
+	if _, err := card.ParseRoleCard(in.RoleCard); err != nil {
+		return inField("roleCard", err)
+	}
+	if _, err := card.ParseWorldBook(in.WorldBook, card.NodeST); err != nil {
+		return inField("worldBook", err)
+	}
+	if _, err := card.ParsePreset(in.Preset); err != nil {
+		return inField("preset", err)
+	}
+	if err := checkNote("authorNote", in.AuthorNote); err != nil {
+		return err
+	}
+	if _, err := card.ParseRegexScripts(in.RegexScripts); err != nil {
+		return inField("regexScripts", err)
+	}
+	return nil
+}
+
+func checkDialect(dialect string) error {
+	switch card.Dialect(dialect) {
+	case "", card.NodeST, card.SillyTavern:
+		return nil
+	}
+	return fault.InvalidField("dialect", "range", "must be %s or %s", card.NodeST, card.SillyTavern)
+}
+
+// checkNote refuses an author's note that would not do what it says: a role or
+// depth that does not exist. An absent note passes.
+func checkNote(field string, doc json.RawMessage) error {
+	if isNull(doc) {
+		return nil
+	}
+	if err := checkKind(field, doc, "{"); err != nil {
+		return err
+	}
+	var note struct {
+		Content *string  `json:"content"`
+		Role    *string  `json:"role"`
+		Depth   *float64 `json:"injection_depth"`
+	}
+	if err := decodeKnown(field, doc, &note); err != nil {
+		return err
+	}
+	if note.Role != nil && !slices.Contains([]string{"", "user", "model", "assistant", "system"}, *note.Role) {
+		return fault.InvalidField(field+".role", "range", "must be one of user, model, assistant, system")
+	}
+	return checkRange(field+".injection_depth", note.Depth, 0, 10_000)
+}
+
+// cardName is the name that a role card of any version says; "" without one.
+func cardName(doc json.RawMessage) string {
+	var in struct {
+		Name     any `json:"name"`
+		CharName any `json:"char_name"`
+		Data     struct {
+			Name any `json:"name"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(doc, &in) // of odd types nothing is read, which is the answer
+	for _, v := range []any{in.Data.Name, in.Name, in.CharName} {
+		if s, ok := v.(string); ok && oneLine(s) != "" {
+			return oneLine(s)
+		}
+	}
+	return ""
+}
+
+// oneLine makes a name of a document fit to be shown in a list: no control
+// characters, no blanks around it.
+func oneLine(s string) string {
+	s = strings.ToValidUTF8(s, "")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// embedded are documents inside a role card.
+type embedded struct{ book, scripts json.RawMessage }
+
+// embeddedIn takes the world book and the regex scripts out of a card in the V2
+// or V3 form; a plain role card has only scripts, if anything.
+func embeddedIn(roleCard json.RawMessage) (embedded, error) {
+	var head struct {
+		Spec any `json:"spec"`
+	}
+	if isNull(roleCard) {
+		return embedded{}, nil
+	}
+	if json.Unmarshal(roleCard, &head) == nil && head.Spec != nil {
+		doc, err := card.Import(roleCard, "roleCard", card.Limits{})
+		if err != nil {
+			return embedded{}, inField("roleCard", err)
+		}
+		return embedded{book: doc.WorldBook, scripts: doc.RegexScripts}, nil
+	}
+	type extensions struct {
+		Extensions struct {
+			Scripts json.RawMessage `json:"regex_scripts"`
+		} `json:"extensions"`
+	}
+	var deep struct {
+		Data struct {
+			extensions
+			Chara struct {
+				Data extensions `json:"data"`
+			} `json:"chara"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(roleCard, &deep) // of odd types nothing is read
+	for _, scripts := range []json.RawMessage{deep.Data.Extensions.Scripts, deep.Data.Chara.Data.Extensions.Scripts} {
+		if s, err := card.ParseRegexScripts(scripts); err == nil && len(s) > 0 {
+			return embedded{scripts: scripts}, nil
+		}
+	}
+	return embedded{}, nil
+}
+
+// inField gives an error about a document the place where it stood.
+func inField(field string, err error) error {
+	e := fault.Public(err)
+	out := fault.Wrap(err, e.Code, "%s: %s", field, e.Message)
+	out.Details = e.Details
+	out.Fields = []fault.Field{{Field: field, Code: "document", Detail: e.Message}}
+	return out
+}

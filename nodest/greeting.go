@@ -1,0 +1,100 @@
+package nodest
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"time"
+
+	"nodest/card"
+	"nodest/fault"
+)
+
+// greeting is the first message of a conversation: the card's first message and
+// its alternate greetings, a swipe each. The names of the two stand in the
+// stored text, as the user will read it; a later change of persona or character
+// does not rewrite what was said.
+func greeting(ch *Character, conversationID, user string, now time.Time) (*Message, error) {
+	view, err := card.ParseRoleCard(ch.RoleCard)
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{
+		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
+		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
+	}
+	for _, text := range view.Greetings() {
+		m.Swipes = append(m.Swipes, newSwipe(named(text, card.Dialect(ch.Dialect), ch.Name, user), now))
+	}
+	return m, nil
+}
+
+// newSwipe is a text that was not made by a model of ours.
+func newSwipe(text string, now time.Time) Swipe {
+	return Swipe{ID: newID(), RevisionID: newID(), Rev: 1, Text: clean(text), Finish: "stop", CreatedAt: now}
+}
+
+// clean takes out what a database cannot store as text.
+func clean(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
+}
+
+var (
+	nameMacro = regexp.MustCompile(`(?i)\{\{(char|user)\}\}`)
+	oldMacro  = regexp.MustCompile(`(?i)<(char|bot|user)>`) // SillyTavern cards only
+)
+
+// named puts the names into a text of a card. Other macros stay: they are
+// replaced in each prompt.
+func named(text string, dialect card.Dialect, char, user string) string {
+	put := func(macro string) string {
+		if strings.EqualFold(strings.Trim(macro, "{}<>"), "user") {
+			return user
+		}
+		return char
+	}
+	text = nameMacro.ReplaceAllStringFunc(text, put)
+	if dialect == card.SillyTavern {
+		text = oldMacro.ReplaceAllStringFunc(text, put)
+	}
+	return text
+}
+
+// userName is what the user is called in a chat with a character: the name of
+// the conversation's persona, else what the character calls them, else the name
+// of the persona that is bound to the character, or of the user's own, else the
+// user's name, else "User".
+func userName(tx Tx, ch *Character, personaID string) (string, error) {
+	if personaID != "" {
+		r, err := tx.Resource(Persona, personaID)
+		if err != nil {
+			return "", inField("personaId", err)
+		}
+		return personaOf(r).Name, nil
+	}
+	own, err := ch.promptSettings()
+	if err != nil || own.User.Name != "" {
+		return own.User.Name, err
+	}
+	bound, err := tx.BoundResources(Persona, ch.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(bound) > 0 {
+		return personaOf(bound[len(bound)-1]).Name, nil
+	}
+	s, err := tx.Settings()
+	if err != nil {
+		return "", err
+	}
+	if s.PersonaID != "" {
+		r, err := tx.Resource(Persona, s.PersonaID)
+		if err == nil {
+			return personaOf(r).Name, nil
+		}
+		if !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+	}
+	return cmp.Or(s.UserName, "User"), nil
+}

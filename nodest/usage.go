@@ -1,0 +1,57 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/fault"
+)
+
+// usageDays is how far back the meter is read when nobody says from when.
+const usageDays = 30
+
+// Usage returns the user's meter from day to day, both inclusive
+// ("2006-01-02", UTC), oldest first. Without from it begins 29 days before to;
+// without to it ends today.
+func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error) {
+	rows := []UsageRow{}
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		from, to, err := usageRange(from, to, tx.Now())
+		if err != nil {
+			return err
+		}
+		found, err := tx.Usage(from, to)
+		rows = append(rows[:0], found...)
+		return err
+	})
+	return rows, err
+}
+
+// usageRange completes and checks the two days.
+func usageRange(from, to string, now time.Time) (first, last string, err error) {
+	end := now.UTC()
+	if to != "" {
+		if end, err = parseDay("to", to); err != nil {
+			return "", "", err
+		}
+	}
+	begin := end.AddDate(0, 0, 1-usageDays)
+	if from != "" {
+		if begin, err = parseDay("from", from); err != nil {
+			return "", "", err
+		}
+	}
+	first, last = begin.Format(time.DateOnly), end.Format(time.DateOnly)
+	if first > last {
+		return "", "", fault.InvalidField("from", "range", "must not be after to (%s)", last)
+	}
+	return first, last, nil
+}
+
+func parseDay(field, day string) (time.Time, error) {
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return t, fault.InvalidField(field, "type", "must be a day, such as 2026-01-31")
+	}
+	return t, nil
+}
