@@ -14,10 +14,12 @@ import (
 //   - a sequence that ends without a chunk that has Last set into
 //     fault.UpstreamBadAnswer "cut off" (or the context's error),
 //   - a reply without any text into fault.EmptyReply,
-//   - the finish word FinishBlocked into fault.Blocked with details.stage.
+//   - the finish word FinishBlocked into fault.Blocked with details.stage,
+//   - a panic of the adapter into fault.Internal.
 //
 // What was received before, the usage included, is passed on first.
 func Checked(provider string, gen Generator) Generator {
+	gen = guarded(provider, gen)
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 		return func(yield func(Chunk, error) bool) {
 			hasText := false

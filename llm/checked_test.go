@@ -78,3 +78,38 @@ func TestCheckedTellsACancelFromACut(t *testing.T) {
 	}
 	wantCode(t, err, fault.Cancelled)
 }
+
+func TestAPanicOfAnAdapterEndsOneReply(t *testing.T) {
+	model := llm.GeneratorFunc(func(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+		return func(yield func(llm.Chunk, error) bool) {
+			if req.Model == "at once" || yield(llm.Chunk{Text: "a"}, nil) || req.Model == "behind a break" {
+				panic("nil candidate")
+			}
+		}
+	})
+	gen := llm.Dependable("test", model, llm.Options{OnUse: func(context.Context, llm.Use) {}})
+	text, _, err := read(gen.Stream(t.Context(), llm.Request{Model: "at once"}))
+	wantCode(t, err, fault.Internal)
+	if text != "" || fault.Public(err).Message != "internal error" {
+		t.Errorf("%q, %q", text, fault.Public(err).Message)
+	}
+	text, _, err = read(gen.Stream(t.Context(), llm.Request{Model: "after a word"}))
+	wantCode(t, err, fault.Internal)
+	if text != "a" {
+		t.Errorf("text = %q", text)
+	}
+	for range gen.Stream(t.Context(), llm.Request{Model: "behind a break"}) {
+		break
+	}
+}
+
+func TestAPanicOfTheReaderIsItsOwn(t *testing.T) {
+	defer func() {
+		if p := recover(); p != "mine" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	for range llm.Dependable("test", script(answer("a")), llm.Options{}).Stream(t.Context(), llm.Request{}) {
+		panic("mine")
+	}
+}

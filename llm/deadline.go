@@ -40,11 +40,13 @@ func WithDeadlines(provider string, gen Generator, d Deadlines) Generator {
 		return func(yield func(Chunk, error) bool) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			defer after(d.Total, cancel, errTotal)()
-			stop := after(d.First, cancel, errFirst)
-			defer func() { stop() }()
+			total := startAlarm(d.Total, cancel, errTotal)
+			defer total.stop()
+			wait := startAlarm(d.First, cancel, errFirst)
+			defer func() { wait.stop() }()
+			first := true
 			for c, err := range gen.Stream(ctx, req) {
-				stop()
+				wait.stop()
 				if err != nil {
 					yield(Chunk{}, asTimeout(ctx, provider, err))
 					return
@@ -52,20 +54,41 @@ func WithDeadlines(provider string, gen Generator, d Deadlines) Generator {
 				if !yield(c, nil) || c.Last {
 					return
 				}
-				stop = after(d.Between, cancel, errBetween)
+				if first {
+					first = false
+					wait = startAlarm(d.Between, cancel, errBetween)
+				} else {
+					wait.restart()
+				}
 			}
 		}
 	})
 }
 
-// after cancels with cause when d has passed, unless the function that it returns
-// is called before.
-func after(d time.Duration, cancel context.CancelCauseFunc, cause error) (stop func()) {
-	if d < 0 {
-		return func() {}
+// alarm cancels a context with a cause when its time has passed; the zero alarm
+// never does.
+type alarm struct {
+	timer *time.Timer
+	after time.Duration
+}
+
+func startAlarm(after time.Duration, cancel context.CancelCauseFunc, cause error) alarm {
+	if after < 0 {
+		return alarm{}
 	}
-	t := time.AfterFunc(d, func() { cancel(cause) })
-	return func() { t.Stop() }
+	return alarm{time.AfterFunc(after, func() { cancel(cause) }), after}
+}
+
+func (a alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+func (a alarm) restart() {
+	if a.timer != nil {
+		a.timer.Reset(a.after)
+	}
 }
 
 // asTimeout replaces err if one of our deadlines made it happen.
