@@ -2,7 +2,6 @@ package framework
 
 import (
 	"nodest/card"
-	"nodest/fault"
 	"nodest/llm"
 )
 
@@ -121,7 +120,7 @@ type Input struct {
 	Sources  Sources
 
 	Note     *Note     // nil = none
-	Settings []Setting // the global one first, then the character's own
+	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Scripts  *Scripts // those that are for the request only are applied to the history; nil = none
 
@@ -148,6 +147,10 @@ type Options struct {
 	// constant, and match nothing in the scanned messages. Without it they are
 	// part of the fixed frame whatever their keys.
 	FilterKeyed bool
+	// NeedAnchor leaves out entries of position 0 and 1 when the preset has no
+	// place for the character's description, as the app does. Without it they
+	// stand before the chat then.
+	NeedAnchor bool
 
 	Context   int    // tokens that request and reply may have together; 0 = no limit
 	Reserve   int    // tokens of these kept for the reply
@@ -171,7 +174,9 @@ type Prompt struct {
 
 	Base   int      // index in Messages of the user message that is answered; -1 = none
 	Prefix Prefix   // what a provider may have cached
-	Hashes []uint64 // one per message, chained: equal up to i means equal up to i
+	Hashes []uint64 // one per message, of all messages up to it
+
+	ids []string // per message: the id of the chat message that it repeats word for word, else ""
 }
 
 // Source says which kind of document or finding an entry came from.
@@ -208,16 +213,17 @@ const (
 // Why a candidate is not in the prompt.
 const (
 	DropDisabled = "disabled"
-	DropNoKey    = "no_key"     // no key of it occurs in the scanned messages, or it has none
-	DropNoNote   = "no_note"    // stands around an author's note, and there is none
-	DropNoBase   = "no_base"    // stands at a depth, and no user message is answered
-	DropBudget   = "budget"     // did not fit
-	DropEmpty    = "empty"      // nothing but white space
-	DropUnlisted = "unlisted"   // the preset's order does not list it
-	DropReplaced = "replaced"   // a later book has an entry of the same key
-	DropPlace    = "position"   // a position that this dialect does not know
-	DropHistory  = "duplicate"  // a second place for the chat history
-	DropTag      = "is_d_entry" // an inserted entry that was stored with the history
+	DropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
+	DropNoNote   = "no_note"   // stands around an author's note, and there is none
+	DropNoBase   = "no_base"   // stands at a depth, and no user message is answered
+	DropBudget   = "budget"    // did not fit
+	DropEmpty    = "empty"     // nothing but white space
+	DropUnlisted = "unlisted"  // the preset's order does not list it
+	DropReplaced = "replaced"  // a later book has an entry of the same key
+	DropPlace    = "position"  // a position that this dialect does not know
+	DropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
+	DropDialect  = "dialect"   // a field that this dialect does not use
+	DropHistory  = "duplicate" // a second place for the chat history
 )
 
 // Entry is one part of the prompt.
@@ -261,159 +267,3 @@ type Prefix struct {
 	Hash     string `json:"hash,omitempty"`     // of the prefix
 	BrokenBy *Entry `json:"brokenBy,omitempty"` // first entry of the first message that differs; nil = none does
 }
-
-// Build makes the request of a turn.
-//
-// With Options.Context set, what does not fit is dropped in this order: history,
-// oldest first; summaries, oldest first; world-book entries that a key brought
-// in, lowest order first; memories, least relevant first; the web block. Nothing
-// else is ever dropped: fault.ContextTooLarge says that the rest alone exceeds the
-// budget, with its largest parts in details.parts.
-func Build(in Input) (*Prompt, error) {
-	return nil, fault.New(fault.Internal, "framework: not built yet")
-}
-
-// Compiled are documents made ready for building. It is immutable and safe for
-// concurrent use.
-type Compiled struct{}
-
-// Compile prepares documents. It never fails: what cannot be used is reported by
-// Build as a warning or a dropped candidate.
-func Compile(s Sources) *Compiled { return &Compiled{} }
-
-// TokenizerFor names the tokenizer that counts for a model: the model's own
-// where it is known ("o200k_base", "cl100k_base", …), else "estimate".
-func TokenizerFor(provider, model string) string { return "estimate" }
-
-// Cache keeps token counts and key scans by content, for all conversations of a
-// process. It is safe for concurrent use.
-type Cache struct{}
-
-// NewCache returns a cache that holds at most maxBytes of text and results; 0 =
-// 64 MiB.
-func NewCache(maxBytes int) *Cache { return &Cache{} }
-
-// Compact is the stored form of p. Texts of the chat that were sent as they are
-// stand in it by the ids of their messages only.
-func (p *Prompt) Compact() []byte { return nil }
-
-// Expand reads the stored form. texts returns the text behind each id, in the
-// order of ids; it is called at most once, with the ids that Message.ID gave.
-func Expand(stored []byte, texts func(ids []string) ([]string, error)) (*Prompt, error) {
-	return nil, fault.New(fault.Internal, "framework: not built yet")
-}
-
-// HashesOf reads Input.Previous from a stored form without expanding it; nil
-// when it cannot be read.
-func HashesOf(stored []byte) []uint64 { return nil }
-
-// Change is one difference between two prompts.
-type Change struct {
-	Op     string `json:"op"` // added, removed, changed or moved
-	Source Source `json:"source"`
-	ID     string `json:"id,omitempty"`
-	Name   string `json:"name,omitempty"`
-	Before *Entry `json:"before,omitempty"`
-	After  *Entry `json:"after,omitempty"`
-	Old    string `json:"old,omitempty"` // texts of a changed entry
-	New    string `json:"new,omitempty"`
-}
-
-// Difference is what differs between two prompts, in the order of the second.
-type Difference struct {
-	Changes []Change `json:"changes"`
-	Same    int      `json:"same"`   // entries alike in both
-	Tokens  int      `json:"tokens"` // of b less those of a
-	Prefix  int      `json:"prefix"` // messages that begin both
-}
-
-// Diff compares two prompts entry by entry.
-func Diff(a, b *Prompt) *Difference { return &Difference{} }
-
-// Finding is one remark of the card doctor.
-type Finding struct {
-	Path   string `json:"path"` // of the field, e.g. "worldBook.entries.3.key[0]"
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-}
-
-// Documents are what Lint looks at; nil ones are left out. Paths begin with the
-// name of the document unless it is the only one.
-type Documents struct {
-	Dialect   card.Dialect
-	Card      *card.RoleCard
-	Book      *card.WorldBook
-	Preset    *card.Preset
-	Note      *Note
-	Scripts   []card.RegexScript
-	Budget    int    // tokens that one entry should stay below; 0 = 1,024
-	Tokenizer string // empty = the estimate
-}
-
-// Lint examines documents for what will not work as their author meant it.
-func Lint(d Documents) []Finding { return nil }
-
-// ScriptGroup is a set of regex scripts and the characters it is for.
-type ScriptGroup struct {
-	ID          string
-	BindType    string // "all", "character"; empty = all
-	CharacterID string // of BindType "character"
-	Scripts     []card.RegexScript
-}
-
-// Scripts are regex scripts ready for use, in the order in which they apply. It
-// is immutable and safe for concurrent use.
-type Scripts struct{}
-
-// CompileScripts prepares the groups that apply to a character. Scripts that are
-// disabled, bound elsewhere, empty or invalid are left out; the warnings name
-// the invalid ones.
-func CompileScripts(groups []ScriptGroup, characterID string) *Scripts { return &Scripts{} }
-
-// ApplyUser runs the scripts for user input on what the user wrote, before it is
-// stored and sent.
-func (s *Scripts) ApplyUser(text string) (string, []Warning) { return text, nil }
-
-// ApplyReply runs the scripts for model output on a whole reply, before it is
-// stored.
-func (s *Scripts) ApplyReply(text string) (string, []Warning) { return text, nil }
-
-// ApplyDisplay runs the scripts that are for display only on a stored text; depth
-// is its place from the newest message (0).
-func (s *Scripts) ApplyDisplay(role, text string, depth int) (string, []Warning) { return text, nil }
-
-// Part is the kind of text in a reply.
-type Part string
-
-// The parts.
-const (
-	PartText Part = "text"
-	PartMem  Part = "mem"
-	PartWeb  Part = "websearch"
-)
-
-// Piece is a step of a split reply: text of a part, or the opening or closing of
-// a block (then Text is empty).
-type Piece struct {
-	Part  Part
-	Text  string
-	State string // "" = text, "open", "close"
-}
-
-// Splitter finds <mem> and <websearch> blocks in a streamed reply, whatever the
-// borders of its chunks. The zero value is ready to use; it is for one reply.
-type Splitter struct{}
-
-// Feed takes the next chunk and returns what is certain by now.
-func (s *Splitter) Feed(chunk string) []Piece { return []Piece{{Part: PartText, Text: chunk}} }
-
-// Close returns what was held back and closes an open block.
-func (s *Splitter) Close() []Piece { return nil }
-
-// StripBlocks returns the visible text of a whole reply: what a Splitter gives as
-// PartText, for any way of cutting it into chunks.
-func StripBlocks(text string) string { return text }
-
-// WithRewrite returns the text of a user message with a wish for the reply, in
-// the place of an earlier wish; an empty wish only removes that.
-func WithRewrite(text, wish string) string { return text }

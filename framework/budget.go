@@ -1,0 +1,226 @@
+package framework
+
+import (
+	"cmp"
+	"slices"
+
+	"nodest/fault"
+)
+
+// found is what was found for the message and how much of it is in.
+type found struct {
+	b        *builder
+	ids      []string
+	memories []string // best first
+	web      string
+}
+
+func newFound(b *builder) found {
+	f := found{b: b, web: b.in.Findings.Web}
+	for _, m := range b.in.Findings.Memories {
+		if isBlank(m.Text) {
+			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: DropEmpty})
+			continue
+		}
+		f.ids = append(f.ids, m.ID)
+		f.memories = append(f.memories, m.Text)
+	}
+	return f
+}
+
+// attach puts what is in behind the text of the message, in place of what was
+// there.
+func (f *found) attach(p *piece) {
+	p.more = nil
+	frame := Entry{Source: SourceGuidelines, Why: WhyFound, Role: p.entry.Role}
+	for _, a := range augmentation(f.memories, f.web, true) {
+		tokens := f.b.counter.count(a.text)
+		switch a.source {
+		case SourceMemory:
+			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
+		case SourceWeb:
+			p.more = append(p.more, Entry{Source: SourceWeb, Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
+		default:
+			frame.Tokens += tokens
+		}
+	}
+	if len(p.more) > 0 {
+		p.more = append(p.more, frame)
+	}
+}
+
+// message returns the text of the message with what was found.
+func (f *found) message(text string) string {
+	for _, a := range augmentation(f.memories, f.web, true) {
+		text += a.text
+	}
+	return text
+}
+
+// fit decides what of the chat is in, and drops what the budget has no room for.
+func (b *builder) fit() error {
+	budget := 0
+	if b.in.Options.Context > 0 {
+		budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)
+	}
+	end := b.base
+	if end < 0 {
+		end = b.length()
+	}
+	for i := range end {
+		if b.message(i).Role == RoleSummary {
+			if p, ok := b.chatPiece(i); ok {
+				b.summaries = append(b.summaries, p)
+			}
+		}
+	}
+	used := 0
+	for p := range b.pieces {
+		used += p.tokens()
+	}
+	if budget > 0 && used > budget {
+		b.dropRun(0, end-1)
+		return b.shrink(used, budget)
+	}
+	b.takeHistory(end-1, used, budget)
+	return nil
+}
+
+// takeHistory takes messages of the chat from newest on, while there is room.
+// What is older is not even looked at.
+func (b *builder) takeHistory(newest, used, budget int) {
+	i := newest
+	for ; i >= 0; i-- {
+		if b.message(i).Role == RoleSummary {
+			continue
+		}
+		p, ok := b.chatPiece(i)
+		if !ok {
+			continue
+		}
+		if used += p.tokens(); budget > 0 && used > budget {
+			break
+		}
+		b.history = append(b.history, p)
+	}
+	slices.Reverse(b.history)
+	b.dropRun(0, i)
+}
+
+// dropRun reports the messages from one index of the chat to another, without
+// summaries, as left out for want of room.
+func (b *builder) dropRun(from, to int) {
+	d := Dropped{Source: SourceHistory, Reason: DropBudget}
+	for i := from; i <= to; i++ {
+		m := b.message(i)
+		if m.Role == RoleSummary {
+			continue
+		}
+		if d.Count == 0 {
+			d.ID = m.ID
+		}
+		d.LastID = m.ID
+		d.Count++
+	}
+	if d.Count > 0 {
+		b.dropped = append(b.dropped, d)
+	}
+}
+
+// pieces yields everything that is in beside the plain history.
+func (b *builder) pieces(yield func(*piece) bool) {
+	lists := [][]piece{b.head, b.summaries}
+	for _, r := range b.runs {
+		lists = append(lists, r.pieces)
+	}
+	for _, list := range append(lists, b.behind, b.tail) {
+		for i := range list {
+			if !list[i].budget && !yield(&list[i]) {
+				return
+			}
+		}
+	}
+	for _, p := range []*piece{b.answered, b.last} {
+		if p != nil && !yield(p) {
+			return
+		}
+	}
+}
+
+// shrink drops what may be dropped beside the plain history, in the order that
+// Build promises, until the rest fits.
+func (b *builder) shrink(used, budget int) error {
+	dropPiece := func(p *piece) {
+		p.budget = true
+		used -= p.tokens()
+		b.dropped = append(b.dropped, Dropped{Source: p.entry.Source, ID: p.entry.ID, Name: p.entry.Name, Reason: DropBudget, Tokens: p.tokens()})
+	}
+	for i := range b.summaries {
+		if used <= budget {
+			return nil
+		}
+		dropPiece(&b.summaries[i])
+	}
+	for _, p := range b.keyedByOrder() {
+		if used <= budget {
+			return nil
+		}
+		dropPiece(p)
+	}
+	f := &b.findings
+	for used > budget && b.answered != nil && (len(f.memories) > 0 || !isBlank(f.web)) {
+		before := b.answered.tokens()
+		d := Dropped{Source: SourceWeb, Reason: DropBudget}
+		if n := len(f.memories); n > 0 {
+			d = Dropped{Source: SourceMemory, ID: f.ids[n-1], Reason: DropBudget}
+			f.memories, f.ids = f.memories[:n-1], f.ids[:n-1]
+		} else {
+			f.web = ""
+		}
+		f.attach(b.answered)
+		d.Tokens = before - b.answered.tokens()
+		used -= d.Tokens
+		b.dropped = append(b.dropped, d)
+	}
+	if used > budget {
+		return b.tooLarge(used, budget)
+	}
+	return nil
+}
+
+// keyedByOrder returns the world-book entries that keys brought in, those to drop
+// first first: lowest order, and of equal ones the last in the request.
+func (b *builder) keyedByOrder() []*piece {
+	var keyed []*piece
+	for p := range b.pieces {
+		if p.keyed {
+			keyed = append(keyed, p)
+		}
+	}
+	slices.Reverse(keyed)
+	slices.SortStableFunc(keyed, func(x, y *piece) int { return cmp.Compare(x.order, y.order) })
+	return keyed
+}
+
+// Part of a request, in the details of fault.ContextTooLarge.
+type LargePart struct {
+	Source Source `json:"source"`
+	ID     string `json:"id,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Tokens int    `json:"tokens"`
+}
+
+// largestParts is how many parts an error names.
+const largestParts = 10
+
+func (b *builder) tooLarge(used, budget int) error {
+	var parts []LargePart
+	for p := range b.pieces {
+		parts = append(parts, LargePart{p.entry.Source, p.entry.ID, p.entry.Name, p.tokens()})
+	}
+	slices.SortStableFunc(parts, func(x, y LargePart) int { return cmp.Compare(y.Tokens, x.Tokens) })
+	parts = parts[:min(len(parts), largestParts)]
+	return fault.New(fault.ContextTooLarge,
+		"the fixed parts of the prompt need %d tokens, but there is room for %d", used, budget).
+		With("parts", parts).With("tokens", used).With("budget", budget).With("tokenizer", b.counter.name)
+}

@@ -1,0 +1,443 @@
+package framework
+
+import (
+	"slices"
+
+	"nodest/llm"
+)
+
+// Build makes the request of a turn.
+//
+// The order is that of the preset, with the chat in the place that it lists (or
+// at the end), entries of depth in the chat, what was found behind the text of
+// the message that is answered, and the instruction last. Macros are replaced in
+// everything but summaries and findings; what is blank then is left out. Messages
+// are not merged.
+//
+// With Options.Context set, what does not fit is dropped in this order: history,
+// oldest first; summaries, oldest first; world-book entries that a key brought
+// in, lowest order first; memories, least relevant first; the web block. Nothing
+// else is ever dropped: fault.ContextTooLarge says that the rest alone exceeds the
+// budget, with its largest parts in details.parts.
+//
+// Source: NodeST specification 2 to 7 and 15.
+func Build(in Input) (*Prompt, error) {
+	b := newBuilder(&in)
+	b.search()
+	b.buildFrame()
+	b.buildChat()
+	b.buildInstruction()
+	if err := b.fit(); err != nil {
+		return nil, err
+	}
+	return b.prompt(), nil
+}
+
+// defaultScanDepth is how many of the newest messages are searched for keys.
+const defaultScanDepth = 20
+
+// builder is one build. The steps of Build fill it from top to bottom.
+type builder struct {
+	in       *Input
+	c        *Compiled
+	counter  counter
+	macros   Macros
+	settings []*item
+	note     *item
+	base     int    // index of the message that is answered in the chat; -1 = none
+	hits     keySet // keys that occur in the scanned messages
+
+	head, tail []piece // the frame before and behind the chat
+	runs       []run   // what stands in the chat
+	answered   *piece  // the message that is answered; nil = none
+	findings   found
+	behind     []piece // messages behind the base, by their order in the chat
+	summaries  []piece // before the base, oldest first
+	history    []piece // other messages before the base that fit, oldest first
+	last       *piece  // the instruction; nil = none
+
+	dropped  []Dropped
+	warnings []Warning
+}
+
+// piece is a message of the request in the making.
+type piece struct {
+	entry  Entry
+	more   []Entry // what follows the text in the same message
+	text   string
+	name   string
+	chat   int    // index in the chat; -1 = not of the chat
+	id     string // of the chat message that it repeats word for word
+	keyed  bool   // brought in by a key: may be dropped
+	order  float64
+	budget bool // dropped: did not fit
+}
+
+func (p *piece) tokens() int {
+	n := p.entry.Tokens
+	for i := range p.more {
+		n += p.more[i].Tokens
+	}
+	return n
+}
+
+// run is what stands in the chat before the message at index at.
+type run struct {
+	at     int
+	pieces []piece
+}
+
+func newBuilder(in *Input) *builder {
+	b := &builder{in: in, c: in.Compiled, counter: newCounter(in.Options.Tokenizer, in.Cache)}
+	if b.c == nil {
+		b.c = Compile(in.Sources)
+	}
+	b.base = b.findBase()
+	b.macros = Macros{Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed}
+	if b.base >= 0 {
+		b.macros.LastUserMessage = b.message(b.base).Text
+	}
+	for i := b.length() - 1; i >= 0; i-- {
+		if m := b.message(i); roleOf(m.Role) == llm.Assistant {
+			b.macros.LastCharMessage = m.Text
+			break
+		}
+	}
+	b.dropped = slices.Clone(b.c.dropped)
+	b.settings = b.requestSettings()
+	if n := in.Note; n != nil {
+		b.note = &item{source: SourceNote, name: "Author Note", text: n.Text, role: n.Role, position: noPosition, depth: n.Depth, constant: true}
+	}
+	b.warnings = slices.Clone(in.Scripts.Warnings())
+	return b
+}
+
+// length is that of the chat: the history and the user's message.
+func (b *builder) length() int {
+	if b.in.User.Text == "" {
+		return len(b.in.History)
+	}
+	return len(b.in.History) + 1
+}
+
+// message returns the chat's message at index i.
+func (b *builder) message(i int) *Message {
+	if i < len(b.in.History) {
+		return &b.in.History[i]
+	}
+	return &b.in.User
+}
+
+func (b *builder) isUser(i int) bool {
+	return i == len(b.in.History) || roleOf(b.in.History[i].Role) == llm.User
+}
+
+// findBase returns the index of the message that is answered: the new one, else
+// the newest of the user.
+func (b *builder) findBase() int {
+	i := b.length() - 1
+	for i >= 0 && !b.isUser(i) {
+		i--
+	}
+	return i
+}
+
+// requestSettings returns what the user says about themselves.
+func (b *builder) requestSettings() []*item {
+	var items []*item
+	for i, s := range b.in.Settings {
+		id := "character"
+		if s.Global {
+			id = "global"
+		}
+		it := settingItem(s)
+		it.id = id
+		switch {
+		case i > 0 && s.Global:
+		case s.Disable:
+			b.dropped = append(b.dropped, Dropped{Source: SourceSetting, ID: id, Name: it.name, Reason: DropDisabled})
+		default:
+			items = append(items, it)
+		}
+	}
+	if p := b.in.Persona; !isBlank(p.Description) && !b.c.persona {
+		it := settingItem(Setting{Name: p.Name, Text: p.Description})
+		it.source = SourcePersona
+		items = append(items, it)
+	}
+	return items
+}
+
+// settingName is what a custom setting is called in the app.
+const settingName = "自设"
+
+// settingItem wraps a setting so that the model knows whom it describes.
+//
+// Source: NodeST specification 3, step 4.
+func settingItem(s Setting) *item {
+	it := &item{
+		source: SourceSetting, name: s.Name, role: "user",
+		text:     "以下是用户所扮演的角色{{user}}的相关信息：\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
+		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
+	}
+	if it.name == "" {
+		it.name = settingName
+	}
+	if isBlank(s.Text) {
+		it.text = ""
+	}
+	if s.Position != nil && *s.Position >= beforeChar && *s.Position < atDepth {
+		it.position = *s.Position
+	}
+	return it
+}
+
+// search looks for keys in the newest messages.
+//
+// Source: NodeST specification 4.3.
+func (b *builder) search() {
+	n := b.length()
+	depth := b.in.Options.ScanDepth
+	if depth == 0 {
+		depth = defaultScanDepth
+	}
+	first := 0
+	if depth > 0 {
+		first = max(0, n-depth)
+	}
+	texts := make([]string, 0, n-first)
+	for i := first; i < n; i++ {
+		texts = append(texts, b.message(i).Text)
+	}
+	b.hits = b.c.keys.search(texts, b.in.Cache)
+}
+
+// buildFrame makes the messages around the chat.
+func (b *builder) buildFrame() {
+	placed := false
+	f := b.c.frame.with(b.settings)
+	if b.in.Options.NeedAnchor && f.anchor < 0 {
+		for _, it := range slices.Concat(f.before, f.after) {
+			b.drop(it, DropAnchor)
+		}
+		f = b.c.frame.bare()
+	}
+	for _, s := range f.all() {
+		if s.history {
+			if placed {
+				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: DropHistory})
+			}
+			placed = true
+			continue
+		}
+		p, ok := b.framePiece(s.item)
+		switch {
+		case !ok:
+		case placed:
+			b.tail = append(b.tail, p)
+		default:
+			b.head = append(b.head, p)
+		}
+	}
+	if !placed {
+		b.head = append(b.head, b.tail...)
+		b.tail = nil
+	}
+}
+
+// framePiece makes the message of an item of the frame. Keys count only when
+// Options.FilterKeyed is set.
+func (b *builder) framePiece(it *item) (piece, bool) {
+	why, key := WhyFixed, ""
+	filtered := b.in.Options.FilterKeyed && !it.constant && len(it.keys) > 0
+	if it.constant {
+		why = WhyConstant
+	} else if filtered {
+		var ok bool
+		if why, key, ok = it.active(b.hits); !ok {
+			b.drop(it, DropNoKey)
+			return piece{}, false
+		}
+	}
+	if it.persona && !isBlank(b.in.Persona.Description) {
+		withPersona := *it
+		withPersona.source, withPersona.text = SourcePersona, b.in.Persona.Description
+		it = &withPersona
+	}
+	p, ok := b.piece(it, why, key)
+	p.keyed = filtered
+	return p, ok
+}
+
+func (b *builder) drop(it *item, reason string) {
+	b.dropped = append(b.dropped, Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason})
+}
+
+// piece makes the message of an item; false when nothing is in it.
+func (b *builder) piece(it *item, why, key string) (piece, bool) {
+	text := b.macros.Expand(it.text)
+	if isBlank(text) {
+		b.drop(it, DropEmpty)
+		return piece{}, false
+	}
+	p := piece{text: text, chat: -1, order: it.order, entry: Entry{
+		Source: it.source, ID: it.id, Name: it.name, Why: why, Key: key, Role: roleOf(it.role),
+		Tokens: b.counter.count(text) + messageOverhead,
+	}}
+	if it.position != noPosition {
+		position := it.position
+		p.entry.Position = &position
+	}
+	return p, true
+}
+
+// buildChat makes what stands in the chat, the base, and what is behind it.
+func (b *builder) buildChat() {
+	chat := b.c.chat.with(b.settings, b.note != nil)
+	if b.note == nil {
+		for _, items := range [][]*item{chat.top, chat.bottom} {
+			for _, it := range items {
+				b.drop(it, DropNoNote)
+			}
+		}
+	}
+	if b.base < 0 {
+		b.dropWithoutBase(chat)
+		return
+	}
+	place := placeByMessages(b.base)
+	if b.in.Options.DepthMode == DepthUserMessages {
+		place = placeByUsers(b.base, b.isUser)
+	}
+	for _, in := range chat.insertions(b.base, b.note, place) {
+		if r := b.run(in); len(r.pieces) > 0 {
+			b.runs = append(b.runs, r)
+		}
+	}
+	b.findings = newFound(b)
+	if p, ok := b.chatPiece(b.base); ok {
+		b.answered = &p
+		b.findings.attach(b.answered)
+	}
+	for i := b.base + 1; i < b.length(); i++ {
+		if p, ok := b.chatPiece(i); ok {
+			b.behind = append(b.behind, p)
+		}
+	}
+}
+
+// dropWithoutBase names what would stand in the chat: with no message to answer
+// nothing is inserted.
+func (b *builder) dropWithoutBase(chat *layout) {
+	for _, g := range chat.groups {
+		for _, it := range g.items {
+			b.drop(it, DropNoBase)
+		}
+	}
+	if b.note == nil {
+		return
+	}
+	for _, it := range slices.Concat(chat.top, []*item{b.note}, chat.bottom) {
+		b.drop(it, DropNoBase)
+	}
+}
+
+// run makes the messages of what stands at one place of the chat.
+func (b *builder) run(in insertion) run {
+	r := run{at: in.at}
+	for _, it := range in.items {
+		why, key, ok := it.active(b.hits)
+		if !ok {
+			b.drop(it, DropNoKey)
+			continue
+		}
+		if p, ok := b.piece(it, why, key); ok {
+			depth := in.depth
+			p.entry.Depth = &depth
+			p.keyed = why == WhyKey
+			r.pieces = append(r.pieces, p)
+		}
+	}
+	return r
+}
+
+// chatPiece makes the message of the chat at index i; false when it is blank.
+func (b *builder) chatPiece(i int) (piece, bool) {
+	m := b.message(i)
+	text := m.Text
+	source := SourceHistory
+	switch {
+	case m.Role == RoleSummary:
+		source = SourceSummary
+	default:
+		text = b.macros.Expand(b.scripted(m, i))
+	}
+	if i == b.base {
+		source = SourceUser
+	}
+	if isBlank(text) {
+		b.dropped = append(b.dropped, Dropped{Source: source, ID: m.ID, Name: m.Name, Reason: DropEmpty})
+		return piece{}, false
+	}
+	p := piece{text: text, name: m.Name, chat: i, entry: Entry{
+		Source: source, ID: m.ID, Name: m.Name, Why: WhyChat, Role: roleOf(m.Role),
+		Tokens: b.counter.count(text) + messageOverhead,
+	}}
+	if i == len(b.in.History) {
+		p.entry.Role = llm.User
+	}
+	if text == m.Text {
+		p.id = m.ID
+	}
+	return p, true
+}
+
+// scripted applies the scripts that are for the request only.
+func (b *builder) scripted(m *Message, i int) string {
+	s := b.in.Scripts
+	if !s.hasRequestScripts() {
+		return m.Text
+	}
+	role := m.Role
+	if i == len(b.in.History) {
+		role = string(llm.User)
+	}
+	scripts := s.forRequest(role, b.length()-1-i)
+	if len(scripts) == 0 {
+		return m.Text
+	}
+	text, warnings := b.in.Cache.script(s.id, scriptsName(scripts), m.Text, func() (string, []Warning) {
+		return s.run(m.Text, scripts)
+	})
+	b.warnings = append(b.warnings, warnings...)
+	return text
+}
+
+// The instructions of the tasks that have one of their own.
+var instructions = map[llm.Task]string{
+	llm.Continue:    "[Go on with your last message from exactly where it ends. Write only what comes next and repeat nothing of it.]",
+	llm.Impersonate: "[Write the next message of {{user}} in this chat, in the voice that {{user}} has had so far. Write neither words nor actions of {{char}}.]",
+}
+
+// buildInstruction makes the last message.
+func (b *builder) buildInstruction() {
+	in := b.in.Instruction
+	if in == nil {
+		return
+	}
+	text := in.Text
+	if text == "" {
+		text = instructions[in.Task]
+	}
+	role := in.Role
+	if role == "" {
+		role = llm.System
+	}
+	it := &item{source: SourceInstruction, id: string(in.Task), text: text, role: string(role), position: noPosition}
+	if isBlank(text) {
+		return
+	}
+	if p, ok := b.piece(it, WhyTask, ""); ok {
+		b.last = &p
+	}
+}

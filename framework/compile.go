@@ -1,0 +1,161 @@
+package framework
+
+import (
+	"strings"
+
+	"nodest/card"
+)
+
+// Compiled are documents made ready for building. It is immutable and safe for
+// concurrent use.
+type Compiled struct {
+	name    string // of the character
+	frame   frame
+	chat    layout
+	keys    *automaton
+	dropped []Dropped // whatever the request
+	persona bool      // the frame has a place for the persona's description
+}
+
+// Compile prepares documents. It never fails: what cannot be used is reported by
+// Build as a dropped candidate.
+func Compile(s Sources) *Compiled {
+	preset := resolvePreset(s)
+	book, dropped := resolveBooks(s)
+	c := &Compiled{name: s.Card.Name, frame: buildFrame(s.Card, preset)}
+	c.index(book)
+	c.frame.place(book)
+	c.chat = arrange(injections(preset), book, nil)
+	c.dropped = append(c.frame.unlisted, dropped...)
+	c.dropped = append(c.dropped, unusedFields(s.Card)...)
+	for _, sl := range c.frame.slots {
+		c.persona = c.persona || sl.item != nil && sl.persona
+	}
+	return c
+}
+
+// index gives the keys of the entries numbers and builds the automaton.
+func (c *Compiled) index(book []*item) {
+	numbers := map[string]int32{}
+	var keys []string
+	for _, it := range book {
+		if it.constant {
+			continue
+		}
+		for _, k := range it.keys {
+			k = strings.ToLower(k)
+			n, ok := numbers[k]
+			if !ok {
+				n = int32(len(keys))
+				numbers[k] = n
+				keys = append(keys, k)
+			}
+			it.keyIDs = append(it.keyIDs, n)
+		}
+	}
+	c.keys = newAutomaton(keys)
+}
+
+// resolvePreset chooses between the global preset and the character's own.
+func resolvePreset(s Sources) card.Preset {
+	p := s.GlobalPreset
+	if p == nil {
+		p = s.Preset
+	}
+	if p == nil {
+		builtIn, _ := card.ParsePreset(nil) // a missing document is never an error
+		p = &builtIn
+	}
+	return *p
+}
+
+// resolveBooks puts the books of a character together. Where the character's and
+// the global book have an entry of the same key, the later one takes the earlier
+// one's place.
+//
+// Source: NodeST specification 5.
+func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
+	own := bookItems(SourceBook, "", s.Book)
+	if s.GlobalBook != nil {
+		global := bookItems(SourceGlobalBook, "", *s.GlobalBook)
+		if s.GlobalPriority == CharacterLater {
+			own, dropped = mergeBooks(global, own)
+		} else {
+			own, dropped = mergeBooks(own, global)
+		}
+	}
+	for _, b := range s.MoreBooks {
+		own = append(own, bookItems(SourceBook, b.ID+"/", b.Book)...)
+	}
+	for _, it := range own {
+		switch {
+		case it.disable:
+			dropped = append(dropped, it.dropped(DropDisabled))
+		case it.position < beforeChar || it.position > atDepth:
+			dropped = append(dropped, it.dropped(DropPlace))
+		default:
+			items = append(items, it.item)
+		}
+	}
+	return items, dropped
+}
+
+// bookItem is an entry of a book that may be disabled.
+type bookItem struct {
+	*item
+	disable bool
+}
+
+func (it bookItem) dropped(reason string) Dropped {
+	return Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason}
+}
+
+func bookItems(source Source, prefix string, b card.WorldBook) []bookItem {
+	items := make([]bookItem, len(b.Entries))
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		name := e.Comment
+		if name == "" {
+			name = e.ID
+		}
+		items[i] = bookItem{disable: e.Disable, item: &item{
+			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
+			position: int(e.Position), order: e.Order, depth: e.Depth,
+			constant: e.Constant, keys: e.Key,
+		}}
+	}
+	return items
+}
+
+// mergeBooks works like the spread of two JavaScript objects.
+func mergeBooks(first, second []bookItem) (merged []bookItem, dropped []Dropped) {
+	at := map[string]int{}
+	for _, it := range first {
+		at[it.id] = len(merged)
+		merged = append(merged, it)
+	}
+	for _, it := range second {
+		if i, same := at[it.id]; same {
+			dropped = append(dropped, merged[i].dropped(DropReplaced))
+			merged[i] = it
+			continue
+		}
+		merged = append(merged, it)
+	}
+	return merged, dropped
+}
+
+// unusedFields names fields of a card that the NodeST dialect has no place for.
+func unusedFields(c card.RoleCard) []Dropped {
+	var out []Dropped
+	for _, f := range []struct{ id, text string }{
+		{"system_prompt", c.SystemPrompt},
+		{"post_history_instructions", c.PostHistoryInstructions},
+		{"depth_prompt", c.DepthPrompt.Prompt},
+	} {
+		if !isBlank(f.text) {
+			out = append(out, Dropped{Source: SourceCard, ID: f.id, Name: f.id, Reason: DropDialect})
+		}
+	}
+	return out
+}

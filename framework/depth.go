@@ -1,0 +1,189 @@
+package framework
+
+import (
+	"slices"
+
+	"nodest/card"
+)
+
+// injections returns the prompts of a preset that stand in the chat: those with
+// injection_position 1 that the order lists. Whether they are enabled themselves
+// does not count.
+//
+// Source: NodeST specification 3, step 1.
+func injections(p card.Preset) []*item {
+	listed := map[string]bool{}
+	for _, o := range p.Order {
+		if o.Enabled {
+			listed[o.Identifier] = true
+		}
+	}
+	var items []*item
+	for i := range p.Prompts {
+		q := &p.Prompts[i]
+		if !isInjection(q) || !listed[q.Identifier] || q.Identifier == "" {
+			continue
+		}
+		it := &item{
+			source: SourcePreset, id: q.Identifier, name: q.Name, text: q.Content, role: q.Role,
+			position: atDepth, constant: true,
+		}
+		if q.InjectionDepth != nil {
+			it.depth = *q.InjectionDepth
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// layout holds what stands in the chat (D entries), in the order in which it
+// stands there.
+type layout struct {
+	groups []depthGroup // of position 4, by depth ascending
+	top    []*item      // position 2: before the author's note
+	bottom []*item      // position 3: after it
+}
+
+// depthGroup is what stands at one depth.
+type depthGroup struct {
+	depth int
+	items []*item
+}
+
+// arrange puts entries in order: at one depth preset injections in the order of
+// the preset, then world-book entries by their order number, then settings.
+//
+// Source: NodeST specification 4.1, steps 4 and 6.
+func arrange(injections, book, settings []*item) layout {
+	var l layout
+	var deep []*item
+	for _, it := range book {
+		switch it.position {
+		case beforeNote:
+			l.top = append(l.top, it)
+		case afterNote:
+			l.bottom = append(l.bottom, it)
+		case atDepth:
+			deep = append(deep, it)
+		}
+	}
+	sortByOrder(l.top)
+	sortByOrder(l.bottom)
+	sortByOrder(deep)
+	for _, items := range [][]*item{injections, deep, settings} {
+		for _, it := range items {
+			l.add(it)
+		}
+	}
+	return l
+}
+
+// add puts an item behind all others of its depth. A negative depth is 0.
+func (l *layout) add(it *item) {
+	depth := max(it.depth, 0)
+	at, found := slices.BinarySearchFunc(l.groups, depth, func(g depthGroup, d int) int { return g.depth - d })
+	if !found {
+		l.groups = slices.Insert(l.groups, at, depthGroup{depth: depth})
+	}
+	l.groups[at].items = append(l.groups[at].items, it)
+}
+
+// with returns a layout that also holds the settings of one request. Around an
+// author's note that does not exist they stand at their depth.
+func (l *layout) with(settings []*item, note bool) *layout {
+	if len(settings) == 0 {
+		return l
+	}
+	g := layout{groups: make([]depthGroup, len(l.groups)), top: slices.Clone(l.top), bottom: slices.Clone(l.bottom)}
+	for i, d := range l.groups {
+		g.groups[i] = depthGroup{d.depth, slices.Clone(d.items)}
+	}
+	for _, it := range settings {
+		switch {
+		case it.position == beforeNote && note:
+			g.top = append(g.top, it)
+		case it.position == afterNote && note:
+			g.bottom = append(g.bottom, it)
+		case it.position == beforeChar, it.position == afterChar:
+		default:
+			g.add(it)
+		}
+	}
+	sortByOrder(g.top)
+	sortByOrder(g.bottom)
+	return &g
+}
+
+// insertion is a run of entries before the message at index at of the chat (at
+// = its length: after the last).
+type insertion struct {
+	at    int
+	depth int
+	items []*item
+	note  bool // the author's note and what stands around it
+}
+
+// insertions says where entries go in a chat whose base stands at index base, in
+// the order of the chat. note is the author's note; nil = none.
+//
+// Depth d ≥ 1 stands directly before the message of that depth, depth 0 directly
+// after the base. What is deeper than the chat stands before its oldest message,
+// deepest first. The note stands at its depth after everything else, with the
+// entries of position 2 and 3 around it.
+//
+// Source: NodeST specification 4.1, steps 4 to 7.
+func (l *layout) insertions(base int, note *item, place func(depth int) (index int, ok bool)) []insertion {
+	runs := make([]insertion, 0, len(l.groups)+1) // deepest first; at one depth the note last
+	for _, g := range slices.Backward(l.groups) {
+		runs = append(runs, insertion{depth: g.depth, items: g.items})
+	}
+	if note != nil {
+		depth := max(note.depth, 0)
+		at := slices.IndexFunc(runs, func(r insertion) bool { return r.depth < depth })
+		if at < 0 {
+			at = len(runs)
+		}
+		runs = slices.Insert(runs, at, insertion{depth: depth, items: slices.Concat(l.top, []*item{note}, l.bottom), note: true})
+	}
+	var over, overNote, in []insertion
+	for _, r := range runs {
+		ok := true
+		if r.at = base + 1; r.depth > 0 {
+			r.at, ok = place(r.depth)
+		}
+		switch {
+		case ok:
+			in = append(in, r)
+		case r.note:
+			r.at = 0
+			overNote = append(overNote, r)
+		default:
+			r.at = 0
+			over = append(over, r)
+		}
+	}
+	return slices.Concat(over, overNote, in)
+}
+
+// placeByMessages counts every message before the base (DepthMessages).
+func placeByMessages(base int) func(depth int) (int, bool) {
+	return func(depth int) (int, bool) { return base - depth, depth <= base }
+}
+
+// placeByUsers counts user messages only (DepthUserMessages). It looks no
+// further back than the deepest entry asks for.
+func placeByUsers(base int, isUser func(index int) bool) func(depth int) (int, bool) {
+	var at []int // at[d-1] is the index of the d-th user message before the base
+	next := base - 1
+	return func(depth int) (int, bool) {
+		for ; next >= 0 && len(at) < depth; next-- {
+			if isUser(next) {
+				at = append(at, next)
+			}
+		}
+		if depth > len(at) {
+			return 0, false
+		}
+		return at[depth-1], true
+	}
+}

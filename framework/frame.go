@@ -1,0 +1,204 @@
+package framework
+
+import (
+	"slices"
+	"strings"
+
+	"nodest/card"
+)
+
+// slot is one place of the frame: an item, or the place of the chat.
+type slot struct {
+	*item
+	history bool
+}
+
+// frame is the fixed framework around the chat (rFramework).
+type frame struct {
+	slots  []slot  // in order; without world-book entries
+	anchor int     // slot that entries of position 0 and 1 stand around; -1 = none
+	before []*item // position 0, in order
+	after  []*item // position 1, in order
+
+	historyID   string       // identifier of the chat's place
+	historySlot *card.Prompt // the prompt that stands for the chat; nil = none
+	unlisted    []Dropped
+}
+
+// The fields of a card that a preset can place, with the name that the place has
+// when the preset does not name it. The first four and "name" are candidates
+// even where the preset has no prompt for them.
+var cardFields = []struct {
+	identifier, name string
+	always           bool
+	text             func(card.RoleCard) string
+}{
+	{"charDescription", "Char Description", true, func(c card.RoleCard) string { return c.Description }},
+	{"charPersonality", "Char Personality", true, func(c card.RoleCard) string { return c.Personality }},
+	{"scenario", "Scenario", true, func(c card.RoleCard) string { return c.Scenario }},
+	{"dialogueExamples", "Dialogue Examples", true, func(c card.RoleCard) string { return c.MesExample }},
+	{"name", "Name", true, func(c card.RoleCard) string { return c.Name }},
+	{"first_mes", "", false, func(c card.RoleCard) string { return c.FirstMes }},
+}
+
+const (
+	anchorIdentifier  = "charDescription"
+	personaIdentifier = "personaDescription"
+	historyName       = "Chat History"
+	defaultHistoryID  = "chatHistory"
+)
+
+// buildFrame puts card and preset in the order of the preset.
+//
+// Source: NodeST specification 2, steps 2 to 6.
+func buildFrame(c card.RoleCard, p card.Preset) frame {
+	f := frame{anchor: -1, historyID: defaultHistoryID}
+	candidates := map[string]*item{}
+	add := func(it *item) {
+		if candidates[it.id] == nil {
+			candidates[it.id] = it
+		}
+	}
+	for i := range p.Prompts {
+		q := &p.Prompts[i]
+		switch {
+		case !q.Enable || isInjection(q):
+		case isHistory(q.Name, q.Identifier):
+			f.historyID, f.historySlot = q.Identifier, q
+		default:
+			add(&item{
+				source: SourcePreset, id: q.Identifier, name: q.Name, text: q.Content, role: q.Role,
+				position: noPosition, persona: q.Identifier == personaIdentifier,
+			})
+		}
+	}
+	for _, field := range cardFields {
+		it := candidates[field.identifier]
+		if it == nil && field.always {
+			it = &item{id: field.identifier, name: field.name, role: "user", position: noPosition}
+			add(it)
+		}
+		if it != nil {
+			it.source, it.text = SourceCard, field.text(c)
+		}
+	}
+	listed := map[string]bool{}
+	for _, o := range p.Order {
+		if !o.Enabled || o.Identifier == "" {
+			continue
+		}
+		listed[o.Identifier] = true
+		if o.Identifier == f.historyID {
+			f.slots = append(f.slots, slot{history: true})
+		} else if it := candidates[o.Identifier]; it != nil {
+			if o.Identifier == anchorIdentifier && f.anchor < 0 {
+				f.anchor = len(f.slots)
+			}
+			f.slots = append(f.slots, slot{item: it})
+		}
+	}
+	f.unlisted = leftOut(p, listed)
+	return f
+}
+
+// leftOut names the prompts of a preset that have a text and no place.
+func leftOut(p card.Preset, listed map[string]bool) []Dropped {
+	var out []Dropped
+	for _, q := range p.Prompts {
+		reason := DropUnlisted
+		switch {
+		case isBlank(q.Content), isHistory(q.Name, q.Identifier):
+			continue
+		case isInjection(&q) && listed[q.Identifier]:
+			continue
+		case listed[q.Identifier] && q.Enable:
+			continue
+		case !q.Enable:
+			reason = DropDisabled
+		}
+		out = append(out, Dropped{Source: SourcePreset, ID: q.Identifier, Name: q.Name, Reason: reason})
+	}
+	return out
+}
+
+func isInjection(q *card.Prompt) bool { return q.InjectionPosition != nil && *q.InjectionPosition == 1 }
+
+// isHistory reports whether a prompt stands for the chat.
+func isHistory(name, identifier string) bool {
+	return name == historyName || strings.Contains(strings.ToLower(identifier), "chathistory")
+}
+
+// place adds world-book entries and settings of position 0 and 1 to the frame,
+// in a stable order by their order number.
+//
+// Source: NodeST specification 2, step 7.
+func (f *frame) place(items []*item) {
+	for _, it := range items {
+		switch it.position {
+		case beforeChar:
+			f.before = append(f.before, it)
+		case afterChar:
+			f.after = append(f.after, it)
+		}
+	}
+	sortByOrder(f.before)
+	sortByOrder(f.after)
+}
+
+// with returns a frame that also holds items of one request.
+func (f *frame) with(items []*item) *frame {
+	if !slices.ContainsFunc(items, func(it *item) bool { return it.position == beforeChar || it.position == afterChar }) {
+		return f
+	}
+	g := *f
+	g.before, g.after = slices.Clone(f.before), slices.Clone(f.after)
+	g.place(items)
+	return &g
+}
+
+// all returns the frame in order, world-book entries included. Without an
+// anchor they stand before the chat, or at the end when the chat has no place.
+// That is ours: the app leaves them out then.
+func (f *frame) all() []slot {
+	at := f.anchor
+	if at < 0 {
+		if at = slices.IndexFunc(f.slots, func(s slot) bool { return s.history }); at < 0 {
+			at = len(f.slots)
+		}
+	}
+	out := make([]slot, 0, len(f.slots)+len(f.before)+len(f.after))
+	out = append(out, f.slots[:at]...)
+	out = appendItems(out, f.before)
+	if f.anchor >= 0 {
+		out = append(out, f.slots[at])
+		at++
+	}
+	out = appendItems(out, f.after)
+	return append(out, f.slots[at:]...)
+}
+
+// bare returns the frame without world-book entries.
+func (f *frame) bare() *frame {
+	g := *f
+	g.before, g.after = nil, nil
+	return &g
+}
+
+func appendItems(out []slot, items []*item) []slot {
+	for _, it := range items {
+		out = append(out, slot{item: it})
+	}
+	return out
+}
+
+func sortByOrder(items []*item) {
+	slices.SortStableFunc(items, func(a, b *item) int {
+		switch {
+		case a.order < b.order:
+			return -1
+		case a.order > b.order:
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,60 @@
+package framework
+
+import (
+	"strings"
+
+	"nodest/llm"
+)
+
+// item is a text of the documents that can become part of a prompt. Items are
+// shared between builds and never changed after they are compiled.
+type item struct {
+	source Source
+	id     string // identifier of a prompt, key of a world-book entry
+	name   string
+	text   string
+	role   string // as the document has it
+
+	position int     // of world-book entries and settings; noPosition for others
+	order    float64 // of world-book entries and settings
+	depth    int     // of what stands in the chat
+	constant bool
+	keys     []string
+	keyIDs   []int32 // of keys, in Compiled.keys; nil when constant
+
+	persona bool // the place where a preset wants the persona's description
+}
+
+const (
+	noPosition = -1
+	beforeChar = 0
+	afterChar  = 1
+	beforeNote = 2
+	afterNote  = 3
+	atDepth    = 4
+)
+
+// roleOf reads a role of the documents.
+func roleOf(role string) llm.Role {
+	switch strings.ToLower(role) {
+	case "assistant", "model":
+		return llm.Assistant
+	case "system", RoleNarrator, RoleSummary:
+		return llm.System
+	}
+	return llm.User
+}
+
+// active reports whether an item is in, why, and the key that fired. Only items
+// that are not constant depend on keys.
+func (it *item) active(hits keySet) (why, key string, ok bool) {
+	if it.constant {
+		return WhyConstant, "", true
+	}
+	for i, k := range it.keyIDs {
+		if hits.has(k) {
+			return WhyKey, it.keys[i], true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,223 @@
+package framework
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// automaton finds many keys in a text at once (Aho and Corasick). Keys and texts
+// are compared in lower case. We have our own because it can go on from one text
+// to the next: keys also match across the joint of two messages.
+//
+// It is immutable after newAutomaton and safe for concurrent use.
+type automaton struct {
+	id     uint64
+	keys   []string // distinct, in lower case
+	states []state
+	root   [256]int32 // the first step, for every byte
+	// spaced is the longest key with a space in it, in bytes: messages are joined
+	// by a space, so only such keys can match across the joint.
+	spaced int
+	empty  int32 // the key "", which every text holds; -1 = none
+}
+
+// state is a beginning of some key.
+type state struct {
+	labels string  // the bytes that lead on, ascending
+	next   []int32 // where they lead
+	fail   int32   // the longest proper end of it that is a beginning too
+	key    int32   // the key that it is; -1 = none
+	out    int32   // the longest proper end of it that is a key; 0 = none
+}
+
+// newAutomaton indexes keys, which must be in lower case and distinct.
+func newAutomaton(keys []string) *automaton {
+	a := &automaton{id: compiledIDs.Add(1), keys: keys, empty: -1}
+	edges := []map[byte]int32{{}}
+	a.states = []state{{key: -1}}
+	for i, key := range keys {
+		if key == "" {
+			a.empty = int32(i)
+			continue
+		}
+		if strings.Contains(key, " ") {
+			a.spaced = max(a.spaced, len(key))
+		}
+		at := int32(0)
+		for _, c := range []byte(key) {
+			to, ok := edges[at][c]
+			if !ok {
+				to = int32(len(a.states))
+				a.states = append(a.states, state{key: -1})
+				edges = append(edges, map[byte]int32{})
+				edges[at][c] = to
+			}
+			at = to
+		}
+		a.states[at].key = int32(i)
+	}
+	a.link(edges)
+	return a
+}
+
+// link writes the edges of the trie into the states and finds, shortest first,
+// where to go on when none fits.
+func (a *automaton) link(edges []map[byte]int32) {
+	for at, e := range edges {
+		s := &a.states[at]
+		labels := make([]byte, 0, len(e))
+		for c := range e {
+			labels = append(labels, c)
+		}
+		slices.Sort(labels)
+		s.labels = string(labels)
+		for _, c := range labels {
+			s.next = append(s.next, e[c])
+		}
+	}
+	for c, to := range edges[0] {
+		a.root[c] = to
+	}
+	queue := slices.Clone(a.states[0].next)
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		s := a.states[at]
+		for i, c := range []byte(s.labels) {
+			to := s.next[i]
+			fail := a.step(s.fail, c)
+			a.states[to].fail = fail
+			a.states[to].out = a.states[fail].out
+			if a.states[fail].key >= 0 {
+				a.states[to].out = fail
+			}
+			queue = append(queue, to)
+		}
+	}
+}
+
+// step goes on from a state by one byte.
+func (a *automaton) step(at int32, c byte) int32 {
+	for at != 0 {
+		s := &a.states[at]
+		if i := strings.IndexByte(s.labels, c); i >= 0 {
+			return s.next[i]
+		}
+		at = s.fail
+	}
+	return a.root[c]
+}
+
+// scan marks the keys that end in text, going on from a state, and returns the
+// state to go on from. text is in lower case.
+func (a *automaton) scan(at int32, text string, hits keySet) int32 {
+	for i := 0; i < len(text); i++ {
+		if at == 0 {
+			at = a.root[text[i]]
+		} else {
+			at = a.step(at, text[i])
+		}
+		if at == 0 {
+			continue
+		}
+		if k := a.states[at].key; k >= 0 {
+			hits.add(k)
+		}
+		for o := a.states[at].out; o != 0; o = a.states[o].out {
+			hits.add(a.states[o].key)
+		}
+	}
+	return at
+}
+
+// find returns the keys in one text, ascending; not the empty key.
+func (a *automaton) find(text string) []int32 {
+	hits := a.newSet()
+	a.scan(0, strings.ToLower(text), hits)
+	return hits.list()
+}
+
+// search returns the keys that occur in texts joined by one space each. With a
+// cache only texts that it does not know are searched.
+func (a *automaton) search(texts []string, cache *Cache) keySet {
+	hits := a.newSet()
+	if len(texts) > 0 && a.empty >= 0 {
+		hits.add(a.empty)
+	}
+	if len(a.states) == 1 {
+		return hits
+	}
+	if cache == nil {
+		at := int32(0)
+		for i, t := range texts {
+			if i > 0 {
+				at = a.scan(at, " ", hits)
+			}
+			at = a.scan(at, strings.ToLower(t), hits)
+		}
+		return hits
+	}
+	for _, t := range texts {
+		for _, k := range cache.keys(a, t) {
+			hits.add(k)
+		}
+	}
+	if a.spaced > 0 {
+		a.searchJoints(texts, hits)
+	}
+	return hits
+}
+
+// searchJoints marks the keys that begin in one text and end in a later one. It
+// looks at as much of both as the longest such key can cover.
+func (a *automaton) searchJoints(texts []string, hits keySet) {
+	reach := a.spaced - 1
+	tail := ""
+	for i, t := range texts {
+		t = lowerEnds(t, reach)
+		if i > 0 {
+			at := a.scan(0, tail, hits)
+			at = a.scan(at, " ", hits)
+			a.scan(at, t[:min(len(t), reach)], hits)
+			tail += " "
+		}
+		if len(t) >= reach {
+			tail = t[len(t)-reach:]
+		} else {
+			tail += t
+			tail = tail[max(0, len(tail)-reach):]
+		}
+	}
+}
+
+// lowerEnds returns text in lower case or, of a long text, both its ends of at
+// least n bytes in lower case with something between them that no key holds.
+func lowerEnds(text string, n int) string {
+	// Lower case can change the number of bytes of a code point, at most from
+	// three to two or from two to three.
+	margin := 2*n + 8
+	if len(text) <= 2*margin {
+		return strings.ToLower(text)
+	}
+	head, tail := text[:margin], text[len(text)-margin:]
+	return strings.ToLower(strings.ToValidUTF8(head, "")) + "\x00\xff" + strings.ToLower(strings.ToValidUTF8(tail, ""))
+}
+
+// keySet is a set of key ids.
+type keySet []uint64
+
+func (a *automaton) newSet() keySet { return make(keySet, (len(a.keys)+63)/64) }
+
+func (s keySet) add(k int32)      { s[k/64] |= 1 << (k % 64) }
+func (s keySet) has(k int32) bool { return s[k/64]&(1<<(k%64)) != 0 }
+
+func (s keySet) list() []int32 {
+	var all []int32
+	for i, w := range s {
+		for ; w != 0; w &= w - 1 {
+			all = append(all, int32(i*64+bits.TrailingZeros64(w)))
+		}
+	}
+	return all
+}

@@ -1,0 +1,152 @@
+package framework
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Macros are the values of the placeholders in prompt texts.
+//
+//	{{lastMessage}}, {{lastUserMessage}}  the message that is answered
+//	{{char}}, {{user}}                    names; the user's may be empty
+//	{{lastCharMessage}}                   the newest message of the character
+//	{{random}}                            a number from 0 to below 1
+//	{{random::a::b}}                      one of the values
+//	{{roll::6}}, {{roll::d6}}             1 to 6; 1 when the number is no good
+//
+// Names are found without regard to case; unknown macros stay. Values are put in
+// literally, and in this order: a value may hold macros that come later in it.
+// Random values depend on Seed, the text and their place in it alone.
+type Macros struct {
+	Char, User      string
+	LastUserMessage string
+	LastCharMessage string
+	Seed            uint64
+}
+
+// Expand replaces the macros in text.
+func (m *Macros) Expand(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	origin := text
+	for _, v := range [...]struct{ name, value string }{
+		{"lastmessage", m.LastUserMessage},
+		{"lastusermessage", m.LastUserMessage},
+		{"char", m.Char},
+		{"user", m.User},
+		{"lastcharmessage", m.LastCharMessage},
+	} {
+		text = replaceMacro(text, v.name, func(string) (string, bool) { return v.value, true })
+	}
+	draws := m.Seed ^ hashText(origin)
+	text = replaceMacro(text, "random", func(string) (string, bool) {
+		return strconv.FormatFloat(draw(&draws), 'f', -1, 64), true
+	})
+	text = replaceMacro(text, "random::", func(args string) (string, bool) {
+		values := strings.Split(args, "::")
+		return values[int(draw(&draws)*float64(len(values)))], true
+	})
+	return replaceMacro(text, "roll::", func(args string) (string, bool) {
+		return strconv.Itoa(1 + int(draw(&draws)*float64(sides(args)))), true
+	})
+}
+
+// replaceMacro replaces every {{name…}} by its value. A name that ends in "::"
+// takes arguments: all up to the closing braces; any other must stand alone.
+// What value refuses stays.
+func replaceMacro(text, name string, value func(args string) (string, bool)) string {
+	withArgs := strings.HasSuffix(name, "::")
+	var b strings.Builder
+	done := 0
+	for at := 0; ; {
+		open := strings.Index(text[at:], "{{")
+		if open < 0 {
+			break
+		}
+		open += at
+		at = open + 1 // "{{{user}}" holds a macro as well
+		inner := open + 2
+		if len(text) < inner+len(name)+2 || !strings.EqualFold(text[inner:inner+len(name)], name) {
+			continue
+		}
+		end := inner + len(name)
+		args := ""
+		if withArgs {
+			size := strings.Index(text[end:], "}}")
+			if size <= 0 {
+				continue
+			}
+			args, end = text[end:end+size], end+size
+		}
+		if !strings.HasPrefix(text[end:], "}}") {
+			continue
+		}
+		v, ok := value(args)
+		if !ok {
+			continue
+		}
+		b.WriteString(text[done:open])
+		b.WriteString(v)
+		done = end + 2
+		at = done
+	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// sides reads the argument of roll: "6" or "d6", up to 2^31; bad ones are 1.
+func sides(arg string) int {
+	arg = strings.TrimSpace(arg)
+	if rest, ok := strings.CutPrefix(arg, "d"); ok {
+		arg = rest
+	} else if rest, ok := strings.CutPrefix(arg, "D"); ok {
+		arg = rest
+	}
+	n, err := strconv.Atoi(arg)
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return 1
+	}
+	return n
+}
+
+// draw returns a number from 0 to below 1 and moves state on (splitmix64).
+func draw(state *uint64) float64 {
+	*state += 0x9e3779b97f4a7c15
+	z := *state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return float64(z>>11) / (1 << 53)
+}
+
+// unknownMacros lists the names in text that Expand would leave as they are.
+func unknownMacros(text string) []string {
+	var names []string
+	for rest := text; ; {
+		_, after, ok := strings.Cut(rest, "{{")
+		if !ok {
+			return names
+		}
+		inner, tail, ok := strings.Cut(after, "}}")
+		if !ok {
+			return names
+		}
+		if i := strings.LastIndex(inner, "{{"); i >= 0 {
+			inner = inner[i+2:]
+		}
+		rest = tail
+		name, _, args := strings.Cut(strings.ToLower(inner), "::")
+		switch {
+		case !args && (name == "lastmessage" || name == "lastusermessage" || name == "lastcharmessage" ||
+			name == "char" || name == "user" || name == "random"):
+		case args && (name == "random" || name == "roll"):
+		default:
+			names = append(names, inner)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package framework
+
+import (
+	"strconv"
+	"strings"
+
+	"nodest/llm"
+)
+
+// prompt puts the pieces together.
+func (b *builder) prompt() *Prompt {
+	n := len(b.head) + len(b.tail) + len(b.history) + len(b.summaries) + len(b.behind) + 2
+	for _, r := range b.runs {
+		n += len(r.pieces)
+	}
+	p := &Prompt{
+		Messages: make([]llm.Message, 0, n),
+		Entries:  make([]Entry, 0, n+len(b.in.Findings.Memories)),
+		Hashes:   make([]uint64, 0, n),
+		ids:      make([]string, 0, n),
+		Base:     -1, Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
+		Dropped: b.dropped, Warnings: b.warnings,
+	}
+	if b.in.Options.Context > 0 {
+		p.Budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)
+	}
+	p.addAll(b.head)
+	b.addChat(p)
+	p.addAll(b.tail)
+	if b.last != nil {
+		p.add(b.last)
+	}
+	p.comparePrefix(b.in.Previous)
+	return p
+}
+
+// addChat merges the messages of the chat with what stands between them.
+func (b *builder) addChat(p *Prompt) {
+	runs := b.runs
+	insertBefore := func(index int) {
+		for len(runs) > 0 && runs[0].at <= index {
+			p.addAll(runs[0].pieces)
+			runs = runs[1:]
+		}
+	}
+	history, summaries := b.history, b.summaries
+	for len(history) > 0 || len(summaries) > 0 {
+		from := &history
+		if len(history) == 0 || len(summaries) > 0 && summaries[0].chat < history[0].chat {
+			from = &summaries
+		}
+		next := &(*from)[0]
+		*from = (*from)[1:]
+		if !next.budget {
+			insertBefore(next.chat)
+			p.add(next)
+		}
+	}
+	if b.base < 0 {
+		return
+	}
+	insertBefore(b.base)
+	if b.answered != nil {
+		p.Base = len(p.Messages)
+		text := b.answered.text
+		if b.answered.text = b.findings.message(text); b.answered.text != text {
+			b.answered.id = ""
+		}
+		p.add(b.answered)
+	}
+	insertBefore(b.base + 1)
+	p.addAll(b.behind)
+}
+
+func (p *Prompt) addAll(pieces []piece) {
+	for i := range pieces {
+		if !pieces[i].budget {
+			p.add(&pieces[i])
+		}
+	}
+}
+
+// add appends a message, its entries and its hash.
+func (p *Prompt) add(x *piece) {
+	index := len(p.Messages)
+	x.entry.Message = index
+	p.Entries = append(p.Entries, x.entry)
+	for _, e := range x.more {
+		e.Message = index
+		p.Entries = append(p.Entries, e)
+	}
+	p.Tokens += x.tokens()
+	p.addMessage(llm.Message{Role: x.entry.Role, Name: x.name, Text: x.text}, x.id)
+}
+
+func (p *Prompt) addMessage(m llm.Message, id string) {
+	h := uint64(len(p.Hashes))
+	if len(p.Hashes) > 0 {
+		h = p.Hashes[len(p.Hashes)-1]
+	}
+	h = hashOn(hashOn(hashOn(h, string(m.Role)), m.Name), m.Text)
+	p.Messages = append(p.Messages, m)
+	p.Hashes = append(p.Hashes, h)
+	p.ids = append(p.ids, id)
+}
+
+// comparePrefix tells how much of the request equals the beginning of the one
+// before, and what broke it off.
+func (p *Prompt) comparePrefix(previous []uint64) {
+	n := 0
+	for n < len(previous) && n < len(p.Hashes) && previous[n] == p.Hashes[n] {
+		n++
+	}
+	p.Prefix.Messages = n
+	if n > 0 {
+		p.Prefix.Hash = formatHash(p.Hashes[n-1])
+	}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if e.Message < n {
+			p.Prefix.Tokens += e.Tokens
+		} else if n < len(previous) {
+			broken := *e
+			p.Prefix.BrokenBy = &broken
+			break
+		}
+	}
+}
+
+func formatHash(h uint64) string {
+	s := strconv.FormatUint(h, 16)
+	return strings.Repeat("0", 16-len(s)) + s
+}

@@ -1,0 +1,215 @@
+package framework
+
+import "strings"
+
+// Part is the kind of text in a reply.
+type Part string
+
+// The parts.
+const (
+	PartText Part = "text"
+	PartMem  Part = "mem"
+	PartWeb  Part = "websearch"
+)
+
+// Piece is a step of a split reply: text of a part, or the opening or closing of
+// a block (then Text is empty).
+type Piece struct {
+	Part  Part
+	Text  string
+	State string // "" = text, "open", "close"
+}
+
+// The states of a block.
+const (
+	StateOpen  = "open"
+	StateClose = "close"
+)
+
+// Splitter finds <mem> and <websearch> blocks in a streamed reply. What it gives
+// does not depend on how the reply was cut into chunks, except into how many
+// pieces a text falls. The zero value is ready to use; it is for one reply.
+//
+// Tags may be in any case and have blanks before the ">". A block ends at its
+// closing tag, at the opening of the other block, or with the reply. Closing
+// tags without a block are left out. The visible text has no hole where a block
+// stood: of the white space around it as much stays as separates what is before
+// from what is behind. A reply without tags comes through unchanged.
+type Splitter struct {
+	block  Part   // the open block; "" = none
+	hold   string // from a "<" that may begin a tag
+	spoken bool   // visible text has begun
+	filled bool   // the open block has text
+
+	gap      string // white space that waits for what comes next
+	afterTag bool   // a block stood before gap, in visible text
+	before   string // white space before that block
+}
+
+// Feed takes the next chunk and returns what is certain by now.
+func (s *Splitter) Feed(chunk string) []Piece {
+	var out []Piece
+	rest := s.hold + chunk
+	s.hold = ""
+	for rest != "" {
+		at := strings.IndexByte(rest, '<')
+		if at < 0 {
+			at = len(rest)
+		}
+		out = s.text(out, rest[:at])
+		if rest = rest[at:]; rest == "" {
+			break
+		}
+		tag, size, open := readTag(rest)
+		switch {
+		case size < 0: // perhaps a tag, when more has come
+			s.hold = rest
+			return out
+		case size == 0:
+			out = s.text(out, "<")
+			rest = rest[1:]
+		default:
+			out = s.tag(out, tag, open)
+			rest = rest[size:]
+		}
+	}
+	return out
+}
+
+// Close ends the reply: it returns what was held back and closes an open block.
+func (s *Splitter) Close() []Piece {
+	out := s.text(nil, s.hold)
+	s.hold = ""
+	if s.block != "" {
+		return s.tag(out, s.block, false)
+	}
+	if !s.afterTag {
+		out = appendText(out, PartText, s.gap)
+	}
+	s.gap = ""
+	return out
+}
+
+// text takes text of the part at hand.
+func (s *Splitter) text(out []Piece, t string) []Piece {
+	core := strings.TrimLeft(t, blanks)
+	s.gap += t[:len(t)-len(core)]
+	if core == "" {
+		return out
+	}
+	tail := core[len(strings.TrimRight(core, blanks)):]
+	core = core[:len(core)-len(tail)]
+	gap := s.gap
+	s.gap = tail
+	if s.block != "" {
+		if !s.filled {
+			gap = "" // a block begins with its first word
+		}
+		s.filled = true
+		return appendText(out, s.block, gap+core)
+	}
+	if s.afterTag {
+		gap = s.joint(gap)
+	}
+	s.spoken, s.afterTag = true, false
+	return appendText(out, PartText, gap+core)
+}
+
+const blanks = " \t\r\n"
+
+// joint is the white space that remains in the visible text where a block stood.
+func (s *Splitter) joint(behind string) string {
+	lines := max(strings.Count(s.before, "\n"), strings.Count(behind, "\n"))
+	switch {
+	case !s.spoken: // at the beginning of the reply
+		return ""
+	case lines > 0:
+		return strings.Repeat("\n", min(lines, 2))
+	case s.before+behind != "":
+		return " "
+	}
+	return ""
+}
+
+// tag takes an opening or closing tag.
+func (s *Splitter) tag(out []Piece, part Part, open bool) []Piece {
+	if s.block != "" && open == (part != s.block) {
+		out = append(out, Piece{Part: s.block, State: StateClose})
+		s.block, s.gap, s.afterTag = "", "", true
+	}
+	if open && s.block == "" {
+		if !s.afterTag || strings.Count(s.gap, "\n") > strings.Count(s.before, "\n") {
+			s.before = s.gap
+		}
+		s.block, s.gap, s.filled = part, "", false
+		out = append(out, Piece{Part: part, State: StateOpen})
+	}
+	return out
+}
+
+// appendText adds text to the last piece if it is of the same part.
+func appendText(out []Piece, part Part, text string) []Piece {
+	if text == "" {
+		return out
+	}
+	if n := len(out); n > 0 && out[n-1].Part == part && out[n-1].State == "" {
+		out[n-1].Text += text
+		return out
+	}
+	return append(out, Piece{Part: part, Text: text})
+}
+
+// tagBlanks is how many blanks a tag may have before its ">".
+const tagBlanks = 8
+
+// readTag reads a tag at the beginning of s, which begins with "<". size is 0
+// when there is none, and -1 when more text is needed to tell.
+func readTag(s string) (part Part, size int, open bool) {
+	for _, head := range [...]struct {
+		text string
+		part Part
+		open bool
+	}{
+		{"<mem", PartMem, true},
+		{"</mem", PartMem, false},
+		{"<websearch", PartWeb, true},
+		{"</websearch", PartWeb, false},
+	} {
+		if len(s) < len(head.text) {
+			if strings.EqualFold(s, head.text[:len(s)]) {
+				return "", -1, false
+			}
+			continue
+		}
+		if !strings.EqualFold(s[:len(head.text)], head.text) {
+			continue
+		}
+		rest := s[len(head.text):]
+		tail := strings.TrimLeft(rest, blanks)
+		switch skipped := len(rest) - len(tail); {
+		case skipped > tagBlanks:
+		case tail == "":
+			return "", -1, false
+		case tail[0] == '>':
+			return head.part, len(head.text) + skipped + 1, head.open
+		}
+		return "", 0, false
+	}
+	return "", 0, false
+}
+
+// StripBlocks returns the visible text of a whole reply: what a Splitter gives as
+// PartText, for any way of cutting it into chunks.
+func StripBlocks(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	var s Splitter
+	var b strings.Builder
+	for _, p := range append(s.Feed(text), s.Close()...) {
+		if p.Part == PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package framework
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// TokenizerEstimate is the name of the estimate that counts where a model's own
+// tokenizer is not known.
+const TokenizerEstimate = "estimate"
+
+// messageOverhead is what a message costs beside its text: role and borders, by
+// OpenAI's own account; the estimate uses it too.
+const messageOverhead = 4
+
+// openAI maps the beginnings of OpenAI's model names to tokenizers; the first
+// that fits counts.
+var openAI = []struct{ prefix, name string }{
+	{"gpt-5", "o200k_base"}, {"gpt-4.5", "o200k_base"}, {"gpt-4.1", "o200k_base"}, {"gpt-4o", "o200k_base"},
+	{"chatgpt-4o", "o200k_base"}, {"gpt-oss", "o200k_base"},
+	{"o1", "o200k_base"}, {"o3", "o200k_base"}, {"o4", "o200k_base"},
+	{"gpt-4", "cl100k_base"}, {"gpt-3.5", "cl100k_base"}, {"gpt-35", "cl100k_base"},
+}
+
+// TokenizerFor names the tokenizer that counts for a model: OpenAI's for its
+// models, whichever provider serves them ("openai/gpt-4o"), else
+// TokenizerEstimate.
+func TokenizerFor(provider, model string) string {
+	if provider == "gemini" || provider == "offline" {
+		return TokenizerEstimate
+	}
+	model = strings.ToLower(model)
+	model = strings.TrimPrefix(model, "openai/")
+	model = strings.TrimPrefix(model, "ft:")
+	for _, m := range openAI {
+		rest, ok := strings.CutPrefix(model, m.prefix)
+		if ok && (rest == "" || !isLetter(rest[0])) {
+			return m.name
+		}
+	}
+	return TokenizerEstimate
+}
+
+// The vocabularies are large: each is read when it is first needed.
+var encodings = map[string]func() (tokenizer.Codec, error){
+	"o200k_base": sync.OnceValues(func() (tokenizer.Codec, error) { return tokenizer.Get(tokenizer.O200kBase) }),
+	"cl100k_base": sync.OnceValues(func() (tokenizer.Codec, error) {
+		return tokenizer.Get(tokenizer.Cl100kBase)
+	}),
+}
+
+// counter counts the tokens of texts.
+type counter struct {
+	name  string
+	codec tokenizer.Codec // nil = the estimate
+	cache *Cache
+}
+
+// newCounter returns the counter of that name, or the estimate for a name that
+// is not known.
+func newCounter(name string, cache *Cache) counter {
+	if get, ok := encodings[name]; ok {
+		if codec, err := get(); err == nil {
+			return counter{name, codec, cache}
+		}
+	}
+	return counter{TokenizerEstimate, nil, cache}
+}
+
+// CountTokens counts the tokens of a text with the tokenizer of that name.
+func CountTokens(tokenizerName, text string) int {
+	c := newCounter(tokenizerName, nil)
+	return c.count(text)
+}
+
+// count returns the tokens of text; from the cache where it has them.
+func (c *counter) count(text string) int {
+	if text == "" {
+		return 0
+	}
+	if c.codec == nil {
+		return estimateTokens(text) // quicker than to look it up
+	}
+	return c.cache.tokens(c.name, text, c.measure)
+}
+
+func (c *counter) measure(text string) int {
+	n := 0
+	for text != "" {
+		piece := text[:cut(text)]
+		text = text[len(piece):]
+		size, err := c.codec.Count(piece)
+		if err != nil { // only for invalid UTF-8 in a mode that we do not use
+			size = estimateTokens(piece)
+		}
+		n += size
+	}
+	return n
+}
+
+// longestPiece is the most that is given to a tokenizer at once, in bytes: its
+// time grows with the square of the longest run without a break.
+const longestPiece = 4 << 10
+
+// cut returns the size of the piece of text to count next: it ends before white
+// space, where a token would end as well, or else at a code point.
+func cut(text string) int {
+	if len(text) <= longestPiece {
+		return len(text)
+	}
+	end := longestPiece
+	for end > longestPiece/2 {
+		if text[end] == ' ' && text[end-1] != ' ' || text[end-1] == '\n' && text[end] != '\n' {
+			return end
+		}
+		end--
+	}
+	for end = longestPiece / 4; !utf8.RuneStart(text[end]); {
+		end--
+	}
+	return end
+}
+
+// estimateTokens guesses the tokens of a text: a token for four ASCII
+// characters, for two of other alphabets, or for 1.25 of Chinese, Japanese or
+// Korean. Current tokenizers count rather less.
+func estimateTokens(text string) int {
+	twentieths := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			twentieths += 5
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r >= 0x2e80 && r < 0xfb00 || r >= 0xfe30 && r < 0xfff0 || r >= 0x10000 {
+			twentieths += 16
+		} else {
+			twentieths += 10
+		}
+		i += size
+	}
+	return (twentieths + 19) / 20
+}
