@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"nodest/card"
@@ -41,11 +42,16 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 	if err != nil && len(doc.Avatar) > 0 {
 		warnings = append(warnings, card.Warning{Path: "avatar", Code: "unusable_picture", Detail: fault.Public(err).Message})
 	}
+	source, dropped := sourceOf(doc)
+	if dropped > 0 {
+		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
+			Detail: fmt.Sprintf("%d files of the archive were left out: more than %d MiB together", dropped, maxAssets>>20)})
+	}
 	return once(ctx, e, c, func(tx Tx) (*Imported, error) {
 		ch := &Character{
 			Name: oneLine(doc.Name), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
-			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: doc.Extra,
+			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
 			HasAvatar: avatar != nil,
 		}
 		if err := insertCharacter(tx, c, ch); err != nil {
@@ -58,6 +64,34 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 		}
 		return &Imported{Character: ch, Warnings: warnings}, nil
 	})
+}
+
+// maxAssets bounds what is kept of the files in a CHARX archive, in bytes.
+const maxAssets = 4 << 20
+
+// source is what is kept of an imported file beside the documents, for export.
+type source struct {
+	Extra  json.RawMessage `json:"extra,omitempty"`
+	Assets []card.Asset    `json:"assets,omitempty"`
+}
+
+// sourceOf returns what to keep of an imported file, nil for nothing, and how
+// many assets were too large to keep.
+func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
+	s := source{Extra: orNil(doc.Extra)}
+	size := 0
+	for _, a := range doc.Assets {
+		if size += len(a.Data); size > maxAssets {
+			size -= len(a.Data)
+			dropped++
+			continue
+		}
+		s.Assets = append(s.Assets, a)
+	}
+	if s.Extra == nil && len(s.Assets) == 0 {
+		return nil, dropped
+	}
+	return jsonOf(s), dropped
 }
 
 // insertCharacter stores a new character with its regex group and tells of it.
@@ -231,8 +265,15 @@ func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec s
 		*doc = card.Character{
 			Name: ch.Name, Dialect: card.Dialect(ch.Dialect),
 			RoleCard: ch.RoleCard, WorldBook: ch.WorldBook, Preset: ch.Preset,
-			AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts, Extra: ch.Source,
+			AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts,
 		}
+		var kept source
+		if len(ch.Source) > 0 {
+			if err := json.Unmarshal(ch.Source, &kept); err != nil {
+				return fmt.Errorf("source of character %s: %w", id, err)
+			}
+		}
+		doc.Extra, doc.Assets = kept.Extra, kept.Assets
 		if !ch.HasAvatar {
 			return nil
 		}

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"nodest/card"
 )
@@ -158,7 +157,7 @@ func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) 
 	if data, err = card.ExportChat(chat); err != nil {
 		return nil, "", err
 	}
-	return data, fileName(title, "chat") + ".jsonl", nil
+	return data, card.FileName(title, ".jsonl"), nil
 }
 
 func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
@@ -255,16 +254,4 @@ func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 		members["note_interval"] = jsonOf(1)
 	}
 	return jsonOf(members)
-}
-
-// fileName makes a text safe as a name of a file on all systems; other when
-// nothing is left of it.
-func fileName(s, other string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || strings.ContainsRune(`<>:"/\|?*`, r) {
-			return '_'
-		}
-		return r
-	}, s)
-	return cmp.Or(strings.Trim(shortened(s, 80), " ."), other)
 }

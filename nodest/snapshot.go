@@ -1,6 +1,10 @@
 package nodest
 
-import "context"
+import (
+	"context"
+
+	"nodest/stream"
+)
 
 // Bounds of a snapshot.
 const (
@@ -11,13 +15,19 @@ const (
 // Snapshot is what a client loads when it cannot resume: the newest
 // conversations and all characters without their documents.
 //
-// Epoch and Seq are left to the caller, which reads the position of the stream
-// before it calls: an event after that position may tell again what the snapshot
-// shows already, and none is missed.
+// The position is that of the stream before the snapshot was read: an event
+// after it may tell again what the snapshot shows already, and none is missed.
 func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error) {
 	var snap *Snapshot
+	var at stream.Position
+	if log, ok := e.store.(stream.Store); ok { // a store without a stream has no position
+		var err error
+		if at, _, err = log.Position(ctx, userID); err != nil {
+			return nil, err
+		}
+	}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*Character{}}
+		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*Character{}, Epoch: at.Epoch, Seq: at.Seq}
 		active := false
 		conversations, _, err := tx.Conversations(ConversationFilter{Archived: &active}, "", snapshotConversations)
 		if err != nil {
