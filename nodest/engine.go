@@ -2,6 +2,10 @@ package nodest
 
 import (
 	"context"
+	"sync"
+
+	"nodest/fault"
+	"nodest/framework"
 )
 
 // Engine is the chat engine. Its methods are safe for concurrent use.
@@ -10,13 +14,116 @@ type Engine struct {
 	models Models
 	pub    Publisher
 	opts   Options
+
+	compiled *compiledDocs    // documents by version
+	counts   *framework.Cache // token counts and key scans by content
+
+	working sync.WaitGroup // accepting calls and generations
+
+	mu      sync.Mutex
+	closing bool
+	tasks   map[string]*task         // generations of this process, by id
+	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
 }
 
 // New returns an engine. Close ends it.
 func New(store Store, models Models, pub Publisher, opts Options) *Engine {
-	return &Engine{store: store, models: models, pub: pub, opts: opts.withDefaults()}
+	return &Engine{
+		store: store, models: models, pub: pub, opts: opts.withDefaults(),
+		compiled: newCompiledDocs(), counts: framework.NewCache(0),
+		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
+	}
 }
 
-// Close stops taking new generations and waits for the running ones until ctx
-// ends; what then still runs is stored as interrupted.
-func (e *Engine) Close(ctx context.Context) error { return nil }
+// Close refuses new generations with fault.ShuttingDown, ends those that wait in
+// a queue as interrupted, and waits for the running ones. Those that still run
+// when ctx ends are stopped and stored as interrupted, with their text. Close
+// returns when every generation is stored and no goroutine of the engine is
+// left; a second call only waits.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closing = true
+	for _, t := range e.tasks {
+		t.stopWaiting(errStopping)
+	}
+	e.mu.Unlock()
+
+	idle := make(chan struct{})
+	go func() {
+		e.working.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	for _, t := range e.tasks {
+		t.cancel(errStopping)
+	}
+	e.mu.Unlock()
+	<-idle
+	return context.Cause(ctx)
+}
+
+// enter admits a call that may begin a generation; leave ends it. Between the
+// two Close waits.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing {
+		return fault.New(fault.ShuttingDown, "the server is about to stop")
+	}
+	e.working.Add(1)
+	return nil
+}
+
+func (e *Engine) leave() { e.working.Done() }
+
+// task returns a generation that this process works on for the user, or nil.
+func (e *Engine) task(userID, generationID string) *task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.tasks[generationID]; t != nil && t.userID == userID {
+		return t
+	}
+	return nil
+}
+
+// nextEnd returns a channel that is closed when one of the user's generations in
+// this process ends.
+func (e *Engine) nextEnd(userID string) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ch := e.turns[userID]
+	if ch == nil {
+		ch = make(chan struct{})
+		e.turns[userID] = ch
+	}
+	return ch
+}
+
+// remember takes a task in and counts it for Close.
+func (e *Engine) remember(t *task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.working.Add(1)
+	e.tasks[t.id] = t
+	if e.closing { // it was accepted just before; it will not get a turn
+		t.stopWaiting(errStopping)
+	}
+}
+
+// forget lets a task go whose end is stored, and wakes those that wait for it.
+func (e *Engine) forget(t *task) {
+	e.mu.Lock()
+	delete(e.tasks, t.id)
+	if ch := e.turns[t.userID]; ch != nil {
+		close(ch)
+		delete(e.turns, t.userID)
+	}
+	e.mu.Unlock()
+	close(t.done)
+	e.working.Done()
+}

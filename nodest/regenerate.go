@@ -2,17 +2,158 @@ package nodest
 
 import (
 	"context"
+	"strings"
+
+	"nodest/fault"
 )
 
+// maxWish is the longest wish for a rewrite, in code points.
+const maxWish = 4_000
+
+// Regenerate writes another swipe of a character's message, from the chat before
+// it. The messages after it stay where they are. The new swipe appears when it is
+// there; a failure changes nothing that can be seen. A wish goes into the prompt
+// only.
+//
+// The greeting is not written by a model: its texts are set back to those of the
+// card, the first one is shown, and there is no generation.
+//
+// Errors: those of Send, and Invalid for a message that no character wrote.
 func (e *Engine) Regenerate(ctx context.Context, c *Call, in GenerateInput) (*Changed, error) {
-	return nil, errNotYet
+	if err := checkGenerate(in); err != nil {
+		return nil, err
+	}
+	if err := checkLength("wish", in.Wish, maxWish); err != nil {
+		return nil, err
+	}
+	greeting, err := e.isGreeting(ctx, c.UserID, in.MessageID)
+	if err != nil && !fault.Is(err, fault.NotFound) { // begin tells of a message that is not there
+		return nil, err
+	}
+	if greeting {
+		return e.resetGreeting(ctx, c, in.MessageID)
+	}
+	return e.generateAt(ctx, c, in, KindRegenerate)
 }
 
+// Continue lengthens the chosen swipe of a character's message: a new revision
+// of its text. It goes on after an interruption and after a limit of length.
+//
+// Errors: those of Regenerate, and Invalid for a message without text.
 func (e *Engine) Continue(ctx context.Context, c *Call, in GenerateInput) (*Changed, error) {
-	return nil, errNotYet
+	if err := checkGenerate(in); err != nil {
+		return nil, err
+	}
+	return e.generateAt(ctx, c, in, KindContinue)
 }
 
+// Impersonate writes a line for the user. It is streamed like a reply, but no
+// message is stored: the client sends it, or something else.
 func (e *Engine) Impersonate(ctx context.Context, c *Call, in GenerateInput) (generationID string, err error) {
-	err = errNotYet
-	return
+	if err := checkGenerate(in); err != nil {
+		return "", err
+	}
+	q := query{conversationID: in.ConversationID, options: in.Options, model: true}
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (string, *started, error) {
+		chat, err := tx.LockConversation(in.ConversationID)
+		if err != nil {
+			return "", nil, err
+		}
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{ID: newID(), ConversationID: chat.ID, Kind: KindImpersonate})
+		if err != nil {
+			return "", nil, err
+		}
+		return begun.gen.ID, begun, tx.InsertGeneration(begun.gen)
+	})
+}
+
+// generateAt accepts a generation that works on a message that exists.
+func (e *Engine) generateAt(ctx context.Context, c *Call, in GenerateInput, kind string) (*Changed, error) {
+	q := query{messageID: in.MessageID, options: in.Options, model: true}
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
+		chat, err := tx.LockConversation(s.conversation.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := liveMessage(tx, in.MessageID)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m.Role != RoleAssistant {
+			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be written by a model")
+		}
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
+			ID: newID(), ConversationID: chat.ID, MessageID: m.ID, Kind: kind, Instruction: strings.TrimSpace(in.Wish),
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if kind == KindContinue && begun.gen.Status != GenQueued && strings.TrimSpace(m.Text()) == "" {
+			return nil, nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
+		}
+		begun.order = order{target: m}
+		return &Changed{Message: m, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+	})
+}
+
+func checkGenerate(in GenerateInput) error {
+	if err := checkWhenBusy(in.WhenBusy); err != nil {
+		return err
+	}
+	return in.Options.Validate("options")
+}
+
+func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is bool, err error) {
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		m, err := tx.Message(messageID)
+		is = err == nil && m.Greeting
+		return err
+	})
+	return is, err
+}
+
+// resetGreeting gives a greeting the texts of the card as it is now. Texts that
+// were edited become older revisions; greetings that the card no longer has stay
+// as swipes behind those it has.
+func (e *Engine) resetGreeting(ctx context.Context, c *Call, messageID string) (*Changed, error) {
+	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
+		chat, m, err := changeable(tx, messageID, 0)
+		if err != nil {
+			return nil, err
+		}
+		if err := restoreGreeting(tx, chat, m); err != nil {
+			return nil, err
+		}
+		return &Changed{Message: m}, updateMessage(tx, c, chat, m)
+	})
+}
+
+// restoreGreeting puts the texts of the card into a greeting.
+func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
+	ch, err := tx.Character(chat.CharacterID)
+	if err != nil {
+		return err
+	}
+	user, err := userName(tx, ch, chat.PersonaID)
+	if err != nil {
+		return err
+	}
+	now, err := greeting(ch, chat.ID, user, tx.Now())
+	if err != nil {
+		return err
+	}
+	for i, fresh := range now.Swipes {
+		if i == len(m.Swipes) {
+			m.Swipes = append(m.Swipes, fresh)
+			continue
+		}
+		s := &m.Swipes[i]
+		s.Deleted = false
+		if s.Text != fresh.Text {
+			s.Text, s.RevisionID = fresh.Text, fresh.RevisionID
+			s.Rev++
+		}
+	}
+	m.SwipeIndex, m.Name = 0, now.Name
+	return nil
 }

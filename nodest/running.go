@@ -2,21 +2,169 @@ package nodest
 
 import (
 	"context"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/llm"
 )
 
+// Cancel stops a generation and returns its status when the end is stored. What
+// it has written is kept. One that has ended already stays as it is: that is no
+// error.
 func (e *Engine) Cancel(ctx context.Context, userID, generationID string) (status string, err error) {
-	err = errNotYet
-	return
+	if t := e.task(userID, generationID); t != nil {
+		t.cancel(errCancelled)
+		select {
+		case <-t.done:
+			return t.generation().Status, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return e.cancelElsewhere(ctx, userID, generationID)
 }
 
+// cancelElsewhere ends a generation that another process works on, or worked on
+// when it crashed. That process learns of it with its next checkpoint, and then
+// closes its request.
+func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID string) (status string, err error) {
+	err = e.store.Update(ctx, userID, func(tx Tx) error {
+		g, err := tx.Generation(generationID)
+		if err != nil {
+			return err
+		}
+		status = g.Status
+		if g.Ended() {
+			return nil
+		}
+		status = GenCancelled
+		return land(tx, g, end{status: GenCancelled, finish: llm.FinishCancelled}, "server")
+	})
+	return status, err
+}
+
+// stop cancels a generation without waiting for its end.
+func (e *Engine) stop(userID, generationID string) {
+	if t := e.task(userID, generationID); t != nil {
+		t.cancel(errCancelled)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storingTimeout) // the caller may be gone
+	defer cancel()
+	if _, err := e.cancelElsewhere(ctx, userID, generationID); err != nil {
+		e.opts.Log.Warn("a generation was not cancelled", "generation", generationID, "err", err)
+	}
+}
+
+// stopConversation cancels every generation of a conversation in this process.
+func (e *Engine) stopConversation(userID, conversationID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.tasks {
+		if t.userID == userID && t.conversationID == conversationID {
+			t.cancel(errCancelled)
+		}
+	}
+}
+
+// Attach returns the text of a generation from position off (code points of the
+// message's text) to now. Deltas that come later begin at or before its end, so
+// that by their positions nothing is missing and nothing is doubled. Of a
+// generation in another process it is the text of the last checkpoint.
 func (e *Engine) Attach(ctx context.Context, userID, generationID string, off int) (*Attached, error) {
-	return nil, errNotYet
+	if off < 0 {
+		return nil, fault.InvalidField("off", "range", "must not be negative")
+	}
+	g, err := e.generation(ctx, userID, generationID)
+	if err != nil {
+		return nil, err
+	}
+	text, at := from(g.Base+g.Text, off)
+	return &Attached{Generation: g, Off: at, Text: text}, nil
 }
 
+// from returns the text behind the first off code points, and how many were
+// skipped: fewer than off where the text is shorter.
+func from(text string, off int) (rest string, skipped int) {
+	for i := range text {
+		if skipped == off {
+			return text[i:], skipped
+		}
+		skipped++
+	}
+	return "", skipped
+}
+
+// generation returns a generation as it is now: of this process from memory, else
+// as stored.
+func (e *Engine) generation(ctx context.Context, userID, id string) (*Generation, error) {
+	if t := e.task(userID, id); t != nil {
+		return t.generation(), nil
+	}
+	var g *Generation
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		var err error
+		g, err = tx.Generation(id)
+		return err
+	})
+	return g, err
+}
+
+// pollElsewhere is how often Wait looks at a generation of another process.
+const pollElsewhere = 500 * time.Millisecond
+
+// Wait returns a generation when it has ended, whatever end. The end of ctx ends
+// the waiting only.
 func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*Generation, error) {
-	return nil, errNotYet
+	if t := e.task(userID, generationID); t != nil {
+		select {
+		case <-t.done:
+			if g := t.generation(); g.Ended() {
+				return g, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	poll := time.NewTicker(pollElsewhere)
+	defer poll.Stop()
+	for {
+		g, err := e.generation(ctx, userID, generationID)
+		if err != nil || g.Ended() {
+			return g, err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
+// Active returns the user's generations that have not ended, oldest first, each
+// with the length of its text so far in Off; the text itself is left out.
 func (e *Engine) Active(ctx context.Context, userID string) ([]*Attached, error) {
-	return nil, errNotYet
+	var stored []*Generation
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		var err error
+		stored, err = tx.Running("")
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	active := make([]*Attached, 0, len(stored))
+	for _, g := range stored {
+		if t := e.task(userID, g.ID); t != nil {
+			g = t.generation()
+		}
+		if g.Ended() {
+			continue
+		}
+		off := utf8.RuneCountInString(g.Base) + utf8.RuneCountInString(g.Text)
+		g.Base, g.Text, g.Reasoning, g.Blocks = "", "", "", nil
+		active = append(active, &Attached{Generation: g, Off: off})
+	}
+	return active, nil
 }

@@ -2,8 +2,226 @@ package nodest
 
 import (
 	"context"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
 )
 
+// acceptTimeout bounds the accepting transaction. It does not end with the
+// caller: what may already be committed must also begin.
+const acceptTimeout = 30 * time.Second
+
+// Send accepts a user's message: the message, the place of the reply and the
+// events that tell of them are stored in one transaction, and the answer comes
+// then. The reply is written afterwards, by the engine alone.
+//
+// The text is stored as it was typed. Regex scripts for user input change what
+// is sent to the model, each time it is sent.
+//
+// Errors: Invalid, TooLarge, NotFound, Busy with details.generationId,
+// TooManyGenerations, QuotaExceeded, NotConfigured, ShuttingDown; Conflict with
+// details.messageId when the clientMsgId is taken.
 func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error) {
-	return nil, errNotYet
+	if err := e.checkSend(in); err != nil {
+		return nil, err
+	}
+	q := query{conversationID: in.ConversationID, options: in.Options, model: !in.NoReply, apiKey: in.APIKey}
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Sent, *started, error) {
+		chat, parent, err := sendTo(tx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		said := &Message{
+			ID: newID(), ConversationID: chat.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+			Role: RoleUser, Name: s.persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
+			Swipes: []Swipe{{ID: newID(), RevisionID: newID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
+		}
+		if in.NoReply {
+			return &Sent{UserMessage: said}, nil, insertMessages(tx, c, chat, said)
+		}
+		reply := &Message{
+			ID: newID(), ConversationID: chat.ID, ParentID: said.ID, GenerationID: newID(),
+			Role: RoleAssistant, Name: s.docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
+		}
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
+			ID: reply.GenerationID, ConversationID: chat.ID, MessageID: reply.ID, Kind: KindReply,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		begun.order = order{target: reply}
+		if err := insertMessages(tx, c, chat, said, reply); err != nil {
+			return nil, nil, err
+		}
+		return &Sent{UserMessage: said, Message: reply, GenerationID: reply.GenerationID}, begun, tx.InsertGeneration(begun.gen)
+	})
+}
+
+// sendTo locks the conversation and finds the message that a new one follows.
+func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) {
+	if chat, err = tx.LockConversation(in.ConversationID); err != nil {
+		return nil, "", err
+	}
+	if in.ClientMsgID != "" {
+		taken, err := tx.MessageByClientID(chat.ID, in.ClientMsgID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, "", err
+		}
+		if taken != nil {
+			return nil, "", fault.New(fault.Conflict, "the clientMsgId %q is taken", in.ClientMsgID).With("messageId", taken.ID)
+		}
+	}
+	if in.ParentID == "" || in.ParentID == chat.HeadID {
+		return chat, chat.HeadID, nil
+	}
+	m, err := liveMessage(tx, in.ParentID)
+	if err != nil {
+		return nil, "", err
+	}
+	if m.ConversationID != chat.ID {
+		return nil, "", fault.New(fault.NotFound, "no message %q in this conversation", in.ParentID)
+	}
+	return chat, m.ID, nil
+}
+
+// insertMessages stores new messages, the last of which becomes the head.
+func insertMessages(tx Tx, c *Call, chat *Conversation, messages ...*Message) error {
+	for _, m := range messages {
+		if err := tx.InsertMessage(m); err != nil {
+			return err
+		}
+	}
+	last := messages[len(messages)-1]
+	chat.HeadID, chat.LastMessage = last.ID, preview(last)
+	chat.Version++
+	if err := tx.UpdateConversation(chat); err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if err := tx.Emit(messageEvent(c.UserID, "message.created", c.by(), m)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// started is a generation that was accepted and can begin.
+type started struct {
+	gen    *Generation
+	order  order
+	cancel []string // generations that it replaces
+}
+
+// accept gives a new generation its place: at work, or in the queue. g is
+// completed; the caller stores it.
+func (e *Engine) accept(tx Tx, c *Call, s *scene, whenBusy string, g *Generation) (*started, error) {
+	running, err := tx.Running("")
+	if err != nil {
+		return nil, err
+	}
+	place, err := admit(running, g.ConversationID, whenBusy, parallel(s.limits, e.opts), e.opts.QueuePerUser)
+	if err != nil {
+		return nil, err
+	}
+	g.UserID, g.By, g.CreatedAt = c.UserID, c.by(), tx.Now()
+	g.Options, g.Model = s.options, s.model.Name
+	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
+	g.Status = GenBuilding
+	if place.queued {
+		g.Status = GenQueued
+	}
+	return &started{gen: g, cancel: place.cancel}, nil
+}
+
+// begin runs the accepting transaction of an operation that may start a
+// generation, and starts the one that do returns. A repeated call starts nothing.
+func begin[T any](ctx context.Context, e *Engine, c *Call, q query, do func(tx Tx, s *scene) (T, *started, error)) (T, error) {
+	var zero T
+	if err := e.enter(); err != nil {
+		return zero, err
+	}
+	defer e.leave()
+	s, missing := e.look(ctx, c.UserID, q)
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	var begun *started
+	answer, err := once(storing, e, c, func(tx Tx) (T, error) {
+		begun = nil
+		if missing != nil { // told only now: a repeated call must get its first answer
+			return zero, missing
+		}
+		answer, st, err := do(tx, s)
+		begun = st
+		return answer, err
+	})
+	if err != nil || c.Replayed || begun == nil {
+		return answer, err
+	}
+	for _, id := range begun.cancel {
+		e.stop(c.UserID, id)
+	}
+	e.start(c, s, begun)
+	return answer, nil
+}
+
+func (e *Engine) checkSend(in SendInput) error {
+	if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
+		return err
+	}
+	if err := checkClientID("clientMsgId", in.ClientMsgID); err != nil {
+		return err
+	}
+	if err := checkClientID("authorId", in.AuthorID); err != nil {
+		return err
+	}
+	if err := checkWhenBusy(in.WhenBusy); err != nil {
+		return err
+	}
+	return in.Options.Validate("options")
+}
+
+// checkText refuses a message's text that is blank, longer than limit (code
+// points), or cannot be stored.
+func checkText(field, text string, limit int) error {
+	if strings.TrimSpace(text) == "" {
+		return fault.InvalidField(field, "required", "must not be blank")
+	}
+	return checkLength(field, text, limit)
+}
+
+func checkLength(field, text string, limit int) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		return fault.InvalidField(field, "encoding", "must not hold the character NUL")
+	}
+	if n := utf8.RuneCountInString(text); n > limit {
+		e := fault.New(fault.TooLarge, "%s: has %d characters, at most %d are allowed", field, n, limit)
+		return e.With("limit", limit).With("length", n)
+	}
+	return nil
+}
+
+// checkClientID refuses a name by a client that is not 1 to 64 characters of
+// A-Z a-z 0-9 _ -; "" = none.
+func checkClientID(field, id string) error {
+	ok := len(id) <= 64
+	for _, r := range id {
+		ok = ok && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+	}
+	if !ok {
+		return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
+	}
+	return nil
+}
+
+func checkWhenBusy(word string) error {
+	switch word {
+	case busyFail, busyQueue, busyCancel:
+		return nil
+	}
+	return fault.InvalidField("whenBusy", "enum", "must be queue or cancel")
 }

@@ -1,0 +1,245 @@
+package nodest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// end is how a generation came to its end.
+type end struct {
+	status string
+	finish llm.Finish // "" = what the model said
+	err    *fault.Error
+	cause  error // for the log
+	lost   bool  // somebody else has ended it already: nothing is stored
+	built  time.Duration
+	usage  *UsageRow // nil = nothing to meter
+}
+
+// How long the end of a generation is tried to be stored. What then is not
+// stored is found after the lease, and ends as interrupted.
+const (
+	storingTries   = 4
+	storingTimeout = 30 * time.Second // each
+)
+
+// conclude stores the end of a generation: the text in its message, the usage,
+// and the events, in one transaction.
+func (e *Engine) conclude(t *task, how end) {
+	if how.lost {
+		return
+	}
+	g := t.generation()
+	how = e.polish(t, g, how)
+	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (*Generation, error) {
+		ended, err := e.commit(t, g, how)
+		if errors.Is(err, errLost) {
+			err = backoff.Permanent(err)
+		}
+		return ended, err
+	}, backoff.WithMaxTries(storingTries))
+	if err != nil {
+		e.opts.Log.Error("the end of a generation was not stored", "generation", t.id, "err", err)
+		return
+	}
+	t.became(ended)
+	e.logEnd(ended, how)
+}
+
+// polish applies the regex scripts for replies to what the model wrote, decides
+// whether it is a reply at all, and counts what it cost.
+func (e *Engine) polish(t *task, g *Generation, how end) end {
+	how.built = t.buildTime
+	how.usage = t.metered()
+	if g.Kind != KindImpersonate && hasText(g) {
+		text, warnings := t.scene.docs.scripts.ApplyReply(g.Text)
+		for _, w := range warnings {
+			e.opts.Log.Warn("a regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
+		}
+		g.Text = text
+	}
+	if how.status == GenDone {
+		how.finish = t.finished
+		if !hasText(g) {
+			how = end{built: how.built, usage: how.usage, status: GenFailed, finish: llm.FinishError,
+				err: fault.New(fault.EmptyReply, "the model ended without any text")}
+		}
+	}
+	return how
+}
+
+func hasText(g *Generation) bool { return strings.TrimSpace(g.Text) != "" }
+
+func (e *Engine) commit(t *task, g *Generation, how end) (ended *Generation, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
+	defer cancel()
+	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
+		stored, err := own(tx, t.id, e.opts.Process)
+		if err != nil {
+			return err
+		}
+		now := *g
+		ended = &now
+		ended.StartedAt = stored.StartedAt
+		return land(tx, ended, how, t.device)
+	})
+	return ended, err
+}
+
+// land ends a generation in the transaction: its text goes into its message, and
+// the events tell of it. A message or conversation that is gone meanwhile loses
+// the text; the generation ends all the same.
+func land(tx Tx, g *Generation, how end, by string) error {
+	at := tx.Now()
+	g.Status, g.Finish, g.Error, g.EndedAt = how.status, string(how.finish), how.err, &at
+	g.LeaseUntil = at
+	m, err := settle(tx, g, how)
+	if err != nil {
+		return err
+	}
+	if m != nil {
+		if err := tx.Emit(messageEvent(tx.UserID(), "message.updated", by, m)); err != nil {
+			return err
+		}
+	}
+	if err := tx.UpdateGeneration(g); err != nil {
+		return err
+	}
+	if how.usage != nil {
+		if err := tx.AddUsage(*how.usage); err != nil {
+			return err
+		}
+	}
+	if how.status == GenFailed {
+		return tx.Emit(generationEvent(tx.UserID(), "gen.failed", by, g, genFailed{Error: errorOf(g.Error)}))
+	}
+	return tx.Emit(generationEvent(tx.UserID(), "gen.done", by, g, genDone{
+		Status: g.Status, Finish: g.Finish, Usage: usageOf(g.Usage), Ms: timesOf(g, how.built),
+	}))
+}
+
+// settle brings the text of a generation into its message and returns the
+// message, nil if there is none or nothing of it has changed.
+func settle(tx Tx, g *Generation, how end) (*Message, error) {
+	if g.MessageID == "" {
+		return nil, nil
+	}
+	chat, err := tx.LockConversation(g.ConversationID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := tx.Message(g.MessageID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !place(m, g, how, tx.Now()) {
+		return nil, nil
+	}
+	m.Rev++
+	if err := tx.UpdateMessage(m); err != nil {
+		return nil, err
+	}
+	chat.Version++
+	if m.ID == chat.HeadID {
+		chat.LastMessage = preview(m)
+	}
+	if err := tx.UpdateConversation(chat); err != nil || m.DeletedAt != nil {
+		return nil, err // nobody sees a deleted message change
+	}
+	return m, nil
+}
+
+// place puts the text of a generation that has ended into its message. It
+// returns false if the message stays as it is.
+//
+// A first reply ends with whatever came. A further swipe of a message that has
+// one already is shown when it is whole or was stopped by the user, and only kept
+// beside the shown one when it failed; without text nothing changes.
+func place(m *Message, g *Generation, how end, at time.Time) bool {
+	first := m.Chosen() == nil
+	if !hasText(g) {
+		if !first {
+			return false
+		}
+		m.Status, m.Error, m.GenerationID = messageStatus(how.status), how.err, g.ID
+		return true
+	}
+	shown := first || how.status == GenDone || how.status == GenCancelled
+	switch {
+	case g.Kind == KindContinue:
+		shown = lengthen(m, g, at)
+	default:
+		m.Swipes = append(m.Swipes, Swipe{
+			ID: newID(), RevisionID: newID(), Rev: 1, Text: g.Text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
+			Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
+		})
+		g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
+	}
+	if shown {
+		if g.Kind != KindContinue {
+			m.SwipeIndex = len(m.Swipes) - 1
+		}
+		m.Status, m.Error, m.GenerationID = messageStatus(how.status), how.err, g.ID
+	}
+	return true
+}
+
+// lengthen adds the text of a continue to the swipe that it was asked for, as a
+// new revision. If that swipe has changed meanwhile its text stays, and the
+// longer one becomes a swipe of its own. It returns whether the swipe is shown.
+func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
+	for i := range m.Swipes {
+		s := &m.Swipes[i]
+		if s.ID != g.SwipeID || s.Deleted || s.Text != g.Base {
+			continue
+		}
+		s.Rev++
+		s.RevisionID, s.Text = newID(), g.Base+g.Text
+		s.Reasoning += g.Reasoning
+		s.Blocks = append(s.Blocks, g.Blocks...)
+		s.Model, s.Finish, s.Usage, s.GenerationID = g.Model, g.Finish, g.Usage, g.ID
+		return i == m.SwipeIndex
+	}
+	m.Swipes = append(m.Swipes, Swipe{
+		ID: newID(), RevisionID: newID(), Rev: 1, Text: g.Base + g.Text, Reasoning: g.Reasoning, Blocks: g.Blocks,
+		Model: g.Model, Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
+	})
+	g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
+	return false
+}
+
+// messageStatus is what a message is after a generation has ended so.
+func messageStatus(generation string) string {
+	switch generation {
+	case GenDone:
+		return StatusComplete
+	case GenCancelled:
+		return StatusCancelled
+	case GenInterrupted:
+		return StatusInterrupted
+	}
+	return StatusError
+}
+
+// logEnd leaves one line per generation in the log, without any of its text.
+func (e *Engine) logEnd(g *Generation, how end) {
+	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
+	if how.cause != nil {
+		e.opts.Log.Warn("a generation failed", append(args, "err", how.cause)...)
+		return
+	}
+	e.opts.Log.Debug("a generation ended", args...)
+}

@@ -1,0 +1,306 @@
+package nodest
+
+import (
+	"cmp"
+	"container/list"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"nodest/card"
+	"nodest/framework"
+)
+
+// docs are the documents of a turn, read, parsed and compiled. They are
+// immutable and shared by all turns that name the same versions.
+type docs struct {
+	characterID string
+	card        card.RoleCard
+	compiled    *framework.Compiled
+	scripts     *framework.Scripts
+	note        *framework.Note // the character's; nil = none
+	settings    promptSettings
+	personas    map[string]framework.Persona
+	bound       string // persona that is bound to the character; "" = none
+	size        int64  // bytes of the documents
+
+	typed *typedTexts
+}
+
+// wanted says which documents a turn needs besides the character's own.
+type wanted struct {
+	characterID string
+	preset      string // global preset; "" = off
+	book        string // global world book; "" = off
+	priority    string
+	regex       bool // the global switch of regex scripts
+	personas    []string
+}
+
+func wantedBy(s *Settings, conversation *Conversation, characterID string) wanted {
+	w := wanted{characterID: characterID}
+	if s.GlobalPreset.Enabled {
+		w.preset = s.GlobalPreset.ID
+	}
+	if s.GlobalWorldBook.Enabled {
+		w.book, w.priority = s.GlobalWorldBook.ID, s.GlobalWorldBook.Priority
+	}
+	w.regex = s.GlobalRegexEnabled
+	for _, id := range []string{conversation.PersonaID, s.PersonaID} {
+		if id != "" {
+			w.personas = append(w.personas, id)
+		}
+	}
+	return w
+}
+
+func (w wanted) stamps(tx Tx) (*Stamps, error) {
+	more := append([]string(nil), w.personas...)
+	for _, id := range []string{w.preset, w.book} {
+		if id != "" {
+			more = append(more, id)
+		}
+	}
+	return tx.Stamps(w.characterID, more...)
+}
+
+// key names everything that compiling looks at: equal keys, equal docs.
+func (w wanted) key(s *Stamps) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s@%d|%s|%s|%s|%t", w.characterID, s.Character, w.preset, w.book, w.priority, w.regex)
+	for _, r := range s.Resources {
+		fmt.Fprintf(&b, "|%s@%d%t", r.ID, r.Version, r.Bound)
+	}
+	return b.String()
+}
+
+// documentsOf returns the compiled documents of a turn. It reads them only where
+// one of the versions is new.
+func (e *Engine) documentsOf(tx Tx, w wanted) (*docs, error) {
+	stamps, err := w.stamps(tx)
+	if err != nil {
+		return nil, err
+	}
+	key := w.key(stamps)
+	if d := e.compiled.get(key); d != nil {
+		return d, nil
+	}
+	d, err := readDocs(tx, w, stamps)
+	if err != nil {
+		return nil, err
+	}
+	e.compiled.put(key, d)
+	return d, nil
+}
+
+func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
+	ch, err := tx.Character(w.characterID)
+	if err != nil {
+		return nil, err
+	}
+	d := &docs{characterID: ch.ID, personas: map[string]framework.Persona{}, typed: &typedTexts{}}
+	sources, err := d.readCharacter(ch)
+	if err != nil {
+		return nil, err
+	}
+	var groups []framework.ScriptGroup
+	for _, r := range stamps.Resources {
+		res, err := tx.Resource(r.Kind, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		d.size += int64(len(res.Document))
+		group, err := d.addResource(w, r, res, &sources)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
+		}
+		if group != nil {
+			groups = append(groups, *group)
+		}
+	}
+	d.compiled = framework.Compile(sources)
+	if !w.regex {
+		groups = nil
+	}
+	d.scripts = framework.CompileScripts(groups, ch.ID, 0)
+	return d, nil
+}
+
+// readCharacter parses the character's own documents. Its regex scripts are not
+// among them: those work as a group of their own (autogroup.go).
+func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
+	d.size = int64(len(ch.RoleCard) + len(ch.WorldBook) + len(ch.Preset) + len(ch.AuthorNote))
+	s, err := ch.sources()
+	if err != nil {
+		return s, fmt.Errorf("documents of character %s: %w", ch.ID, err)
+	}
+	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
+	d.card = s.Card
+	if d.note, err = noteOf(ch.AuthorNote); err != nil {
+		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
+	}
+	d.settings, err = ch.promptSettings()
+	return s, err
+}
+
+// addResource puts a free-standing document where it belongs.
+func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
+	switch r.Kind {
+	case WorldBook:
+		book, err := card.ParseWorldBook(res.Document, card.Dialect(cmp.Or(res.Dialect, string(s.Dialect))))
+		if err != nil {
+			return nil, err
+		}
+		if r.ID == w.book && !r.Bound {
+			s.GlobalBook, s.GlobalPriority = &book, framework.Priority(w.priority)
+		} else {
+			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book})
+		}
+	case Preset:
+		preset, err := parsePreset(res.Document)
+		if err != nil {
+			return nil, err
+		}
+		if r.ID == w.preset && !r.Bound {
+			s.GlobalPreset = &preset
+		} else {
+			s.Preset = &preset // bound to the character: before the card's own, the newest wins
+		}
+	case RegexScript:
+		scripts, err := card.ParseRegexScripts(res.Document)
+		if err != nil {
+			return nil, err
+		}
+		return &framework.ScriptGroup{ID: r.ID, BindType: "all", Scripts: scripts}, nil
+	case Persona:
+		d.personas[r.ID] = personaOf(res)
+		if r.Bound {
+			d.bound = r.ID
+		}
+	}
+	return nil, nil
+}
+
+// noteOf reads an author's note; nil for none.
+func noteOf(doc json.RawMessage) (*framework.Note, error) {
+	note, ok, err := card.ParseAuthorNote(doc)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &framework.Note{Text: note.Content, Role: note.Role, Depth: note.InjectionDepth}, nil
+}
+
+func personaOf(r *Resource) framework.Persona {
+	var p struct{ Name, Description string }
+	_ = json.Unmarshal(r.Document, &p) // checked when it was stored
+	if p.Name == "" {
+		p.Name = r.Name
+	}
+	return framework.Persona{Name: p.Name, Description: p.Description}
+}
+
+// settingOf reads a user custom setting (自设); nil for none.
+func settingOf(doc json.RawMessage) *framework.Setting {
+	if isNull(doc) {
+		return nil
+	}
+	var s struct {
+		Comment  string
+		Content  string
+		Disable  bool
+		Position *int
+		Order    *float64
+		Depth    int
+		Global   bool
+	}
+	if json.Unmarshal(doc, &s) != nil { // checked when it was stored
+		return nil
+	}
+	order := 1.0
+	if s.Order != nil {
+		order = *s.Order
+	}
+	return &framework.Setting{
+		Name: s.Comment, Text: s.Content, Disable: s.Disable, Position: s.Position, Order: order, Depth: s.Depth, Global: s.Global,
+	}
+}
+
+// typedTexts remembers what the scripts for user input make of the messages of
+// a chat, by revision, so that each is worked on once.
+type typedTexts struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+const keptTyped = 4096
+
+func (d *docs) asSent(revisionID, text string) (string, []framework.Warning) {
+	d.typed.mu.Lock()
+	sent, ok := d.typed.known[revisionID]
+	d.typed.mu.Unlock()
+	if ok {
+		return sent, nil
+	}
+	sent, warnings := d.scripts.ApplyUser(text)
+	if revisionID == "" || len(warnings) > 0 {
+		return sent, warnings
+	}
+	d.typed.mu.Lock()
+	defer d.typed.mu.Unlock()
+	if d.typed.known == nil || len(d.typed.known) >= keptTyped {
+		d.typed.known = map[string]string{}
+	}
+	d.typed.known[revisionID] = sent
+	return sent, nil
+}
+
+// compiledDocs keeps the recently used docs. The documents behind them may be
+// large, so it is bounded by their bytes.
+type compiledDocs struct {
+	mu    sync.Mutex
+	byKey map[string]*list.Element
+	used  *list.List // of keptDocs, the newest in front
+	bytes int64
+}
+
+type keptDocs struct {
+	key  string
+	docs *docs
+}
+
+// keepDocs bounds the documents whose compiled form is kept, in bytes of JSON;
+// the compiled form takes a few times as much.
+const keepDocs = 32 << 20
+
+func newCompiledDocs() *compiledDocs {
+	return &compiledDocs{byKey: map[string]*list.Element{}, used: list.New()}
+}
+
+func (c *compiledDocs) get(key string) *docs {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el := c.byKey[key]
+	if el == nil {
+		return nil
+	}
+	c.used.MoveToFront(el)
+	return el.Value.(keptDocs).docs
+}
+
+func (c *compiledDocs) put(key string, d *docs) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byKey[key] != nil {
+		return
+	}
+	const frame = 16 << 10 // of an entry without large documents
+	d.size += frame
+	c.byKey[key] = c.used.PushFront(keptDocs{key, d})
+	c.bytes += d.size
+	for c.bytes > keepDocs && c.used.Len() > 1 {
+		old := c.used.Remove(c.used.Back()).(keptDocs)
+		delete(c.byKey, old.key)
+		c.bytes -= old.docs.size
+	}
+}

@@ -1,0 +1,144 @@
+package nodest
+
+import (
+	"time"
+
+	"nodest/framework"
+	"nodest/stream"
+)
+
+// What the events of a generation carry besides the ids: protocol page, 5.2.
+
+type deltaData struct {
+	Text string `json:"text"`
+	Part string `json:"part"` // text, reasoning, mem or websearch
+}
+
+type blockData struct {
+	Part  string `json:"part"`
+	State string `json:"state"` // open or close
+}
+
+type stageData struct {
+	Stage string `json:"stage"`
+	Ms    int64  `json:"ms"` // since the generation began
+}
+
+type genStarted struct {
+	Kind     string    `json:"kind"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Offline  bool      `json:"offline,omitempty"` // the demo model without a provider answers
+	PromptID string    `json:"promptId"`
+	Budget   genBudget `json:"budget"`
+}
+
+type genBudget struct {
+	Context int `json:"context"` // tokens of request and reply together
+	Used    int `json:"used"`    // by the request
+	Reserve int `json:"reserve"` // kept for the reply
+}
+
+func startedData(g *Generation, t *turn) genStarted {
+	o := t.input.Options
+	return genStarted{
+		Kind: g.Kind, Provider: t.scene.model.Provider, Model: g.Model, Offline: t.scene.model.Offline, PromptID: g.PromptID,
+		Budget: genBudget{Context: o.Context, Used: t.prompt.Tokens, Reserve: o.Reserve},
+	}
+}
+
+type genContext struct {
+	Memories []string   `json:"memories"`
+	Lore     []loreItem `json:"lore"`
+	Dropped  []dropItem `json:"dropped"` // for the budget; every other reason is behind promptId
+	Search   []string   `json:"search"`
+	Warnings []string   `json:"warnings"` // codes
+}
+
+type loreItem struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Why  string `json:"why"`
+	Key  string `json:"key,omitempty"` // that fired
+}
+
+type dropItem struct {
+	Source framework.Source `json:"source"`
+	ID     string           `json:"id,omitempty"`
+	Name   string           `json:"name,omitempty"`
+	Reason string           `json:"reason"`
+	Count  int              `json:"count,omitempty"` // messages of a run of history; absent where they were not counted
+}
+
+// contextItems bounds each list of gen.context; the whole account is behind
+// promptId.
+const contextItems = 50
+
+func contextData(t *turn) genContext {
+	c := genContext{Memories: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: []string{}, Warnings: []string{}}
+	for _, en := range t.prompt.Entries {
+		switch en.Source {
+		case framework.SourceBook, framework.SourceGlobalBook:
+			c.Lore = appendUpTo(c.Lore, loreItem{en.ID, en.Name, en.Why, en.Key})
+		case framework.SourceMemory:
+			c.Memories = appendUpTo(c.Memories, en.ID)
+		}
+	}
+	for _, d := range t.prompt.Dropped {
+		if d.Reason == framework.DropBudget {
+			c.Dropped = appendUpTo(c.Dropped, dropItem{d.Source, d.ID, d.Name, d.Reason, d.Count})
+		}
+	}
+	seen := map[string]bool{}
+	for _, w := range t.prompt.Warnings {
+		if !seen[w.Code] {
+			seen[w.Code] = true
+			c.Warnings = appendUpTo(c.Warnings, w.Code)
+		}
+	}
+	return c
+}
+
+func appendUpTo[T any](list []T, v T) []T {
+	if len(list) == contextItems {
+		return list
+	}
+	return append(list, v)
+}
+
+type genDone struct {
+	Status string     `json:"status"`
+	Finish string     `json:"finish"`
+	Usage  *wireUsage `json:"usage,omitempty"`
+	Ms     genTimes   `json:"ms"`
+}
+
+type genFailed struct {
+	Error *wireError `json:"error"`
+}
+
+// genTimes are milliseconds since the generation was asked for, of those steps
+// that it came to.
+type genTimes struct {
+	Build      int64 `json:"build"` // the building alone
+	FirstToken int64 `json:"firstToken"`
+	Total      int64 `json:"total"`
+}
+
+func timesOf(g *Generation, build time.Duration) genTimes {
+	times := genTimes{Build: build.Milliseconds()}
+	if g.FirstTokenAt != nil {
+		times.FirstToken = g.FirstTokenAt.Sub(g.CreatedAt).Milliseconds()
+	}
+	if g.EndedAt != nil {
+		times.Total = g.EndedAt.Sub(g.CreatedAt).Milliseconds()
+	}
+	return times
+}
+
+// generationEvent makes an event of a generation.
+func generationEvent(userID, kind, by string, g *Generation, data any) *stream.Event {
+	ev := event(userID, kind, by, data)
+	ev.ConversationID, ev.MessageID, ev.GenerationID = g.ConversationID, g.MessageID, g.ID
+	return ev
+}

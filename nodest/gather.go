@@ -1,0 +1,286 @@
+package nodest
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+)
+
+// turn is one request to a model in the making.
+type turn struct {
+	scene   *scene
+	base    string // continue: the text that stands before
+	swipeID string // continue: the swipe that is lengthened
+	variant int    // swipes that exist already
+	input   framework.Input
+	task    llm.Task
+
+	unread   bool                // there is older history that was not even read
+	warnings []framework.Warning // from before the build
+
+	// Known once it is built.
+	prompt    *framework.Prompt
+	stored    []byte // compact form of the prompt
+	buildTime time.Duration
+}
+
+func (t *turn) built(p *framework.Prompt, took time.Duration) {
+	p.Warnings = append(p.Warnings, t.warnings...)
+	if t.unread {
+		p.Dropped = append(p.Dropped, framework.Dropped{
+			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
+		})
+	}
+	t.prompt, t.stored, t.buildTime = p, p.Compact(), took
+}
+
+// request is what the model is asked.
+func (t *turn) request() llm.Request {
+	o := t.scene.options
+	r := llm.Request{
+		Model: t.scene.model.Name, Messages: t.prompt.Messages,
+		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
+		Variant: t.variant, Task: t.task, CharName: t.scene.docs.card.Name, UserName: t.scene.persona.Name,
+	}
+	if o.MaxTokens != nil {
+		r.MaxTokens = *o.MaxTokens
+	}
+	return r
+}
+
+// gather reads what the prompt of a generation is built from. What accepting has
+// looked up already is not read again, unless the generation had to wait.
+func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
+	s, target := t.scene, t.order.target
+	if t.queued {
+		fresh := s.query
+		if target != nil {
+			fresh.messageID = target.ID
+		}
+		var err error
+		if s, err = e.look(ctx, t.userID, fresh); err != nil {
+			return nil, err
+		}
+		target = s.target
+	}
+	turn := &turn{scene: s}
+	g := t.generation()
+	if err := turn.aim(g, target); err != nil {
+		return nil, err
+	}
+	t.startsAt(utf8.RuneCountInString(turn.base))
+	err := e.store.View(ctx, t.userID, func(tx Tx) error {
+		return e.compose(tx, turn, g, target)
+	})
+	return turn, err
+}
+
+// aim fixes what is written over or behind.
+func (t *turn) aim(g *Generation, target *Message) error {
+	if target == nil {
+		return nil
+	}
+	t.variant = len(target.Swipes)
+	if g.Kind != KindContinue {
+		return nil
+	}
+	chosen := target.Chosen()
+	if chosen == nil || strings.TrimSpace(chosen.Text) == "" {
+		return fault.InvalidField("messageId", "state", "the message has no text to continue")
+	}
+	t.base, t.swipeID = chosen.Text, chosen.ID
+	return nil
+}
+
+// compose reads the chat and completes the input of the build.
+func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
+	e.prepare(t, seedOf(g.ID))
+	in := &t.input
+	head := t.scene.conversation.HeadID
+	switch g.Kind {
+	case KindReply, KindRegenerate:
+		head = target.ParentID
+	case KindContinue:
+		head = target.ID
+		t.task = llm.Continue
+		in.Instruction = &framework.Instruction{Task: llm.Continue}
+	case KindImpersonate:
+		t.task = llm.Impersonate
+		in.Instruction = &framework.Instruction{Task: llm.Impersonate}
+	}
+	path, err := e.readHistory(tx, t, head)
+	if err != nil {
+		return err
+	}
+	if g.Kind == KindRegenerate {
+		path = upToUser(path)
+	}
+	in.History = t.chatOf(path)
+	if g.Kind == KindReply || g.Kind == KindRegenerate {
+		t.answerLast(g.Instruction)
+	}
+	return t.readPrevious(tx)
+}
+
+// prepare sets the parts of the input that do not depend on the chat.
+func (e *Engine) prepare(t *turn, seed uint64) {
+	s := t.scene
+	d := s.docs
+	context, reserve := budget(s.options, s.model)
+	t.input = framework.Input{
+		Compiled: d.compiled, Note: s.note, Settings: s.settings, Persona: s.persona, Scripts: d.scripts,
+		Options: framework.Options{
+			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
+			FilterKeyed: d.settings.Prompt.FilterKeyed,
+			Context:     context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
+			Seed: seed,
+		},
+		Cache: e.counts,
+	}
+}
+
+// The size of a context that nobody told, and of a reply that nobody limited.
+const (
+	unknownContext = 32_768
+	usualReply     = 4_096
+)
+
+// budget returns how many tokens request and reply may have together, and how
+// many of them are kept for the reply.
+func budget(o TurnOptions, m Model) (context, reserve int) {
+	context = m.ContextTokens
+	if context <= 0 {
+		context = unknownContext
+	}
+	if o.ContextTokens != nil {
+		context = min(context, *o.ContextTokens)
+	}
+	reserve = min(usualReply, context/4)
+	if o.MaxTokens != nil {
+		reserve = min(*o.MaxTokens, context/2)
+	}
+	return context, reserve
+}
+
+// seedOf fixes the random macros of a generation, so that its prompt can be made
+// again.
+func seedOf(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
+}
+
+// Sizes of the pages in which a chat is read backwards, in messages.
+const (
+	firstPage = 32
+	largePage = 512
+)
+
+// readHistory reads the branch that ends in head, oldest first, as far back as
+// the budget can reach. What is older is noted as dropped, unread, so the cost of
+// a turn does not grow with the chat.
+func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
+	if head == "" {
+		return nil, nil
+	}
+	var pages [][]*Message
+	room := t.input.Options.Context - t.input.Options.Reserve
+	before, size := "", firstPage
+	for {
+		page, more, err := tx.Path(t.scene.conversation.ID, head, before, size)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+		for _, m := range page {
+			// Tokenizers make fewer tokens than the estimate out of some texts, so
+			// that it counts half; the exact limit is the build's business.
+			room -= llm.EstimateTokens(m.Text())/2 + 2
+		}
+		if !more || len(page) == 0 || room <= 0 {
+			t.unread = more
+			break
+		}
+		before, size = page[0].ID, min(size*4, largePage)
+	}
+	slices.Reverse(pages)
+	return slices.Concat(pages...), nil
+}
+
+// chatOf turns messages into the chat of a prompt. Places without a text are left
+// out, and so is a failed exchange: a reply that failed before its first word,
+// with the message that it was to answer. (nodest.md 9.)
+func (t *turn) chatOf(path []*Message) []framework.Message {
+	chat := make([]framework.Message, 0, len(path)+1)
+	var last *Message // that stands at the end of chat
+	for _, m := range path {
+		if strings.TrimSpace(m.Text()) == "" {
+			if m.Status == StatusError && last != nil && last.ID == m.ParentID && last.Role == RoleUser {
+				chat, last = chat[:len(chat)-1], nil
+			}
+			continue
+		}
+		chat, last = append(chat, t.said(m)), m
+	}
+	return chat
+}
+
+// said is one message as it is sent: what the user typed went through the
+// scripts for user input.
+func (t *turn) said(m *Message) framework.Message {
+	s := m.Chosen()
+	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, Greeting: m.Greeting}
+	if m.Role == RoleUser {
+		sent, warnings := t.scene.docs.asSent(s.RevisionID, s.Text)
+		t.warn(warnings)
+		if sent != s.Text {
+			out.Text, out.ID = sent, "" // the stored prompt has to hold this text itself
+		}
+	}
+	return out
+}
+
+// answerLast makes the user's message at the end of the history the one that is
+// answered, with the wish for a rewrite in it if there is one.
+func (t *turn) answerLast(wish string) {
+	h := t.input.History
+	if len(h) == 0 || h[len(h)-1].Role != RoleUser {
+		return
+	}
+	user := h[len(h)-1]
+	t.input.History = h[:len(h)-1]
+	if text := framework.WithRewrite(user.Text, wish); wish != "" && text != user.Text {
+		user.Text, user.ID = text, ""
+	}
+	t.input.User = user
+}
+
+// upToUser cuts what follows the newest user message, if there is one.
+func upToUser(path []*Message) []*Message {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i].Role == RoleUser {
+			return path[:i+1]
+		}
+	}
+	return path
+}
+
+// readPrevious finds out what the provider may have cached: the request before
+// this one in the conversation.
+func (t *turn) readPrevious(tx Tx) error {
+	p, err := tx.LastPrompt(t.scene.conversation.ID)
+	if err != nil || p == nil {
+		return err
+	}
+	t.input.Previous = framework.HashesOf(p.Body)
+	return nil
+}
+
+func (t *turn) warn(warnings []framework.Warning) { t.warnings = append(t.warnings, warnings...) }

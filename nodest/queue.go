@@ -1,0 +1,204 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"nodest/fault"
+)
+
+// Who may write when: at most one generation per conversation, at most a few per
+// user, a short queue behind them. The rules are functions of the user's
+// generations that have not ended; they are the same in all processes, because
+// those stand in the database.
+
+// Values of whenBusy.
+const (
+	busyFail   = ""
+	busyQueue  = "queue"
+	busyCancel = "cancel"
+)
+
+// admission is what happens to a generation that is asked for.
+type admission struct {
+	queued bool
+	cancel []string // generations that it replaces
+}
+
+// admit decides about a new generation in a conversation. running are the user's
+// generations that have not ended, oldest first.
+//
+// Errors: Busy with details.generationId, TooManyGenerations.
+func admit(running []*Generation, conversationID, whenBusy string, parallel, queue int) (admission, error) {
+	var a admission
+	active, waiting, busyWith := 0, 0, ""
+	for _, g := range running {
+		here := g.ConversationID == conversationID
+		replaced := here && whenBusy == busyCancel
+		if here {
+			busyWith = cmp.Or(busyWith, g.ID)
+		}
+		if replaced {
+			a.cancel = append(a.cancel, g.ID)
+		}
+		switch {
+		case g.Status != GenQueued:
+			active++
+		case !replaced:
+			waiting++
+		}
+	}
+	if busyWith != "" && whenBusy == busyFail {
+		return admission{}, fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", busyWith)
+	}
+	a.queued = busyWith != "" || active >= parallel
+	if a.queued && waiting >= queue {
+		return admission{}, fault.New(fault.TooManyGenerations,
+			"%d replies are being written and %d wait: at most %d and %d at a time", active, waiting, parallel, queue).
+			With("running", active).With("waiting", waiting)
+	}
+	return a, nil
+}
+
+// mayStart says whether it is a queued generation's turn: none before it in its
+// conversation, and a place free that no older one can take.
+func mayStart(running []*Generation, id string, parallel int) bool {
+	free := parallel
+	taken := map[string]bool{} // conversations
+	for _, g := range running {
+		if g.Status != GenQueued {
+			free--
+			taken[g.ConversationID] = true
+		}
+	}
+	for _, g := range running { // oldest first
+		if g.Status != GenQueued {
+			continue
+		}
+		starts := free > 0 && !taken[g.ConversationID]
+		if g.ID == id {
+			return starts
+		}
+		if starts {
+			free--
+		}
+		taken[g.ConversationID] = true
+	}
+	return false
+}
+
+// pollQueue is how often a waiting generation looks whether another process has
+// finished one; ends in this process wake it at once.
+const pollQueue = time.Second
+
+// awaitTurn returns when a queued generation has its turn, with its status set
+// to building; an error is the reason why it never will.
+func (e *Engine) awaitTurn(t *task) error {
+	if t.generation().Status != GenQueued {
+		return nil
+	}
+	poll := time.NewTicker(pollQueue)
+	defer poll.Stop()
+	for {
+		ended := e.nextEnd(t.userID)
+		started, err := e.claim(t)
+		if started || err != nil {
+			return err
+		}
+		select {
+		case <-ended:
+		case <-poll.C:
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+}
+
+// claim starts a queued generation if it is its turn.
+func (e *Engine) claim(t *task) (started bool, err error) {
+	if err := e.store.View(t.ctx, t.userID, func(tx Tx) error {
+		started, err = turnOf(tx, t.id, e.opts)
+		return err
+	}); err != nil || !started {
+		return false, err
+	}
+	var g *Generation
+	err = e.store.Update(t.ctx, t.userID, func(tx Tx) error {
+		if started, err = turnOf(tx, t.id, e.opts); err != nil || !started {
+			return err
+		}
+		if g, err = own(tx, t.id, e.opts.Process); err != nil {
+			return err
+		}
+		g.Status, g.LeaseUntil = GenBuilding, tx.Now().Add(e.opts.Lease)
+		return tx.UpdateGeneration(g)
+	})
+	if err != nil || !started {
+		return false, err
+	}
+	t.became(g)
+	return true, nil
+}
+
+func turnOf(tx Tx, id string, opts Options) (bool, error) {
+	running, err := tx.Running("")
+	if err != nil {
+		return false, err
+	}
+	limits, err := tx.Limits()
+	if err != nil {
+		return false, err
+	}
+	return mayStart(running, id, parallel(limits, opts)), nil
+}
+
+// own reads a generation that this process must still own: errLost otherwise.
+func own(tx Tx, id, process string) (*Generation, error) {
+	g, err := tx.Generation(id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	case g.Ended() || g.LeaseOwner != process:
+		return nil, errLost
+	}
+	return g, nil
+}
+
+// parallel is the number of generations that may run at once for a user.
+func parallel(limits UserLimits, opts Options) int {
+	if limits.Generations > 0 {
+		return limits.Generations
+	}
+	return opts.GenerationsPerUser
+}
+
+// checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are
+// used up.
+func checkQuota(tx Tx, limits UserLimits, opts Options) error {
+	limit := limits.TokensPerDay
+	if limit == 0 {
+		limit = opts.TokensPerDay
+	}
+	if limit <= 0 {
+		return nil
+	}
+	now := tx.Now().UTC()
+	today := now.Format(time.DateOnly)
+	rows, err := tx.Usage(today, today)
+	if err != nil {
+		return err
+	}
+	var used int64
+	for _, r := range rows {
+		used += r.PromptTokens + r.CompletionTokens
+	}
+	if used < limit {
+		return nil
+	}
+	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
+	return fault.New(fault.QuotaExceeded, "the %d tokens of today are used up", limit).
+		With("limit", limit).With("used", used).After(tomorrow.Sub(now))
+}

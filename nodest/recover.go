@@ -1,0 +1,57 @@
+package nodest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"nodest/llm"
+)
+
+// recoverBatch is how many abandoned generations are read at once.
+const recoverBatch = 100
+
+// Recover ends the generations that a process left behind when it crashed, over
+// all users: they become interrupted, with the text of their last checkpoint.
+// It is called at the start and every few seconds. One that cannot be ended does
+// not keep the others from it.
+func (e *Engine) Recover(ctx context.Context) error {
+	owner := ""
+	if e.opts.Alone {
+		owner = e.opts.Process
+	}
+	var failed []error
+	for {
+		abandoned, err := e.store.Abandoned(ctx, owner, recoverBatch)
+		if err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		ended := 0
+		for _, g := range abandoned {
+			if e.task(g.UserID, g.ID) != nil {
+				continue // it is alive, only its lease is late
+			}
+			if err := e.interrupt(ctx, g); err != nil {
+				failed = append(failed, fmt.Errorf("end generation %s: %w", g.ID, err))
+				continue
+			}
+			ended++
+		}
+		if ended == 0 || len(abandoned) < recoverBatch {
+			return errors.Join(failed...)
+		}
+	}
+}
+
+func (e *Engine) interrupt(ctx context.Context, abandoned *Generation) error {
+	return e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
+		g, err := tx.Generation(abandoned.ID)
+		if err != nil {
+			return err
+		}
+		if g.Ended() || g.LeaseUntil.After(abandoned.LeaseUntil) {
+			return nil // somebody was faster, or it lives
+		}
+		return land(tx, g, end{status: GenInterrupted, finish: llm.FinishInterrupted}, "server")
+	})
+}

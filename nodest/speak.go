@@ -1,0 +1,142 @@
+package nodest
+
+import (
+	"context"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/stream"
+)
+
+// speak asks the model and passes on what it says. Nothing is passed on before
+// the start of the generation is stored (announced). Text that came before an
+// error stays in t.
+//
+// Breaking off the loop closes the provider's request.
+func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-chan error) error {
+	known := announced
+	wait := func() error { // for the start to be stored; once
+		if known == nil {
+			return nil
+		}
+		err := <-known
+		known = nil
+		return err
+	}
+	var split framework.Splitter
+	defer func() { e.pass(t, split.Close()) }() // what the splitter held back is text too
+	saved := 0
+	for chunk, err := range turn.scene.model.Generator.Stream(ctx, turn.request()) {
+		if unstored := wait(); unstored != nil {
+			return unstored
+		}
+		if err != nil {
+			return err
+		}
+		t.note(chunk, time.Now())
+		if chunk.Reasoning != "" {
+			e.tellDelta(t, "reasoning", chunk.Reasoning, t.think(chunk.Reasoning))
+		}
+		if chunk.Text != "" {
+			e.pass(t, split.Feed(chunk.Text))
+		}
+		if chunk.Last {
+			t.finish(chunk.Finish)
+			return nil
+		}
+		if n := t.size(); n-saved >= e.opts.CheckpointChars {
+			saved = n
+			t.askCheckpoint()
+		}
+	}
+	if err := wait(); err != nil {
+		return err
+	}
+	return llm.CutOff(turn.scene.model.Provider, nil)
+}
+
+// pass takes pieces of the reply in and tells of them.
+func (e *Engine) pass(t *task, pieces []framework.Piece) {
+	for _, p := range pieces {
+		off := t.take(p)
+		if p.State != "" {
+			e.tell(t, "gen.block", blockData{Part: string(p.Part), State: p.State})
+			continue
+		}
+		e.tellDelta(t, string(p.Part), p.Text, off)
+	}
+}
+
+// tellDelta tells of text; off is its position in code points.
+func (e *Engine) tellDelta(t *task, part, text string, off int) {
+	ev := t.transient("gen.delta", deltaData{Text: text, Part: part})
+	ev.Off = off
+	e.pub.Transient(ev)
+}
+
+// tellStage tells what a generation is doing, and since when.
+func (e *Engine) tellStage(t *task, stage string, begun time.Time) {
+	e.tell(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
+}
+
+func (e *Engine) tell(t *task, kind string, data any) { e.pub.Transient(t.transient(kind, data)) }
+
+// transient makes an event that is not stored.
+func (t *task) transient(kind string, data any) *stream.Event {
+	ev := event(t.userID, kind, t.device, data)
+	ev.ConversationID, ev.MessageID, ev.GenerationID = t.conversationID, t.messageID, t.id
+	ev.At = time.Now().UTC()
+	return ev
+}
+
+// keep stores checkpoints of what is written and renews the lease until the
+// function that it returns is called, which waits for the last one.
+func (e *Engine) keep(t *task) (stop func()) {
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(min(e.opts.CheckpointEvery, e.opts.Lease/3))
+		defer tick.Stop()
+		saved, renewed := 0, time.Now()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+			case <-t.full:
+			}
+			size := t.size()
+			if size == saved && time.Since(renewed) < e.opts.Lease/3 {
+				continue
+			}
+			if !e.checkpoint(t) {
+				return
+			}
+			saved, renewed = size, time.Now()
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}
+
+// checkpoint stores what is written so far. It returns false when the generation
+// is no longer ours; then it is stopped.
+func (e *Engine) checkpoint(t *task) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), e.opts.Lease)
+	defer cancel()
+	g := t.generation()
+	g.LeaseUntil = time.Now().UTC().Add(e.opts.Lease)
+	err := e.store.Checkpoint(ctx, g)
+	switch {
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
+		t.cancel(errLost)
+		return false
+	case err != nil:
+		e.opts.Log.WarnContext(ctx, "a checkpoint was not stored", "generation", t.id, "err", err)
+	}
+	return true
+}

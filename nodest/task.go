@@ -1,0 +1,239 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"nodest/framework"
+	"nodest/llm"
+)
+
+// Why a generation is stopped from outside.
+var (
+	errCancelled = errors.New("cancelled by the user")
+	errStopping  = errors.New("the server stops")
+	errLost      = errors.New("another process has ended the generation")
+	errTooLong   = errors.New("the generation took too long")
+)
+
+// task is a generation that this process works on, from the moment it was
+// accepted until its end is stored. One goroutine (Engine.run) does the work;
+// everybody else reads through the methods.
+type task struct {
+	id             string
+	userID         string
+	conversationID string
+	messageID      string // "" = impersonation
+
+	device string // Event.By of what it causes
+	order  order  // what is to be written
+	scene  *scene // what accepting has looked up, the key of the request included
+	queued bool   // it had to wait, so the scene is old
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the end is stored
+	full   chan struct{} // asks for a checkpoint
+
+	mu      sync.Mutex
+	gen     Generation // but for what it has written
+	offset  int        // of the text in its message, in code points
+	text    growing
+	thought growing
+	block   growing // text of the open block
+	blocks  []Block
+	written int // text, reasoning and blocks together, in code points
+	usage   *llm.Usage
+	model   string // that answers
+	by      string // provider that answers
+
+	buildTime time.Duration
+	asked     int // tokens of the prompt
+	finished  llm.Finish
+}
+
+// growing is a text that only grows. A string taken from it stays valid.
+type growing struct {
+	b     strings.Builder
+	runes int
+}
+
+// add returns the length of s in code points.
+func (g *growing) add(s string) int {
+	n := utf8.RuneCountInString(s)
+	g.b.WriteString(s)
+	g.runes += n
+	return n
+}
+
+func newTask(c *Call, s *scene, begun *started) *task {
+	// A generation outlives the request that began it.
+	ctx, cancel := context.WithCancelCause(context.Background())
+	return &task{
+		id: begun.gen.ID, userID: c.UserID, conversationID: begun.gen.ConversationID, messageID: begun.gen.MessageID,
+		device: c.by(), order: begun.order, scene: s,
+		queued: begun.gen.Status == GenQueued,
+		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
+		gen: *begun.gen,
+	}
+}
+
+// stopWaiting cancels a task that has not had its turn yet.
+func (t *task) stopWaiting(cause error) {
+	t.mu.Lock()
+	waiting := t.gen.Status == GenQueued
+	t.mu.Unlock()
+	if waiting {
+		t.cancel(cause)
+	}
+}
+
+// generation returns the generation as it is now, text included. Its slices and
+// strings are the caller's to read.
+func (t *task) generation() *Generation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now()
+}
+
+func (t *task) now() *Generation {
+	g := t.gen
+	if !g.Ended() {
+		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
+		g.Model = cmp.Or(t.model, g.Model)
+		if t.usage != nil {
+			u := *t.usage
+			g.Usage = &u
+		}
+	}
+	return &g
+}
+
+// became takes in what was stored of the generation. The time of its first words
+// is known here alone.
+func (t *task) became(g *Generation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.gen.FirstTokenAt
+	t.gen = *g
+	if t.gen.FirstTokenAt == nil {
+		t.gen.FirstTokenAt = first
+	}
+}
+
+// startsAt sets where the text begins in its message, in code points.
+func (t *task) startsAt(offset int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offset = offset
+}
+
+// note takes in what a chunk tells besides its text.
+func (t *task) note(c llm.Chunk, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.Usage != nil {
+		u := *c.Usage
+		t.usage = &u
+	}
+	if c.Model != "" {
+		t.model = c.Model
+	}
+	if c.Provider != "" {
+		t.by = c.Provider
+	}
+	if t.gen.FirstTokenAt == nil && (c.Text != "" || c.Reasoning != "") {
+		at := now.UTC().Truncate(time.Millisecond)
+		t.gen.FirstTokenAt, t.gen.Status = &at, GenStreaming
+	}
+}
+
+// think adds to the reasoning and returns where it stands, in code points.
+func (t *task) think(s string) (off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	off = t.thought.runes
+	t.written += t.thought.add(s)
+	return off
+}
+
+// take adds a piece of the reply. It returns the position of the piece in the
+// text that it belongs to: the message's text, or its own block. Positions are
+// code points; those of a continue count from the beginning of the message.
+func (t *task) take(p framework.Piece) (off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case p.State == "open":
+		t.block = growing{}
+		t.blocks = append(t.blocks, Block{Part: string(p.Part), At: t.offset + t.text.runes})
+	case p.State == "close":
+	case p.Part == framework.PartText:
+		off = t.offset + t.text.runes
+		t.written += t.text.add(p.Text)
+	case len(t.blocks) > 0:
+		off = t.block.runes
+		t.written += t.block.add(p.Text)
+		t.blocks[len(t.blocks)-1].Text = t.block.b.String()
+	}
+	return off
+}
+
+// size is how much was written, in code points.
+func (t *task) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.written
+}
+
+// asks notes what the model is about to be asked.
+func (t *task) asks(turn *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buildTime, t.asked = turn.buildTime, turn.prompt.Tokens
+	t.by, t.model = turn.scene.model.Provider, turn.scene.model.Name
+}
+
+// finish notes why the model has stopped.
+func (t *task) finish(word llm.Finish) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finished = word
+}
+
+// metered is what the generation has cost: what the provider told, else an
+// estimate once it had begun to answer. nil means nothing.
+func (t *task) metered() *UsageRow {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row := &UsageRow{Provider: t.by, Model: t.model, Requests: 1}
+	switch {
+	case t.usage != nil:
+		row.PromptTokens, row.CompletionTokens = int64(t.usage.PromptTokens), int64(t.usage.CompletionTokens)
+		if t.usage.CostUSD != nil {
+			row.CostUSD = *t.usage.CostUSD
+		}
+	case t.written > 0:
+		said := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
+		for _, b := range t.blocks {
+			said += llm.EstimateTokens(b.Text)
+		}
+		row.PromptTokens, row.CompletionTokens = int64(t.asked), int64(said)
+	default:
+		return nil
+	}
+	return row
+}
+
+// askCheckpoint wakes the keeper; it never waits.
+func (t *task) askCheckpoint() {
+	select {
+	case t.full <- struct{}{}:
+	default:
+	}
+}

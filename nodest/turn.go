@@ -1,0 +1,130 @@
+package nodest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+)
+
+// order says what a generation is to write.
+type order struct {
+	// target is the placeholder, or the message that gets another swipe or is
+	// lengthened; nil for an impersonation. Of a generation that had to wait it is
+	// read again when its turn has come.
+	target *Message
+}
+
+// start gives an accepted generation to a goroutine of the engine.
+func (e *Engine) start(c *Call, s *scene, begun *started) {
+	t := newTask(c, s, begun)
+	e.remember(t)
+	go e.run(t)
+}
+
+// run takes a generation to its end, whatever end, and stores that. It is the
+// whole life of the generation in this process.
+func (e *Engine) run(t *task) {
+	defer e.forget(t)
+	defer t.cancel(nil)
+	stopKeeping := e.keep(t)
+	err := e.awaitTurn(t)
+	ctx, stopClock := context.WithTimeoutCause(t.ctx, e.opts.TurnTimeout, errTooLong)
+	defer stopClock()
+	if err == nil {
+		err = e.generate(ctx, t)
+	}
+	stopKeeping()
+	e.conclude(t, ending(ctx, err))
+}
+
+// generate writes one text: gather, build, speak. What it has written by the
+// time it returns is kept; run commits it.
+func (e *Engine) generate(ctx context.Context, t *task) error {
+	begun := time.Now()
+	e.tellStage(t, "building", begun)
+	turn, err := e.gather(ctx, t)
+	if err != nil {
+		return err
+	}
+	prompt, err := framework.Build(turn.input)
+	if err != nil {
+		return err
+	}
+	turn.built(prompt, time.Since(begun))
+	t.asks(turn)
+	announced := e.announce(ctx, t, turn)
+	e.tellStage(t, "waiting", begun)
+	return e.speak(ctx, t, turn, announced)
+}
+
+// announce stores what is about to be sent and tells of it, while the model is
+// being asked. The caller waits for the result before anything of the reply is
+// passed on; nil is success.
+func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- e.storeStart(ctx, t, turn) }()
+	return result
+}
+
+func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
+	var g *Generation
+	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
+		var err error
+		if g, err = own(tx, t.id, e.opts.Process); err != nil {
+			return err
+		}
+		now := tx.Now()
+		promptID := newID()
+		g.Status, g.StartedAt, g.PromptID = GenWaiting, &now, promptID
+		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.options, turn.scene.model.Name, turn.base, turn.swipeID
+		g.LeaseUntil = now.Add(e.opts.Lease)
+		if err := tx.UpdateGeneration(g); err != nil {
+			return err
+		}
+		if err := tx.PutPrompt(&StoredPrompt{
+			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Body: turn.stored, CreatedAt: now,
+		}); err != nil {
+			return err
+		}
+		return tx.Emit(
+			generationEvent(t.userID, "gen.started", t.device, g, startedData(g, turn)),
+			generationEvent(t.userID, "gen.context", t.device, g, contextData(turn)),
+		)
+	})
+	if err != nil {
+		return err
+	}
+	t.became(g)
+	return nil
+}
+
+// ending classifies how a generation came to its end. ctx is the one it ran in.
+func ending(ctx context.Context, err error) end {
+	if err == nil {
+		return end{status: GenDone}
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(err, errLost), cause == errLost:
+		return end{lost: true}
+	case cause == errCancelled:
+		return end{status: GenCancelled, finish: llm.FinishCancelled}
+	case cause == errStopping:
+		return end{status: GenInterrupted, finish: llm.FinishInterrupted}
+	case cause == errTooLong:
+		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
+	}
+	return failure(err)
+}
+
+func failure(err error) end {
+	e := end{status: GenFailed, finish: llm.FinishError, err: fault.Public(err), cause: err}
+	if e.err.Code == fault.Blocked {
+		e.finish = llm.FinishBlocked
+	}
+	return e
+}
