@@ -109,8 +109,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 		head = target.ParentID
 	case KindContinue:
 		head = target.ID
-		t.task = llm.Continue
-		in.Instruction = &framework.Instruction{Task: llm.Continue}
+		t.continues()
 	case KindImpersonate:
 		t.task = llm.Impersonate
 		in.Instruction = &framework.Instruction{Task: llm.Impersonate}
@@ -127,6 +126,11 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 		t.answerLast(g.Instruction)
 	}
 	return t.readPrevious(tx)
+}
+
+func (t *turn) continues() {
+	t.task = llm.Continue
+	t.input.Instruction = &framework.Instruction{Task: llm.Continue}
 }
 
 // prepare sets the parts of the input that do not depend on the chat.

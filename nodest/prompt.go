@@ -2,18 +2,116 @@ package nodest
 
 import (
 	"context"
+	"strconv"
+	"time"
 
+	"nodest/fault"
 	"nodest/framework"
 )
 
+// PreviewPrompt builds the request that a message would cause now, or without a
+// text the one that continuing the shown branch would, and asks no model.
+// Without a provider it is built for a model with a context of usual size.
 func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
-	return nil, errNotYet
+	if err := checkLength("text", in.Text, e.opts.TextLimit); err != nil {
+		return nil, err
+	}
+	if err := in.Options.Validate("options"); err != nil {
+		return nil, err
+	}
+	s, err := e.look(ctx, userID, query{conversationID: in.ConversationID, options: in.Options})
+	if err != nil {
+		return nil, err
+	}
+	s.model, err = e.models.Resolve(ctx, userID, s.options.Provider, s.options.Model, "")
+	if err != nil && !fault.Is(err, fault.NotConfigured) {
+		return nil, err
+	}
+	turn := &turn{scene: s}
+	// What the macros would draw changes with the conversation, not with each look.
+	e.prepare(turn, seedOf(s.conversation.ID+"@"+strconv.FormatInt(s.conversation.Version, 10)))
+	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	p, err := framework.Build(turn.input)
+	if err != nil {
+		return nil, err
+	}
+	turn.built(p, time.Since(begun))
+	return p, nil
 }
 
+func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
+	path, err := e.readHistory(tx, t, t.scene.conversation.HeadID)
+	if err != nil {
+		return err
+	}
+	t.input.History = t.chatOf(path)
+	switch {
+	case text != "":
+		sent, warnings := t.scene.docs.asSent("", text)
+		t.warn(warnings)
+		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: sent}
+	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
+		t.answerLast("")
+	default:
+		t.continues()
+	}
+	return t.readPrevious(tx)
+}
+
+// Prompt returns the request that was sent for a generation.
 func (e *Engine) Prompt(ctx context.Context, userID, promptID string) (*SentPrompt, error) {
-	return nil, errNotYet
+	var sent *SentPrompt
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		var err error
+		sent, err = readPrompt(tx, promptID)
+		return err
+	})
+	return sent, err
 }
 
+// DiffPrompts compares two requests that were sent; with is the later one.
 func (e *Engine) DiffPrompts(ctx context.Context, userID, promptID, with string) (*framework.Difference, error) {
-	return nil, errNotYet
+	var a, b *SentPrompt
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		var err error
+		if a, err = readPrompt(tx, promptID); err != nil {
+			return err
+		}
+		b, err = readPrompt(tx, with)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return framework.Diff(a.Prompt, b.Prompt), nil
+}
+
+// readPrompt reads a stored prompt and puts the texts of the chat back into it. A
+// text that was purged since is empty.
+func readPrompt(tx Tx, id string) (*SentPrompt, error) {
+	stored, err := tx.Prompt(id)
+	if err != nil {
+		return nil, err
+	}
+	p, err := framework.Expand(stored.Body, func(ids []string) ([]string, error) {
+		texts := make([]string, len(ids))
+		for i, id := range ids {
+			r, err := tx.Revision(id)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				return nil, err
+			}
+			if r != nil {
+				texts[i] = r.Text
+			}
+		}
+		return texts, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &SentPrompt{ID: stored.ID, ConversationID: stored.ConversationID, GenerationID: stored.GenerationID, Prompt: p}, nil
 }
