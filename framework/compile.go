@@ -159,3 +159,14 @@ func unusedFields(c card.RoleCard) []Dropped {
 	}
 	return out
 }
+
+// Matches returns the keys of the books that occur in a chat of these messages,
+// in lower case, in the order of the entries. Messages are joined by a space;
+// cache may be nil.
+func (c *Compiled) Matches(messages []string, cache *Cache) []string {
+	var keys []string
+	for _, k := range c.keys.search(messages, cache).list() {
+		keys = append(keys, c.keys.keys[k])
+	}
+	return keys
+}

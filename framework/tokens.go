@@ -81,13 +81,13 @@ func (c *counter) count(text string) int {
 	if text == "" {
 		return 0
 	}
-	if c.codec == nil {
-		return estimateTokens(text) // quicker than to look it up
-	}
 	return c.cache.tokens(c.name, text, c.measure)
 }
 
 func (c *counter) measure(text string) int {
+	if c.codec == nil {
+		return estimateTokens(text)
+	}
 	n := 0
 	for text != "" {
 		piece := text[:cut(text)]

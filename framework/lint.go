@@ -1,0 +1,303 @@
+package framework
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"nodest/card"
+)
+
+// Finding is one remark of the card doctor.
+type Finding struct {
+	Path   string `json:"path"` // of the field, e.g. "worldBook.entries.3.key[0]"
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+// The codes of findings.
+const (
+	LintUnreachable = "unreachable"          // can never be in a prompt
+	LintEverything  = "matches_everything"   // a key that any chat holds
+	LintOften       = "matches_often"        // a key that most chats hold
+	LintRegexKey    = "regex_key"            // a pattern where this dialect compares plain text
+	LintMacro       = "unknown_macro"        // stays in the text as it is
+	LintBudget      = "over_budget"          // longer than an entry should be
+	LintInvalid     = "invalid_pattern"      // is never applied
+	LintSlow        = "slow_pattern"         // may run into its time limit
+	LintEmpty       = "empty"                // nothing in it
+	LintPosition    = "unknown_position"     // of another dialect
+	LintIdentifier  = "unknown_identifier"   // the order lists what does not exist
+	LintDuplicate   = "duplicate_identifier" // only the first one counts
+	LintNoHistory   = "no_history"           // the chat will stand at the end
+	LintNeedsNote   = "needs_note"           // shows only while there is an author's note
+	LintUnused      = "unused_field"         // this dialect does not use it
+)
+
+// Documents are what Lint looks at; nil ones are left out. Paths begin with the
+// name of the document (roleCard, worldBook, preset, authorNote, regexScripts)
+// unless it is the only one.
+type Documents struct {
+	Dialect   card.Dialect
+	Card      *card.RoleCard
+	Book      *card.WorldBook
+	Preset    *card.Preset
+	Note      *Note
+	Scripts   []card.RegexScript
+	Budget    int    // tokens that one entry should stay below; 0 = 1,024
+	Tokenizer string // empty = the estimate
+}
+
+// Lint examines documents for what will not work as their author meant it. The
+// findings are in the order of the documents.
+func Lint(d Documents) []Finding {
+	l := linter{d: d, counter: newCounter(d.Tokenizer, nil), budget: cmp.Or(d.Budget, 1024)}
+	several := 0
+	for _, there := range []bool{d.Card != nil, d.Book != nil, d.Preset != nil, d.Note != nil, len(d.Scripts) > 0} {
+		if there {
+			several++
+		}
+	}
+	l.prefixed = several > 1
+	if d.Card != nil {
+		l.card(*d.Card)
+	}
+	if d.Book != nil {
+		l.book(*d.Book)
+	}
+	if d.Preset != nil {
+		l.preset(*d.Preset)
+	}
+	if d.Note != nil {
+		l.macros(l.path("authorNote", "content"), d.Note.Text)
+	}
+	for i, s := range d.Scripts {
+		l.script(l.path("regexScripts", fmt.Sprintf("[%d]", i)), s)
+	}
+	return l.findings
+}
+
+type linter struct {
+	d        Documents
+	counter  counter
+	budget   int
+	prefixed bool
+	findings []Finding
+}
+
+func (l *linter) add(path, code, format string, args ...any) {
+	l.findings = append(l.findings, Finding{path, code, fmt.Sprintf(format, args...)})
+}
+
+// path is the path of a field in one of the documents.
+func (l *linter) path(document, field string) string {
+	switch {
+	case !l.prefixed:
+		return field
+	case strings.HasPrefix(field, "["):
+		return document + field
+	}
+	return document + "." + field
+}
+
+func (l *linter) card(c card.RoleCard) {
+	for _, f := range []struct{ field, text string }{
+		{"description", c.Description}, {"personality", c.Personality}, {"scenario", c.Scenario},
+		{"first_mes", c.FirstMes}, {"mes_example", c.MesExample},
+	} {
+		l.macros(l.path("roleCard", f.field), f.text)
+	}
+	for i, g := range c.AlternateGreetings {
+		l.macros(l.path("roleCard", fmt.Sprintf("alternate_greetings[%d]", i)), g)
+	}
+	if isBlank(c.Description) {
+		l.add(l.path("roleCard", "description"), LintEmpty, "the card does not describe the character")
+	}
+	if l.d.Dialect != card.SillyTavern {
+		for _, d := range unusedFields(c) {
+			l.add(l.path("roleCard", d.ID), LintUnused, "the NodeST dialect does not use this field")
+		}
+	}
+}
+
+func (l *linter) macros(path, text string) {
+	for _, name := range unknownMacros(text) {
+		if l.d.Dialect == card.SillyTavern && isSillyTavernMacro(name) {
+			continue
+		}
+		l.add(path, LintMacro, "{{%s}} is not a macro and stays as it is", shorten(name))
+	}
+}
+
+// sillyTavernMacros are the names that the SillyTavern dialect knows beside
+// those of Macros.
+const sillyTavernMacros = " group charifnotgroup groupnotmuted notchar description personality scenario persona mesexamples " +
+	"mesexamplesraw charprompt charinstruction chardepthprompt creatornotes charversion version char_version greeting " +
+	"original newline space noop trim reverse pick time date weekday isotime isodate datetimeformat timediff idle_duration " +
+	"lastmessageid lastswipeid currentswipeid allchatrange firstincludedmessageid firstdisplayedmessageid input model " +
+	"ismobile maxprompt maxcontext maxresponse lastgenerationtype hasextension setvar addvar incvar decvar getvar hasvar " +
+	"deletevar setvarkey getvarkey setglobalvar addglobalvar incglobalvar decglobalvar getglobalvar hasglobalvar " +
+	"deleteglobalvar if else /if /trim outlet banned random roll char user "
+
+func isSillyTavernMacro(inner string) bool {
+	inner = strings.ToLower(strings.TrimSpace(inner))
+	if strings.HasPrefix(inner, "//") || strings.HasPrefix(inner, ".") || strings.HasPrefix(inner, "$") || strings.HasPrefix(inner, "time_utc") {
+		return true
+	}
+	if end := strings.IndexAny(inner, ": \n"); end >= 0 {
+		inner = inner[:end]
+	}
+	return strings.Contains(sillyTavernMacros, " "+strings.TrimPrefix(inner, "#")+" ")
+}
+
+func (l *linter) book(b card.WorldBook) {
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		if !e.Disable {
+			l.entry(l.path("worldBook", "entries."+e.ID), e)
+		}
+	}
+}
+
+func (l *linter) entry(path string, e *card.Entry) {
+	nodest := l.d.Dialect != card.SillyTavern
+	if isBlank(e.Content) {
+		l.add(path+".content", LintEmpty, "the entry has no text")
+	}
+	l.macros(path+".content", e.Content)
+	if n := l.counter.count(e.Content); n > l.budget {
+		l.add(path+".content", LintBudget, "the entry has about %d tokens, more than %d", n, l.budget)
+	}
+	if nodest && (e.Position < card.BeforeChar || e.Position > card.AtDepth) {
+		l.add(path+".position", LintPosition, "the NodeST dialect has no position %d: the entry is left out", e.Position)
+	}
+	if nodest && l.d.Card != nil && l.d.Note == nil && (e.Position == card.BeforeNote || e.Position == card.AfterNote) {
+		l.add(path+".position", LintNeedsNote, "the entry shows only while the chat has an author's note")
+	}
+	if e.Constant || nodest && e.Position < card.BeforeNote {
+		return // keys do not matter
+	}
+	if len(e.Key) == 0 {
+		l.add(path+".key", LintUnreachable, "the entry is not constant and has no keys")
+	}
+	for i, k := range e.Key {
+		l.key(fmt.Sprintf("%s.key[%d]", path, i), k)
+	}
+}
+
+// commonWords are keys that nearly every chat of some length holds.
+const commonWords = " the and you are was for her his she him not that this with what 的 了 我 你 是 不 在 有 他 她 "
+
+func (l *linter) key(path, key string) {
+	source, flags := splitPattern(key)
+	switch {
+	case isBlank(key):
+		l.add(path, LintEverything, "a blank key matches every chat")
+	case source != key && l.d.Dialect != card.SillyTavern:
+		l.add(path, LintRegexKey, "keys are plain text in the NodeST dialect: %s is looked for as it is", shorten(key))
+	case source != key:
+		l.pattern(path, source, flags)
+	case len(key) == 1:
+		l.add(path, LintEverything, "the single character %q is in nearly every message", key)
+	case strings.Contains(commonWords, " "+strings.ToLower(strings.TrimSpace(key))+" "):
+		l.add(path, LintOften, "%q is in most chats", key)
+	}
+}
+
+func (l *linter) pattern(path, source, flags string) *pattern {
+	p, err := compilePattern(source, flags, ScriptLimit)
+	if err != nil {
+		l.add(path, LintInvalid, "%v", err)
+		return nil
+	}
+	if p.nested {
+		l.add(path, LintSlow, "a repetition inside a repetition can take very long on some texts")
+	}
+	return p
+}
+
+func (l *linter) preset(p card.Preset) {
+	known := map[string]bool{
+		"worldInfoBefore": true, "worldInfoAfter": true, personaIdentifier: true, defaultHistoryID: true,
+	}
+	for _, f := range cardFields {
+		known[f.identifier] = known[f.identifier] || f.always
+	}
+	history := false
+	seen := map[string]bool{}
+	for i := range p.Prompts {
+		q := &p.Prompts[i]
+		path := l.path("preset", fmt.Sprintf("prompts[%d]", i))
+		if seen[q.Identifier] {
+			l.add(path+".identifier", LintDuplicate, "another prompt before it has the identifier %q", shorten(q.Identifier))
+		}
+		seen[q.Identifier], known[q.Identifier] = true, true
+		l.macros(path+".content", q.Content)
+		if n := l.counter.count(q.Content); n > 4*l.budget {
+			l.add(path+".content", LintBudget, "the prompt has about %d tokens, more than %d", n, 4*l.budget)
+		}
+	}
+	listed := map[string]bool{}
+	for i, o := range p.Order {
+		if !o.Enabled {
+			continue
+		}
+		listed[o.Identifier] = true
+		history = history || isHistory("", o.Identifier) || l.isHistoryPrompt(p, o.Identifier)
+		if !known[o.Identifier] {
+			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), LintIdentifier, "there is no prompt %q", shorten(o.Identifier))
+		}
+	}
+	if !history {
+		l.add(l.path("preset", "prompt_order"), LintNoHistory, "the order does not list the chat: it will stand at the end")
+	}
+	for i, q := range p.Prompts {
+		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
+			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "the order does not list %q", shorten(q.Identifier))
+		}
+	}
+}
+
+func (l *linter) isHistoryPrompt(p card.Preset, identifier string) bool {
+	for i := range p.Prompts {
+		if p.Prompts[i].Identifier == identifier && isHistory(p.Prompts[i].Name, identifier) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *linter) script(path string, s card.RegexScript) {
+	if s.Disabled {
+		return
+	}
+	if s.Find == "" {
+		l.add(path+".findRegex", LintEmpty, "the script has no pattern")
+		return
+	}
+	source, flags := splitPattern(s.Find)
+	if flags == "" {
+		flags = s.Flags
+	}
+	p := l.pattern(path+".findRegex", source, flags)
+	if p != nil {
+		if out, err := p.replace("", "x"); err == nil && out != "" && p.global {
+			l.add(path+".findRegex", LintEverything, "the pattern matches the empty text, and so between any two characters")
+		}
+	}
+	if len(s.Placement) == 0 {
+		l.add(path+".placement", LintUnreachable, "the script applies nowhere")
+	}
+	if s.MinDepth != nil && s.MaxDepth != nil && *s.MaxDepth >= 0 && *s.MinDepth > *s.MaxDepth {
+		l.add(path+".minDepth", LintUnreachable, "the least depth is above the greatest")
+	}
+}
+
+// shorten bounds what a finding quotes, in code points.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
