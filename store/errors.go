@@ -88,3 +88,8 @@ func lostRace(err error) bool {
 	}
 	return false
 }
+
+func isDeadlock(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == pgDeadlock
+}

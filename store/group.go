@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -30,6 +31,7 @@ type groupWriter struct {
 	queue   chan *turn
 	closing chan struct{} // closed by stop
 	ended   chan struct{} // closed by the loop
+	commits atomic.Int64
 }
 
 // turn is one closure on its way through the writer.
@@ -151,6 +153,7 @@ func (w *groupWriter) group(first *turn) {
 		w.again(ran)
 		return
 	}
+	w.commits.Add(1)
 	for _, t := range ran {
 		t.done <- nil
 	}

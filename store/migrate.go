@@ -17,25 +17,25 @@ import (
 // versionTable is where goose notes what has run.
 const versionTable = "schema_versions"
 
-// schema is one of the two folders of migrations.
-type schema struct {
+// migrationFolder is one of the two folders of migrations.
+type migrationFolder struct {
 	folder  string
 	dialect database.Dialect
 }
 
 var (
-	sqliteSchema   = schema{"sqlite", database.DialectSQLite3}
-	postgresSchema = schema{"postgres", database.DialectPostgres}
+	sqliteSchema   = migrationFolder{"sqlite", database.DialectSQLite3}
+	postgresSchema = migrationFolder{"postgres", database.DialectPostgres}
 )
 
 // migrate brings the database to the newest version that this program knows. It
 // returns fault.NewerVersion, and changes nothing, when the database is ahead.
-func migrate(ctx context.Context, db *sql.DB, s schema, log *slog.Logger) error {
-	folder, err := fs.Sub(migrations.Files(), s.folder)
+func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Logger) error {
+	folder, err := fs.Sub(migrations.Files(), from.folder)
 	if err != nil {
 		return err
 	}
-	notes, err := database.NewStore(s.dialect, versionTable)
+	notes, err := database.NewStore(from.dialect, versionTable)
 	if err != nil {
 		return err
 	}

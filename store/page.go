@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 )
 
 // pageLength is limit, or 50 where none is given.
@@ -47,4 +48,13 @@ func (t *tx) fillTimes(times ...*time.Time) {
 		}
 		*p = moment(millis(*p))
 	}
+}
+
+// list is ids in a statement: IN (?). There must be one at least.
+func list(ids []string) schema.QueryAppender {
+	texts := make([]text, len(ids))
+	for i, id := range ids {
+		texts[i] = text(id)
+	}
+	return bun.In(texts)
 }

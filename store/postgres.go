@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,8 +24,9 @@ const (
 
 // postgres is the backend that several processes share.
 type postgres struct {
-	db  *bun.DB
-	now func() int64
+	db        *bun.DB
+	now       func() int64
+	deadlocks atomic.Int64 // found by the database; the lock order should leave none
 }
 
 func openPostgres(ctx context.Context, o Options) (*postgres, error) {
@@ -69,6 +71,9 @@ func (p *postgres) write(ctx context.Context, fn func(*session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
 		err := p.once(ctx, nil, fn)
+		if isDeadlock(err) {
+			p.deadlocks.Add(1)
+		}
 		if err == nil || attempt == maxAttempts || !lostRace(err) {
 			return err
 		}

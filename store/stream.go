@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/uptrace/bun"
-
 	"nodest/fault"
 	"nodest/stream"
 )
@@ -54,15 +52,11 @@ func (db *DB) Newest(ctx context.Context, userIDs []string) (newest map[string]i
 	newest = make(map[string]int64, len(userIDs))
 	err = db.backend.read(ctx, func(s *session) error {
 		for part := range slices.Chunk(userIDs, 500) {
-			ids := make([]text, len(part))
-			for i, id := range part {
-				ids[i] = text(id)
-			}
 			var rows []struct {
 				UserID string
 				Seq    int64
 			}
-			if _, err := s.scan(s.raw("SELECT user_id, seq FROM streams WHERE user_id IN (?)", bun.In(ids)), &rows); err != nil {
+			if _, err := s.scan(s.raw("SELECT user_id, seq FROM streams WHERE user_id IN (?)", list(part)), &rows); err != nil {
 				return err
 			}
 			for _, r := range rows {

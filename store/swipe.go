@@ -157,7 +157,7 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, s.rev, s.revision_id, s.is_deleted, s.created_at,
 				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id
 			FROM swipes s JOIN revisions r ON r.id = s.revision_id
-			WHERE s.message_id IN (?) ORDER BY s.message_id, s.position`, bun.In(ids)), &rows)
+			WHERE s.message_id IN (?) ORDER BY s.message_id, s.position`, list(ids)), &rows)
 		if err != nil {
 			return err
 		}

@@ -1,11 +1,16 @@
 // Package storetest gives tests of other packages a real database: SQLite in the
-// test's own folder. The schema is made once per test program and copied.
+// test's own folder, whose schema is made once per test program and copied; or a
+// schema of the test's own in the PostgreSQL of NODEST_TEST_DATABASE_URL.
 package storetest
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,6 +42,45 @@ func OpenWith(t testing.TB, o store.Options) *store.DB {
 		}
 	})
 	return db
+}
+
+// OpenPostgres is OpenWith on PostgreSQL; without one the test is skipped.
+func OpenPostgres(t testing.TB, o store.Options) *store.DB {
+	t.Helper()
+	o.URL = PostgresURL(t)
+	return OpenWith(t, o)
+}
+
+// PostgresURL returns the URL of a new, empty schema that is dropped when the
+// test ends. Without NODEST_TEST_DATABASE_URL the test is skipped.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	base := os.Getenv("NODEST_TEST_DATABASE_URL")
+	if base == "" {
+		t.Skip("skipped on PostgreSQL: NODEST_TEST_DATABASE_URL is not set (scripts/with-postgres sets it)")
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal("NODEST_TEST_DATABASE_URL cannot be read")
+	}
+	admin, err := sql.Open("pgx", base) // package store brings the driver
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	if _, err := admin.ExecContext(context.Background(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := admin.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		if err := errors.Join(err, admin.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	q := u.Query()
+	q.Set("search_path", schema)
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // Dir returns a new data folder with an empty, migrated SQLite database.

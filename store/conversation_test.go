@@ -1,0 +1,142 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func TestAConversationComesBackAsItWas(t *testing.T) {
+	conform(t, func(e *env) {
+		want := &nodest.Conversation{
+			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
+			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true,
+			Extra: []byte(`[1]`), Version: 1, CreatedAt: start.Add(-time.Hour), UpdatedAt: start,
+			LastMessage: &nodest.Preview{ID: "m", Role: "user", Text: "t\x00", CreatedAt: start},
+		}
+		e.update(func(tx nodest.Tx) error { return tx.InsertConversation(want) })
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Conversation(want.ID)
+			if err != nil {
+				return err
+			}
+			e.equal("last message", *got.LastMessage, *want.LastMessage)
+			got.LastMessage, want.LastMessage = nil, nil
+			e.equal("conversation", got, want)
+			return nil
+		})
+		e.clock.advance(time.Minute)
+		want.Version, want.Title, want.Archived, want.AuthorNote = 2, "new", false, nil
+		e.update(func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+		e.equal("updatedAt", want.UpdatedAt, start.Add(time.Minute))
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Conversation(want.ID)
+			e.equal("conversation", got, want)
+			return err
+		})
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteConversation(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.LockConversation(want.ID); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertMessage(message(want.ID, "", "x")) })
+		want.Version = 3
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+	})
+}
+
+// pages reads a list to its end, in pages of size.
+func pages(e *env, size int, list func(tx nodest.Tx, cursor string) (ids []string, next string, err error)) []string {
+	e.Helper()
+	var all []string
+	cursor := ""
+	for range 100 {
+		var next string
+		e.view(func(tx nodest.Tx) error {
+			ids, n, err := list(tx, cursor)
+			if len(ids) > size || n != "" && len(ids) != size {
+				e.Fatalf("a page of %d has %d", size, len(ids))
+			}
+			all, next = append(all, ids...), n
+			return err
+		})
+		if next == "" {
+			return all
+		}
+		cursor = next
+	}
+	e.Fatal("the list does not end")
+	return nil
+}
+
+func TestListsAreStableUnderEqualTimes(t *testing.T) {
+	conform(t, func(e *env) {
+		tea, other := id(), id()
+		var want, ofTea, characters, books []string
+		for i := range 23 {
+			if i%5 == 0 {
+				e.clock.advance(time.Millisecond)
+			}
+			c := &nodest.Conversation{ID: id(), CharacterID: []string{tea, other}[i%2], Archived: i%7 == 3}
+			ch := &nodest.Character{ID: id(), Name: "n"}
+			r := &nodest.Resource{ID: id(), Kind: nodest.WorldBook, Name: "w"}
+			e.update(func(tx nodest.Tx) error {
+				if err := tx.InsertConversation(c); err != nil {
+					return err
+				}
+				if err := tx.InsertCharacter(ch); err != nil {
+					return err
+				}
+				return tx.InsertResource(r)
+			})
+			want = append(want, c.ID)
+			if i%2 == 0 && i%7 != 3 {
+				ofTea = append(ofTea, c.ID)
+			}
+			characters, books = append(characters, ch.ID), append(books, r.ID)
+		}
+		for _, ids := range [][]string{want, ofTea, characters, books} {
+			slices.Reverse(ids)
+		}
+		no := false
+		for _, size := range []int{1, 4, 5, 23, 50} {
+			conversations := func(f nodest.ConversationFilter) []string {
+				return pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
+					items, next, err := tx.Conversations(f, cursor, size)
+					for _, c := range items {
+						ids = append(ids, c.ID)
+					}
+					return ids, next, err
+				})
+			}
+			e.equal(fmt.Sprint("conversations by ", size), conversations(nodest.ConversationFilter{}), want)
+			e.equal(fmt.Sprint("of one character by ", size),
+				conversations(nodest.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
+			e.equal(fmt.Sprint("characters by ", size),
+				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
+					items, next, err := tx.Characters(cursor, size)
+					for _, c := range items {
+						ids = append(ids, c.ID)
+					}
+					return ids, next, err
+				}), characters)
+			e.equal(fmt.Sprint("world books by ", size),
+				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
+					items, next, err := tx.Resources(nodest.WorldBook, cursor, size)
+					for _, r := range items {
+						ids = append(ids, r.ID)
+					}
+					return ids, next, err
+				}), books)
+		}
+		for _, cursor := range []string{"x", "!", "MTIz", "eDp5"} {
+			e.refused(fault.Invalid, func(tx nodest.Tx) error {
+				_, _, err := tx.Conversations(nodest.ConversationFilter{}, cursor, 5)
+				return err
+			})
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		child() // does not return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// start is where the clock of every test stands: no border of days is near.
+var start = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// env is one database of a test, with a clock that the test moves.
+type env struct {
+	*testing.T
+	db    *store.DB
+	user  string
+	clock *clock
+	heard *heard
+}
+
+type clock struct{ ms atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
+func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+// heard collects what Committed was called with.
+type heard struct {
+	mu     sync.Mutex
+	events map[string][]*stream.Event
+}
+
+func (h *heard) committed(userID string, events []*stream.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events[userID] = append(h.events[userID], events...)
+}
+
+func (h *heard) of(userID string) []*stream.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*stream.Event(nil), h.events[userID]...)
+}
+
+// conform runs a test of the suite on SQLite and on PostgreSQL.
+func conform(t *testing.T, test func(*env)) {
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) {
+			e := &env{T: t, clock: &clock{}, heard: &heard{events: map[string][]*stream.Event{}}}
+			e.clock.ms.Store(start.UnixMilli())
+			o := store.Options{Now: e.clock.now, Committed: e.heard.committed}
+			if database == "postgres" {
+				e.db = storetest.OpenPostgres(t, o)
+			} else {
+				e.db = storetest.OpenWith(t, o)
+			}
+			e.user = storetest.User(t, e.db)
+			test(e)
+		})
+	}
+}
+
+// update and view fail the test when they fail.
+func (e *env) update(fn func(tx nodest.Tx) error) {
+	e.Helper()
+	e.updateAs(e.user, fn)
+}
+
+func (e *env) updateAs(user string, fn func(tx nodest.Tx) error) {
+	e.Helper()
+	if err := e.db.Update(context.Background(), user, fn); err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) view(fn func(tx nodest.Tx) error) {
+	e.Helper()
+	if err := e.db.View(context.Background(), e.user, fn); err != nil {
+		e.Fatal(err)
+	}
+}
+
+// refused runs a closure that must fail with code.
+func (e *env) refused(code fault.Code, fn func(tx nodest.Tx) error) {
+	e.Helper()
+	e.code(code, e.db.Update(context.Background(), e.user, fn))
+}
+
+func (e *env) code(code fault.Code, err error) {
+	e.Helper()
+	if !fault.Is(err, code) {
+		e.Fatalf("error is %v, want %s", err, code)
+	}
+}
+
+func (e *env) equal(what string, got, want any) {
+	e.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		e.Fatalf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// conversation stores an empty one.
+func (e *env) conversation() string {
+	e.Helper()
+	c := &nodest.Conversation{ID: id(), CharacterID: id(), Title: "tea", Settings: []byte(`{}`)}
+	e.update(func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+	return c.ID
+}
+
+// say stores a message below parent, as head of its conversation.
+func (e *env) say(conversation, parent, text string) *nodest.Message {
+	e.Helper()
+	var m *nodest.Message
+	e.update(func(tx nodest.Tx) (err error) {
+		m, err = say(tx, conversation, parent, text)
+		return err
+	})
+	return m
+}
+
+// say is what the engine does for a message: lock, insert, new state, event.
+func say(tx nodest.Tx, conversation, parent, text string) (*nodest.Message, error) {
+	c, err := tx.LockConversation(conversation)
+	if err != nil {
+		return nil, err
+	}
+	m := message(conversation, parent, text)
+	if err := tx.InsertMessage(m); err != nil {
+		return nil, err
+	}
+	c.Version++
+	c.HeadID = m.ID
+	if err := tx.UpdateConversation(c); err != nil {
+		return nil, err
+	}
+	return m, tx.Emit(&stream.Event{Type: "message.created", ConversationID: conversation, MessageID: m.ID, By: "phone"})
+}
+
+func message(conversation, parent, text string) *nodest.Message {
+	return &nodest.Message{
+		ID: id(), ConversationID: conversation, ParentID: parent, Role: nodest.RoleUser, Name: "Ada",
+		Status: nodest.StatusComplete, Swipes: []nodest.Swipe{{ID: id(), RevisionID: id(), Rev: 1, Text: text}},
+	}
+}
+
+func id() string { return uuid.Must(uuid.NewV7()).String() }
+
+func texts(messages []*nodest.Message) []string {
+	var out []string
+	for _, m := range messages {
+		out = append(out, m.Text())
+	}
+	return out
+}
+
+// long is the share of the long tests to run: NODEST_LONG, 0 without it.
+func long() float64 {
+	f, _ := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
+	return f
+}
+
+// atLeast is the larger of few and the share of many.
+func atLeast(few, many int) int { return max(few, int(long()*float64(many))) }
+
+// random is seeded by NODEST_SEED, 1 without it, and tells its seed.
+func random(t testing.TB) *rand.Rand {
+	seed, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	t.Logf("NODEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+
+	"nodest/nodest"
+)
+
+// What the tests of this package may do and nobody else.
+
+// Query reads one column of texts or numbers with a statement of the test's own.
+func Query[T any](db *DB, query string, args ...any) (values []T, err error) {
+	err = db.backend.read(context.Background(), func(s *session) error {
+		values = nil
+		_, err := s.scan(s.raw(query, args...), &values)
+		return err
+	})
+	return values, err
+}
+
+// Exec runs a statement of the test's own within a transaction of the store.
+func Exec(t nodest.Tx, query string, args ...any) error {
+	s := t.(*tx).session
+	_, err := s.exec(s.raw(query, args...))
+	return err
+}
+
+// ExecOutside runs a statement on the writing connection outside a transaction.
+// No transaction may be in work.
+func ExecOutside(db *DB, query string) error {
+	_, err := db.backend.(*sqlite).conn.ExecContext(context.Background(), query)
+	return err
+}
+
+// Commits counts the transactions of the writing connection of SQLite.
+func Commits(db *DB) int64 { return db.backend.(*sqlite).writer.commits.Load() }
+
+// Waiting counts the closures that wait for the writing connection of SQLite.
+func Waiting(db *DB) int { return len(db.backend.(*sqlite).writer.queue) }
+
+// Deadlocks counts those that PostgreSQL found in transactions of this store.
+func Deadlocks(db *DB) int64 { return db.backend.(*postgres).deadlocks.Load() }
+
+// OnPostgres says which database it is.
+func OnPostgres(db *DB) bool { _, ok := db.backend.(*postgres); return ok }
+
+// TextRoundTrip is the way of a text through a column.
+func TextRoundTrip(s string) (string, error) {
+	v, err := text(s).Value()
+	if err != nil {
+		return "", err
+	}
+	var out text
+	err = out.Scan(v)
+	return string(out), err
+}
+
+// StoredText is what a text becomes in its column.
+func StoredText(s string) string {
+	v, _ := text(s).Value()
+	return v.(string)
+}
+
+// ParseCursor tells whether a cursor can be read.
+func ParseCursor(s string) error { _, err := parseCursor(s); return err }

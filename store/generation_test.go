@@ -1,0 +1,147 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+func generation(conversation, owner string, until time.Time) *nodest.Generation {
+	return &nodest.Generation{
+		ID: id(), ConversationID: conversation, Kind: nodest.KindReply, Status: nodest.GenStreaming,
+		LeaseOwner: owner, LeaseUntil: until,
+	}
+}
+
+func TestAGenerationComesBackAsItWas(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		heat, at := 0.7, start.Add(time.Second)
+		want := generation(conversation, "p1", start.Add(time.Minute))
+		want.MessageID, want.SwipeID, want.Instruction, want.By = id(), id(), "shorter, it's", "phone"
+		want.Options = nodest.TurnOptions{Model: "m", Temperature: &heat, Stop: []string{"\n"}}
+		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
+		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = nodest.GenFailed, "error", "half a", "hm", "b"
+		want.Blocks = []nodest.Block{{Part: "mem", Text: "x", At: 2}}
+		want.Model, want.PromptID, want.Usage, want.Error = "m1", "p", &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
+		want.StartedAt, want.FirstTokenAt, want.EndedAt = &start, &at, &at
+		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(want) })
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Generation(want.ID)
+			if err != nil {
+				return err
+			}
+			e.equal("parts", []any{*got.Options.Temperature, *got.Usage, *got.Error, *got.StartedAt, *got.FirstTokenAt, *got.EndedAt},
+				[]any{heat, *want.Usage, *want.Error, start, at, at})
+			for _, g := range []*nodest.Generation{got, want} {
+				g.Options.Temperature, g.Usage, g.Error, g.StartedAt, g.FirstTokenAt, g.EndedAt = nil, nil, nil, nil, nil, nil
+			}
+			e.equal("generation", got, want)
+			return nil
+		})
+		want.ID = id()
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateGeneration(want) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertGeneration(generation(id(), "", start)) })
+	})
+}
+
+func TestALeaseSaysWhoWrites(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		here, there := e.conversation(), e.conversation()
+		mine := generation(here, "p1", start.Add(15*time.Second))
+		theirs := generation(there, "p2", start.Add(time.Hour))
+		queued := generation(here, "p1", start.Add(time.Hour))
+		queued.Status = nodest.GenQueued
+		ended := generation(here, "p1", start.Add(-time.Hour))
+		ended.Status = nodest.GenDone
+		for _, g := range []*nodest.Generation{mine, theirs, queued, ended} {
+			e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(g) })
+			e.clock.advance(time.Second)
+		}
+		running := func(conversation string, want ...string) {
+			e.Helper()
+			e.view(func(tx nodest.Tx) error {
+				items, err := tx.Running(conversation)
+				e.equal("running", ids(items), want)
+				return err
+			})
+		}
+		running("", mine.ID, theirs.ID, queued.ID)
+		running(here, mine.ID, queued.ID)
+		abandoned := func(owner string, limit int, want ...string) {
+			e.Helper()
+			items, err := e.db.Abandoned(ctx, owner, limit)
+			if err != nil {
+				e.Fatal(err)
+			}
+			e.equal("abandoned", ids(items), want)
+		}
+		abandoned("", 10)
+		abandoned("p1", 10, theirs.ID)
+		e.clock.advance(15 * time.Second)
+		abandoned("", 10, mine.ID)
+
+		mine.Text, mine.Reasoning, mine.Blocks = "so far", "hm", []nodest.Block{{Part: "mem"}}
+		mine.LeaseUntil = e.clock.now().Add(15 * time.Second).UTC()
+		if err := e.db.Checkpoint(ctx, mine); err != nil {
+			e.Fatal(err)
+		}
+		abandoned("", 10)
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Generation(mine.ID)
+			e.equal("after the checkpoint", got, mine)
+			return err
+		})
+		e.clock.advance(2 * time.Hour)
+		abandoned("", 10, mine.ID, theirs.ID, queued.ID)
+		abandoned("p3", 2, mine.ID, theirs.ID)
+
+		stolen := *mine
+		stolen.LeaseOwner = "p2"
+		e.code(fault.Conflict, e.db.Checkpoint(ctx, &stolen))
+		mine.Status = nodest.GenInterrupted
+		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(mine) })
+		e.code(fault.Conflict, e.db.Checkpoint(ctx, mine))
+		running(here, queued.ID)
+	})
+}
+
+func ids(items []*nodest.Generation) (ids []string) {
+	for _, g := range items {
+		ids = append(ids, g.ID)
+	}
+	return ids
+}
+
+func TestPromptsAreKept(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		e.view(func(tx nodest.Tx) error {
+			p, err := tx.LastPrompt(conversation)
+			if p != nil {
+				e.Error("a prompt before the first")
+			}
+			return err
+		})
+		var last *nodest.StoredPrompt
+		for i := range 3 { // at one time: the ids decide
+			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Body: []byte{0, 1, byte(i), 0xff}}
+			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
+		}
+		e.view(func(tx nodest.Tx) error {
+			p, err := tx.LastPrompt(conversation)
+			if err != nil {
+				return err
+			}
+			e.equal("last prompt", p, last)
+			p, err = tx.Prompt(last.ID)
+			e.equal("prompt", p, last)
+			return err
+		})
+	})
+}

@@ -1,0 +1,5 @@
+package store_test
+
+const childEnv = "NODEST_STORE_CHILD"
+
+func child() {}

@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// How long things are kept. Sources: protocol page, sections 4 (events) and 6
+// (keys).
+const (
+	eventLife    = 7 * 24 * time.Hour
+	eventsKept   = 10_000 // newest events of each user, whatever their age
+	deletedLife  = 30 * 24 * time.Hour
+	finishedLife = 30 * 24 * time.Hour // of jobs
+)
+
+// Maintenance works in small transactions, so that nobody waits long behind it.
+const (
+	maintainKind  = "store.maintain"
+	maintainAll   = "all"
+	maintainLease = time.Minute
+	maintainBatch = 500
+)
+
+// Removed counts what one round of maintenance removed.
+type Removed struct {
+	Keys          int64 `json:"keys"`
+	Tickets       int64 `json:"tickets"`
+	Events        int64 `json:"events"`
+	Texts         int64 `json:"texts"` // messages that lost theirs
+	Messages      int64 `json:"messages"`
+	Conversations int64 `json:"conversations"`
+	Characters    int64 `json:"characters"`
+	Resources     int64 `json:"resources"`
+	Jobs          int64 `json:"jobs"`
+}
+
+// errLeaseLost: another process has taken the job over.
+var errLeaseLost = errors.New("store: the lease on the maintenance is lost")
+
+// Maintain removes what has outlived its time: idempotency keys after 48 hours,
+// tickets that are over, events beyond 7 days and 10,000 of the user, deleted
+// rows after 30 days. Of several processes one does it; ran is false in the
+// others. It is meant to be called every hour or so, and can be interrupted.
+func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
+	var job *jobRow
+	err = db.backend.write(ctx, func(s *session) error {
+		if err := s.openJob(maintainKind, maintainAll); err != nil {
+			return err
+		}
+		job, err = s.claimJob(maintainKind, maintainAll, db.opts.Process, maintainLease)
+		return err
+	})
+	if err != nil || job == nil {
+		return removed, false, err
+	}
+	err = db.maintain(ctx, job, &removed)
+	if errors.Is(err, errLeaseLost) {
+		return removed, true, nil
+	}
+	// The job's end is noted also when ctx has ended; else its lease runs out.
+	end := db.backend.write(context.WithoutCancel(ctx), func(s *session) error { return s.endJob(job, err) })
+	return removed, true, errors.Join(err, end)
+}
+
+// A chore removes at most maintainBatch rows; it is done when it removed none.
+type chore struct {
+	remove func(*session) (int64, error)
+	count  func(*Removed) *int64
+}
+
+var chores = []chore{
+	{oldKeys, func(r *Removed) *int64 { return &r.Keys }},
+	{oldTickets, func(r *Removed) *int64 { return &r.Tickets }},
+	{oldTexts, func(r *Removed) *int64 { return &r.Texts }},
+	{oldLeaves, func(r *Removed) *int64 { return &r.Messages }},
+	{messagesOfOldConversations, func(r *Removed) *int64 { return &r.Messages }},
+	{oldConversations, func(r *Removed) *int64 { return &r.Conversations }},
+	{oldCharacters, func(r *Removed) *int64 { return &r.Characters }},
+	{oldResources, func(r *Removed) *int64 { return &r.Resources }},
+	{oldJobs, func(r *Removed) *int64 { return &r.Jobs }},
+}
+
+func (db *DB) maintain(ctx context.Context, job *jobRow, removed *Removed) error {
+	for _, c := range chores {
+		if err := db.chore(ctx, job, removed, c.remove, c.count(removed)); err != nil {
+			return err
+		}
+	}
+	users, err := db.longLogs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range users {
+		events := func(s *session) (int64, error) { return oldEvents(s, id) }
+		if err := db.chore(ctx, job, removed, events, &removed.Events); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chore repeats one removal until nothing is left, one transaction each.
+func (db *DB) chore(ctx context.Context, job *jobRow, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
+	for {
+		var n int64
+		err := db.backend.write(ctx, func(s *session) error {
+			held, err := s.keepJob(job, removed, maintainLease)
+			if err != nil {
+				return err
+			}
+			if !held {
+				return errLeaseLost
+			}
+			n, err = remove(s)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		*sum += n
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func oldKeys(s *session) (int64, error) {
+	return s.exec(s.raw(`DELETE FROM call_keys WHERE (user_id, call_key) IN
+		(SELECT user_id, call_key FROM call_keys WHERE created_at <= ? LIMIT ?)`,
+		s.now-keyLife.Milliseconds(), maintainBatch))
+}
+
+func oldTickets(s *session) (int64, error) {
+	return s.exec(s.raw("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE expires_at <= ? LIMIT ?)",
+		s.now, maintainBatch))
+}
+
+// longLogs returns the users whose logs may have events to remove.
+func (db *DB) longLogs(ctx context.Context) (users []string, err error) {
+	err = db.backend.read(ctx, func(s *session) error {
+		_, err := s.scan(s.raw("SELECT user_id FROM streams WHERE seq > ?", eventsKept), &users)
+		return err
+	})
+	return users, err
+}
+
+// oldEvents removes from the beginning of the log, so that what is kept has no
+// holes.
+func oldEvents(s *session, userID string) (int64, error) {
+	var first, last int64
+	found, err := s.scan(s.raw("SELECT e.seq, st.seq FROM streams st JOIN events e ON e.user_id = st.user_id"+
+		" WHERE st.user_id = ? ORDER BY e.seq LIMIT 1", userID), &first, &last)
+	if err != nil || !found {
+		return 0, err
+	}
+	// The first event that is young enough ends the batch.
+	end := min(first+maintainBatch, last-eventsKept+1)
+	var young int64
+	found, err = s.scan(s.raw("SELECT seq FROM events WHERE user_id = ? AND seq < ? AND at > ? ORDER BY seq LIMIT 1",
+		userID, end, s.now-eventLife.Milliseconds()), &young)
+	if err != nil {
+		return 0, err
+	}
+	if found {
+		end = young
+	}
+	return s.exec(s.raw("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end))
+}
+
+// oldTexts removes the texts of messages that were deleted long ago.
+func oldTexts(s *session) (int64, error) {
+	var ids []string
+	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE m.deleted_at <= ?
+			AND EXISTS (SELECT 1 FROM swipes s WHERE s.message_id = m.id) LIMIT ?`,
+		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	for _, statement := range []string{
+		"DELETE FROM revisions WHERE message_id IN (?)", "DELETE FROM swipes WHERE message_id IN (?)",
+	} {
+		if _, err := s.exec(s.raw(statement, list(ids))); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(ids)), nil
+}
+
+// oldLeaves removes the rows of such messages, where nothing hangs on them: the
+// way from a later message to the root must stay.
+func oldLeaves(s *session) (int64, error) {
+	var ids []string
+	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE m.deleted_at <= ?
+			AND NOT EXISTS (SELECT 1 FROM messages below WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id)
+			AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`,
+		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	_, err = s.exec(s.raw("DELETE FROM message_states WHERE (conversation_id, message_id) IN"+
+		" (SELECT conversation_id, id FROM messages WHERE id IN (?))", list(ids)))
+	if err != nil {
+		return 0, err
+	}
+	return s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
+}
+
+// messagesOfOldConversations empties a conversation in batches before it goes,
+// because a foreign key would remove all of it in one transaction.
+func messagesOfOldConversations(s *session) (int64, error) {
+	return s.exec(s.raw(`DELETE FROM messages WHERE id IN (SELECT m.id FROM conversations c
+		JOIN messages m ON m.conversation_id = c.id WHERE c.deleted_at <= ? LIMIT ?)`,
+		s.now-deletedLife.Milliseconds(), maintainBatch))
+}
+
+func oldConversations(s *session) (int64, error) { return oldRows(s, "conversations", 1) }
+func oldCharacters(s *session) (int64, error)    { return oldRows(s, "characters", 10) }
+func oldResources(s *session) (int64, error)     { return oldRows(s, "resources", 10) }
+
+// oldRows removes deleted rows of a table; the foreign keys remove what is left
+// below them.
+func oldRows(s *session, table string, batch int) (int64, error) {
+	return s.exec(s.raw("DELETE FROM "+table+" WHERE id IN (SELECT id FROM "+table+" WHERE deleted_at <= ? LIMIT ?)",
+		s.now-deletedLife.Milliseconds(), batch))
+}
+
+func oldJobs(s *session) (int64, error) {
+	return s.exec(s.raw("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"+
+		" WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= ? LIMIT ?)",
+		s.now-finishedLife.Milliseconds(), maintainBatch))
+}

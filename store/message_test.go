@@ -1,0 +1,235 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+func TestAMessageComesBackAsItWas(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		edited, deleted := start.Add(time.Minute), start.Add(time.Hour)
+		want := &nodest.Message{
+			ID: id(), ConversationID: conversation, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Grüße 茶",
+			AuthorID: "x", Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: nodest.StatusError,
+			Error:        fault.New(fault.Blocked, "blocked").With("provider", "p"),
+			GenerationID: id(), CreatedAt: start.Add(-time.Hour), EditedAt: &edited, DeletedAt: &deleted,
+			Extra: []byte(`{"send_date":"x", "z":1}`),
+			Swipes: []nodest.Swipe{
+				{ID: id(), RevisionID: id(), Rev: 1, Text: "it's 100% \\ \"tea\"\n?", CreatedAt: start, Deleted: true},
+				{
+					ID: id(), RevisionID: id(), Rev: 1, Text: "NUL \x00 and \x01 0\u0000", Reasoning: "hm", Model: "m", Finish: "stop",
+					Usage: &llm.Usage{PromptTokens: 3}, GenerationID: "g", CreatedAt: start.Add(-time.Second),
+					Blocks: []nodest.Block{{Part: "mem", Text: "t", At: 4}},
+				},
+			},
+		}
+		e.update(func(tx nodest.Tx) error { return tx.InsertMessage(want) })
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Message(want.ID)
+			if err != nil {
+				return err
+			}
+			for _, m := range []*nodest.Message{got, want} { // pointers print as addresses
+				e.equal("usage", *m.Swipes[1].Usage, llm.Usage{PromptTokens: 3})
+				e.equal("error", *m.Error, *want.Error)
+				e.equal("edited", *m.EditedAt, edited)
+				e.equal("deleted", *m.DeletedAt, deleted)
+			}
+			for _, m := range []*nodest.Message{got, want} {
+				m.Swipes[1].Usage, m.Error, m.EditedAt, m.DeletedAt = nil, nil, nil, nil
+			}
+			e.equal("message", got, want)
+			byName, err := tx.MessageByClientID(conversation, "mine-1")
+			e.equal("found by the client's name", byName.ID, want.ID)
+			if err != nil {
+				return err
+			}
+			_, err = tx.MessageByClientID(conversation, "")
+			e.code(fault.NotFound, err)
+			return nil
+		})
+		e.refused(fault.Conflict, func(tx nodest.Tx) error {
+			m := message(conversation, "", "again")
+			m.ClientMsgID = "mine-1"
+			return tx.InsertMessage(m)
+		})
+	})
+}
+
+func TestTextsAreNeverChanged(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		m := e.say(conversation, "", "first words")
+		first := m.Swipes[0].RevisionID
+		e.clock.advance(time.Minute)
+		e.update(func(tx nodest.Tx) error { // an edit
+			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, id(), "second words"
+			return tx.UpdateMessage(m)
+		})
+		e.clock.advance(time.Minute)
+		e.update(func(tx nodest.Tx) error { // another swipe, chosen
+			m.Rev, m.SwipeIndex = 3, 1
+			m.Swipes = append(m.Swipes, nodest.Swipe{Text: "other words"})
+			return tx.UpdateMessage(m)
+		})
+		e.update(func(tx nodest.Tx) error { // only the state; a text that is stored stays
+			m.Rev, m.SwipeIndex, m.Swipes[1].Deleted = 4, 0, true
+			m.Swipes[0].Text = "not a revision"
+			return tx.UpdateMessage(m)
+		})
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Message(m.ID)
+			if err != nil {
+				return err
+			}
+			e.equal("text", got.Text(), "second words")
+			e.equal("texts", []string{got.Swipes[0].Text, got.Swipes[1].Text}, []string{"second words", "other words"})
+			e.equal("deleted swipe", got.Swipes[1].Deleted, true)
+			old, err := tx.Revision(first)
+			if err != nil {
+				return err
+			}
+			e.equal("first revision", *old, nodest.Revision{
+				ID: first, MessageID: m.ID, SwipeID: m.Swipes[0].ID, Rev: 1, Text: "first words", CreatedAt: start,
+			})
+			all, err := tx.Revisions(m.ID)
+			if err != nil {
+				return err
+			}
+			var words []string
+			for _, r := range all {
+				words = append(words, r.Text)
+			}
+			e.equal("revisions", words, []string{"first words", "second words", "other words"})
+			return nil
+		})
+	})
+}
+
+func TestOfTwoChangesOfAMessageOneIsRefused(t *testing.T) {
+	conform(t, func(e *env) {
+		m := e.say(e.conversation(), "", "words")
+		m.Rev = 2
+		m.Status = nodest.StatusCancelled
+		e.update(func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
+		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
+		e.code(fault.Conflict, err)
+		current, ok := fault.Public(err).Details["current"].(*nodest.Message)
+		if !ok || current.ID != m.ID || current.Rev != 2 || current.Text() != "words" {
+			e.Errorf("details.current is %+v", current)
+		}
+		m.ID = id()
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
+	})
+}
+
+func TestAPathIsReadFromItsEnd(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		var line []*nodest.Message
+		parent := ""
+		for i := range 10 {
+			m := e.say(conversation, parent, fmt.Sprint(i))
+			e.equal("seq", m.Seq, i+1)
+			line, parent = append(line, m), m.ID
+		}
+		branch := e.say(conversation, line[3].ID, "b")
+		for _, i := range []int{2, 7, 8} {
+			e.update(func(tx nodest.Tx) error {
+				now := tx.Now()
+				line[i].Rev, line[i].DeletedAt = 2, &now
+				return tx.UpdateMessage(line[i])
+			})
+		}
+		for _, tt := range []struct {
+			head, before string
+			limit        int
+			want         string
+			more         bool
+		}{
+			{line[9].ID, "", 3, "5 6 9", true},
+			{line[9].ID, "", 7, "0 1 3 4 5 6 9", false},
+			{line[9].ID, "", 50, "0 1 3 4 5 6 9", false},
+			{line[9].ID, "", 6, "1 3 4 5 6 9", true},
+			{line[9].ID, line[5].ID, 3, "1 3 4", true},
+			{line[9].ID, line[1].ID, 3, "0", false},
+			{line[9].ID, line[0].ID, 3, "", false},
+			{line[9].ID, line[8].ID, 2, "5 6", true}, // a cursor may be deleted meanwhile
+			{branch.ID, "", 3, "1 3 b", true},
+			{line[8].ID, "", 1, "6", true},
+			{"", "", 3, "", false},
+		} {
+			e.view(func(tx nodest.Tx) error {
+				items, more, err := tx.Path(conversation, tt.head, tt.before, tt.limit)
+				e.equal(fmt.Sprintf("path %+v", tt), strings.Join(texts(items), " "), tt.want)
+				e.equal(fmt.Sprintf("more of %+v", tt), more, tt.more)
+				return err
+			})
+		}
+		e.view(func(tx nodest.Tx) error {
+			below, err := tx.Children(conversation, line[3].ID)
+			e.equal("children", strings.Join(texts(below), " "), "4 b")
+			if err != nil {
+				return err
+			}
+			_, _, err = tx.Path(conversation, id(), "", 5)
+			e.code(fault.NotFound, err)
+			return nil
+		})
+		other := e.conversation()
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertMessage(message(other, line[0].ID, "x")) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error {
+			_, _, err := tx.Path(other, line[0].ID, "", 5)
+			return err
+		})
+	})
+}
+
+func TestStatesAreStampedWithTheVersion(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation() // version 1
+		m := e.say(conversation, "", "a")
+		e.update(func(tx nodest.Tx) error { // an edit, before the conversation's own change
+			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, "r2", "b"
+			if err := tx.UpdateMessage(m); err != nil {
+				return err
+			}
+			m.Rev, m.Status = 3, nodest.StatusInterrupted // twice in one version
+			if err := tx.UpdateMessage(m); err != nil {
+				return err
+			}
+			c, err := tx.LockConversation(conversation)
+			if err != nil {
+				return err
+			}
+			c.Version++
+			c.Settings = []byte(`{"model":"x"}`)
+			return tx.UpdateConversation(c)
+		})
+		states, err := store.Query[string](e.db,
+			"SELECT CAST(version AS TEXT) || ' ' || CAST(rev AS TEXT) || ' ' || status FROM message_states WHERE message_id = ? ORDER BY version", m.ID)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("states of the message", states, []string{"2 1 complete", "3 3 interrupted"})
+		revisions, err := store.Query[string](e.db, "SELECT revision_id FROM message_states WHERE message_id = ? ORDER BY version", m.ID)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("revisions", revisions[1], "r2")
+		states, err = store.Query[string](e.db, "SELECT CAST(version AS TEXT) || ' ' || CAST(documents_version AS TEXT) || ' ' || COALESCE(settings, '-')"+
+			" FROM conversation_states WHERE conversation_id = ? ORDER BY version", conversation)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("states of the conversation", states, []string{"1 1 {}", "2 1 -", `3 3 {"model":"x"}`})
+	})
+}
