@@ -167,8 +167,9 @@ func (s *stored) hashes() []uint64 {
 }
 
 // Expand reads the stored form. texts returns the text behind each id, in the
-// order of ids; it is called at most once, with the ids that Message.ID gave. It
-// is an error if they are not the texts that were sent.
+// order of ids; it is called at most once, with the ids that Message.ID gave. A
+// text that is gone for good is empty: a warning tells of it. Any other that is
+// not what was sent is an error.
 func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, error) {
 	s, err := decodeStored(data)
 	if err != nil {
@@ -194,10 +195,34 @@ func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, e
 	if err := s.fill(p, ids, said); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(p.Hashes, s.hashes()) {
-		return nil, errors.New("a stored prompt names texts that are not those that were sent")
+	if err := p.verify(s.hashes()); err != nil {
+		return nil, err
 	}
 	return p, nil
+}
+
+// verify compares the messages with the hashes of what was sent, and takes those
+// over: they hold also for what can no longer be read.
+func (p *Prompt) verify(hashes []uint64) error {
+	gone := 0
+	for i, m := range p.Messages {
+		before := uint64(0)
+		if i > 0 {
+			before = hashes[i-1]
+		}
+		switch {
+		case chain(before, m) == hashes[i]:
+		case m.Text == "" && p.ids[i] != "":
+			gone++
+		default:
+			return fmt.Errorf("message %d of a stored prompt is not what was sent", i)
+		}
+	}
+	p.Hashes = hashes
+	if gone > 0 {
+		p.Warnings = append(p.Warnings, Warning{Code: "text_gone", Detail: fmt.Sprintf("%d texts of this prompt are no longer stored", gone)})
+	}
+	return nil
 }
 
 // ids returns the ids of the messages that are there by id, in order.

@@ -424,7 +424,7 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			}
 			groups = append(groups, ScriptGroup{BindType: bound[i].BindType, CharacterID: bound[i].CharacterID, Scripts: scripts})
 		}
-		return runAll(compileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
+		return runAll(CompileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
 	})
 }
 
@@ -457,6 +457,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
+		return runAll(CompileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
 	})
 }

@@ -94,14 +94,18 @@ func (p *Prompt) add(x *piece) {
 }
 
 func (p *Prompt) addMessage(m llm.Message, id string) {
-	h := uint64(len(p.Hashes))
-	if len(p.Hashes) > 0 {
-		h = p.Hashes[len(p.Hashes)-1]
+	before := uint64(0)
+	if n := len(p.Hashes); n > 0 {
+		before = p.Hashes[n-1]
 	}
-	h = hashOn(hashOn(hashOn(h, string(m.Role)), m.Name), m.Text)
 	p.Messages = append(p.Messages, m)
-	p.Hashes = append(p.Hashes, h)
+	p.Hashes = append(p.Hashes, chain(before, m))
 	p.ids = append(p.ids, id)
+}
+
+// chain is the hash of all messages up to m, from the hash of those before it.
+func chain(before uint64, m llm.Message) uint64 {
+	return hashOn(hashOn(hashOn(before, string(m.Role)), m.Name), m.Text)
 }
 
 // comparePrefix tells how much of the request equals the beginning of the one

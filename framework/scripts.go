@@ -33,20 +33,21 @@ type script struct {
 	index   int // in the set
 }
 
-// ScriptLimit is the time that one script may take for one text. Where it runs
-// out that script leaves the text as it was; the others go on.
+// ScriptLimit is the time that one script may take for one text, unless
+// CompileScripts is told another. Where it runs out that script leaves the text
+// as it was; the others go on.
 const ScriptLimit = 250 * time.Millisecond
 
 var compiledIDs atomic.Uint64
 
-// CompileScripts prepares the groups that apply to a character. Scripts that are
+// CompileScripts prepares the groups that apply to a character. limit is the time
+// that one script may take for one text; 0 = ScriptLimit. Scripts that are
 // disabled, bound elsewhere, without placement, empty or invalid are left out;
 // Warnings names the invalid ones.
-func CompileScripts(groups []ScriptGroup, characterID string) *Scripts {
-	return compileScripts(groups, characterID, ScriptLimit)
-}
-
-func compileScripts(groups []ScriptGroup, characterID string, limit time.Duration) *Scripts {
+func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duration) *Scripts {
+	if limit <= 0 {
+		limit = ScriptLimit
+	}
 	s := &Scripts{id: compiledIDs.Add(1)}
 	for _, g := range groups {
 		bound := g.BindType == "" || g.BindType == "all" ||
