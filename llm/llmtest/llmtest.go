@@ -119,7 +119,8 @@ type Message struct {
 
 // Request is what a fake received.
 type Request struct {
-	N         int    // counts from 1
+	N         int // counts from 1
+	Method    string
 	Path      string // without query
 	Query     string
 	Header    http.Header
@@ -262,7 +263,8 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 		return // the client is gone
 	}
 	req, err := f.render.decode(r, body)
-	req.Path, req.Query, req.Header, req.Body = r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body
+	req.Method, req.Path, req.Query = r.Method, r.URL.Path, r.URL.RawQuery
+	req.Header, req.Body = r.Header.Clone(), body
 	req.At = time.Now()
 	req.N = f.note(&req)
 	out := &writer{fake: f, n: req.N, w: w, ctx: r.Context()}

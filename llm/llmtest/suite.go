@@ -329,7 +329,11 @@ func testCancel(t *testing.T, build Factory) {
 			if when != "in the middle" {
 				go func() {
 					defer close(done)
-					<-a.Fake.Arrived()
+					select {
+					case <-a.Fake.Arrived():
+					case <-time.After(patience):
+						t.Error("no request arrived")
+					}
 					stop()
 				}()
 			} else {

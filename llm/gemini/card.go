@@ -1,0 +1,83 @@
+package gemini
+
+import (
+	"context"
+	"errors"
+
+	card "github.com/google/generative-ai-go/genai"
+	"google.golang.org/api/iterator"
+
+	"nodest/llm"
+)
+
+// viaCard sends a prompt whose last content is the user's through
+// generative-ai-go. What that SDK cannot carry (thoughts, finish words newer than
+// itself) arrives beside it, in x.
+func (p *Provider) viaCard(ctx context.Context, x *exchange, pr prompt) answers {
+	return func(yield func(answer, error) bool) {
+		client, err := p.card()
+		if err != nil {
+			yield(answer{}, noClient(err))
+			return
+		}
+		x.filter = true
+		it := send(ctx, client, pr)
+		for {
+			resp, err := it.Next()
+			var blocked *card.BlockedError
+			switch {
+			case errors.Is(err, iterator.Done):
+				return // relay knows whether that is the end
+			case errors.As(err, &blocked):
+				yield(x.take(), nil) // its words for it are in x
+				return
+			case err != nil:
+				yield(answer{}, err)
+				return
+			}
+			if !yield(x.take().with(resp), nil) {
+				return
+			}
+		}
+	}
+}
+
+func send(ctx context.Context, client *card.Client, pr prompt) *card.GenerateContentResponseIterator {
+	model := client.GenerativeModel(pr.model)
+	model.SetTemperature(pr.temperature)
+	model.SetMaxOutputTokens(pr.maxTokens)
+	model.TopP = pr.topP
+	model.StopSequences = pr.stop
+	if pr.system != "" {
+		model.SystemInstruction = &card.Content{Parts: []card.Part{card.Text(pr.system)}}
+	}
+	last := len(pr.contents) - 1
+	if last == 0 {
+		return model.GenerateContentStream(ctx, card.Text(pr.contents[0].text))
+	}
+	chat := model.StartChat()
+	for _, c := range pr.contents[:last] {
+		chat.History = append(chat.History, &card.Content{Role: c.role, Parts: []card.Part{card.Text(c.text)}})
+	}
+	return chat.SendMessageStream(ctx, card.Text(pr.contents[last].text))
+}
+
+// with adds what the SDK understood. Anything may be missing from an answer.
+func (a answer) with(resp *card.GenerateContentResponse) answer {
+	if u := resp.UsageMetadata; u != nil {
+		a.usage = &llm.Usage{
+			PromptTokens:     int(u.PromptTokenCount),
+			CompletionTokens: int(max(u.CandidatesTokenCount, u.TotalTokenCount-u.PromptTokenCount)),
+			CachedTokens:     int(u.CachedContentTokenCount),
+		}
+	}
+	if len(resp.Candidates) == 0 || resp.Candidates[0] == nil || resp.Candidates[0].Content == nil {
+		return a
+	}
+	for _, part := range resp.Candidates[0].Content.Parts {
+		if text, ok := part.(card.Text); ok {
+			a.text += string(text)
+		}
+	}
+	return a
+}

@@ -1,0 +1,239 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/genai"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// exchange is one request on its way through an SDK: what the HTTP layer must
+// know, and what it learnt that the SDK would lose. It belongs to one goroutine
+// at a time: an SDK reads the body in the goroutine of its caller.
+type exchange struct {
+	key    llm.Key
+	filter bool // the body is generative-ai-go's JSON array
+	body   *body
+	err    error // what really went wrong
+
+	heard answer // what the filter took out, until take
+	whole bool   // the filter saw the end of the array
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, key llm.Key) (context.Context, *exchange) {
+	x := &exchange{key: key}
+	return context.WithValue(ctx, exchangeKey{}, x), x
+}
+
+// take returns what the filter has heard since the last time.
+func (x *exchange) take() answer {
+	a := x.heard
+	x.heard = answer{}
+	return a
+}
+
+// close ends the exchange and its connection, unless the answer was read to its
+// end.
+func (x *exchange) close() {
+	if x.body != nil {
+		_ = x.body.Close()
+	}
+}
+
+// failure tells why a reply failed. The SDKs' own errors quote prompts, answers
+// and addresses, so they are never passed on.
+func (x *exchange) failure(ctx context.Context, err error) error {
+	var coded *fault.Error
+	switch {
+	case ctx.Err() != nil:
+		return llm.NetworkError(ctx, name, ctx.Err())
+	case x.err != nil:
+		return x.err
+	case errors.As(err, &coded):
+		return coded
+	case err == nil:
+		return llm.CutOff(name, nil)
+	}
+	var inStream genai.APIError
+	if errors.As(err, &inStream) {
+		return wireError{Code: inStream.Code, Status: inStream.Status}.fault(inStream.Code, 0)
+	}
+	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an answer that cannot be read")
+}
+
+// noClient reports that an SDK could not be set up, which is ours to fix.
+func noClient(err error) error {
+	return fault.Wrap(err, fault.Internal, "the Gemini client could not be made")
+}
+
+// The bounds of an answer, in bytes.
+const (
+	answerLimit  = 256 << 20
+	refusalLimit = 64 << 10
+)
+
+// carrier is the HTTP layer below both SDKs.
+type carrier struct{ next http.RoundTripper }
+
+// CloseIdleConnections lets http.Client reach the real transport.
+func (c *carrier) CloseIdleConnections() {
+	if idle, ok := c.next.(interface{ CloseIdleConnections() }); ok {
+		idle.CloseIdleConnections()
+	}
+}
+
+// RoundTrip sends the request with its key in the header, and turns every answer
+// but 200 into an error. That also keeps generative-ai-go from repeating a request
+// that was answered with 503 for as long as the context lives.
+func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, errors.New("gemini: a request without an exchange")
+	}
+	req = req.Clone(ctx)
+	q := req.URL.Query()
+	q.Del("key")
+	req.URL.RawQuery = q.Encode()
+	req.Header.Del("X-Goog-Api-Key")
+	if !x.key.IsZero() {
+		req.Header.Set("X-Goog-Api-Key", x.key.Reveal())
+	}
+	resp, err := c.next.RoundTrip(req)
+	if err != nil {
+		x.err = llm.NetworkError(ctx, name, err)
+		return nil, x.err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none is as good as any
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		x.err = refusal(resp)
+	case kind == "text/html":
+		x.err = llm.BadAnswer(name, nil, "answered with a web page: check the base URL")
+	default:
+		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit}
+		resp.Body = x.body
+		if x.filter {
+			resp.Body = newFilter(x, x.body)
+		}
+		return resp, nil
+	}
+	_ = resp.Body.Close() // the error is in hand
+	return nil, x.err
+}
+
+// body is an answer on its way to an SDK. It reports an orderly end whatever
+// happens and keeps the real reason: genai would write it to the process's log.
+type body struct {
+	ctx    context.Context
+	x      *exchange
+	rc     io.ReadCloser
+	left   int
+	ended  bool
+	closed bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.ended || b.closed {
+		return 0, io.EOF
+	}
+	n, err := b.rc.Read(p)
+	b.left -= n
+	switch {
+	case b.left < 0:
+		err = llm.BadAnswer(name, nil, "sent too much")
+		b.x.err = err
+	case err == io.EOF:
+	case errors.Is(err, io.ErrUnexpectedEOF) && b.ctx.Err() == nil:
+		b.x.err = llm.CutOff(name, err)
+	case err != nil:
+		b.x.err = llm.NetworkError(b.ctx, name, err)
+	}
+	if err != nil {
+		b.ended = true
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Close closes the connection unless the answer has ended. A few bytes that may
+// be missing are read for at most 50 ms, so that the connection can be used again
+// after a whole reply.
+func (b *body) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	if !b.ended && b.x.whole && b.ctx.Err() == nil {
+		stop := time.AfterFunc(50*time.Millisecond, func() { _ = b.rc.Close() })
+		_, _ = io.CopyN(io.Discard, b.rc, 4<<10) // best effort
+		stop.Stop()
+	}
+	return b.rc.Close()
+}
+
+// wireError is Google's error object.
+type wireError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Status  string `json:"status"`
+	Details []struct {
+		Reason     string `json:"reason"`
+		RetryDelay string `json:"retryDelay"`
+		Violations []struct {
+			QuotaID string `json:"quotaId"`
+		} `json:"violations"`
+	} `json:"details"`
+}
+
+// refusal makes an error of an answer that is not 200.
+func refusal(resp *http.Response) error {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
+	var one struct{ Error wireError }
+	if json.Unmarshal(b, &one) != nil {
+		var list []struct{ Error wireError } // streams are refused with a list
+		if json.Unmarshal(b, &list) == nil && len(list) > 0 {
+			one.Error = list[0].Error
+		}
+	}
+	return one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+}
+
+// fault classifies an error. Its message is read only to tell what happened: it
+// may quote the prompt, so it goes nowhere.
+func (e wireError) fault(status int, wait time.Duration) error {
+	cause := fmt.Errorf("the provider's status is %s", plainWord(e.Status))
+	badKey, daily := false, false
+	for _, d := range e.Details {
+		badKey = badKey || strings.HasPrefix(d.Reason, "API_KEY_")
+		if delay, err := time.ParseDuration(d.RetryDelay); err == nil && delay > 0 && wait == 0 {
+			wait = delay
+		}
+		for _, v := range d.Violations {
+			daily = daily || strings.Contains(v.QuotaID, "PerDay")
+		}
+	}
+	switch {
+	case status == 0:
+		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
+	case status == http.StatusBadRequest && (badKey || strings.Contains(e.Message, "API key not valid")):
+		return llm.Upstream(name, fault.UpstreamAuth, status, cause)
+	case status == http.StatusTooManyRequests && daily:
+		return llm.Upstream(name, fault.UpstreamQuota, status, cause).After(wait)
+	case status == http.StatusBadRequest && strings.Contains(e.Message, "maximum number of tokens"):
+		return llm.Upstream(name, fault.ContextTooLarge, status, cause)
+	}
+	return llm.StatusError(name, status, wait, cause)
+}

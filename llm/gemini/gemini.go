@@ -1,0 +1,271 @@
+// Package gemini talks to Google's Gemini API, behind one llm.Provider through
+// either of two SDKs.
+//
+// The SDK that the product's card names, generative-ai-go, is frozen. It serves
+// the models and requests that it can serve rightly; google.golang.org/genai
+// serves the rest: models that think, models that we do not know, prompts that
+// end with the character's own text, seeds, and embeddings of a chosen length.
+// Transport tells the choice and its reason, Options.Prefer changes it.
+//
+// What the SDKs get wrong is put right below them, in the HTTP layer that both
+// share (carrier): the key travels in a header, every refusal becomes one typed
+// error after one request, answers are bounded, and the frozen SDK never sees
+// what would make it lose an error or show a hidden thought (filter).
+package gemini
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	card "github.com/google/generative-ai-go/genai"
+	"google.golang.org/api/option"
+	"google.golang.org/api/option/internaloption"
+	"google.golang.org/genai"
+	"google.golang.org/grpc"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+const name = "gemini"
+
+// Options tune a Provider. The zero value talks to Google.
+type Options struct {
+	BaseURL string // without the version; default https://generativelanguage.googleapis.com
+
+	Model       string   // for requests that name none; default gemini-2.0-flash-exp
+	Temperature *float64 // for requests that name none; default 0.7
+	MaxTokens   int      // for requests that name none; default 2048, for models that think 8192 (thoughts count)
+
+	// Prefer is CardSDK or CurrentSDK; empty chooses by model. CardSDK is
+	// honoured only for what that SDK serves rightly.
+	Prefer string
+
+	Keys llm.KeyOptions
+	HTTP http.RoundTripper // default: one of its own
+}
+
+func (o Options) withDefaults() Options {
+	o.BaseURL = cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
+	o.Model = cmp.Or(o.Model, "gemini-2.0-flash-exp")
+	if o.Temperature == nil {
+		t := 0.7
+		o.Temperature = &t
+	}
+	if o.HTTP == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 64
+		t.DisableCompression = true // a compressed stream arrives in lumps
+		o.HTTP = t
+	}
+	return o
+}
+
+// Provider is Gemini with its keys. It is safe for concurrent use.
+type Provider struct {
+	opts Options
+	base string
+	http *http.Client
+	keys *llm.Keys
+
+	// Made on first use: each costs some milliseconds.
+	card    func() (*card.Client, error)
+	current func() (*genai.Client, error)
+}
+
+var _ llm.Provider = (*Provider)(nil)
+
+// New returns a provider that uses keys. It fails with fault.Invalid when an
+// option cannot be used; the network is not touched.
+func New(keys []llm.Key, opts Options) (*Provider, error) {
+	opts = opts.withDefaults()
+	base, err := baseURL(opts.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Prefer != "" && opts.Prefer != CardSDK && opts.Prefer != CurrentSDK {
+		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", CardSDK, CurrentSDK)
+	}
+	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
+	p.http = &http.Client{
+		Transport: &carrier{next: opts.HTTP},
+		// A redirect would carry the prompt and the key to another address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	p.card = sync.OnceValues(p.newCard)
+	p.current = sync.OnceValues(p.newCurrent)
+	return p, nil
+}
+
+// baseURL does not quote the address in its errors: it may hold a password.
+func baseURL(s string) (string, error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
+		return "", fault.InvalidField("baseUrl", "format", "must be an http or https address without user and query")
+	}
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1beta")
+	return u.String(), nil
+}
+
+// placeholder stands where an SDK insists on a key; carrier puts the real one
+// into the header of each request.
+const placeholder = "set-by-carrier"
+
+// newCard makes a client of generative-ai-go.
+//
+// That client opens a gRPC connection for cached contents, which we do not use; it
+// would try to reach the service in the background for ever, because the SDK's
+// Close forgets it. So the connection gets a dialer that refuses, and an
+// interceptor that catches a call made for this purpose, where gRPC hands out the
+// connection, and closes it. The SDK's validation is skipped because it does not
+// expect gRPC options beside an HTTP client.
+func (p *Provider) newCard() (*card.Client, error) {
+	refuse := func(context.Context, string) (net.Conn, error) { return nil, errUnused }
+	var unused *grpc.ClientConn
+	catch := func(_ context.Context, _ string, _, _ any, conn *grpc.ClientConn, _ grpc.UnaryInvoker, _ ...grpc.CallOption) error {
+		unused = conn
+		return errUnused
+	}
+	// The context is not kept: a client lives as long as the provider.
+	ctx := context.Background()
+	client, err := card.NewClient(ctx,
+		option.WithAPIKey(placeholder), option.WithHTTPClient(p.http), option.WithEndpoint(p.base),
+		option.WithGRPCDialOption(grpc.WithContextDialer(refuse)),
+		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(catch)),
+		internaloption.SkipDialSettingsValidation())
+	if err != nil {
+		return nil, err
+	}
+	if err := client.DeleteCachedContent(ctx, "cachedContents/unused"); unused == nil {
+		return nil, fmt.Errorf("no connection was caught: %w", err)
+	}
+	return client, unused.Close()
+}
+
+var errUnused = errors.New("gRPC is not used")
+
+func (p *Provider) newCurrent() (*genai.Client, error) {
+	return genai.NewClient(context.Background(), &genai.ClientConfig{
+		APIKey: placeholder, Backend: genai.BackendGeminiAPI, HTTPClient: p.http,
+		HTTPOptions: genai.HTTPOptions{BaseURL: p.base, APIVersion: "v1beta"},
+	})
+}
+
+// Name is "gemini".
+func (p *Provider) Name() string { return name }
+
+// DefaultModel answers requests that name no model.
+func (p *Provider) DefaultModel() string { return p.opts.Model }
+
+// KeyHealth tells how the keys are doing.
+func (p *Provider) KeyHealth() []llm.KeyHealth { return p.keys.Health() }
+
+// Close lets go of idle connections. Streams that are under way go on.
+func (p *Provider) Close() { p.http.CloseIdleConnections() }
+
+// Stream asks for a reply; see llm.Generator.
+func (p *Provider) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return p.keys.Stream(ctx, req, p.stream)
+}
+
+// answers is what both SDKs' streams come down to: each answer, until the
+// first error.
+type answers = iter.Seq2[answer, error]
+
+// answer is one streamed answer in neutral form.
+type answer struct {
+	text, thought string
+	usage         *llm.Usage
+	finish        string // as the API spells it; empty: not finished
+	block         string // why the prompt was refused
+	model         string
+}
+
+func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		pr, err := p.prompt(req)
+		if err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		ctx, x := withExchange(ctx, key)
+		defer x.close()
+		var all answers
+		if p.choose(pr.model, req).SDK == CardSDK {
+			all = p.viaCard(ctx, x, pr)
+		} else {
+			all = p.viaCurrent(ctx, pr)
+		}
+		p.relay(ctx, x, all, yield)
+	}
+}
+
+// relay turns answers into chunks and judges how the reply ended.
+func (p *Provider) relay(ctx context.Context, x *exchange, all answers, yield func(llm.Chunk, error) bool) {
+	var usage *llm.Usage
+	var finish, model string
+	for a, err := range all {
+		if err != nil {
+			yield(llm.Chunk{}, x.failure(ctx, err))
+			return
+		}
+		if a.block != "" {
+			yield(llm.Chunk{}, llm.BlockedError(name, llm.StagePrompt, a.block))
+			return
+		}
+		if a.usage != nil {
+			usage = a.usage // the last one counts
+		}
+		finish, model = cmp.Or(a.finish, finish), cmp.Or(a.model, model)
+		if a.text != "" || a.thought != "" {
+			if !yield(llm.Chunk{Text: a.text, Reasoning: a.thought, Usage: a.usage}, nil) {
+				return
+			}
+		}
+	}
+	last := llm.Chunk{Last: true, Usage: usage, Model: model}
+	var bad error
+	if last.Finish, bad = judge(finish); bad == nil {
+		yield(last, nil)
+		return
+	}
+	if finish == "" {
+		bad = x.failure(ctx, nil)
+	}
+	if usage == nil || yield(llm.Chunk{Usage: usage}, nil) {
+		yield(llm.Chunk{}, bad)
+	}
+}
+
+// judge translates a finish reason. Whatever is not a normal end is an error,
+// also reasons that are newer than this list.
+func judge(reason string) (llm.Finish, error) {
+	switch reason {
+	case "STOP":
+		return llm.FinishStop, nil
+	case "MAX_TOKENS":
+		return llm.FinishLength, nil
+	case "":
+		return "", llm.CutOff(name, nil)
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return "", llm.BlockedError(name, llm.StageReply, reason)
+	}
+	return "", llm.BadAnswer(name, nil, "ended the reply for the reason "+plainWord(reason))
+}
+
+// plainWord returns s if it is a word of the protocol, in capitals.
+func plainWord(s string) string {
+	if len(s) > 48 || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
+		return "UNKNOWN"
+	}
+	return s
+}

@@ -1,0 +1,97 @@
+package gemini
+
+import (
+	"cmp"
+	"strings"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// prompt is a request in the API's terms, before either SDK's types.
+type prompt struct {
+	model       string
+	system      string
+	contents    []content
+	temperature float32
+	topP        *float32
+	maxTokens   int32
+	stop        []string
+	seed        *int32
+	thoughts    bool // ask for them
+}
+
+type content struct{ role, text string }
+
+// The roles of the API. There is no third one.
+const (
+	roleUser  = "user"
+	roleModel = "model"
+)
+
+// stopLimit is how many stop sequences the API takes.
+const stopLimit = 5
+
+// prompt translates a request. System messages at the start become the system
+// instruction; later ones speak as the user, in their place. The other messages
+// stay as they are, in number and order; only empty ones, which the API refuses,
+// are left out.
+func (p *Provider) prompt(req llm.Request) (prompt, error) {
+	pr := prompt{
+		model:       bare(cmp.Or(req.Model, p.opts.Model)),
+		temperature: float32(*p.opts.Temperature),
+		maxTokens:   int32(cmp.Or(req.MaxTokens, p.opts.MaxTokens)),
+		stop:        req.Stop[:min(len(req.Stop), stopLimit)],
+	}
+	if strings.ContainsAny(pr.model, "?#:%& ") || strings.Contains(pr.model, "..") {
+		return pr, fault.InvalidField("model", "format", "is not the name of a Gemini model")
+	}
+	pr.thoughts = thinks(pr.model)
+	if pr.maxTokens <= 0 {
+		pr.maxTokens = 2048
+		if pr.thoughts {
+			pr.maxTokens = 8192 // 2048 may be thought away before the first word
+		}
+	}
+	if req.Temperature != nil {
+		pr.temperature = float32(*req.Temperature)
+	}
+	if req.TopP != nil {
+		topP := float32(*req.TopP)
+		pr.topP = &topP
+	}
+	if req.Seed != nil {
+		seed := int32(*req.Seed) // the API takes 32 bits; the lower ones are as good
+		pr.seed = &seed
+	}
+	pr.system, pr.contents = arrange(req.Messages, takesSystem(pr.model))
+	if len(pr.contents) == 0 {
+		return pr, fault.InvalidField("messages", "required", "the prompt is empty")
+	}
+	return pr, nil
+}
+
+func arrange(messages []llm.Message, takesSystem bool) (system string, contents []content) {
+	leading := takesSystem
+	var first []string
+	for _, m := range messages {
+		switch {
+		case m.Text == "":
+			continue
+		case m.Role == llm.System && leading:
+			first = append(first, m.Text)
+			continue
+		}
+		leading = false
+		role := roleUser
+		if m.Role == llm.Assistant {
+			role = roleModel
+		}
+		contents = append(contents, content{role, m.Text})
+	}
+	system = strings.Join(first, "\n\n")
+	if len(contents) == 0 && system != "" {
+		return "", []content{{roleUser, system}}
+	}
+	return system, contents
+}

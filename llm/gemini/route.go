@@ -1,0 +1,78 @@
+package gemini
+
+import (
+	"regexp"
+	"strings"
+
+	"nodest/llm"
+)
+
+// The words for the two SDKs, as doctor and the list of providers show them.
+const (
+	CardSDK    = "generative-ai-go"
+	CurrentSDK = "genai"
+)
+
+// Choice is the SDK that serves a model, and why.
+type Choice struct {
+	SDK    string
+	Reason string
+}
+
+// Transport tells which SDK serves a model. Single requests of a model of CardSDK
+// still go through CurrentSDK where only that can express them: prompts that end
+// with the character's text, and seeds.
+func (p *Provider) Transport(model string) Choice {
+	model = bare(model)
+	switch {
+	case !cardModel.MatchString(model) || newerKind.MatchString(model):
+		return Choice{CurrentSDK, "thinks, or is newer than generative-ai-go"}
+	case p.opts.Prefer == CurrentSDK:
+		return Choice{CurrentSDK, "chosen by the configuration"}
+	}
+	return Choice{CardSDK, "generative-ai-go serves it rightly"}
+}
+
+// choose is Transport for one request.
+func (p *Provider) choose(model string, req llm.Request) Choice {
+	c := p.Transport(model)
+	switch {
+	case c.SDK == CurrentSDK:
+	case req.Seed != nil:
+		return Choice{CurrentSDK, "generative-ai-go knows no seed"}
+	case endsWithModel(req.Messages):
+		return Choice{CurrentSDK, "generative-ai-go always ends a prompt with the user"}
+	}
+	return c
+}
+
+func endsWithModel(messages []llm.Message) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Text != "" {
+			return messages[i].Role == llm.Assistant
+		}
+	}
+	return false
+}
+
+var (
+	// cardModel are the families that generative-ai-go was made for. A model not
+	// in this list goes through genai, which drops what it does not understand.
+	cardModel = regexp.MustCompile(`^(gemini-(1\.0|1\.5|2\.0)-|gemini-pro$|gemini-pro-vision$)`)
+
+	// newerKind are the exceptions among them.
+	newerKind = regexp.MustCompile(`thinking|image|live|audio|tts`)
+
+	// thinkers answer with thoughts when asked to.
+	thinkers = regexp.MustCompile(`^gemini-(2\.5|[3-9]|(flash|pro|flash-lite)-latest)`)
+)
+
+func thinks(model string) bool {
+	return thinkers.MatchString(model) && !newerKind.MatchString(model)
+}
+
+// takesSystem reports whether a model knows the system instruction.
+func takesSystem(model string) bool { return !strings.HasPrefix(model, "gemma") }
+
+// bare takes the collection off a model's name; names of tuned models keep theirs.
+func bare(model string) string { return strings.TrimPrefix(model, "models/") }
