@@ -21,6 +21,7 @@ type operation struct {
 	query   map[string]string // parameter of the query -> type: "string", "int" or "bool"
 	ifMatch string            // member of the data that an If-Match header sets; "" = none
 	status  int               // of the twin's success; 0 = 200
+	bytes   int64             // of the twin's body; 0 = Options.BodyBytes
 	key     bool              // W: on the WebSocket it needs an idempotency key
 	// starts is set on operations that may begin a generation: the twin waits for
 	// the reply, streams it or answers at once.

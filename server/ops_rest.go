@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,9 +24,11 @@ const lintBytes = 32 << 20
 
 // operationRoutes serves the REST twins of the operations.
 func (s *Server) operationRoutes(e *echo.Echo) {
-	for i := range operations {
-		if o := &operations[i]; o.method != "" {
-			e.Add(o.method, base+o.path, s.signedIn(s.twin(o)))
+	for _, table := range [][]operation{operations, documentOperations} {
+		for i := range table {
+			if o := &table[i]; o.method != "" {
+				e.Add(o.method, base+o.path, s.signedIn(s.twin(o)))
+			}
 		}
 	}
 	e.GET(base+"/generations/:id", s.signedIn(s.generation))
@@ -42,7 +45,7 @@ func (s *Server) twin(o *operation) handler {
 		}
 		call := s.call(c, who)
 		if o.starts {
-			return s.twinStarts(c, o, call, data)
+			return s.twinStarts(c, who, o, call, data)
 		}
 		result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
 		if err != nil {
@@ -55,9 +58,9 @@ func (s *Server) twin(o *operation) handler {
 // twinStarts is the door of operations that may begin a generation. The
 // generation is not bound to the request: a client that goes away finds the
 // reply later.
-func (s *Server) twinStarts(c echo.Context, o *operation, call *nodest.Call, data []byte) error {
+func (s *Server) twinStarts(c echo.Context, who *account.Identity, o *operation, call *nodest.Call, data []byte) error {
 	if wantsStream(c.Request()) {
-		return s.streamReply(c, o, call, data)
+		return s.streamReply(c, who, o, call, data)
 	}
 	result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
 	if err != nil {
@@ -151,7 +154,7 @@ func lostUpdate(c echo.Context, err error) error {
 func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if o.method != http.MethodGet && o.method != http.MethodDelete {
-		body, err := s.body(c)
+		body, err := s.body(c, cmp.Or(o.bytes, s.opts.BodyBytes))
 		if err != nil {
 			return nil, err
 		}
@@ -210,10 +213,10 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation)
 	return nil
 }
 
-// body reads a JSON body; an absent one is "".
-func (s *Server) body(c echo.Context) ([]byte, error) {
+// body reads a JSON body of at most limit bytes; an absent one is "".
+func (s *Server) body(c echo.Context, limit int64) ([]byte, error) {
 	r := c.Request()
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, s.opts.BodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, limit))
 	if err != nil {
 		return nil, fromEcho(err)
 	}
@@ -299,7 +302,7 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	if !plainID.MatchString(c.Param("id")) {
 		return fault.InvalidField("id", "range", "1 to 64 characters of A-Z, a-z, 0-9, _ and -")
 	}
-	body, err := s.body(c)
+	body, err := s.body(c, s.opts.BodyBytes)
 	if err != nil {
 		return err
 	}
@@ -325,7 +328,7 @@ func (s *Server) generation(c echo.Context, who *account.Identity) error {
 	}
 	call := s.call(c, who)
 	if wantsStream(c.Request()) {
-		return s.streamGeneration(c, call, data)
+		return s.streamGeneration(c, who, call, data)
 	}
 	result, err := s.perform(c.Request().Context(), &o, call, data, false)
 	if err != nil {

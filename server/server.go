@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
 	"nodest/nodest"
@@ -26,27 +27,10 @@ import (
 
 // Deps are what a Server cannot work without.
 type Deps struct {
-	Engine   *nodest.Engine
-	Accounts *account.Service
-	Hub      *stream.Hub
-
+	Engine    *nodest.Engine
+	Accounts  *account.Service
+	Hub       *stream.Hub
 	Providers Providers
-}
-
-// Providers tells which model providers there are.
-type Providers interface {
-	// Providers lists them as the user sees them: with the user's own keys.
-	Providers(ctx context.Context, userID string) ([]Provider, error)
-}
-
-// Provider is a source of models.
-type Provider struct {
-	Name       string   `json:"name"`
-	Models     []string `json:"models"`
-	Configured bool     `json:"configured"` // there is a key, or none is needed
-	Own        bool     `json:"own"`        // the key is the user's own
-	Healthy    bool     `json:"healthy"`    // the last calls did not fail
-	Default    bool     `json:"default"`
 }
 
 // Options tune a Server. The zero value is ready to use.
@@ -112,6 +96,7 @@ type Server struct {
 	ops      map[string]*operation // by command
 	calls    inflight
 	sockets  sockets
+	requests *prometheus.CounterVec
 
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does
@@ -124,6 +109,7 @@ type Server struct {
 func New(d Deps, opts Options) *Server {
 	s := &Server{engine: d.Engine, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.requests = requestCounter()
 	s.ops = byCommand(operations)
 	s.sockets.init(s)
 	s.stopRevoke = s.accounts.OnRevoke(s.sockets.revoked)
@@ -133,6 +119,7 @@ func New(d Deps, opts Options) *Server {
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Pre(s.requestID)
+	s.echo.Pre(s.secure)
 	s.echo.Use(s.logRequests, s.recoverPanics)
 	s.routes(s.echo)
 	return s
@@ -142,6 +129,9 @@ func New(d Deps, opts Options) *Server {
 func (s *Server) routes(e *echo.Echo) {
 	s.operationRoutes(e) // ops_rest.go: the twins of the WebSocket commands
 	s.streamRoutes(e)    // WebSocket, SSE, sync
+	s.accountRoutes(e)   // sign-in, tokens, users, providers
+	s.fileRoutes(e)      // imports, exports, avatars
+	s.serviceRoutes(e)   // health, metrics, documentation, the page
 }
 
 // Handler returns the HTTP handler of everything.

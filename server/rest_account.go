@@ -1,0 +1,305 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// accountRoutes serves sign-in, tokens, tickets and users. They are no
+// operations of the engine and exist in REST only.
+func (s *Server) accountRoutes(e *echo.Echo) {
+	e.POST(base+"/auth/login", s.login)
+	e.POST(base+"/auth/signin", s.signInWithLink)
+	e.POST(base+"/auth/logout", s.signedIn(s.logout))
+	e.GET(base+"/me", s.signedIn(s.me))
+	e.GET(base+"/tokens", s.signedIn(s.tokens))
+	e.POST(base+"/tokens", s.signedIn(s.createToken))
+	e.DELETE(base+"/tokens/:id", s.signedIn(s.revokeToken))
+	e.POST(base+"/ws/tickets", s.signedIn(s.ticket))
+	e.GET(base+"/users", s.signedIn(s.users))
+	e.POST(base+"/users", s.signedIn(s.createUser))
+	e.PATCH(base+"/users/:id", s.signedIn(s.updateUser))
+	e.DELETE(base+"/users/:id", s.signedIn(s.deleteUser))
+	e.GET(base+"/providers", s.signedIn(s.providers))
+	e.PUT(base+"/providers/:name/key", s.signedIn(s.setProviderKey))
+	e.DELETE(base+"/providers/:name/key", s.signedIn(s.deleteProviderKey))
+}
+
+// Providers knows the model providers of this server; the program's entry
+// provides it.
+type Providers interface {
+	// Providers lists them as they are for the user. It asks the providers, for a
+	// few seconds at most.
+	Providers(ctx context.Context, userID string) ([]ProviderInfo, error)
+	// TakesKey says whether users may store a key of their own for it.
+	TakesKey(provider string) bool
+}
+
+// ProviderInfo is one provider as a user sees it.
+type ProviderInfo struct {
+	Name         string          `json:"name"`
+	Default      bool            `json:"default"`    // answers when nothing else is chosen
+	Configured   bool            `json:"configured"` // by the server or by a key of the user
+	OwnKey       bool            `json:"ownKey"`     // the user stored a key
+	Healthy      *bool           `json:"healthy"`    // answered just now; null = not asked
+	DefaultModel string          `json:"defaultModel"`
+	Transport    string          `json:"transport,omitempty"` // client that serves the default model
+	Models       []ProviderModel `json:"models"`
+}
+
+// ProviderModel is one model that a provider offers.
+type ProviderModel struct {
+	ID            string `json:"id"`
+	Name          string `json:"name,omitempty"`
+	ContextTokens int    `json:"contextTokens,omitempty"`
+	Transport     string `json:"transport,omitempty"`
+}
+
+type wireUser struct {
+	ID        string         `json:"id"`
+	Username  string         `json:"username"`
+	Role      string         `json:"role"`
+	Limits    account.Limits `json:"limits"`
+	CreatedAt wireTime       `json:"createdAt"`
+}
+
+func wireUserOf(u *account.User) any {
+	return wireUser{u.ID, u.Username, u.Role, u.Limits, wireTime(u.CreatedAt)}
+}
+
+type wireToken struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Session    bool      `json:"session"`
+	CreatedAt  wireTime  `json:"createdAt"`
+	LastUsedAt *wireTime `json:"lastUsedAt"`
+	ExpiresAt  *wireTime `json:"expiresAt"`
+	Token      string    `json:"token,omitempty"` // once, when it is made
+}
+
+func wireTokenOf(t *account.Token) wireToken {
+	return wireToken{ID: t.ID, Name: t.Name, Session: t.Session, CreatedAt: wireTime(t.CreatedAt),
+		LastUsedAt: (*wireTime)(t.LastUsedAt), ExpiresAt: (*wireTime)(t.ExpiresAt)}
+}
+
+// whole makes a list of everything: there are never many.
+func whole[T any](items []T, wire func(T) any) page {
+	w := page{Items: make([]any, len(items))}
+	for i, item := range items {
+		w.Items[i] = wire(item)
+	}
+	return w
+}
+
+// decodeBody reads the JSON body of a request strictly into v.
+func (s *Server) decodeBody(c echo.Context, v any) error {
+	body, err := s.body(c, s.opts.BodyBytes)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	return decodeStrict(body, v)
+}
+
+func (s *Server) login(c echo.Context) error {
+	var in struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	}
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	token, u, err := s.accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
+	if err != nil {
+		return err
+	}
+	return s.signedInAs(c, token, u)
+}
+
+// signInWithLink redeems the secret of a one-time link.
+func (s *Server) signInWithLink(c echo.Context) error {
+	var in struct {
+		Link string `json:"link"`
+	}
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	token, u, err := s.accounts.SignIn(c.Request().Context(), in.Link)
+	if err != nil {
+		return err
+	}
+	return s.signedInAs(c, token, u)
+}
+
+// signedInAs answers a sign-in. A browser (it names its origin) gets the token
+// as a cookie as well.
+func (s *Server) signedInAs(c echo.Context, token string, u *account.User) error {
+	r := c.Request()
+	if r.Header.Get("Origin") != "" {
+		if !s.originAllowed(r) {
+			return fault.New(fault.Forbidden, "requests from this origin are not allowed")
+		}
+		c.SetCookie(s.cookie(r, token, int((90 * 24 * time.Hour).Seconds())))
+	}
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.JSON(http.StatusOK, map[string]any{"token": token, "user": wireUserOf(u)})
+}
+
+func (s *Server) cookie(r *http.Request, value string, maxAge int) *http.Cookie {
+	return &http.Cookie{
+		Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+	}
+}
+
+// remote is the address that failed sign-ins are counted for.
+func remote(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+func (s *Server) logout(c echo.Context, who *account.Identity) error {
+	c.SetCookie(s.cookie(c.Request(), "", -1))
+	if who.TokenID != "" {
+		if err := s.accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID); err != nil {
+			return err
+		}
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) me(c echo.Context, who *account.Identity) error {
+	return answer(c, 0, &nodest.Call{}, wireUserOf(who.User))
+}
+
+func (s *Server) tokens(c echo.Context, who *account.Identity) error {
+	tokens, err := s.accounts.Tokens(c.Request().Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, &nodest.Call{}, whole(tokens, func(t *account.Token) any { return wireTokenOf(t) }))
+}
+
+func (s *Server) createToken(c echo.Context, who *account.Identity) error {
+	var in struct {
+		Name      string `json:"name"`
+		ExpiresIn string `json:"expiresIn,omitempty"`
+	}
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	var ttl time.Duration
+	if in.ExpiresIn != "" {
+		var err error
+		if ttl, err = time.ParseDuration(in.ExpiresIn); err != nil || ttl <= 0 {
+			return fault.InvalidField("expiresIn", "format", "a duration like 720h is wanted")
+		}
+	}
+	secret, t, err := s.accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
+	if err != nil {
+		return err
+	}
+	w := wireTokenOf(t)
+	w.Token = secret
+	return answer(c, http.StatusCreated, &nodest.Call{}, w)
+}
+
+func (s *Server) revokeToken(c echo.Context, who *account.Identity) error {
+	if err := s.accounts.RevokeToken(c.Request().Context(), who.User.ID, c.Param("id")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) ticket(c echo.Context, who *account.Identity) error {
+	secret, err := s.accounts.NewTicket(c.Request().Context(), who.User.ID, account.PurposeWS)
+	if err != nil {
+		return err
+	}
+	lives := account.TicketTTL(account.PurposeWS)
+	return answer(c, http.StatusCreated, &nodest.Call{}, map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())})
+}
+
+func (s *Server) users(c echo.Context, who *account.Identity) error {
+	users, err := s.accounts.Users(c.Request().Context(), who.User)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, &nodest.Call{}, whole(users, wireUserOf))
+}
+
+func (s *Server) createUser(c echo.Context, who *account.Identity) error {
+	var in account.NewUser
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	u, err := s.accounts.CreateUser(c.Request().Context(), who.User, in)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, &nodest.Call{}, wireUserOf(u))
+}
+
+func (s *Server) updateUser(c echo.Context, who *account.Identity) error {
+	var in account.UserPatch
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	u, err := s.accounts.UpdateUser(c.Request().Context(), who.User, c.Param("id"), in)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, &nodest.Call{}, wireUserOf(u))
+}
+
+func (s *Server) deleteUser(c echo.Context, who *account.Identity) error {
+	if err := s.accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) providers(c echo.Context, who *account.Identity) error {
+	list, err := s.provs.Providers(c.Request().Context(), who.User.ID)
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, &nodest.Call{}, whole(list, func(p ProviderInfo) any { return p }))
+}
+
+func (s *Server) setProviderKey(c echo.Context, who *account.Identity) error {
+	var in struct {
+		Key string `json:"key"`
+	}
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	name := c.Param("name")
+	if !s.provs.TakesKey(name) {
+		return fault.New(fault.NotFound, "there is no provider %q that takes a key", name)
+	}
+	if err := s.accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) error {
+	if err := s.accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"nodest/nodest"
+)
+
+// documentBytes bounds the body of a request that carries documents: cards with
+// large world books.
+const documentBytes = 16 << 20
+
+// documentOperations are about characters, resources and settings. They exist
+// in REST only, and go through the same table as the others.
+var documentOperations = append([]operation{
+	{
+		method: http.MethodPost, path: "/characters", status: http.StatusCreated, bytes: documentBytes,
+		prepare: takes("character.create", characterCreate),
+	}, {
+		method: http.MethodGet, path: "/characters", query: map[string]string{"cursor": "string", "limit": "int"},
+		prepare: takes("character.list", characterList),
+	}, {
+		method: http.MethodGet, path: "/characters/:id", params: idParam, prepare: takes("character.get", characterGet),
+	}, {
+		method: http.MethodPut, path: "/characters/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
+		prepare: takes("character.replace", characterReplace),
+	}, {
+		method: http.MethodPatch, path: "/characters/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
+		prepare: takes("character.update", characterUpdate),
+	}, {
+		method: http.MethodDelete, path: "/characters/:id", params: idParam, status: http.StatusNoContent,
+		prepare: takes("character.delete", characterDelete),
+	}, {
+		method: http.MethodGet, path: "/characters/:id/settings", params: idParam, prepare: takes("character.settings", characterSettings),
+	}, {
+		method: http.MethodPut, path: "/characters/:id/settings", params: idParam, ifMatch: "ifVersion",
+		prepare: takes("character.putSettings", characterPutSettings),
+	}, {
+		method: http.MethodGet, path: "/settings", prepare: takes("settings.get", settingsGet),
+	}, {
+		method: http.MethodPut, path: "/settings", ifMatch: "ifVersion", prepare: takes("settings.put", settingsPut),
+	}, {
+		method: http.MethodGet, path: "/usage", query: map[string]string{"from": "string", "to": "string"},
+		prepare: takes("usage", usage),
+	},
+}, resourceOperations()...)
+
+var idParam = map[string]string{"id": "id"}
+
+type wireCharacter struct {
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Dialect      string          `json:"dialect"`
+	IsCradle     bool            `json:"isCradle"`
+	HasAvatar    bool            `json:"hasAvatar"`
+	RoleCard     json.RawMessage `json:"roleCard,omitempty"`
+	WorldBook    json.RawMessage `json:"worldBook,omitempty"`
+	Preset       json.RawMessage `json:"preset,omitempty"`
+	AuthorNote   json.RawMessage `json:"authorNote,omitempty"`
+	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
+	Version      int64           `json:"version"`
+	CreatedAt    wireTime        `json:"createdAt"`
+	UpdatedAt    wireTime        `json:"updatedAt"`
+}
+
+func wireCharacterOf(c *nodest.Character) any {
+	return wireCharacter{
+		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar,
+		RoleCard: c.RoleCard, WorldBook: c.WorldBook, Preset: c.Preset, AuthorNote: c.AuthorNote, RegexScripts: c.RegexScripts,
+		Version: c.Version, CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+	}
+}
+
+func characterOf(c *nodest.Character, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return versioned{wireCharacterOf(c), c.Version}, nil
+}
+
+func characterCreate(ctx context.Context, s *Server, c *nodest.Call, in nodest.CharacterInput) (any, error) {
+	return characterOf(s.engine.CreateCharacter(ctx, c, in))
+}
+
+type cursorData struct {
+	Cursor string `json:"cursor"`
+	Limit  *int   `json:"limit"`
+}
+
+func characterList(ctx context.Context, s *Server, c *nodest.Call, in cursorData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.engine.Characters(ctx, c.UserID, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, wireCharacterOf), nil
+}
+
+type idData struct {
+	ID string `json:"id"`
+}
+
+func characterGet(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+	return characterOf(s.engine.Character(ctx, c.UserID, in.ID))
+}
+
+type characterData struct {
+	nodest.CharacterInput
+	ID        string `json:"id"`
+	IfVersion int64  `json:"ifVersion,omitempty"`
+}
+
+func characterReplace(ctx context.Context, s *Server, c *nodest.Call, in characterData) (any, error) {
+	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, true, in.IfVersion))
+}
+
+func characterUpdate(ctx context.Context, s *Server, c *nodest.Call, in characterData) (any, error) {
+	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, false, in.IfVersion))
+}
+
+func characterDelete(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+	return nil, s.engine.DeleteCharacter(ctx, c, in.ID)
+}
+
+func characterSettings(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+	settings, version, err := s.engine.CharacterSettings(ctx, c.UserID, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return versioned{settings, version}, nil
+}
+
+// characterSettingsData names the members so that an unknown one is told; the
+// engine checks what is in them.
+type characterSettingsData struct {
+	ID        string          `json:"id"`
+	IfVersion int64           `json:"ifVersion,omitempty"`
+	Memory    json.RawMessage `json:"memory,omitempty"`
+	Retrieval json.RawMessage `json:"retrieval,omitempty"`
+	Knowledge json.RawMessage `json:"knowledge,omitempty"`
+	Cognition json.RawMessage `json:"cognition,omitempty"`
+	Dream     json.RawMessage `json:"dream,omitempty"`
+	Circle    json.RawMessage `json:"circle,omitempty"`
+	Prompt    json.RawMessage `json:"prompt,omitempty"`
+}
+
+func characterPutSettings(ctx context.Context, s *Server, c *nodest.Call, in characterSettingsData) (any, error) {
+	id, ifVersion := in.ID, in.IfVersion
+	members := map[string]json.RawMessage{}
+	for name, part := range map[string]json.RawMessage{
+		"memory": in.Memory, "retrieval": in.Retrieval, "knowledge": in.Knowledge, "cognition": in.Cognition,
+		"dream": in.Dream, "circle": in.Circle, "prompt": in.Prompt,
+	} {
+		if part != nil {
+			members[name] = part
+		}
+	}
+	document, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	settings, version, err := s.engine.PutCharacterSettings(ctx, c, id, document, ifVersion)
+	if err != nil {
+		return nil, err
+	}
+	return versioned{settings, version}, nil
+}
+
+type wireSettings struct {
+	nodest.Settings
+	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
+}
+
+func settingsOf(set *nodest.Settings, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	w := wireSettings{Settings: *set}
+	if !set.UpdatedAt.IsZero() {
+		at := wireTime(set.UpdatedAt)
+		w.UpdatedAt = &at
+	}
+	return versioned{w, set.Version}, nil
+}
+
+func settingsGet(ctx context.Context, s *Server, c *nodest.Call, _ struct{}) (any, error) {
+	return settingsOf(s.engine.Settings(ctx, c.UserID))
+}
+
+type settingsData struct {
+	nodest.TurnOptions
+	PersonaID          string                `json:"personaId"`
+	UserName           string                `json:"userName"`
+	GlobalPreset       nodest.GlobalResource `json:"globalPreset"`
+	GlobalWorldBook    nodest.GlobalResource `json:"globalWorldBook"`
+	GlobalRegexEnabled bool                  `json:"globalRegexEnabled"`
+	CustomSetting      json.RawMessage       `json:"customSetting,omitempty"`
+	Version            int64                 `json:"version,omitempty"`   // of the settings that were read; ignored
+	UpdatedAt          json.RawMessage       `json:"updatedAt,omitempty"` // likewise
+	IfVersion          int64                 `json:"ifVersion,omitempty"`
+}
+
+func settingsPut(ctx context.Context, s *Server, c *nodest.Call, in settingsData) (any, error) {
+	return settingsOf(s.engine.PutSettings(ctx, c, nodest.Settings{
+		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
+		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
+	}, in.IfVersion))
+}
+
+type usageData struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func usage(ctx context.Context, s *Server, c *nodest.Call, in usageData) (any, error) {
+	rows, err := s.engine.Usage(ctx, c.UserID, in.From, in.To)
+	if err != nil {
+		return nil, err
+	}
+	return whole(rows, func(r nodest.UsageRow) any { return r }), nil
+}

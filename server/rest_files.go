@@ -1,0 +1,195 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/card"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// fileBytes bounds an uploaded file.
+const fileBytes = 64 << 20
+
+// fileRoutes serves what is a file and not JSON: imports, exports, avatars.
+func (s *Server) fileRoutes(e *echo.Echo) {
+	e.POST(base+"/characters/import", s.signedIn(s.importCharacter))
+	e.GET(base+"/characters/:id/export", s.signedIn(s.exportCharacter))
+	e.GET(base+"/characters/:id/avatar", s.signedIn(s.avatar))
+	e.PUT(base+"/characters/:id/avatar", s.signedIn(s.putAvatar))
+	e.POST(base+"/conversations/import", s.signedIn(s.importChat))
+	e.GET(base+"/conversations/:id/export", s.signedIn(s.exportChat))
+	for _, r := range resourcePaths {
+		e.POST(base+r.path+"/import", s.signedIn(s.importResource(forKind(r.kind))))
+		e.GET(base+r.path+"/:id/export", s.signedIn(s.exportResource(forKind(r.kind))))
+	}
+}
+
+// upload reads the file of a form ("file"), or the whole body.
+func (s *Server) upload(c echo.Context) (data []byte, filename string, err error) {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, fileBytes)
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return nil, "", fault.New(fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
+	}
+	defer func() {
+		if r.MultipartForm != nil {
+			_ = r.MultipartForm.RemoveAll() // temporary files of the form
+		}
+	}()
+	file, header, err := r.FormFile("file")
+	if err != nil {
+		if f := fault.Public(fromEcho(err)); f.Code == fault.TooLarge {
+			return nil, "", f
+		}
+		return nil, "", fault.InvalidField("file", "required", "the form must have a file")
+	}
+	defer func() { _ = file.Close() }()
+	if data, err = io.ReadAll(file); err != nil {
+		return nil, "", fromEcho(err)
+	}
+	return data, header.Filename, nil
+}
+
+// attachment answers a file.
+func attachment(c echo.Context, data []byte, contentType, filename string) error {
+	h := c.Response().Header()
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filename}))
+	h.Set("Cache-Control", "no-store")
+	return c.Blob(http.StatusOK, contentType, data)
+}
+
+func (s *Server) importCharacter(c echo.Context, who *account.Identity) error {
+	data, filename, err := s.upload(c)
+	if err != nil {
+		return err
+	}
+	call := s.fileCall(c, who, "character.import", data)
+	got, err := s.engine.ImportCharacter(detached(c.Request().Context()), call, data, filename)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, call, map[string]any{
+		"character": wireCharacterOf(got.Character), "warnings": orEmpty(got.Warnings),
+	})
+}
+
+func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
+	data, contentType, filename, err := s.engine.ExportCharacter(c.Request().Context(), who.User.ID, c.Param("id"),
+		orDefault(c.QueryParam("format"), "json"), orDefault(c.QueryParam("spec"), "v3"))
+	if err != nil {
+		return err
+	}
+	return attachment(c, data, contentType, filename)
+}
+
+func orDefault(value, def string) string {
+	if value == "" {
+		return def
+	}
+	return value
+}
+
+func (s *Server) avatar(c echo.Context, who *account.Identity) error {
+	a, err := s.engine.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set("ETag", `"`+a.ETag+`"`)
+	h.Set("Cache-Control", "private, no-cache")
+	if c.Request().Header.Get("If-None-Match") == `"`+a.ETag+`"` {
+		return c.NoContent(http.StatusNotModified)
+	}
+	return c.Blob(http.StatusOK, a.ContentType, a.Data)
+}
+
+func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
+	data, _, err := s.upload(c)
+	if err != nil {
+		return err
+	}
+	call := s.fileCall(c, who, "character.avatar/"+c.Param("id"), data)
+	got, err := characterOf(s.engine.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
+	if err != nil {
+		return err
+	}
+	return answer(c, 0, call, got)
+}
+
+// importChat reads a chat file (JSONL and others) as a new conversation with the
+// character of the form's field characterId.
+func (s *Server) importChat(c echo.Context, who *account.Identity) error {
+	data, filename, err := s.upload(c)
+	if err != nil {
+		return err
+	}
+	character := c.FormValue("characterId")
+	if character == "" {
+		return fault.InvalidField("characterId", "required", "the form must name a character")
+	}
+	call := s.fileCall(c, who, "chat.import/"+character, data)
+	got, err := conversationOf(s.engine.ImportChat(detached(c.Request().Context()), call, character, data, filename))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, call, got)
+}
+
+func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
+	if format := orDefault(c.QueryParam("format"), "jsonl"); format != "jsonl" {
+		return fault.InvalidField("format", "value", "jsonl, not %q", format)
+	}
+	data, filename, err := s.engine.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return attachment(c, data, "application/jsonl; charset=utf-8", filename)
+}
+
+func (s *Server) importResource(k forKind) handler {
+	return func(c echo.Context, who *account.Identity) error {
+		data, filename, err := s.upload(c)
+		if err != nil {
+			return err
+		}
+		call := s.fileCall(c, who, string(k)+".import", data)
+		r, warnings, err := s.engine.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
+		if err != nil {
+			return err
+		}
+		return answer(c, http.StatusCreated, call, struct {
+			Resource any            `json:"resource"`
+			Warnings []card.Warning `json:"warnings"`
+		}{wireResourceOf(r), orEmpty(warnings)})
+	}
+}
+
+func (s *Server) exportResource(k forKind) handler {
+	return func(c echo.Context, who *account.Identity) error {
+		data, filename, err := s.engine.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
+		if err != nil {
+			return err
+		}
+		return attachment(c, data, "application/json", filename)
+	}
+}
+
+// fileCall returns the engine's Call for an upload: the content of the file is
+// part of what an idempotency key stands for.
+func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) *nodest.Call {
+	call := s.call(c, who)
+	h := sha256.New()
+	h.Write([]byte(name + "\n"))
+	h.Write(data)
+	call.Hash = hex.EncodeToString(h.Sum(nil))
+	return call
+}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"nodest/nodest"
+)
+
+// resourcePaths names the four kinds of free-standing documents in paths.
+var resourcePaths = []struct {
+	path string
+	kind nodest.ResourceKind
+}{
+	{"/worldbooks", nodest.WorldBook},
+	{"/presets", nodest.Preset},
+	{"/regexscripts", nodest.RegexScript},
+	{"/personas", nodest.Persona},
+}
+
+// resourceOperations makes the operations of every kind.
+func resourceOperations() []operation {
+	var table []operation
+	for _, r := range resourcePaths {
+		of, name := forKind(r.kind), string(r.kind)
+		table = append(table,
+			operation{method: http.MethodPost, path: r.path, status: http.StatusCreated, bytes: documentBytes,
+				prepare: takes(name+".create", of.create)},
+			operation{method: http.MethodGet, path: r.path, query: map[string]string{"cursor": "string", "limit": "int"},
+				prepare: takes(name+".list", of.list)},
+			operation{method: http.MethodGet, path: r.path + "/:id", params: idParam, prepare: takes(name+".get", of.get)},
+			operation{method: http.MethodPut, path: r.path + "/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
+				prepare: takes(name+".replace", of.replace)},
+			operation{method: http.MethodPatch, path: r.path + "/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
+				prepare: takes(name+".update", of.update)},
+			operation{method: http.MethodDelete, path: r.path + "/:id", params: idParam, status: http.StatusNoContent,
+				prepare: takes(name+".delete", of.remove)},
+		)
+	}
+	return table
+}
+
+// forKind is the operations on one kind.
+type forKind nodest.ResourceKind
+
+func (k forKind) kind() nodest.ResourceKind { return nodest.ResourceKind(k) }
+
+type wireResource struct {
+	ID         string          `json:"id"`
+	Kind       string          `json:"kind"`
+	Name       string          `json:"name"`
+	Dialect    string          `json:"dialect,omitempty"`
+	Document   json.RawMessage `json:"document"`
+	BindAll    bool            `json:"bindAll"`
+	Characters []string        `json:"characterIds"`
+	Version    int64           `json:"version"`
+	CreatedAt  wireTime        `json:"createdAt"`
+	UpdatedAt  wireTime        `json:"updatedAt"`
+}
+
+func wireResourceOf(r *nodest.Resource) any {
+	return wireResource{
+		ID: r.ID, Kind: string(r.Kind), Name: r.Name, Dialect: r.Dialect, Document: r.Document, BindAll: r.BindAll,
+		Characters: orEmpty(r.Characters), Version: r.Version, CreatedAt: wireTime(r.CreatedAt), UpdatedAt: wireTime(r.UpdatedAt),
+	}
+}
+
+func resourceOf(r *nodest.Resource, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return versioned{wireResourceOf(r), r.Version}, nil
+}
+
+func (k forKind) create(ctx context.Context, s *Server, c *nodest.Call, in nodest.ResourceInput) (any, error) {
+	return resourceOf(s.engine.CreateResource(ctx, c, k.kind(), in))
+}
+
+func (k forKind) list(ctx context.Context, s *Server, c *nodest.Call, in cursorData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.engine.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, wireResourceOf), nil
+}
+
+func (k forKind) get(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+	return resourceOf(s.engine.Resource(ctx, c.UserID, k.kind(), in.ID))
+}
+
+type resourceData struct {
+	nodest.ResourceInput
+	ID        string `json:"id"`
+	IfVersion int64  `json:"ifVersion,omitempty"`
+}
+
+func (k forKind) replace(ctx context.Context, s *Server, c *nodest.Call, in resourceData) (any, error) {
+	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
+}
+
+func (k forKind) update(ctx context.Context, s *Server, c *nodest.Call, in resourceData) (any, error) {
+	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
+}
+
+func (k forKind) remove(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+	return nil, s.engine.DeleteResource(ctx, c, k.kind(), in.ID)
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"nodest/fault"
+	"nodest/web"
+)
+
+// serviceRoutes serves what operators and browsers ask for.
+func (s *Server) serviceRoutes(e *echo.Echo) {
+	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
+	e.GET("/readyz", s.ready)
+	e.GET("/metrics", s.metrics())
+	e.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, openapiJSON()) })
+	e.GET("/docs", func(c echo.Context) error { return c.HTML(http.StatusOK, docsPage()) })
+	page := http.FileServerFS(web.Files())
+	e.GET("/", echo.WrapHandler(page))
+	e.GET("/assets/*", immutable(page))
+	e.GET("/signin", s.index) // the secret of a sign-in link stands behind #, where no server sees it
+	e.GET("/favicon.svg", echo.WrapHandler(page))
+}
+
+// ready says whether requests can be answered.
+func (s *Server) ready(c echo.Context) error {
+	if s.Draining() {
+		return fault.New(fault.ShuttingDown, "the server is about to restart")
+	}
+	if s.opts.Ready != nil {
+		if err := s.opts.Ready(c.Request().Context()); err != nil {
+			return fault.Wrap(err, fault.ShuttingDown, "the database does not answer")
+		}
+	}
+	return c.String(http.StatusOK, "ready\n")
+}
+
+// index serves the page for an address of its own.
+func (s *Server) index(c echo.Context) error {
+	c.Response().Header().Set("Cache-Control", "no-store")
+	http.ServeFileFS(c.Response(), c.Request(), web.Files(), "index.html")
+	return nil
+}
+
+// immutable serves files whose name changes with their content.
+func immutable(files http.Handler) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		files.ServeHTTP(c.Response(), c.Request())
+		return nil
+	}
+}
+
+// metrics serves figures for Prometheus to an owner, and to this machine.
+func (s *Server) metrics() echo.HandlerFunc {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "nodest_websocket_connections", Help: "Open WebSocket connections."},
+			func() float64 { return float64(s.sockets.count()) }),
+		s.requests,
+	)
+	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return func(c echo.Context) error {
+		if !fromHere(c.Request()) {
+			who, err := s.authenticate(c.Request())
+			if err != nil {
+				return err
+			}
+			if !who.Owner() {
+				return fault.New(fault.Forbidden, "only an owner may read the metrics")
+			}
+		}
+		figures.ServeHTTP(c.Response(), c.Request())
+		return nil
+	}
+}
+
+// requestCounter counts answers by route, not by path: paths hold ids.
+func requestCounter() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "nodest_http_requests_total", Help: "Answered HTTP requests by method, route and status.",
+	}, []string{"method", "route", "status"})
+}
+
+// fromHere says whether a request comes from this machine and not through a
+// proxy on it.
+func fromHere(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	ip := net.ParseIP(host)
+	forwarded := r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != ""
+	return err == nil && ip != nil && ip.IsLoopback() && !forwarded
+}
+
+// secure sets the headers that keep browsers from doing what the page does not
+// want, and answers CORS for the configured origins alone.
+func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h, r := c.Response().Header(), c.Request()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+		origin := r.Header.Get("Origin")
+		if origin == "" || !s.originAllowed(r) || sameHost(origin, r) {
+			return next(c)
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Add("Vary", "Origin")
+		h.Set("Access-Control-Expose-Headers", "ETag, X-Request-Id, Idempotency-Replayed, Retry-After")
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		if r.Method == http.MethodOptions {
+			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Device-Id, Last-Event-ID")
+			h.Set("Access-Control-Max-Age", "600")
+			return c.NoContent(http.StatusNoContent)
+		}
+		return next(c)
+	}
+}
+
+func sameHost(origin string, r *http.Request) bool {
+	_, host, ok := strings.Cut(origin, "://")
+	return ok && strings.EqualFold(host, r.Host)
+}
