@@ -113,13 +113,13 @@ type sent struct {
 	PromptID     string `json:"promptId,omitempty"`
 	Text         string `json:"text,omitempty"` // of an impersonation that was waited for
 
-	messageID string
+	userMessageID, messageID string
 }
 
 func sentOf(user, reply *nodest.Message, generationID string) *sent {
 	a := &sent{GenerationID: generationID}
 	if user != nil {
-		a.UserMessage = nodest.WireMessage(user)
+		a.UserMessage, a.userMessageID = nodest.WireMessage(user), user.ID
 	}
 	if reply != nil {
 		a.Message, a.messageID = nodest.WireMessage(reply), reply.ID
@@ -220,6 +220,7 @@ type attached struct {
 	Text           string `json:"text"`
 
 	ended bool
+	g     *nodest.Generation
 }
 
 func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (any, error) {
@@ -233,7 +234,7 @@ func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (a
 	g := a.Generation
 	return &attached{
 		Generation: nodest.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
-		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, ended: g.Ended(),
+		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, ended: g.Ended(), g: g,
 	}, nil
 }
 

@@ -1,26 +1,263 @@
 package server
 
 import (
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
 
-	"nodest/nodest"
+	"nodest/account"
+	"nodest/fault"
 )
 
-const closeRestart = 1012
+// Close codes of the protocol, section 8.
+const (
+	closeNormal   = websocket.CloseNormalClosure
+	closeGone     = websocket.CloseGoingAway
+	closeTooBig   = websocket.CloseMessageTooBig
+	closeInternal = websocket.CloseInternalServerErr
+	closeRestart  = websocket.CloseServiceRestart
+	closeProtocol = 4400
+	closeAuth     = 4401
+	closeSlow     = 4408 // also "replaced"
+	closeTwice    = 4409
+	closeVersion  = 4426
+	closeRate     = 4429
+)
 
-type sockets struct{ s *Server }
+const subprotocol = "nodest.v1"
 
-func (k *sockets) init(s *Server)                   { k.s = s }
-func (k *sockets) beat()                            { <-k.s.ctx.Done() }
-func (k *sockets) revoked(userID, tokenID string)   {}
-func (k *sockets) goingAway()                       {}
-func (k *sockets) closeAll(code int, reason string) {}
-func (k *sockets) cut()                             {}
+// Sizes of the buffers of a connection. The one for writing is borrowed for the
+// time of a frame.
+const (
+	readBuffer  = 1 << 10
+	writeBuffer = 4 << 10
+)
 
-func (s *Server) streamRoutes(e *echo.Echo) {}
+// helloBytes bounds the first frame of a connection that has not signed in.
+const helloBytes = 4 << 10
 
-func (s *Server) streamReply(c echo.Context, o *operation, call *nodest.Call, data []byte) error {
+// streamRoutes serves the WebSocket, SSE and sync.
+func (s *Server) streamRoutes(e *echo.Echo) {
+	e.GET(base+"/ws", s.upgrade)
+	e.GET(base+"/events", s.signedIn(s.events))
+	e.GET(base+"/sync", s.signedIn(s.sync))
+}
+
+var writeBuffers sync.Pool
+
+// upgrade opens a WebSocket. Whatever speaks against it is answered as plain
+// HTTP, before the upgrade. The connection lives on in a goroutine of its own,
+// so that the HTTP server can give up its buffers.
+func (s *Server) upgrade(c echo.Context) error {
+	r := c.Request()
+	if !websocket.IsWebSocketUpgrade(r) {
+		return fault.New(fault.BadRequest, "this address speaks WebSocket")
+	}
+	if !s.originAllowed(r) {
+		return fault.New(fault.Forbidden, "connections from this origin are not allowed")
+	}
+	if s.draining.Load() {
+		return fault.New(fault.ShuttingDown, "the server is about to restart").After(time.Second)
+	}
+	if !s.sockets.reserve() {
+		return errFull()
+	}
+	who, err := s.upgradeIdentity(r)
+	if err != nil {
+		s.sockets.release()
+		return err
+	}
+	up := websocket.Upgrader{
+		HandshakeTimeout: 10 * time.Second, ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer,
+		WriteBufferPool: &writeBuffers, EnableCompression: s.opts.Compression,
+		Subprotocols: []string{subprotocol},
+		CheckOrigin:  func(*http.Request) bool { return true }, // it was checked above
+		Error:        func(http.ResponseWriter, *http.Request, int, error) {},
+	}
+	ws, err := up.Upgrade(c.Response(), r, nil)
+	if err != nil {
+		s.sockets.release()
+		return fault.Wrap(err, fault.BadRequest, "the WebSocket handshake is not right")
+	}
+	k := newSocket(s, ws, who)
+	s.sockets.add(k)
+	if offered := websocket.Subprotocols(r); len(offered) > 0 && !slices.Contains(offered, subprotocol) {
+		k.out.close(closeVersion, "this server speaks nodest.v1", false)
+	}
+	s.wg.Go(k.read)
 	return nil
 }
 
-func (s *Server) streamGeneration(c echo.Context, call *nodest.Call, data []byte) error { return nil }
+// errFull is the answer when no more connections are taken.
+func errFull() error {
+	return fault.New(fault.ShuttingDown, "the server has as many connections as it takes").After(5 * time.Second)
+}
+
+// upgradeIdentity finds who opens a connection; nil = the first frame will tell.
+func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
+	if _, ok := bearer(r); ok {
+		return s.authenticate(r)
+	}
+	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
+		userID, err := s.accounts.TakeTicket(r.Context(), account.PurposeWS, ticket)
+		if err != nil {
+			return nil, err
+		}
+		return s.accounts.Identify(r.Context(), userID)
+	}
+	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
+		return s.authenticate(r)
+	}
+	return nil, nil
+}
+
+// sockets knows who is connected: WebSockets, and the open event streams of SSE.
+type sockets struct {
+	s *Server
+
+	mu    sync.Mutex
+	open  int // reserved places
+	all   map[*socket]struct{}
+	users map[string][]*socket // signed in, oldest first
+}
+
+func (k *sockets) init(s *Server) {
+	k.s, k.all, k.users = s, map[*socket]struct{}{}, map[string][]*socket{}
+}
+
+// reserve takes one of the process's places; release gives it back.
+func (k *sockets) reserve() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open >= k.s.opts.Connections {
+		return false
+	}
+	k.open++
+	return true
+}
+
+func (k *sockets) release() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.open--
+}
+
+func (k *sockets) add(c *socket) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all[c] = struct{}{}
+}
+
+// enter registers a connection that has signed in. Where the device or the user
+// has too many, the oldest one is closed in its favour.
+func (k *sockets) enter(c *socket) {
+	k.mu.Lock()
+	user, device := c.userID(), c.device
+	list := append(k.users[user], c)
+	var replaced []*socket
+	if of := ofDevice(list, device); len(of) > k.s.opts.PerDevice {
+		replaced = of[:len(of)-k.s.opts.PerDevice]
+	} else if over := len(list) - k.s.opts.PerUser; over > 0 {
+		replaced = list[:over]
+	}
+	replaced = slices.Clone(replaced)
+	k.users[user] = slices.DeleteFunc(list, func(o *socket) bool { return slices.Contains(replaced, o) })
+	k.mu.Unlock()
+	for _, old := range replaced {
+		old.out.close(closeSlow, "replaced", false)
+	}
+}
+
+func ofDevice(list []*socket, device string) []*socket {
+	var of []*socket
+	for _, c := range list {
+		if c.device == device {
+			of = append(of, c)
+		}
+	}
+	return of
+}
+
+// remove forgets a connection and gives its place back.
+func (k *sockets) remove(c *socket) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.all, c)
+	k.open--
+	user := c.userID()
+	list := slices.DeleteFunc(k.users[user], func(o *socket) bool { return o == c })
+	if len(list) == 0 {
+		delete(k.users, user)
+	} else {
+		k.users[user] = list
+	}
+}
+
+func (k *sockets) list() []*socket {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := make([]*socket, 0, len(k.all))
+	for c := range k.all {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Count returns how many connections are open.
+func (k *sockets) count() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.all)
+}
+
+// revoked closes the connections of a token, or of a user (tokenID "").
+func (k *sockets) revoked(userID, tokenID string) {
+	for _, c := range k.list() {
+		if who := c.identity(); who != nil && who.User.ID == userID && (tokenID == "" || who.TokenID == tokenID) {
+			c.out.close(closeAuth, "the token was revoked", true)
+		}
+	}
+}
+
+// goingAway tells every client that the server is about to restart. Each gets
+// another time to wait, so that they do not all come back at once.
+func (k *sockets) goingAway() {
+	for _, c := range k.list() {
+		c.tell("server.going_away", map[string]int64{
+			"inMs": k.s.opts.DrainNotice.Milliseconds(), "retryAfterMs": spread(5 * time.Second).Milliseconds(),
+		})
+	}
+}
+
+func (k *sockets) closeAll(code int, reason string) {
+	for _, c := range k.list() {
+		c.out.close(code, reason, false)
+	}
+}
+
+// cut ends connections that do not even take a goodbye.
+func (k *sockets) cut() {
+	for _, c := range k.list() {
+		c.cut()
+	}
+}
+
+// beat looks after all connections, so that none needs a timer of its own.
+func (k *sockets) beat() {
+	t := time.NewTicker(k.s.opts.Tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-k.s.ctx.Done():
+			return
+		case now := <-t.C:
+			for _, c := range k.list() {
+				c.beat(now)
+			}
+		}
+	}
+}

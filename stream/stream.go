@@ -33,6 +33,9 @@ type Event struct {
 
 	once  sync.Once
 	frame []byte
+
+	deltaOnce sync.Once
+	delta     Delta
 }
 
 // Frame returns the event as the JSON object that clients get. It is encoded

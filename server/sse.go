@@ -1,0 +1,320 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// sse is an event stream over plain HTTP. It lives in the goroutine of its
+// request and has the same outbox as a WebSocket.
+type sse struct {
+	*socket
+	w     http.ResponseWriter
+	ctl   *http.ResponseController
+	ready chan struct{}
+	epoch string
+
+	// Of a stream that follows one generation:
+	until    string   // the generation, whose end ends the stream
+	messages []string // whose events belong to it
+	off      int      // where its text begins for the client, in code points
+}
+
+// newSSE makes a stream for somebody; run serves it.
+func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
+	t := &sse{
+		socket: newSocket(s, nil, who), w: c.Response(), ctl: http.NewResponseController(c.Response()),
+		ready: make(chan struct{}, 1),
+	}
+	t.device = "sse-" + t.id
+	if device := c.Request().Header.Get("X-Device-Id"); plainID.MatchString(device) {
+		t.device = device
+	}
+	t.out.wake = func() {
+		select {
+		case t.ready <- struct{}{}:
+		default: // it is told already
+		}
+	}
+	return t
+}
+
+// start sends the head of the answer: from here on there are events only.
+func (t *sse) start() {
+	h := t.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
+	t.w.WriteHeader(http.StatusOK)
+	_ = t.ctl.Flush() // a client that is gone shows at the next write
+}
+
+// run writes events until the client goes, the stream ends or the server closes
+// it. It must be called after start.
+func (t *sse) run(ctx context.Context) {
+	t.greeted.Store(true)
+	t.seen.Store(time.Now().UnixNano())
+	defer func() { _ = t.ctl.SetWriteDeadline(time.Time{}) }() // the next request has its own
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.ready:
+		}
+		if t.out.busy(); !t.out.pump(ctx, t, t) {
+			return
+		}
+	}
+}
+
+// enlist makes the stream known, so that it ends with its token and with the
+// server. It takes one of the process's places, until remove is called.
+func (t *sse) enlist(cancel context.CancelFunc) (remove func(), err error) {
+	k := &t.s.sockets
+	if !k.reserve() {
+		return nil, errFull()
+	}
+	t.cutEarly = cancel
+	k.add(t.socket)
+	return func() { k.remove(t.socket) }, nil
+}
+
+// write sends items as events, one each.
+func (t *sse) write(items []*item) error {
+	var b []byte
+	for _, it := range items {
+		b = t.appendItem(b, it)
+		if e := it.event; e != nil && t.until != "" && e.GenerationID == t.until && terminal(e.Type) {
+			t.out.close(closeNormal, "", true)
+			break
+		}
+	}
+	_ = t.ctl.SetWriteDeadline(time.Now().Add(t.s.opts.WriteWithin)) // not every writer has deadlines
+	if _, err := t.w.Write(b); err != nil {
+		return err
+	}
+	return t.ctl.Flush()
+}
+
+// appendItem writes one event in the form of SSE. JSON has no line breaks.
+func (t *sse) appendItem(b []byte, it *item) []byte {
+	switch {
+	case it.ping:
+		return append(b, ": ping\n\n"...)
+	case it.skip > 0:
+		b = append(b, "event: skip\nid: "+t.idOf(it.skip)+"\n"...)
+	case it.event != nil:
+		b = append(b, "event: "+it.event.Type+"\n"...)
+		if it.event.Durable() {
+			b = append(b, "id: "+t.idOf(it.event.Seq)+"\n"...)
+		}
+	default:
+		b = append(b, "event: hello\n"...)
+	}
+	b = append(b, "data: "...)
+	b = append(b, it.encoded()...)
+	return append(b, "\n\n"...)
+}
+
+func (t *sse) idOf(seq int64) string { return t.epoch + ":" + strconv.FormatInt(seq, 10) }
+
+// finish ends the stream; run returns then.
+func (t *sse) finish(int, string) { close(t.goodbye) }
+
+func terminal(kind string) bool { return kind == "gen.done" || kind == "gen.failed" }
+
+// events is GET /events: the user's whole stream. Last-Event-ID resumes like
+// hello.resume; the first event, hello, says whether that was possible.
+func (s *Server) events(c echo.Context, who *account.Identity) error {
+	if s.draining.Load() {
+		return fault.New(fault.ShuttingDown, "the server is about to restart").After(time.Second)
+	}
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	t := s.newSSE(c, who)
+	remove, err := t.enlist(cancel)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	s.sockets.enter(t.socket)
+	r, err := s.join(ctx, t.socket, lastEventID(c.Request()))
+	if err != nil {
+		return err
+	}
+	defer r.leave()
+	active, err := s.active(ctx, who.User.ID)
+	if err != nil {
+		return err
+	}
+	t.epoch = r.at.Epoch
+	first, err := json.Marshal(struct {
+		Ev   string `json:"ev"`
+		Data any    `json:"data"`
+	}{"hello", map[string]any{
+		"epoch": r.at.Epoch, "seq": r.at.Seq, "resumed": r.reason == "", "reason": r.reason,
+		"active": active, "now": time.Now().UnixMilli(),
+	}})
+	if err != nil {
+		return err
+	}
+	t.start()
+	t.out.begin(first, r.from, r.at.Seq)
+	t.run(ctx)
+	return nil
+}
+
+// lastEventID reads the position that a client resumes from; nil = none.
+func lastEventID(r *http.Request) *stream.Position {
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		return nil
+	}
+	epoch, number, _ := strings.Cut(id, ":")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || seq < 0 {
+		return &stream.Position{Epoch: "unknown", Seq: 0} // not of ours: reload
+	}
+	return &stream.Position{Epoch: epoch, Seq: seq}
+}
+
+// streamReply runs an operation that begins a generation and streams its events
+// until the generation ends. A failure before that is a plain problem answer.
+func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation, call *nodest.Call, data []byte) error {
+	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
+		result, err := s.perform(detached(ctx), o, call, data, false)
+		if err != nil {
+			return nil, lostUpdate(c, err)
+		}
+		if got, ok := result.(*sent); ok {
+			t.until, t.messages = got.GenerationID, []string{got.userMessageID, got.messageID}
+		}
+		return result, nil
+	})
+}
+
+// streamGeneration streams a generation that exists, from an offset.
+func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *nodest.Call, data []byte) error {
+	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
+		result, err := s.perform(ctx, s.ops["gen.attach"], call, data, false)
+		if err != nil {
+			return nil, err
+		}
+		a := result.(*attached)
+		t.until, t.messages, t.off = a.GenerationID, []string{a.MessageID}, a.Off
+		call.Replayed = true // its beginning lies in the past
+		return result, nil
+	})
+}
+
+// follow joins the user's stream, lets find set which generation to follow, and
+// streams that one. Where there is none the result of find is the answer.
+func (s *Server) follow(c echo.Context, who *account.Identity, call *nodest.Call, find func(context.Context, *sse) (any, error)) error {
+	ctx, cancel := context.WithCancel(c.Request().Context())
+	defer cancel()
+	t := s.newSSE(c, who)
+	t.out.filter.silent = true
+	remove, err := t.enlist(cancel)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	at, _, leave, err := s.hub.Join(ctx, call.UserID, &t.out)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	t.epoch = at.Epoch
+	result, err := find(ctx, t)
+	if err != nil {
+		return err
+	}
+	if t.until == "" {
+		return answer(c, 0, call, result)
+	}
+	t.out.tune(filter{silent: true, only: t.belongs}, false, 0)
+	if call.Replayed {
+		if ended, err := t.past(ctx, call.UserID); err != nil || ended {
+			return err
+		}
+	}
+	t.start()
+	t.out.begin(nil, at.Seq, 0)
+	t.run(ctx)
+	return nil
+}
+
+func (t *sse) belongs(e *stream.Event) bool {
+	return e.GenerationID == t.until || (e.MessageID != "" && slices.Contains(t.messages, e.MessageID))
+}
+
+// past brings a stream that missed the beginning of its generation up to date:
+// the text so far comes as one delta. Of a generation that has ended, its end is
+// told again and nothing follows; these events have no id, as their place in the
+// log is not looked for.
+func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
+	known := t.out.ask(t.until)
+	a, err := t.attach(ctx, t.until, t.off)
+	if err != nil {
+		return false, err
+	}
+	if !a.ended {
+		t.out.answered(t.until, known, nil, a)
+		return false, nil
+	}
+	end, err := t.endOf(ctx, userID, a)
+	if err != nil {
+		return false, err
+	}
+	t.start()
+	for _, e := range end {
+		if err := t.write([]*item{{event: e}}); err != nil {
+			return true, nil // the client is gone
+		}
+	}
+	return true, nil
+}
+
+// endOf are the last events of a generation, made again.
+func (t *sse) endOf(ctx context.Context, userID string, a *attached) ([]*stream.Event, error) {
+	event := func(kind string, data any) (*stream.Event, error) {
+		body, err := json.Marshal(data)
+		return &stream.Event{
+			Type: kind, ConversationID: a.ConversationID, MessageID: a.MessageID, GenerationID: a.GenerationID,
+			At: time.Now(), By: "server", Data: body,
+		}, err
+	}
+	var events []*stream.Event
+	if a.Text != "" {
+		events = append(events, a.delta())
+	}
+	if a.MessageID != "" {
+		m, err := t.s.engine.Message(ctx, userID, a.MessageID)
+		if err != nil {
+			return nil, err
+		}
+		e, err := event("message.updated", map[string]any{"message": nodest.WireMessage(m)})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	last, data := "gen.done", map[string]any{"status": a.g.Status, "finish": a.g.Finish, "usage": nodest.WireUsage(a.g.Usage)}
+	if a.g.Status == nodest.GenFailed {
+		last, data = "gen.failed", map[string]any{"error": nodest.WireError(failedReply(a.g))}
+	}
+	e, err := event(last, data)
+	return append(events, e), err
+}

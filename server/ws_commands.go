@@ -1,0 +1,257 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// command is a frame of the client.
+type command struct {
+	ID   string          `json:"id,omitempty"`
+	Cmd  string          `json:"cmd"`
+	Key  string          `json:"key,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// reply is the answer to a command.
+type reply struct {
+	ID     string   `json:"id"`
+	OK     bool     `json:"ok"`
+	Data   any      `json:"data,omitempty"`
+	Error  *problem `json:"error,omitempty"`
+	Replay bool     `json:"replay,omitempty"`
+}
+
+// most commands in a row that may be refused for their number.
+const mostRefused = 3
+
+// frame does what a frame asks for: one command, or several in a row.
+func (c *socket) frame(data []byte) {
+	switch {
+	case !utf8.Valid(data):
+		c.out.close(closeProtocol, "the frame is not UTF-8", false)
+	case depth(data) > maxDepth:
+		c.out.close(closeProtocol, "the frame is nested too deep", false)
+	case !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")):
+		c.object(data)
+	case !c.out.batching():
+		c.out.close(closeProtocol, "batches were not agreed", false)
+	default:
+		var list []json.RawMessage
+		if err := json.Unmarshal(data, &list); err != nil {
+			c.out.close(closeProtocol, "the frame is not JSON", false)
+			return
+		}
+		for _, one := range list {
+			if c.out.ended() {
+				return
+			}
+			c.object(one)
+		}
+	}
+}
+
+// object reads one command. What cannot be answered, because it has no id, ends
+// the connection.
+func (c *socket) object(data []byte) {
+	var loose struct {
+		ID  string `json:"id"`
+		Cmd string `json:"cmd"`
+	}
+	if err := json.Unmarshal(data, &loose); err != nil {
+		c.out.close(closeProtocol, "the frame is not a command", false)
+		return
+	}
+	if n := utf8.RuneCountInString(loose.ID); n > 64 || (n == 0 && loose.Cmd != "ping") {
+		c.out.close(closeProtocol, "a command needs an id of 1 to 64 characters", false)
+		return
+	}
+	var cmd command
+	if err := decodeStrict(data, &cmd); err != nil {
+		c.fail(loose.ID, loose.Cmd, err)
+		return
+	}
+	switch {
+	case cmd.Cmd == "hello" && !c.greeted.Load():
+		c.greet(&cmd)
+	case !c.greeted.Load():
+		c.fail(cmd.ID, cmd.Cmd, fault.New(fault.BadRequest, "the first command must be hello"))
+		c.out.close(closeProtocol, "hello comes first", false)
+	case cmd.Cmd == "hello":
+		c.out.close(closeTwice, "hello was said already", false)
+	case c.allowed(&cmd):
+		c.do(&cmd)
+	}
+}
+
+// allowed counts a command against the limit of the connection.
+func (c *socket) allowed(cmd *command) bool {
+	wait := c.rate.take(time.Now())
+	if wait == 0 {
+		c.refused = 0
+		return true
+	}
+	c.fail(cmd.ID, cmd.Cmd, fault.New(fault.RateLimited, "too many commands on this connection").After(wait))
+	if c.refused++; c.refused >= mostRefused {
+		c.out.close(closeRate, "too many commands", false)
+	}
+	return false
+}
+
+// do runs a command and sends the reply.
+func (c *socket) do(cmd *command) {
+	ctx := c.s.ctx
+	switch cmd.Cmd {
+	case "ping":
+		now := map[string]int64{"now": time.Now().UnixMilli()}
+		c.out.reply(pongFrame(now["now"]))
+		if cmd.ID != "" {
+			c.succeed(cmd.ID, now, false)
+		}
+	case "subscribe", "unsubscribe":
+		c.subscribe(cmd)
+	case "auth.refresh":
+		c.refresh(ctx, cmd)
+	case "gen.attach":
+		c.attachTo(ctx, cmd)
+	default:
+		c.operate(ctx, cmd)
+	}
+}
+
+// operate runs an operation of the table.
+func (c *socket) operate(ctx context.Context, cmd *command) {
+	o := c.s.ops[cmd.Cmd]
+	if o == nil {
+		c.fail(cmd.ID, cmd.Cmd, fault.New(fault.UnknownCommand, "no such command"))
+		return
+	}
+	if o.key && cmd.Key == "" {
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("key", "required", "this command needs an idempotency key"))
+		return
+	}
+	call := c.call(cmd.Key)
+	result, err := c.s.perform(ctx, o, call, cmd.Data, true)
+	if err != nil {
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	c.succeed(cmd.ID, result, call.Replayed)
+}
+
+func (c *socket) call(key string) *nodest.Call {
+	return &nodest.Call{UserID: c.userID(), Device: c.device, Key: key}
+}
+
+func (c *socket) succeed(id string, data any, replay bool) {
+	c.out.reply(c.s.encodeReply(&reply{ID: id, OK: true, Data: data, Replay: replay}))
+}
+
+func (c *socket) fail(id, what string, err error) {
+	c.out.reply(c.s.encodeReply(&reply{ID: id, Error: c.s.problemOf(newID(), what, err)}))
+}
+
+func (s *Server) encodeReply(r *reply) []byte {
+	b, err := json.Marshal(r)
+	if err != nil { // an answer that is not JSON is a bug of ours
+		b, _ = json.Marshal(&reply{ID: r.ID, Error: s.problemOf(newID(), "encode reply", err)})
+	}
+	return b
+}
+
+func pongFrame(now int64) []byte {
+	b, _ := json.Marshal(struct {
+		Ev  string `json:"ev"`
+		Now int64  `json:"now"`
+	}{"pong", now})
+	return b
+}
+
+type subscribeData struct {
+	ConversationIDs []string `json:"conversationIds"`
+}
+
+// mostSubscribed bounds the list of conversations of one connection.
+const mostSubscribed = 1000
+
+// subscribe names the conversations whose deltas are wanted. A connection that
+// named none gets all; from the first subscribe on only the named ones.
+func (c *socket) subscribe(cmd *command) {
+	var in subscribeData
+	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	if len(in.ConversationIDs) == 0 {
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "name the conversations"))
+		return
+	}
+	named, ok := c.out.subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")
+	if !ok {
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "at most %d conversations", mostSubscribed))
+		return
+	}
+	c.succeed(cmd.ID, subscribeData{named}, false)
+}
+
+type refreshData struct {
+	Token string `json:"token"`
+}
+
+// refresh goes on with another token of the same user.
+func (c *socket) refresh(ctx context.Context, cmd *command) {
+	var in refreshData
+	err := decodeStrict(orObject(cmd.Data), &in)
+	if err != nil {
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	who, err := c.s.accounts.Authenticate(ctx, in.Token)
+	if err == nil && who.User.ID != c.userID() {
+		err = fault.New(fault.Forbidden, "the token is another user's")
+	}
+	if err != nil {
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	c.mu.Lock()
+	c.who, c.expiring = who, false
+	c.mu.Unlock()
+	answer := map[string]any{}
+	if who.ExpiresAt != nil {
+		answer["expiresAt"] = wireTime(*who.ExpiresAt)
+	}
+	c.succeed(cmd.ID, answer, false)
+}
+
+// attachTo answers with the text of a generation from an offset, as reply and
+// as one delta; the live deltas follow.
+func (c *socket) attachTo(ctx context.Context, cmd *command) {
+	var in attachData
+	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	known := c.out.ask(in.GenerationID)
+	result, err := c.s.perform(ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
+	if err != nil {
+		c.out.answered(in.GenerationID, known, nil, nil)
+		c.fail(cmd.ID, cmd.Cmd, err)
+		return
+	}
+	c.out.answered(in.GenerationID, known, c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result}), result.(*attached))
+}
+
+// orObject makes absent data an empty object.
+func orObject(data json.RawMessage) []byte {
+	if len(data) == 0 || string(data) == "null" {
+		return []byte("{}")
+	}
+	return data
+}

@@ -1,0 +1,302 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// socket is one WebSocket connection. Its goroutines: read, which runs as long
+// as the connection and does its commands one after the other, and write, which
+// exists only while something is to be written. Nothing else writes, but for
+// control frames that answer the client's.
+type socket struct {
+	s   *Server
+	ws  *websocket.Conn // nil: an event stream of SSE
+	id  string          // session
+	out outbox
+
+	mu        sync.Mutex
+	who       *account.Identity // nil until signed in
+	expiring  bool              // auth.expiring was told for who
+	lingering bool              // the read deadline is set for the last time
+
+	device   string      // set by hello, before the socket is entered
+	greeted  atomic.Bool // hello was answered
+	rate     bucket      // of the reading goroutine
+	refused  int         // commands in a row; of the reading goroutine
+	leave    func()      // the hub; of the reading goroutine
+	seen     atomic.Int64
+	pinged   int64 // of the beat
+	goodbye  chan struct{}
+	cutEarly func() // ends an event stream of SSE
+}
+
+func newSocket(s *Server, ws *websocket.Conn, who *account.Identity) *socket {
+	c := &socket{s: s, ws: ws, id: newID(), who: who, goodbye: make(chan struct{})}
+	c.rate = bucket{burst: float64(s.opts.Burst), perSecond: float64(s.opts.CommandsPer10s) / 10}
+	c.out.maxBytes, c.out.maxFrames = s.opts.QueueBytes, s.opts.QueueFrames
+	c.out.holding = true
+	c.out.wake = func() {
+		c.out.writing = true
+		s.wg.Go(c.pump)
+	}
+	return c
+}
+
+func (c *socket) identity() *account.Identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.who
+}
+
+// userID is "" until somebody has signed in.
+func (c *socket) userID() string {
+	if who := c.identity(); who != nil {
+		return who.User.ID
+	}
+	return ""
+}
+
+// read is the life of the connection.
+func (c *socket) read() {
+	defer c.s.sockets.remove(c)
+	defer c.end()
+	limit := c.s.opts.FrameBytes
+	if c.identity() == nil {
+		limit = helloBytes
+	}
+	c.ws.SetReadLimit(limit)
+	c.ws.SetPongHandler(func(string) error { c.alive(); return nil })
+	c.deadline(c.s.opts.HelloWithin)
+	for {
+		kind, data, err := c.ws.ReadMessage()
+		if err != nil {
+			c.lost(err)
+			return
+		}
+		c.alive()
+		switch {
+		case c.out.ended(): // said goodbye: wait for the client to go
+		case kind != websocket.TextMessage:
+			c.out.close(closeProtocol, "binary frames are reserved", false)
+		default:
+			c.aside(func() { c.frame(data) })
+		}
+	}
+}
+
+// aside runs f in a goroutine of its own and waits for it: what a command needs
+// of stack does not stay with an idle connection.
+func (c *socket) aside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if r := recover(); r != nil {
+				c.s.opts.Log.Error("frame failed", "session", c.id, "err", panicked(r))
+				c.out.close(closeInternal, "internal error", false)
+			}
+		}()
+		f()
+	}()
+	<-done
+}
+
+// alive notes a sign of life.
+func (c *socket) alive() {
+	c.seen.Store(time.Now().UnixNano())
+	if c.greeted.Load() {
+		c.deadline(2*c.s.opts.PingEvery + 5*time.Second)
+	}
+}
+
+// deadline is when the client must have shown life; after the goodbye it stays
+// what it is.
+func (c *socket) deadline(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.lingering {
+		_ = c.ws.SetReadDeadline(time.Now().Add(d)) // a closed connection fails at the next read
+	}
+}
+
+// lost says why there is nothing more to read.
+func (c *socket) lost(err error) {
+	var closed *websocket.CloseError
+	var slow net.Error
+	switch {
+	case errors.As(err, &closed):
+		c.out.close(closeNormal, "", true)
+	case errors.Is(err, websocket.ErrReadLimit):
+		c.out.close(closeTooBig, "the frame is too large", false)
+	case errors.As(err, &slow) && slow.Timeout() && !c.greeted.Load():
+		c.out.close(closeAuth, "no hello", false)
+	case errors.As(err, &slow) && slow.Timeout():
+		c.out.close(closeGone, "no sign of life", true)
+	default:
+		c.out.close(closeGone, "the connection was lost", true)
+		c.cut()
+	}
+}
+
+// end waits for the writer, gives a client that still speaks time to read the
+// goodbye, and closes the connection.
+func (c *socket) end() {
+	if c.leave != nil {
+		c.leave()
+	}
+	<-c.goodbye
+	raw := c.ws.NetConn()
+	_, _ = io.Copy(io.Discard, raw) // bounded by the deadline of finish
+	_ = c.ws.Close()
+}
+
+// cut makes a blocked read or write return.
+func (c *socket) cut() {
+	if c.ws == nil {
+		c.cutEarly()
+		return
+	}
+	_ = c.ws.NetConn().SetDeadline(time.Now())
+}
+
+// pump is the goroutine that writes what waits. It ends when nothing does.
+func (c *socket) pump() { c.out.pump(c.s.ctx, c, c) }
+
+// write sends items as one frame: an object, or a batch of them.
+func (c *socket) write(items []*item) error {
+	_ = c.ws.SetWriteDeadline(time.Now().Add(c.s.opts.WriteWithin)) // a closed connection fails at the write
+	switch {
+	case items[0].ping && len(items) == 1:
+		return c.ws.WriteMessage(websocket.PingMessage, nil)
+	case len(items) == 1:
+		return c.ws.WriteMessage(websocket.TextMessage, items[0].encoded())
+	}
+	var b []byte
+	for _, it := range items {
+		if it.ping {
+			continue
+		}
+		if b == nil {
+			b = append(b, '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, it.encoded()...)
+	}
+	return c.ws.WriteMessage(websocket.TextMessage, append(b, ']'))
+}
+
+// finish sends the close frame and sets the last deadline for the reader, which
+// waits that long for the client to go.
+func (c *socket) finish(code int, reason string) {
+	text := websocket.FormatCloseMessage(code, reason)
+	_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // the client may be gone
+	c.mu.Lock()
+	c.lingering = true
+	_ = c.ws.SetReadDeadline(time.Now().Add(linger))
+	c.mu.Unlock()
+	if half, ok := c.ws.NetConn().(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	close(c.goodbye)
+}
+
+// linger is how long a client may take to close after the goodbye. Closing at
+// once could take the goodbye away from one that is still sending.
+const linger = 2 * time.Second
+
+// beat pings a connection that was silent for a while, and ends one whose token
+// has expired. It must not block.
+func (c *socket) beat(now time.Time) {
+	who := c.identity()
+	if who != nil && who.ExpiresAt != nil {
+		c.beatExpiry(now, who)
+	}
+	if !c.greeted.Load() {
+		return
+	}
+	silent := now.UnixNano() - max(c.seen.Load(), c.pinged)
+	if silent >= int64(c.jittered(c.s.opts.PingEvery)) {
+		c.pinged = now.UnixNano()
+		c.out.ping()
+	}
+}
+
+func (c *socket) beatExpiry(now time.Time, who *account.Identity) {
+	left := who.ExpiresAt.Sub(now)
+	if left <= 0 {
+		c.out.close(closeAuth, "the token has expired", false)
+		return
+	}
+	c.mu.Lock()
+	tell := left <= time.Minute && !c.expiring && c.who == who
+	c.expiring = c.expiring || tell
+	c.mu.Unlock()
+	if tell {
+		c.tell("auth.expiring", map[string]int64{"inMs": left.Milliseconds()})
+	}
+}
+
+// jittered is d ± 10 %, always the same for one connection.
+func (c *socket) jittered(d time.Duration) time.Duration {
+	last := c.id[len(c.id)-1] // ids are random at their end
+	return d*9/10 + d/5*time.Duration(last%16)/15
+}
+
+// spread is a random time up to most.
+func spread(most time.Duration) time.Duration { return rand.N(most + 1) }
+
+// tell sends an event to this connection alone.
+func (c *socket) tell(kind string, data any) {
+	body, err := json.Marshal(data)
+	if err != nil {
+		return // a bug of ours: the event says nothing
+	}
+	c.out.tell(&stream.Event{Type: kind, At: time.Now(), By: "server", Data: body})
+}
+
+// since and attach are what the outbox did not keep.
+func (c *socket) since(ctx context.Context, after, upTo int64, limit int) ([]*stream.Event, error) {
+	return c.s.hub.Since(ctx, c.userID(), after, upTo, limit)
+}
+
+func (c *socket) attach(ctx context.Context, generationID string, off int) (*attached, error) {
+	result, err := genAttach(ctx, c.s, &nodest.Call{UserID: c.userID()}, attachData{generationID, off})
+	if err != nil {
+		return nil, err
+	}
+	return result.(*attached), nil
+}
+
+// bucket limits how often something happens. The zero bucket with its rates set
+// is full.
+type bucket struct {
+	burst, perSecond float64
+	used             float64
+	last             time.Time
+}
+
+// take uses one; wait is how long there is none.
+func (b *bucket) take(now time.Time) (wait time.Duration) {
+	b.used = max(0, b.used-now.Sub(b.last).Seconds()*b.perSecond)
+	b.last = now
+	if b.used+1 > b.burst {
+		return time.Duration((b.used + 1 - b.burst) / b.perSecond * float64(time.Second))
+	}
+	b.used++
+	return 0
+}
