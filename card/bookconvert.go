@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-
-	"nodest/fault"
 )
 
 // extensionField is a field of a world-info entry that an entry of a card's book
@@ -69,8 +67,9 @@ func (im *importer) embeddedBook(book json.RawMessage, name string) (json.RawMes
 		im.warn("data.character_book", "invalid_world_book", "the embedded world book is no book and is not used")
 		return nil, nil
 	}
-	if n := len(cardEntries(book)); n > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the world book has %d entries; at most %d are read", n, im.limits.Entries)
+	// Each entry grows to a full entry of world info: count before converting.
+	if err := checkCount("entries in the world book", len(cardEntries(book))); err != nil {
+		return nil, err
 	}
 	return bookFromCard(book, name), nil
 }

@@ -86,10 +86,10 @@ func (im *importer) importBundle(card, data, b *object) (*Character, error) {
 	ch.Preset = present(b.get(bundlePreset))
 	ch.AuthorNote = present(b.get(bundleNote))
 	ch.Extra = present(b.get(bundleExtra))
-	if err := im.checkDocuments(ch); err != nil {
+	if err := checkDocuments(ch); err != nil {
 		return nil, err
 	}
-	return im.finish(ch)
+	return finish(ch)
 }
 
 // bundledRole reads the card itself: the NodeST role card where the bundle has

@@ -53,13 +53,15 @@ type Warning struct {
 	Detail string `json:"detail"` // English, for people
 }
 
-// Limits bounds what an import may cost. A zero field means its default.
+// Limits bounds what an import may cost. A zero field means its default. Beside
+// them the views hold at most 20,000 entries of a world book, prompts or scripts.
 type Limits struct {
 	FileBytes  int // the file as uploaded; default 32 MiB
 	JSONBytes  int // one JSON document, after decoding and unpacking; default 16 MiB
 	TotalBytes int // everything unpacked from one archive; default 64 MiB
 	Depth      int // nesting of a JSON document; default 64
-	Entries    int // members of an archive, entries of a world book, prompts, scripts; default 20,000
+	Values     int // values in a JSON document; default 1,000,000
+	Files      int // members of an archive; default 2,000
 	Messages   int // messages of a chat log; default 200,000
 }
 
@@ -69,7 +71,7 @@ func (l Limits) withDefaults() Limits {
 		value int
 	}{
 		{&l.FileBytes, 32 << 20}, {&l.JSONBytes, 16 << 20}, {&l.TotalBytes, 64 << 20},
-		{&l.Depth, 64}, {&l.Entries, 20_000}, {&l.Messages, 200_000},
+		{&l.Depth, 64}, {&l.Values, 1_000_000}, {&l.Files, 2000}, {&l.Messages, 200_000},
 	} {
 		if *f.field <= 0 {
 			*f.field = f.value

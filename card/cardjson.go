@@ -80,20 +80,18 @@ func (im *importer) finishSpec(card, data *object) (*Character, error) {
 	if ch.WorldBook, err = im.embeddedBook(data.get("character_book"), name); err != nil {
 		return nil, err
 	}
-	return im.finish(ch)
+	return finish(ch)
 }
 
 // finish reads the views once, so that no character is stored which cannot be used.
-func (im *importer) finish(ch *Character) (*Character, error) {
+func finish(ch *Character) (*Character, error) {
 	role, err := ParseRoleCard(ch.RoleCard)
 	if err != nil {
 		return nil, err
 	}
 	ch.Greetings = append(role.Greetings(), fieldsOf(ch.Extra).texts("extraGreetings")...)
-	if len(listOf(ch.RegexScripts)) > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the card has more than %d regex scripts", im.limits.Entries)
-	}
-	return ch, nil
+	_, err = ParseRegexScripts(ch.RegexScripts)
+	return ch, err
 }
 
 // writeSpec puts data into the card under the given version and repeats the
@@ -244,60 +242,65 @@ func renameNativeTavern(o *object) {
 }
 
 // importNodeST reads a character of the NodeST app: roleCard, worldBook, preset
-// and authorNote, each kept as it is.
+// and authorNote, each kept as it is. The role card may be a V2 or V3 card.
 func (im *importer) importNodeST(o *object) (*Character, error) {
-	ch := &Character{
-		Dialect:    NodeST,
-		RoleCard:   o.remove("roleCard"),
-		WorldBook:  present(o.remove("worldBook")),
-		Preset:     present(o.remove("preset")),
-		AuthorNote: present(o.remove("authorNote")),
-	}
-	role, err := ParseRoleCard(ch.RoleCard)
+	ch, err := im.nodestRole(o.remove("roleCard"), o.get("name"))
 	if err != nil {
 		return nil, err
 	}
-	ch.Name = strings.TrimSpace(fieldsOf(ch.RoleCard).text("name", ""))
-	if ch.Name == "" && startsWith(ch.RoleCard, '{') && !absent(fieldsOf(ch.RoleCard)["spec"]) {
-		ch.Name = role.Name
-	}
-	if ch.Name == "" {
-		ch.Name, _ = textOf(o.get("name"))
-	}
-	if ch.Name = strings.TrimSpace(ch.Name); ch.Name == "" {
-		return nil, errNoName("roleCard.name")
-	}
-	ch.RegexScripts = scriptsOfCard(ch.RoleCard)
-	if scripts := o.remove("regexScripts"); startsWith(scripts, '[') {
-		ch.RegexScripts = scripts
-	}
+	ch.Dialect = NodeST
 	if dialect, _ := textOf(o.get("dialect")); dialect == string(SillyTavern) {
 		ch.Dialect = SillyTavern
 		o.remove("dialect")
 	}
+	for _, member := range []struct {
+		key string
+		doc *json.RawMessage
+	}{{"worldBook", &ch.WorldBook}, {"preset", &ch.Preset}, {"authorNote", &ch.AuthorNote}} {
+		if doc := o.remove(member.key); !absent(doc) {
+			*member.doc = doc
+		}
+	}
+	if scripts := o.remove("regexScripts"); startsWith(scripts, '[') {
+		ch.RegexScripts = scripts
+	}
 	if len(o.keys) > 0 {
 		ch.Extra = o.encode()
 	}
-	if err := im.checkDocuments(ch); err != nil {
+	if err := checkDocuments(ch); err != nil {
 		return nil, err
 	}
-	return im.finish(ch)
+	return finish(ch)
+}
+
+// nodestRole reads the role card of a NodeST file. The name may stand beside it.
+func (im *importer) nodestRole(role, nameBeside json.RawMessage) (*Character, error) {
+	card, err := parseObject(role)
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "roleCard is no JSON object").With("path", "roleCard")
+	}
+	if !absent(card.get("spec")) && card.object("data") != nil {
+		return im.importSpec(card)
+	}
+	name := nameOf(card)
+	if name == "" {
+		name, _ = textOf(nameBeside)
+	}
+	if name = strings.TrimSpace(name); name == "" {
+		return nil, errNoName("roleCard.name")
+	}
+	return &Character{Name: name, RoleCard: role, RegexScripts: scriptsOfCard(role)}, nil
 }
 
 // checkDocuments refuses documents beside the card that no view can read.
-func (im *importer) checkDocuments(ch *Character) error {
-	book, err := ParseWorldBook(ch.WorldBook, ch.Dialect)
-	if err != nil {
+func checkDocuments(ch *Character) error {
+	if _, err := ParseWorldBook(ch.WorldBook, ch.Dialect); err != nil {
 		return err
 	}
-	preset, err := ParsePreset(ch.Preset)
-	if err != nil {
+	if _, err := ParsePreset(ch.Preset); err != nil {
 		return err
 	}
-	if n := max(len(book.Entries), len(preset.Prompts), len(preset.Order)); n > im.limits.Entries {
-		return fault.New(fault.TooLarge, "the file has %d entries; at most %d are read", n, im.limits.Entries)
-	}
-	_, _, err = ParseAuthorNote(ch.AuthorNote)
+	_, _, err := ParseAuthorNote(ch.AuthorNote)
 	return err
 }
 

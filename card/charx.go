@@ -31,8 +31,8 @@ const (
 // follow other data, as in a self-extracting file or a picture.
 func (im *importer) importCHARX(file []byte) (*Character, error) {
 	// The reader keeps a record per member before it tells their number.
-	if n := bytes.Count(file, []byte("PK\x01\x02")); n > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the archive has %d files; at most %d are read", n, im.limits.Entries)
+	if n := bytes.Count(file, []byte("PK\x01\x02")); n > im.limits.Files {
+		return nil, fault.New(fault.TooLarge, "the archive has %d files; at most %d are read", n, im.limits.Files)
 	}
 	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
 	if err != nil {

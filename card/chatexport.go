@@ -34,7 +34,7 @@ func (c *Chat) header() json.RawMessage {
 	if !absent(c.Header) {
 		o, err := parseObject(c.Header)
 		if err == nil && sameJSON(o.get("chat_metadata"), c.Metadata) {
-			return o.encode()
+			return oneLine(c.Header)
 		}
 		if err == nil {
 			o.set("chat_metadata", objectOrEmpty(c.Metadata))
@@ -48,6 +48,15 @@ func (c *Chat) header() json.RawMessage {
 	return o.encode()
 }
 
+// oneLine takes line breaks out of a document that may have been stored with them.
+func oneLine(doc json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, doc) != nil {
+		return doc
+	}
+	return b.Bytes()
+}
+
 func objectOrEmpty(doc json.RawMessage) json.RawMessage {
 	if absent(doc) {
 		return json.RawMessage("{}")
@@ -58,7 +67,7 @@ func objectOrEmpty(doc json.RawMessage) json.RawMessage {
 func (m ChatMessage) line() json.RawMessage {
 	o, err := parseObject(m.Raw)
 	if err == nil && m.equal(parseMessage(m.Raw)) {
-		return o.encode()
+		return oneLine(m.Raw)
 	}
 	if err != nil {
 		o = newObject()

@@ -87,20 +87,19 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 	if format == "" {
 		return nil, invalidBook("entries", "missing; the file is not a world book of a known form")
 	}
-	book := &Resource{Name: im.name(fieldsOf(doc).text("name", "")), Format: format, Dialect: SillyTavern, Doc: doc}
+	name := fieldsOf(doc).text("name", fieldsOf(o.get("data")).text("name", "")) // lorebook_v3 has it inside
+	book := &Resource{Name: im.name(name), Format: format, Dialect: SillyTavern, Doc: doc}
 	switch format {
 	case bookNodeST:
 		book.Dialect = NodeST
 	case bookWorldInfo:
 	default:
-		book.Doc = convertBook(o, format, book.Name)
+		if book.Doc, err = convertBook(o, format, book.Name); err != nil {
+			return nil, err
+		}
 	}
-	view, err := ParseWorldBook(book.Doc, book.Dialect)
-	if err != nil {
+	if _, err := ParseWorldBook(book.Doc, book.Dialect); err != nil {
 		return nil, err
-	}
-	if len(view.Entries) > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the world book has %d entries; at most %d are read", len(view.Entries), im.limits.Entries)
 	}
 	book.Warnings = im.warnings
 	return book, nil
@@ -108,34 +107,41 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 
 // convertBook brings a foreign book first to the form of a card's book, then to
 // world info.
-func convertBook(o *object, format, name string) json.RawMessage {
-	original := o.encode()
+func convertBook(o *object, format, name string) (json.RawMessage, error) {
+	source := o
 	list := o.get("entries")
 	switch format {
 	case bookLorebookV3:
-		o = o.object("data")
+		source = o.object("data")
+		list = source.get("entries")
 	case bookRisu:
 		list = o.get("data")
 	}
+	members, err := bookEntries(list)
+	if err == nil {
+		err = checkCount("entries in the world book", len(members))
+	}
+	if err != nil {
+		return nil, err
+	}
+	cardBook := newObject()
+	copyMembers(cardBook, source)
 	if convert := foreignEntries[format]; convert != nil {
-		entries := make([]json.RawMessage, 0, len(listOf(list)))
-		for _, element := range listOf(list) {
-			if f := fieldsOf(element); f != nil {
+		entries := make([]json.RawMessage, 0, len(members))
+		for _, m := range members {
+			if f := fieldsOf(m.doc); f != nil {
 				entries = append(entries, convert(f).encode())
 			}
 		}
-		o = newObject()
-		o.set("entries", encodeList(entries))
+		cardBook.set("entries", encodeList(entries))
 	}
-	if n, _ := textOf(o.get("name")); strings.TrimSpace(n) == "" {
-		o.put("name", name)
-	}
-	converted, err := parseObject(bookFromCard(o.encode(), name))
+	cardBook.put("name", name)
+	converted, err := parseObject(bookFromCard(cardBook.encode(), name))
 	if err != nil {
-		return original // an object in, an object out
+		return nil, err
 	}
-	converted.set("originalData", original)
-	return converted.encode()
+	converted.set("originalData", o.encode())
+	return converted.encode(), nil
 }
 
 // foreignEntries holds one function per foreign form; each makes an entry of a

@@ -79,6 +79,20 @@ func (o *object) remove(key string) json.RawMessage {
 	return value
 }
 
+// removeAll takes out every member whose key fits and returns them.
+func (o *object) removeAll(fits func(key string) bool) *object {
+	removed := newObject()
+	o.keys = slices.DeleteFunc(o.keys, func(key string) bool {
+		if !fits(key) {
+			return false
+		}
+		removed.set(key, o.values[key])
+		delete(o.values, key)
+		return true
+	})
+	return removed
+}
+
 // object returns a member that is an object, for reading and changing; nil when
 // it is not one. The change must be written back with set.
 func (o *object) object(key string) *object {

@@ -74,20 +74,16 @@ func (im *importer) importPNG(file []byte) (*Character, error) {
 	if err != nil {
 		return nil, err
 	}
-	placeholder := false
-	for _, c := range chunks {
-		switch keyword := c.keyword(); {
-		case keyword == keywordPlaceholder:
-			placeholder = true
-		case strings.HasPrefix(keyword, assetKeyword):
-			im.assetChunk(c)
-		}
-	}
 	ch, err := im.importJSON(doc)
-	if err == nil && !placeholder {
+	if err != nil {
+		return nil, err
+	}
+	im.assetChunks(chunks)
+	placeholder := slices.ContainsFunc(chunks, func(c pngChunk) bool { return c.keyword() == keywordPlaceholder })
+	if !placeholder {
 		ch.Avatar, ch.AvatarType = pngWithoutCard(chunks), "image/png"
 	}
-	return ch, err
+	return ch, nil
 }
 
 // cardInPNG returns the card document: ccv3 before chara, of several chunks with
@@ -213,17 +209,27 @@ func decodeBase64(text []byte) ([]byte, error) {
 	return plain[:n], err
 }
 
-func (im *importer) assetChunk(c pngChunk) {
-	path := strings.TrimPrefix(strings.TrimPrefix(c.keyword(), assetKeyword), ":")
-	text, err := c.text(im.limits.FileBytes)
-	if err == nil {
-		text, err = decodeBase64(text)
+// assetChunks keeps the assets in text chunks, up to the first that cannot be
+// read; all together are bounded like an archive.
+func (im *importer) assetChunks(chunks []pngChunk) {
+	left := im.limits.TotalBytes
+	for _, c := range chunks {
+		path, ok := strings.CutPrefix(c.keyword(), assetKeyword)
+		if !ok {
+			continue
+		}
+		path = strings.TrimPrefix(path, ":")
+		data, err := c.text(left/3*4 + 1)
+		if err == nil {
+			data, err = decodeBase64(data)
+		}
+		if err != nil || path == "" || len(data) > left || len(im.assets) >= im.limits.Files {
+			im.warn("", "asset_dropped", "an asset of the picture cannot be read or is too large; it and those behind it were left out")
+			return
+		}
+		left -= len(data)
+		im.assets = append(im.assets, Asset{Path: path, Data: data})
 	}
-	if err != nil || path == "" || len(im.assets) >= im.limits.Entries {
-		im.warn("", "damaged_chunk", "an asset of the picture could not be read and was left out")
-		return
-	}
-	im.assets = append(im.assets, Asset{Path: path, Data: text})
 }
 
 func (c pngChunk) holdsCard() bool {

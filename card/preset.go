@@ -47,7 +47,7 @@ type OrderItem struct {
 // first. Without a list the order is that of the prompts, on as they are
 // enabled.
 //
-// Error: InvalidImport when the document is no JSON object.
+// Errors: InvalidImport when the document is no JSON object; TooLarge.
 func ParsePreset(doc json.RawMessage) (Preset, error) {
 	if absent(doc) {
 		return parseBuiltIn(), nil
@@ -61,7 +61,11 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 		preset.Name = f.text("name", "")
 		return preset, nil
 	}
-	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(f.list("prompt_order"))}
+	prompts, order := f.list("prompts"), orderInForce(f.list("prompt_order"))
+	if err := checkCount("prompts in the preset", max(len(prompts), len(order))); err != nil {
+		return Preset{}, err
+	}
+	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order)}
 	if len(preset.Order) == 0 {
 		for _, p := range preset.Prompts {
 			preset.Order = append(preset.Order, OrderItem{Identifier: p.Identifier, Enabled: p.Enable})
@@ -72,7 +76,7 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 
 func parseBuiltIn() Preset {
 	f := fieldsOf(BuiltInPreset())
-	return Preset{Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(f.list("prompt_order")), BuiltIn: true}
+	return Preset{Prompts: parsePrompts(f.list("prompts")), Order: parseOrder(orderInForce(f.list("prompt_order"))), BuiltIn: true}
 }
 
 // parsePrompts reads the prompts; elements that are no objects are left out.
@@ -126,7 +130,8 @@ func parsePrompt(f fields) Prompt {
 // versions use; 100000 is an older one.
 const shownOrder = 100001
 
-func parseOrder(lists []json.RawMessage) []OrderItem {
+// orderInForce chooses one of the order lists.
+func orderInForce(lists []json.RawMessage) []json.RawMessage {
 	var chosen fields
 	for i, element := range lists {
 		f := fieldsOf(element)
@@ -137,8 +142,12 @@ func parseOrder(lists []json.RawMessage) []OrderItem {
 			}
 		}
 	}
+	return chosen.list("order")
+}
+
+func parseOrder(items []json.RawMessage) []OrderItem {
 	var order []OrderItem
-	for _, element := range chosen.list("order") {
+	for _, element := range items {
 		if f := fieldsOf(element); f != nil {
 			order = append(order, OrderItem{Identifier: f.text("identifier", ""), Enabled: f.flag("enabled", true)})
 		}

@@ -41,7 +41,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 		o = presetOfTexts(map[string]json.RawMessage{"main": o.get("content"), "jailbreak": o.get("post_history")})
 		o.put("name", preset.Name)
 	case template != "":
-		return nil, fault.New(fault.InvalidImport, "the file is a %s template for text completion; a preset for chats has prompts", template)
+		return nil, fault.New(fault.InvalidImport, "the file is a template for text completion (%s); a preset for chats has prompts", template)
 	case kindOfObject(o) != KindPreset:
 		return nil, fault.New(fault.InvalidImport, "not a preset: it has neither prompts nor any setting of a preset").With("path", "prompts")
 	case writtenByNodeST(o):
@@ -50,12 +50,8 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	im.dropPrivate(o)
 	moveOldTexts(o)
 	preset.Doc = o.encode()
-	view, err := ParsePreset(preset.Doc)
-	if err != nil {
+	if _, err := ParsePreset(preset.Doc); err != nil {
 		return nil, err
-	}
-	if n := max(len(view.Prompts), len(view.Order)); n > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the preset has %d prompts; at most %d are read", n, im.limits.Entries)
 	}
 	preset.Warnings = im.warnings
 	return preset, nil
@@ -71,11 +67,9 @@ func writtenByNodeST(o *object) bool {
 }
 
 func (im *importer) dropPrivate(o *object) {
-	for _, key := range slices.Clone(o.keys) {
-		if !isPrivate(key) {
-			continue
-		}
-		if value, _ := textOf(o.remove(key)); value != "" && value != "false" {
+	removed := o.removeAll(isPrivate)
+	for _, key := range removed.keys {
+		if value, _ := textOf(removed.get(key)); value != "" && value != "false" {
 			im.warn(key, "private_field", "addresses and secrets of the former owner are not kept")
 		}
 	}

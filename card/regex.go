@@ -39,12 +39,16 @@ type RegexScript struct {
 // group ({"scripts":[…]}). A missing document has no scripts; elements that are
 // no objects are left out.
 //
-// Error: InvalidImport when the document is neither an object nor an array.
+// Errors: InvalidImport when the document is neither an object nor an array;
+// TooLarge.
 func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
 	if absent(doc) {
 		return nil, nil
 	}
 	list, err := scriptList(doc)
+	if err == nil {
+		err = checkCount("regex scripts", len(list))
+	}
 	if err != nil {
 		return nil, err
 	}

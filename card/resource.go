@@ -51,12 +51,12 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 	if err != nil {
 		return nil, err
 	}
+	if _, err := ParseRegexScripts(doc); err != nil {
+		return nil, err
+	}
 	list, err := scriptList(doc)
 	if err != nil {
 		return nil, err
-	}
-	if len(list) > im.limits.Entries {
-		return nil, fault.New(fault.TooLarge, "the file has %d scripts; at most %d are read", len(list), im.limits.Entries)
 	}
 	name := fieldsOf(doc).text("name", fieldsOf(doc).text("scriptName", ""))
 	for i, element := range list {

@@ -48,8 +48,12 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 		im.warn("", "invalid_utf8", "bytes that are not UTF-8 were replaced")
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	if depth := jsonDepth(data); depth > im.limits.Depth {
+	depth, values := measure(data)
+	if depth > im.limits.Depth {
 		return nil, fault.New(code, "the JSON document is nested more than %d deep", im.limits.Depth)
+	}
+	if values > im.limits.Values {
+		return nil, fault.New(fault.TooLarge, "the JSON document has more than %d values", im.limits.Values)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
@@ -62,9 +66,11 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 	return doc, nil
 }
 
-// jsonDepth returns how deep brackets are nested, without checking the rest.
-func jsonDepth(data []byte) int {
-	depth, deepest, inString := 0, 0, false
+// measure returns how deep brackets are nested and an upper bound of the number
+// of values, without checking anything else.
+func measure(data []byte) (deepest, values int) {
+	depth, inString := 0, false
+	values = 1
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case inString && c == '\\':
@@ -72,14 +78,28 @@ func jsonDepth(data []byte) int {
 		case c == '"':
 			inString = !inString
 		case inString:
+		case c == ',':
+			values++
 		case c == '{' || c == '[':
+			values++
 			depth++
 			deepest = max(deepest, depth)
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return deepest
+	return deepest, values
+}
+
+// maxViewEntries bounds what a view holds of one kind (entries of a book,
+// prompts, scripts), whoever asks for it.
+const maxViewEntries = 20_000
+
+func checkCount(what string, n int) error {
+	if n > maxViewEntries {
+		return fault.New(fault.TooLarge, "%d %s; at most %d are read", n, what, maxViewEntries)
+	}
+	return nil
 }
 
 // dropBadEscapes removes \u0000 and lone surrogates from the strings of a valid

@@ -107,7 +107,8 @@ type CharacterFilter struct {
 // also be an array. The dialect decides the defaults. A missing document, or one
 // without entries, is an empty book; an entry that is no object is left out.
 //
-// Error: InvalidWorldBook when the document or its entries are of another type.
+// Errors: InvalidWorldBook when the document or its entries are of another type;
+// TooLarge.
 func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if absent(doc) {
 		return WorldBook{}, nil
@@ -117,6 +118,9 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 		return WorldBook{}, invalidBook("worldBook", "a world book is a JSON object")
 	}
 	members, err := bookEntries(book["entries"])
+	if err == nil {
+		err = checkCount("entries in the world book", len(members))
+	}
 	if err != nil {
 		return WorldBook{}, err
 	}
