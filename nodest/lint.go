@@ -11,6 +11,11 @@ import (
 //
 // Errors: those of the import of such a file.
 func (e *Engine) Lint(data []byte, filename string) ([]framework.Finding, error) {
+	return Lint(data, filename)
+}
+
+// Lint examines a document without an engine, as the command line does.
+func Lint(data []byte, filename string) ([]framework.Finding, error) {
 	docs, err := lintable(data, filename)
 	if err != nil {
 		return nil, err

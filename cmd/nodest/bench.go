@@ -10,7 +10,7 @@ func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench framework"}
 	cmd.AddCommand(&cobra.Command{
 		Use: "framework", Short: "Building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Framework(cmd.Context(), p.out) },
+		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	})
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/nodest"
 )
 
 // more lists the commands beside serve, config and version.
@@ -100,11 +101,11 @@ func (p *program) importOne(ctx context.Context, c *client, file string, data []
 }
 
 func (p *program) importSample(ctx context.Context, c *client) error {
-	data, _, filename, err := card.Export(card.Sample(), "json", "v3")
+	file, err := card.Export(card.Sample(), card.JSON, "v3")
 	if err != nil {
 		return err
 	}
-	return p.importOne(ctx, c, filename, data)
+	return p.importOne(ctx, c, file.Name, file.Data)
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -151,7 +152,7 @@ func (p *program) lintCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				findings, err := framework.Lint(data, file)
+				findings, err := nodest.Lint(data, file)
 				if err != nil {
 					return fmt.Errorf("%s: %s", file, oneLine(err))
 				}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"nodest/fault"
 	"nodest/llm"
@@ -14,6 +15,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/llm/openai"
 	"nodest/nodest"
+	"nodest/server"
 )
 
 // providerNames is every provider, in the order in which a default is looked for.
@@ -106,7 +108,7 @@ func (m *models) client(name, secret string) (llm.Provider, error) {
 	switch name {
 	case "gemini":
 		return gemini.New(keys, gemini.Options{
-			BaseURL: m.cfg.get("NODEST_GEMINI_BASE_URL"), Model: model, Transport: m.cfg.get("NODEST_GEMINI_TRANSPORT"),
+			BaseURL: m.cfg.get("NODEST_GEMINI_BASE_URL"), Model: model, Prefer: m.cfg.get("NODEST_GEMINI_TRANSPORT"),
 		})
 	case "openrouter":
 		return openai.New(keys, openai.Options{Name: openai.OpenRouter, BaseURL: m.cfg.get("NODEST_OPENROUTER_BASE_URL"), Model: model})
@@ -213,4 +215,52 @@ func contextTokens(provider string) int {
 		return 32_768
 	}
 	return 0
+}
+
+// TakesKey says whether users may store a key of their own for a provider.
+func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
+
+// askProviders is how long a list of providers may take.
+const askProviders = 4 * time.Second
+
+// Providers lists the providers as they are for a user, each asked for its
+// models at the same time.
+func (m *models) Providers(ctx context.Context, userID string) ([]server.ProviderInfo, error) {
+	own, err := m.keys(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askProviders)
+	defer cancel()
+	list := make([]server.ProviderInfo, len(providerNames))
+	var wg sync.WaitGroup
+	for i, name := range providerNames {
+		list[i] = server.ProviderInfo{Name: name, Default: name == m.defaultOf(own), OwnKey: own[name] != "", Models: []server.ProviderModel{}}
+		p := m.server[name]
+		if key := own[name]; key != "" {
+			if p, err = m.withKey(name, key); err != nil {
+				return nil, err
+			}
+		}
+		if p != nil {
+			wg.Go(func() { m.describe(ctx, p, &list[i]) })
+		}
+	}
+	wg.Wait()
+	return list, nil
+}
+
+func (m *models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {
+	info.Configured, info.DefaultModel = true, p.DefaultModel()
+	if t, ok := p.(interface{ Transport(string) string }); ok {
+		info.Transport = t.Transport(p.DefaultModel())
+	}
+	offered, err := p.Models(ctx)
+	healthy := err == nil
+	info.Healthy = &healthy
+	for _, model := range offered {
+		if model.Generates {
+			info.Models = append(info.Models, server.ProviderModel{ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport})
+		}
+	}
 }

@@ -122,21 +122,25 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if err != nil {
 		return r, err
 	}
-	if r.accounts, err = account.New(r.db.Accounts(), secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
-	r.hub = stream.NewHub(r.db.Streams(), stream.HubOptions{Log: log})
-	r.engine = nodest.New(r.db.Chats(), r.models, r.hub, nodest.Options{
+	var poll time.Duration
+	if cfg.get("NODEST_DATABASE_URL") != "" { // other processes may write too
+		poll = time.Second
+	}
+	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
+	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")), Log: log,
 	})
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
 	r.server = server.New(server.Deps{Engine: r.engine, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
-		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ready, Log: log,
+		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 	})
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -160,7 +164,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			err = r.db.Maintain(ctx)
+			_, _, err = r.db.Maintain(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "upkeep failed", "err", err)
