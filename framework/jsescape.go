@@ -18,9 +18,12 @@ func (t *translator) escape(total int) (atom string, isAtom bool, err error) {
 		return "", false, errors.New("the pattern ends in a backslash")
 	}
 	switch c := rest[0]; {
-	case c == 'b' || c == 'B':
+	case c == 'b':
 		t.pos += 2
-		return `\` + string(c), false, nil
+		return `(?:(?<=` + jsWord + `)(?!` + jsWord + `)|(?<!` + jsWord + `)(?=` + jsWord + `))`, false, nil
+	case c == 'B':
+		t.pos += 2
+		return `(?:(?<=` + jsWord + `)(?=` + jsWord + `)|(?<!` + jsWord + `)(?!` + jsWord + `))`, false, nil
 	case c == 'k' && (t.unicode || t.names != nil):
 		name, _, ok := strings.Cut(rest[1:], ">")
 		n, known := t.names[strings.TrimPrefix(name, "<")]

@@ -21,6 +21,9 @@ type pattern struct {
 	nested bool           // a repetition inside a repetition: may take very long
 }
 
+// maxPattern bounds the source of a pattern, in bytes.
+const maxPattern = 16 << 10
+
 var errPatternTime = errors.New("pattern took too long")
 
 // compilePattern translates source, in the syntax of JavaScript with the flags
@@ -29,9 +32,17 @@ var errPatternTime = errors.New("pattern took too long")
 //
 // Known differences: text is seen as code points also without the flag u, and a
 // group inside a repetition keeps its last capture.
-func compilePattern(source, flags string, limit time.Duration) (*pattern, error) {
+func compilePattern(source, flags string, limit time.Duration) (p *pattern, err error) {
+	defer func() {
+		if recover() != nil { // the engine gives up on some patterns this way
+			p, err = nil, errors.New("the pattern is not valid")
+		}
+	}()
+	if len(source) > maxPattern {
+		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
+	}
 	t := translator{src: source}
-	p := &pattern{}
+	p = &pattern{}
 	opts := regexp2.RegexOptions(regexp2.ECMAScript)
 	for i, f := range flags {
 		if strings.ContainsRune(flags[:i], f) {
@@ -70,7 +81,12 @@ func compilePattern(source, flags string, limit time.Duration) (*pattern, error)
 
 // replace works like String.prototype.replace with a string. After the limit it
 // returns errPatternTime and the text as it was. It is safe for concurrent use.
-func (p *pattern) replace(text, replacement string) (string, error) {
+func (p *pattern) replace(text, replacement string) (result string, err error) {
+	defer func() {
+		if recover() != nil {
+			result, err = text, errors.New("pattern failed")
+		}
+	}()
 	var started time.Time
 	runes := []rune(text)
 	var b strings.Builder
@@ -191,6 +207,7 @@ func splitPattern(find string) (source, flags string) {
 // What the classes and anchors of JavaScript stand for.
 const (
 	jsSpace   = `\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`
+	jsWord    = `[a-zA-Z0-9_]`
 	jsNewline = `\n\r\u2028\u2029`
 )
 
@@ -215,11 +232,17 @@ type bracket struct {
 	loose   bool // of an alternative before: repeats, and nothing in it is fixed
 	repeats bool // something is repeated without bound
 	fixed   bool // something must occur exactly once
-	pending bool // the atom before will be fixed unless a quantifier follows
+	pending atom // the atom before, until it is known whether a quantifier follows
 }
 
 // settle notes that no quantifier followed the atom before.
-func (f *bracket) settle() { f.fixed, f.pending = f.fixed || f.pending, false }
+func (f *bracket) settle() {
+	if f.pending.repeatable {
+		f.repeats = f.repeats || f.pending.loose
+		f.fixed = f.fixed || !f.pending.loose
+	}
+	f.pending = atom{}
+}
 
 // endAlternative is reached at | and at the closing bracket.
 func (f *bracket) endAlternative() {
@@ -265,8 +288,10 @@ func (t *translator) translate() (string, error) {
 				return "", errors.New("a closing bracket has no opening one")
 			}
 			before = t.close(top)
+			if !top.look {
+				stack[len(stack)-2].pending = before
+			}
 			stack = stack[:len(stack)-1]
-			stack[len(stack)-1].pending = !top.look
 		case '|':
 			t.pos++
 			t.out.WriteByte('|')
@@ -280,7 +305,7 @@ func (t *translator) translate() (string, error) {
 			if before, err = t.atom(total); err != nil {
 				return "", err
 			}
-			top.pending = before.repeatable
+			top.pending = before
 		}
 	}
 	if len(stack) > 1 {
@@ -305,7 +330,7 @@ func (t *translator) repeat(f *bracket, before atom) (atom, error) {
 			return atom{}, errors.New("a brace stands alone")
 		}
 		f.settle()
-		f.pending = true
+		f.pending = atom{repeatable: true}
 		t.pos++
 		t.out.WriteString(`\{`)
 		return atom{repeatable: true}, nil
@@ -317,7 +342,7 @@ func (t *translator) repeat(f *bracket, before atom) (atom, error) {
 	t.nested = t.nested || unbounded && before.loose
 	f.repeats = f.repeats || unbounded
 	f.fixed = f.fixed || !unbounded && least > 0
-	f.pending = false
+	f.pending = atom{}
 	return atom{}, nil
 }
 

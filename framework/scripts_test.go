@@ -1,0 +1,233 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/card"
+)
+
+func TestPatternsAreThoseOfJavaScript(t *testing.T) {
+	for _, c := range []struct{ pattern, flags, text, replacement, want string }{
+		// replacement strings
+		{"b", "g", "abcb", "$&$&", "abbcbb"},
+		{"b", "g", "abc", "[$`|$']", "a[a|c]c"},
+		{"(b)(c)?", "g", "ab", "<$1$2>", "a<b>"},
+		{"(b)", "g", "ab", "$2 $10 $01 $0 $", "a$2 b0 b $0 $"},
+		{"(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)", "", "abcdefghij", "$10$1", "ja"},
+		{"(?<x>a)(b)", "g", "ab", "$<x>$2$<y>", "ab"},
+		{"(a)", "g", "a", "$<x>", "$<x>"},
+		{"(?<x>a)", "g", "a", "$<x", "$<x"},
+		{"a", "g", "aa", "$$1", "$1$1"},
+		// flags
+		{"a", "", "aa", "x", "xa"},
+		{"A", "gi", "aA", "x", "xx"},
+		{"a", "y", "ba", "x", "ba"},
+		{"a", "gy", "aaba", "x", "xxba"},
+		{"^a$", "gm", "a\nb\ra\u2028a", "x", "x\nb\rx\u2028x"},
+		{"^a", "g", "a\na", "x", "x\na"},
+		{"a$", "g", "a\n", "x", "a\n"},
+		{".", "g", "a\n\r\u2028b", "x", "x\n\r\u2028x"},
+		{".", "gs", "a\nb", "x", "xxx"},
+		{".", "gu", "a😀", "x", "xx"},
+		// classes
+		{`\d`, "g", "1٣", "x", "x٣"},
+		{`\w`, "g", "aé_", "x", "xéx"},
+		{`\W`, "g", "aé_", "x", "ax_"},
+		{`\s`, "g", "\ufeff\u3000\u0085a", "x", "xx\u0085a"},
+		{`[^\s]`, "g", " a", "x", " x"},
+		{`[\S]`, "g", " a\u3000", "x", " x\u3000"},
+		{`[^\Sa]`, "g", "a b", "x", "axb"},
+		{`[\s\S]`, "g", "a\n", "x", "xx"},
+		{`[^]`, "g", "a\n", "x", "xx"},
+		{`[]`, "g", "a", "x", "a"},
+		{`[a[b]`, "g", "[ab", "x", "xxx"},
+		{`[a-c&&[b]]`, "", "a]", "x", "x"},
+		{`[\b]`, "g", "\b", "x", "x"},
+		{`[\w-z]`, "g", "-", "x", "x"},
+		{`[a-]`, "g", "-", "x", "x"},
+		{`\bfoo\b`, "g", "foo 中foo中 foobar", "x", "x 中x中 foobar"},
+		// escapes
+		{`\x41\u0042\u{43}`, "u", "ABC", "x", "x"},
+		{`a\u{2}`, "", "auu", "x", "x"},
+		{`\ud83d\ude00`, "g", "😀", "x", "x"},
+		{`\p{L}+`, "u", "日本1", "x", "x1"},
+		{`\p{Script=Han}`, "gu", "日a", "x", "xa"},
+		{`\p{L}`, "", "p{L}", "x", "x"},
+		{`\cJ`, "g", "\n", "x", "x"},
+		{`\0`, "g", "\x00", "x", "x"},
+		{`\A\z\Z\e\a`, "", "AzZea", "x", "x"},
+		{`\-\/\ `, "", "-/ ", "x", "x"},
+		{`a{`, "", "a{", "x", "x"},
+		{`a{,3}`, "", "a{,3}", "x", "x"},
+		{`x{2}`, "", "xxx", "-", "-x"},
+		{`]}`, "", "]}", "x", "x"},
+		{`#a b`, "", "#a b", "x", "x"},
+		// groups and assertions
+		{`(a)|b`, "g", "ab", "[$1]", "[a][]"},
+		{`(?:a)(b)`, "", "ab", "$1", "b"},
+		{`(?<n>a)\k<n>`, "", "aa", "x", "x"},
+		{`\k<n>`, "", "k<n>", "x", "x"},
+		{`\1(a)`, "", "a", "x", "x"},
+		{`(a)\1`, "", "aa1", "x", "x1"},
+		{`(a)\12`, "", "aa2", "x", "aa2"}, // an octal escape: \12 is a line feed
+		{`(?=a)*`, "", "a", "x", "xa"},
+		{`(?<!a)b`, "g", "abb", "x", "abx"},
+		{`(?<=a)b`, "g", "abb", "x", "axb"},
+		{`a*?b`, "", "aab", "x", "x"},
+		{`\n{3,}`, "g", "a\n\n\n\nb", "\n\n", "a\n\nb"},
+		{``, "g", "ab", "-", "-a-b-"},
+		{`a*`, "g", "baac", "-", "-b--c-"},
+	} {
+		p, err := compilePattern(c.pattern, c.flags, patient)
+		if err != nil {
+			t.Errorf("/%s/%s: %v", c.pattern, c.flags, err)
+			continue
+		}
+		got, err := p.replace(c.text, c.replacement)
+		if got != c.want || err != nil {
+			t.Errorf("/%s/%s on %q with %q: %q, %v; want %q", c.pattern, c.flags, c.text, c.replacement, got, err, c.want)
+		}
+	}
+}
+
+func TestPatternsThatJavaScriptRefuses(t *testing.T) {
+	for pattern, flags := range map[string]string{
+		"(": "", ")": "", "[a": "", `\`: "", "a**": "", "*": "", "(?i)a": "", "(?>a)": "", "(?#c)": "", "a++": "", "?": "",
+		"[z-a]": "", "(?<n>a)(?<n>b)": "", "(?<1>a)": "", "(?<=a)+": "", "a|*": "",
+		"a{2,1}": "", "{": "u", `\a`: "u", `\p{Nope}`: "u", "]": "u", `\1`: "u", `(?<n>a)\k<m>`: "", "a": "gg", "b": "x",
+		"\xff": "",
+	} {
+		if _, err := compilePattern(pattern, flags, patient); err == nil {
+			t.Errorf("/%s/%s was accepted", pattern, flags)
+		}
+	}
+}
+
+func TestPatternThatRepeatsARepetitionIsNoticed(t *testing.T) {
+	for pattern, slow := range map[string]bool{
+		"(a+)+": true, `(\w+\s?)*x`: true, "(?:a*|b)+": true, "((a+))*": true, "(.*)*": true,
+		"(a+b)+": false, "a+b+": false, "(ab)+": false, `("[^"]*")*`: false, "(a+)?": false, "(?:a{2}b*)+": false,
+	} {
+		p, err := compilePattern(pattern, "", patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.nested != slow {
+			t.Errorf("%s: slow = %v", pattern, p.nested)
+		}
+	}
+}
+
+// replying makes scripts for model output.
+func replying(list ...card.RegexScript) []ScriptGroup {
+	for i := range list {
+		if list[i].Placement == nil {
+			list[i].Placement = []int{card.PlaceAIOutput}
+		}
+	}
+	return []ScriptGroup{{Scripts: list}}
+}
+
+func TestHostileScriptCostsItsLimitAndNoMore(t *testing.T) {
+	// Without its limit the first script would take longer than anyone waits.
+	s := CompileScripts(replying(
+		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x"},
+		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
+	), "", 20*time.Millisecond)
+	text := strings.Repeat("a", 60) + "!"
+	got, warnings := s.ApplyReply(text)
+	if got != strings.Repeat("a", 60)+"?" {
+		t.Errorf("got %q", got)
+	}
+	if len(warnings) != 1 || warnings[0].Code != "slow_pattern" || warnings[0].Path != "regexScripts.hostile" {
+		t.Errorf("warnings = %+v", warnings)
+	}
+}
+
+func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
+	depth := func(n int) *int { return &n }
+	user, reply := []int{card.PlaceUserInput}, []int{card.PlaceAIOutput}
+	s := CompileScripts([]ScriptGroup{
+		{BindType: "all", Scripts: []card.RegexScript{
+			{Find: "a", Replace: "U", Placement: user},
+			{Find: "a", Replace: "R", Placement: reply},
+			{Find: "b", Replace: "D", Placement: reply, MarkdownOnly: true, MaxDepth: depth(1)},
+			{Find: "c", Replace: "P", Placement: reply, PromptOnly: true, MinDepth: depth(2)},
+			{Find: "d", Replace: "!", Placement: reply, Disabled: true},
+			{Find: "d", Replace: "!"},
+			{Find: "", Replace: "!", Placement: reply},
+		}},
+		{BindType: "character", CharacterID: "c1", Scripts: []card.RegexScript{{Find: "e", Replace: "C", Placement: reply}}},
+		{BindType: "character", CharacterID: "c2", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
+		{BindType: "character", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
+		{BindType: "somehow", Scripts: []card.RegexScript{{Find: "f", Replace: "!", Placement: reply}}},
+	}, "c1", patient)
+	check := func(name, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	got, _ := s.ApplyUser("abcdef")
+	check("user", got, "Ubcdef")
+	got, _ = s.ApplyReply("abcdef")
+	check("reply", got, "RbcdCf")
+	got, _ = s.ApplyDisplay("assistant", "abcdef", 1)
+	check("display", got, "aDcdef")
+	got, _ = s.ApplyDisplay("assistant", "abcdef", 2)
+	check("display, too deep", got, "abcdef")
+	got, _ = s.ApplyDisplay("user", "abcdef", 0)
+	check("display of a user's message", got, "abcdef")
+	got, _ = s.run("abcdef", s.forRequest("assistant", 2))
+	check("request", got, "abPdef")
+	got, _ = s.run("abcdef", s.forRequest("assistant", 1))
+	check("request, not deep enough", got, "abcdef")
+	var none *Scripts
+	if got, _ = none.ApplyReply("a"); got != "a" || none.Warnings() != nil {
+		t.Error("no scripts must change nothing")
+	}
+}
+
+func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
+	s := CompileScripts(replying(
+		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
+		card.RegexScript{Name: "fine", Find: "a", Replace: "b"},
+	), "", patient)
+	if w := s.Warnings(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
+		t.Errorf("warnings = %+v", w)
+	}
+	if got, _ := s.ApplyReply("a("); got != "b(" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSplitPattern(t *testing.T) {
+	for find, want := range map[string][2]string{
+		"a": {"a", ""}, "/a/": {"a", ""}, "/a/gi": {"a", "gi"}, "/a/b/g": {"a/b", "g"}, `/a\/b/g`: {`a\/b`, "g"},
+		"/": {"/", ""}, "/a": {"/a", ""}, "/a/G": {"/a/G", ""}, "/a/1": {"/a/1", ""}, "//": {"", ""},
+	} {
+		if source, flags := splitPattern(find); source != want[0] || flags != want[1] {
+			t.Errorf("%s: %q %q", find, source, flags)
+		}
+	}
+}
+
+func FuzzPattern(f *testing.F) {
+	for _, seed := range []string{"(a+)+$", `[\S-z]`, `(?<n>a)\k<n>\u{1F600}`, `\p{Script=Han}{2,}?`, "(?<=[^]])|", `a{1,99999}\1`, "[^\\D\\x0-\\cA]"} {
+		f.Add(seed, "gimsuy", "text 文字\n", "$1$<n>$&$$")
+	}
+	f.Fuzz(func(t *testing.T, pattern, flags, text, replacement string) {
+		if len(text) > 200 || len(pattern) > 200 {
+			return
+		}
+		p, err := compilePattern(pattern, flags, 20*time.Millisecond)
+		if err != nil {
+			return
+		}
+		if out, err := p.replace(text, replacement); err != nil && out != text {
+			t.Errorf("a failed script changed the text")
+		}
+	})
+}
