@@ -48,9 +48,13 @@ func (t *turn) request() llm.Request {
 		Model: t.scene.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
 		Variant: t.variant, Task: t.task, CharName: t.scene.docs.card.Name, UserName: t.scene.persona.Name,
+		UserText: t.input.User.Text,
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
+	}
+	if base := t.prompt.Base; base >= 0 && base < len(t.prompt.Messages) {
+		r.UserText = t.prompt.Messages[base].Text
 	}
 	return r
 }
