@@ -38,7 +38,7 @@ func openPostgres(ctx context.Context, o Options) (*postgres, error) {
 	// preparing them would cost a round trip and help nobody.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(o.Readers)
+	db.SetMaxOpenConns(max(o.Readers, 2)) // migrations take two
 	db.SetMaxIdleConns(o.Readers)
 	if err := migratePostgres(ctx, db, o); err != nil {
 		_ = db.Close()

@@ -1,0 +1,292 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+func TestSettingsHaveVersions(t *testing.T) {
+	conform(t, func(e *env) {
+		e.view(func(tx nodest.Tx) error {
+			s, err := tx.Settings()
+			e.equal("settings", *s, nodest.Settings{})
+			return err
+		})
+		s := &nodest.Settings{PersonaID: "p", UserName: "Ada <&>", Version: 1}
+		s.Model = "m"
+		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.PutSettings(&nodest.Settings{Version: 2}) })
+		e.update(func(tx nodest.Tx) error { return tx.PutSettings(s) })
+		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.PutSettings(s) })
+		s.Version, s.GlobalRegexEnabled, s.CustomSetting = 2, true, []byte(`{ }`)
+		e.update(func(tx nodest.Tx) error { return tx.PutSettings(s) })
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Settings()
+			e.equal("settings", got, s)
+			return err
+		})
+	})
+}
+
+func TestUsageAddsUp(t *testing.T) {
+	conform(t, func(e *env) {
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for range 5 {
+					for _, model := range []string{"b", "a"} {
+						err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+							for range 2 {
+								if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Model: model, Requests: 1, PromptTokens: 10, CostUSD: 0.25}); err != nil {
+									return err
+								}
+							}
+							return tx.Emit(&stream.Event{Type: "a"})
+						})
+						if err != nil {
+							e.Error(err)
+						}
+					}
+				}
+			})
+		}
+		group.Wait()
+		e.clock.advance(24 * time.Hour)
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Model: "a", Requests: 1, CompletionTokens: 7}); err != nil {
+				return err
+			}
+			got, err := tx.Usage("2026-03-14", "2026-03-15")
+			e.equal("usage", got, []nodest.UsageRow{
+				{Day: "2026-03-14", Provider: "p", Model: "a", Requests: 40, PromptTokens: 400, CostUSD: 10},
+				{Day: "2026-03-14", Provider: "p", Model: "b", Requests: 40, PromptTokens: 400, CostUSD: 10},
+				{Day: "2026-03-15", Provider: "p", Model: "a", Requests: 1, CompletionTokens: 7},
+			})
+			return err
+		})
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Usage("2026-03-15", "2026-03-15")
+			e.equal("usage of a day", len(got), 1)
+			return err
+		})
+	})
+}
+
+func TestAnAckMovesForward(t *testing.T) {
+	conform(t, func(e *env) {
+		ack := func(seq int64, read map[string]string) {
+			e.update(func(tx nodest.Tx) error { return tx.Ack("phone", seq, read) })
+		}
+		ack(5, map[string]string{"c1": "m1", "c2": "m2"})
+		ack(9, nil)
+		ack(7, map[string]string{"c1": "m3"})
+		rows, err := store.Query[string](e.db, "SELECT CAST(seq AS TEXT) || ' ' || read_marks FROM devices WHERE user_id = ?", e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("device", rows, []string{`9 {"c1":"m3","c2":"m2"}`})
+	})
+}
+
+func TestUsers(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		ada := &account.User{
+			ID: id(), Username: "Ada 茶", Role: account.RoleOwner, PasswordHash: "$argon2id$x",
+			Limits: account.Limits{TokensPerDay: 5, Generations: 2}, CreatedAt: start,
+		}
+		if err := e.db.InsertUser(ctx, ada); err != nil {
+			e.Fatal(err)
+		}
+		e.code(fault.Conflict, e.db.InsertUser(ctx, &account.User{ID: id(), Username: "ADA 茶"}))
+		got, err := e.db.UserByName(ctx, "aDA 茶")
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("user", got, ada)
+		ada.Role, ada.Limits.Generations, ada.Username = account.RoleMember, 3, "Zoe"
+		if err := e.db.UpdateUser(ctx, ada); err != nil {
+			e.Fatal(err)
+		}
+		got, err = e.db.User(ctx, ada.ID)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("user", got, ada)
+		err = e.db.View(ctx, ada.ID, func(tx nodest.Tx) error {
+			l, err := tx.Limits()
+			e.equal("limits", l, nodest.UserLimits{TokensPerDay: 5, Generations: 3})
+			return err
+		})
+		if err != nil {
+			e.Fatal(err)
+		}
+		users, err := e.db.Users(ctx)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("users by name", []string{users[0].ID, users[1].ID}, []string{e.user, ada.ID})
+		taken := *ada
+		taken.Username = strings.ToUpper(users[0].Username)
+		e.code(fault.Conflict, e.db.UpdateUser(ctx, &taken))
+		_, err = e.db.User(ctx, id())
+		e.code(fault.NotFound, err)
+		_, err = e.db.UserByName(ctx, "nobody\x00")
+		e.code(fault.NotFound, err)
+		e.code(fault.NotFound, e.db.UpdateUser(ctx, &account.User{ID: id(), Username: "x"}))
+		e.code(fault.NotFound, e.db.DeleteUser(ctx, id()))
+		e.code(fault.NotFound, e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")}))
+	})
+}
+
+func TestTheFirstUserIsOne(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		if err := e.db.DeleteUser(ctx, e.user); err != nil {
+			e.Fatal(err)
+		}
+		var stored atomic.Int64
+		var group sync.WaitGroup
+		for i := range 8 {
+			group.Go(func() {
+				ok, err := e.db.InsertFirstUser(ctx, &account.User{ID: id(), Username: fmt.Sprint("u", i)})
+				if err != nil {
+					e.Error(err)
+				}
+				if ok {
+					stored.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		e.equal("users stored", stored.Load(), 1)
+	})
+}
+
+func TestTokensAndTickets(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		over := start.Add(time.Hour)
+		want := &account.Token{ID: id(), UserID: e.user, Name: "phone", Hash: []byte{0, 1, 0xff}, Session: true, CreatedAt: start, ExpiresAt: &over}
+		if err := e.db.InsertToken(ctx, want); err != nil {
+			e.Fatal(err)
+		}
+		if err := e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: e.user, Hash: []byte{2}, CreatedAt: over}); err != nil {
+			e.Fatal(err)
+		}
+		if err := e.db.TouchToken(ctx, want.ID, start.Add(time.Minute)); err != nil {
+			e.Fatal(err)
+		}
+		got, user, err := e.db.TokenByHash(ctx, want.Hash)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("user", user.ID, e.user)
+		e.equal("used and over", []time.Time{*got.LastUsedAt, *got.ExpiresAt}, []time.Time{start.Add(time.Minute), over})
+		got.LastUsedAt, got.ExpiresAt, want.ExpiresAt = nil, nil, nil
+		e.equal("token", got, want)
+		all, err := e.db.Tokens(ctx, e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("tokens, newest first", []any{len(all), all[1].ID}, []any{2, want.ID})
+		e.code(fault.NotFound, e.db.DeleteToken(ctx, id(), want.ID))
+		if err := e.db.DeleteToken(ctx, e.user, want.ID); err != nil {
+			e.Fatal(err)
+		}
+		_, _, err = e.db.TokenByHash(ctx, want.Hash)
+		e.code(fault.NotFound, err)
+		_, _, err = e.db.TokenByHash(ctx, nil)
+		e.code(fault.NotFound, err)
+
+		ticket := &account.Ticket{Hash: []byte{7}, Purpose: "ws", UserID: e.user, ExpiresAt: over}
+		if err := e.db.InsertTicket(ctx, ticket); err != nil {
+			e.Fatal(err)
+		}
+		_, err = e.db.TakeTicket(ctx, "signin", ticket.Hash, start)
+		e.code(fault.NotFound, err)
+		var taken atomic.Int64
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				got, err := e.db.TakeTicket(ctx, "ws", ticket.Hash, start)
+				if err == nil {
+					e.equal("ticket", got, ticket)
+					taken.Add(1)
+				} else if !fault.Is(err, fault.NotFound) {
+					e.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		e.equal("times taken", taken.Load(), 1)
+		if err := e.db.InsertTicket(ctx, ticket); err != nil {
+			e.Fatal(err)
+		}
+		_, err = e.db.TakeTicket(ctx, "ws", ticket.Hash, over)
+		e.code(fault.NotFound, err)
+	})
+}
+
+func TestProviderKeys(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		for _, k := range []account.SealedKey{{Provider: "openai", Sealed: []byte{1}}, {Provider: "gemini", Sealed: []byte{2}}, {Provider: "openai", Sealed: []byte{3, 0}}} {
+			if err := e.db.PutProviderKey(ctx, e.user, &k); err != nil {
+				e.Fatal(err)
+			}
+		}
+		keys, err := e.db.ProviderKeys(ctx, e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("keys", []any{len(keys), *keys[0], *keys[1]}, []any{2,
+			account.SealedKey{Provider: "gemini", Sealed: []byte{2}, UpdatedAt: start},
+			account.SealedKey{Provider: "openai", Sealed: []byte{3, 0}, UpdatedAt: start}})
+		if err := e.db.DeleteProviderKey(ctx, e.user, "openai"); err != nil {
+			e.Fatal(err)
+		}
+		e.code(fault.NotFound, e.db.DeleteProviderKey(ctx, e.user, "openai"))
+	})
+}
+
+func TestNothingIsLeftOfADeletedUser(t *testing.T) {
+	conform(t, func(e *env) {
+		ctx := context.Background()
+		kept := fill(e, e.user)
+		gone := newUser(e)
+		fill(e, gone)
+		if err := e.db.DeleteUser(ctx, gone); err != nil {
+			e.Fatal(err)
+		}
+		for table, n := range count(e, gone) {
+			if n != 0 {
+				e.Errorf("%d rows are left in %s", n, table)
+			}
+		}
+		for table, n := range count(e, e.user) {
+			if n == 0 {
+				e.Errorf("the other user's rows in %s are gone, or the test fills none", table)
+			}
+		}
+		orphans, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM swipes WHERE message_id <> ?", kept.message)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("swipes of others", orphans, []int64{0})
+		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.InsertConversation(&nodest.Conversation{ID: id()}) })
+		e.code(fault.NotFound, err)
+		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: "a"}) })
+		e.code(fault.NotFound, err)
+	})
+}

@@ -1,0 +1,292 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// oddDocuments are JSON texts that a database could be tempted to tidy up.
+var oddDocuments = []string{
+	`null`, `true`, `-0`, `1e400`, `0.10`, `123456789012345678901234567890`, `""`, `{}`, `[]`,
+	`{"b":1,"a":2,"b":3}`,
+	" { \"z\" : [ 1 ,2 ] ,\n\t\"a\" :null } ",
+	`{"nul":"\u0000","low":"\ud800","slash":"\/","html":"<b>&"}`,
+	`{"quote":"it's ''","question":"? ?? $1 :x %s","path":"C:\\x","dollar":"$$"}`,
+	`{"茶":"🫖 é é` + "\u2028" + `"}`,
+	`"` + strings.Repeat("long ", 100_000) + `"`,
+}
+
+func TestDocumentsGoOutByteForByte(t *testing.T) {
+	conform(t, func(e *env) {
+		for i, doc := range oddDocuments {
+			name := doc[:min(len(doc), 40)]
+			raw := []byte(doc)
+			c := &nodest.Character{
+				ID: id(), RoleCard: raw, WorldBook: raw, Preset: raw, AuthorNote: raw, RegexScripts: raw, Source: raw, Settings: raw,
+			}
+			r := &nodest.Resource{ID: id(), Kind: nodest.Preset, Document: raw}
+			e.update(func(tx nodest.Tx) error {
+				if err := tx.InsertCharacter(c); err != nil {
+					return err
+				}
+				if err := tx.PutSettings(&nodest.Settings{CustomSetting: raw, Version: int64(i + 1)}); err != nil {
+					return err
+				}
+				return tx.InsertResource(r)
+			})
+			e.view(func(tx nodest.Tx) error {
+				got, err := tx.Character(c.ID)
+				if err != nil {
+					return err
+				}
+				for _, d := range [][]byte{got.RoleCard, got.WorldBook, got.Preset, got.AuthorNote, got.RegexScripts, got.Source, got.Settings} {
+					if !bytes.Equal(d, raw) {
+						e.Errorf("document %q came back as %.40q", name, d)
+					}
+				}
+				res, err := tx.Resource(nodest.Preset, r.ID)
+				if err != nil {
+					return err
+				}
+				s, err := tx.Settings()
+				if err != nil {
+					return err
+				}
+				for _, d := range [][]byte{res.Document, s.CustomSetting} {
+					if !bytes.Equal(d, raw) {
+						e.Errorf("document %q came back as %.40q", name, d)
+					}
+				}
+				return nil
+			})
+		}
+	})
+}
+
+func TestVersionsStayReadable(t *testing.T) {
+	conform(t, func(e *env) {
+		c := &nodest.Character{
+			ID: id(), Name: "Mei", Dialect: "sillytavern", IsCradle: true, RoleCard: []byte(`{"v":1}`), Source: []byte(`{"big":1}`),
+		}
+		r := &nodest.Resource{
+			ID: id(), Kind: nodest.WorldBook, Name: "w", Dialect: "nodest", Document: []byte(`{"v":1}`), Characters: []string{c.ID},
+		}
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.InsertCharacter(c); err != nil {
+				return err
+			}
+			return tx.InsertResource(r)
+		})
+		for version := int64(2); version <= 4; version++ {
+			e.clock.advance(time.Minute)
+			c.Version, c.RoleCard = version, fmt.Appendf(nil, `{"v":%d}`, version)
+			r.Version, r.Document = version, c.RoleCard
+			if version == 4 {
+				c.Source, r.Characters, r.BindAll = []byte(`{"big":4}`), []string{}, true
+			}
+			e.update(func(tx nodest.Tx) error {
+				if err := tx.UpdateCharacter(c); err != nil {
+					return err
+				}
+				return tx.UpdateResource(r)
+			})
+		}
+		e.view(func(tx nodest.Tx) error {
+			got, err := tx.Character(c.ID)
+			e.equal("newest character", got, c)
+			if err != nil {
+				return err
+			}
+			res, err := tx.Resource(nodest.WorldBook, r.ID)
+			e.equal("newest resource", res, r)
+			if err != nil {
+				return err
+			}
+			for version, source := range map[int64]string{1: `{"big":1}`, 2: `{"big":1}`, 3: `{"big":1}`, 4: `{"big":4}`} {
+				old, err := tx.CharacterVersion(c.ID, version)
+				if err != nil {
+					return err
+				}
+				e.equal("card", string(old.RoleCard), fmt.Sprintf(`{"v":%d}`, version))
+				e.equal("source", string(old.Source), source)
+				e.equal("version", old.Version, version)
+				book, err := tx.ResourceVersion(nodest.WorldBook, r.ID, version)
+				if err != nil {
+					return err
+				}
+				e.equal("book", string(book.Document), fmt.Sprintf(`{"v":%d}`, version))
+				e.equal("bound", len(book.Characters) == 1, version < 4)
+			}
+			return nil
+		})
+		sources, err := store.Query[int64](e.db, "SELECT version FROM character_versions WHERE source IS NOT NULL ORDER BY version")
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("versions that hold the source", sources, []int64{1, 4})
+		for _, version := range []int64{2, 4, 6} {
+			c.Version, r.Version = version, version
+			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.UpdateCharacter(c) })
+			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.UpdateResource(r) })
+		}
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.CharacterVersion(c.ID, 5); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Resource(nodest.Preset, r.ID); return err })
+	})
+}
+
+func TestADeletedCharacterTakesItsConversations(t *testing.T) {
+	conform(t, func(e *env) {
+		c := &nodest.Character{ID: id(), Name: "Mei"}
+		talk := &nodest.Conversation{ID: id(), CharacterID: c.ID}
+		other := e.conversation()
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.InsertCharacter(c); err != nil {
+				return err
+			}
+			if err := tx.InsertConversation(talk); err != nil {
+				return err
+			}
+			return tx.DeleteCharacter(c.ID)
+		})
+		e.view(func(tx nodest.Tx) error {
+			_, err := tx.Character(c.ID)
+			e.code(fault.NotFound, err)
+			_, err = tx.Conversation(talk.ID)
+			e.code(fault.NotFound, err)
+			_, err = tx.Conversation(other)
+			return err
+		})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteCharacter(c.ID) })
+	})
+}
+
+func TestAPictureIsReplaced(t *testing.T) {
+	conform(t, func(e *env) {
+		c := &nodest.Character{ID: id(), Name: "Mei"}
+		e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Avatar(c.ID); return err })
+		for _, data := range [][]byte{bytes.Repeat([]byte{0, 0xff, '\''}, 400_000), {}, {1, 2}} {
+			want := &nodest.Avatar{ContentType: "image/png", ETag: fmt.Sprint(len(data)), Data: data}
+			e.update(func(tx nodest.Tx) error { return tx.PutAvatar(c.ID, want) })
+			e.view(func(tx nodest.Tx) error {
+				got, err := tx.Avatar(c.ID)
+				if err != nil {
+					return err
+				}
+				if !bytes.Equal(got.Data, data) || got.ETag != want.ETag || got.ContentType != want.ContentType {
+					e.Errorf("a picture of %d bytes came back as one of %d", len(data), len(got.Data))
+				}
+				with, err := tx.Character(c.ID)
+				e.equal("hasAvatar", with.HasAvatar, true)
+				return err
+			})
+		}
+	})
+}
+
+func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
+	conform(t, func(e *env) {
+		mei, bo := id(), id()
+		e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(&nodest.Character{ID: mei}) })
+		var r [5]*nodest.Resource
+		for i, in := range []nodest.Resource{
+			{Kind: nodest.WorldBook, Characters: []string{mei, bo, mei}},
+			{Kind: nodest.WorldBook, BindAll: true},
+			{Kind: nodest.Preset, Characters: []string{mei}},
+			{Kind: nodest.WorldBook},
+			{Kind: nodest.WorldBook, Characters: []string{bo}},
+		} {
+			in.ID = id()
+			r[i] = &in
+			e.update(func(tx nodest.Tx) error { return tx.InsertResource(r[i]) })
+		}
+		bound := func(kind nodest.ResourceKind, character string, want ...*nodest.Resource) {
+			e.Helper()
+			e.view(func(tx nodest.Tx) error {
+				items, err := tx.BoundResources(kind, character)
+				var got, ids []string
+				for _, x := range items {
+					got = append(got, x.ID)
+				}
+				for _, x := range want {
+					ids = append(ids, x.ID)
+				}
+				e.equal("bound", got, ids)
+				return err
+			})
+		}
+		bound(nodest.WorldBook, mei, r[0], r[1])
+		bound(nodest.WorldBook, bo, r[0], r[1], r[4])
+		bound(nodest.WorldBook, id(), r[1])
+		bound(nodest.Preset, mei, r[2])
+		e.view(func(tx nodest.Tx) error {
+			s, err := tx.Stamps(mei, r[3].ID, id(), r[0].ID)
+			e.equal("stamps", s, &nodest.Stamps{Character: 1, Resources: []nodest.ResourceStamp{
+				{Kind: nodest.WorldBook, ID: r[0].ID, Version: 1, Bound: true},
+				{Kind: nodest.WorldBook, ID: r[1].ID, Version: 1, Bound: true},
+				{Kind: nodest.Preset, ID: r[2].ID, Version: 1, Bound: true},
+				{Kind: nodest.WorldBook, ID: r[3].ID, Version: 1},
+				{Kind: nodest.WorldBook, ID: r[0].ID, Version: 1},
+			}})
+			return err
+		})
+		r[0].Version, r[0].Characters = 2, []string{bo}
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.UpdateResource(r[0]); err != nil {
+				return err
+			}
+			return tx.DeleteResource(nodest.WorldBook, r[1].ID)
+		})
+		bound(nodest.WorldBook, mei)
+		bound(nodest.WorldBook, bo, r[0], r[4])
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteResource(nodest.WorldBook, r[1].ID) })
+	})
+}
+
+func FuzzText(f *testing.F) {
+	for _, s := range append(oddDocuments[:10], "\x00", "\x01", "\x010", "\x00\x01\x001", "\xff\xfe") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		stored := store.StoredText(s)
+		if strings.ContainsRune(stored, 0) || !utf8.ValidString(stored) {
+			t.Errorf("%q is stored as %q", s, stored)
+		}
+		got, err := store.TextRoundTrip(s)
+		if err != nil || got != strings.ToValidUTF8(s, "\uFFFD") {
+			t.Errorf("%q came back as %q, %v", s, got, err)
+		}
+		_ = store.ParseCursor(s) // must not panic
+	})
+}
+
+func TestTextsOfAllKindsFit(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		for _, s := range []string{"\x00", "a\x01b\x010", "\xff", "'", `\`, "\u2028", "🫖", "?", "$1", strings.Repeat("茶", 100_000)} {
+			m := e.say(conversation, "", s)
+			e.view(func(tx nodest.Tx) error {
+				got, err := tx.Message(m.ID)
+				if err != nil {
+					return err
+				}
+				if got.Text() != strings.ToValidUTF8(s, "\uFFFD") {
+					e.Errorf("%.20q came back as %.20q", s, got.Text())
+				}
+				return nil
+			})
+			// A foreign string as an id is just unknown.
+			err := e.db.View(context.Background(), e.user, func(tx nodest.Tx) error { _, err := tx.Message(s); return err })
+			e.code(fault.NotFound, err)
+		}
+	})
+}

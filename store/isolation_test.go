@@ -1,0 +1,355 @@
+package store_test
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+// things are the ids of one of everything that a user can have.
+type things struct {
+	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key string
+}
+
+func newUser(e *env) string { return storetest.User(e.T, e.db) }
+
+// fill gives a user one row in every table.
+func fill(e *env, user string) things {
+	e.Helper()
+	ctx := context.Background()
+	x := things{
+		user: user, character: id(), book: id(), conversation: id(), revision: id(),
+		generation: id(), prompt: id(), clientMsgID: id(), key: id(),
+	}
+	must := func(err error) {
+		e.Helper()
+		if err != nil {
+			e.Fatal(err)
+		}
+	}
+	must(e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: user, Hash: []byte(id())}))
+	must(e.db.InsertTicket(ctx, &account.Ticket{UserID: user, Hash: []byte(id()), ExpiresAt: start.Add(time.Hour)}))
+	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
+		m := message(x.conversation, "", "private")
+		m.ClientMsgID, m.Swipes[0].RevisionID = x.clientMsgID, x.revision
+		x.message = m.ID
+		for _, err := range []error{
+			tx.PutSettings(&nodest.Settings{UserName: "private", Version: 1}),
+			tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}),
+			tx.Ack("phone", 1, nil),
+			tx.PutKey(&nodest.KeyRecord{Key: x.key, Hash: "h"}),
+			tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "private"}),
+			tx.PutAvatar(x.character, &nodest.Avatar{Data: []byte("private")}),
+			tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
+			tx.InsertConversation(&nodest.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
+			tx.InsertMessage(m),
+			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
+			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
+			tx.Emit(&stream.Event{Type: "private"}),
+		} {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return x
+}
+
+// count returns the number of rows of the user in every table that names users.
+func count(e *env, user string) map[string]int64 {
+	e.Helper()
+	rows := map[string]int64{}
+	for table, columns := range tables(e.T, e.db) {
+		if table == "jobs" || !slices.ContainsFunc(columns, func(c string) bool { return c == "user_id" }) {
+			continue
+		}
+		n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE user_id = ?", user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		rows[table] = n[0]
+	}
+	return rows
+}
+
+// intrusions try another user's ids on every method of nodest.Tx. A method must
+// answer fault.NotFound, or nothing, or change only the acting user's own rows.
+var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
+	"UserID": nil, // no ids
+	"Now":    nil,
+	"Emit": func(e *env, tx nodest.Tx, x things) error {
+		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
+	},
+	"Key": func(e *env, tx nodest.Tx, x things) error {
+		r, err := tx.Key(x.key)
+		return nothing(e, r == nil, err)
+	},
+	"PutKey": func(e *env, tx nodest.Tx, x things) error {
+		return tx.PutKey(&nodest.KeyRecord{Key: x.key, Hash: "intruder"})
+	},
+	"Settings": func(e *env, tx nodest.Tx, x things) error {
+		s, err := tx.Settings()
+		return nothing(e, s.UserName == "", err)
+	},
+	"PutSettings": func(e *env, tx nodest.Tx, x things) error {
+		return tx.PutSettings(&nodest.Settings{UserName: "intruder", Version: 1})
+	},
+	"AddUsage": func(e *env, tx nodest.Tx, x things) error {
+		return tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 100})
+	},
+	"Usage": func(e *env, tx nodest.Tx, x things) error {
+		u, err := tx.Usage("2000-01-01", "2100-01-01")
+		return nothing(e, len(u) == 0, err)
+	},
+	"Limits": nil,
+	"Ack": func(e *env, tx nodest.Tx, x things) error {
+		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
+	},
+
+	"InsertCharacter": func(e *env, tx nodest.Tx, x things) error {
+		return taken(e, tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "intruder"}))
+	},
+	"Character": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Character(x.character)
+		return unknown(e, err)
+	},
+	"CharacterVersion": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.CharacterVersion(x.character, 1)
+		return unknown(e, err)
+	},
+	"Characters": func(e *env, tx nodest.Tx, x things) error {
+		items, _, err := tx.Characters("", 50)
+		return nothing(e, len(items) == 0, err)
+	},
+	"UpdateCharacter": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.UpdateCharacter(&nodest.Character{ID: x.character, Name: "intruder", Version: 2}))
+	},
+	"DeleteCharacter": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteCharacter(x.character)) },
+	"PutAvatar": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.PutAvatar(x.character, &nodest.Avatar{Data: []byte("intruder")}))
+	},
+	"Avatar": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Avatar(x.character); return unknown(e, err) },
+
+	"InsertResource": func(e *env, tx nodest.Tx, x things) error {
+		return taken(e, tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder"}))
+	},
+	"Resource": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Resource(nodest.WorldBook, x.book)
+		return unknown(e, err)
+	},
+	"ResourceVersion": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.ResourceVersion(nodest.WorldBook, x.book, 1)
+		return unknown(e, err)
+	},
+	"Resources": func(e *env, tx nodest.Tx, x things) error {
+		items, _, err := tx.Resources(nodest.WorldBook, "", 50)
+		return nothing(e, len(items) == 0, err)
+	},
+	"BoundResources": func(e *env, tx nodest.Tx, x things) error {
+		items, err := tx.BoundResources(nodest.WorldBook, x.character)
+		return nothing(e, len(items) == 0, err)
+	},
+	"UpdateResource": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.UpdateResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder", Version: 2}))
+	},
+	"DeleteResource": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.DeleteResource(nodest.WorldBook, x.book))
+	},
+	"Stamps": func(e *env, tx nodest.Tx, x things) error {
+		s, err := tx.Stamps(x.character, x.book)
+		return nothing(e, s.Character == 0 && len(s.Resources) == 0, err)
+	},
+
+	"InsertConversation": func(e *env, tx nodest.Tx, x things) error {
+		return taken(e, tx.InsertConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder"}))
+	},
+	"Conversation": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Conversation(x.conversation)
+		return unknown(e, err)
+	},
+	"LockConversation": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.LockConversation(x.conversation)
+		return unknown(e, err)
+	},
+	"Conversations": func(e *env, tx nodest.Tx, x things) error {
+		items, _, err := tx.Conversations(nodest.ConversationFilter{CharacterID: x.character}, "", 50)
+		return nothing(e, len(items) == 0, err)
+	},
+	"UpdateConversation": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.UpdateConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder", Version: 2}))
+	},
+	"DeleteConversation": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.DeleteConversation(x.conversation))
+	},
+
+	"InsertMessage": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		// Another user's message as parent, in a conversation of one's own.
+		if err := unknown(e, tx.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
+			return err
+		}
+		return unknown(e, tx.InsertMessage(message(x.conversation, "", "intruder")))
+	},
+	"Message": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Message(x.message); return unknown(e, err) },
+	"MessageByClientID": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.MessageByClientID(x.conversation, x.clientMsgID)
+		return unknown(e, err)
+	},
+	"UpdateMessage": func(e *env, tx nodest.Tx, x things) error {
+		m := message(x.conversation, "", "intruder")
+		m.ID, m.Rev = x.message, 2
+		return unknown(e, tx.UpdateMessage(m))
+	},
+	"Path": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		for _, c := range []string{own.ID, x.conversation} {
+			if _, _, err := tx.Path(c, x.message, "", 5); unknown(e, err) != nil {
+				return err
+			}
+			if _, _, err := tx.Path(c, "", x.message, 5); unknown(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"Children": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Children(x.conversation, "")
+		return unknown(e, err)
+	},
+	"Revision":  func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revision(x.revision); return unknown(e, err) },
+	"Revisions": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revisions(x.message); return unknown(e, err) },
+
+	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.InsertGeneration(&nodest.Generation{ID: id(), ConversationID: x.conversation}))
+	},
+	"Generation": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Generation(x.generation)
+		return unknown(e, err)
+	},
+	"UpdateGeneration": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.UpdateGeneration(&nodest.Generation{ID: x.generation, Text: "intruder"}))
+	},
+	"Running": func(e *env, tx nodest.Tx, x things) error {
+		for _, c := range []string{"", x.conversation} {
+			items, err := tx.Running(c)
+			if err := nothing(e, len(items) == 0, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"PutPrompt": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.PutPrompt(&nodest.StoredPrompt{ID: id(), ConversationID: x.conversation}))
+	},
+	"Prompt": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Prompt(x.prompt); return unknown(e, err) },
+	"LastPrompt": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.LastPrompt(x.conversation)
+		return unknown(e, err)
+	},
+}
+
+func nothing(e *env, empty bool, err error) error {
+	e.Helper()
+	if !empty {
+		e.Error("another user's rows are seen")
+	}
+	return err
+}
+
+func unknown(e *env, err error) error {
+	e.Helper()
+	if !fault.Is(err, fault.NotFound) {
+		e.Errorf("error is %v, want not_found", err)
+	}
+	return nil
+}
+
+// taken: ids are random, so that one exists says nothing; but it must not be
+// stored.
+func taken(e *env, err error) error {
+	e.Helper()
+	if !fault.Is(err, fault.Conflict) {
+		e.Errorf("error is %v, want conflict", err)
+	}
+	return err
+}
+
+func TestAnotherUserDoesNotExist(t *testing.T) {
+	for method := range reflect.TypeFor[nodest.Tx]().Methods() {
+		if _, ok := intrusions[method.Name]; !ok {
+			t.Errorf("no intrusion tries nodest.Tx.%s", method.Name)
+		}
+	}
+	conform(t, func(e *env) {
+		victim := fill(e, newUser(e))
+		before := snapshot(e, victim.user)
+		for name, try := range intrusions {
+			if try == nil {
+				continue
+			}
+			intruder := newUser(e)
+			err := e.db.Update(context.Background(), intruder, func(tx nodest.Tx) error { return try(e, tx, victim) })
+			if err != nil && !fault.Is(err, fault.Conflict) {
+				e.Errorf("%s: %v", name, err)
+			}
+		}
+		after := snapshot(e, victim.user)
+		for table, rows := range before {
+			e.equal("rows of "+table, after[table], rows)
+		}
+		g := &nodest.Generation{ID: victim.generation, UserID: e.user, LeaseOwner: "p", Text: "intruder"}
+		e.code(fault.Conflict, e.db.Checkpoint(context.Background(), g))
+		events, err := e.db.Events(context.Background(), victim.user, 0, 50)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("events of the other", len(events), 1)
+		_, err = e.db.TakeTicket(context.Background(), "ws", []byte("x"), start)
+		e.code(fault.NotFound, err)
+	})
+}
+
+// snapshot is everything that the tables hold of a user, as texts.
+func snapshot(e *env, user string) map[string][]string {
+	e.Helper()
+	all := map[string][]string{}
+	for table, columns := range tables(e.T, e.db) {
+		if !slices.Contains(columns, "user_id") {
+			continue
+		}
+		expr := ""
+		for i, c := range columns {
+			if i > 0 {
+				expr += " || '|' || "
+			}
+			if c == "data" && table == "avatars" || c == "hash" || c == "body" || c == "sealed" {
+				expr += "CAST(LENGTH(" + c + ") AS TEXT)"
+			} else {
+				expr += "COALESCE(CAST(" + c + " AS TEXT), '-')"
+			}
+		}
+		rows, err := store.Query[string](e.db, "SELECT "+expr+" FROM "+table+" WHERE user_id = ? ORDER BY 1", user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		all[table] = rows
+	}
+	return all
+}

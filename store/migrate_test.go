@@ -1,0 +1,177 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// tables returns the columns of every table, sorted.
+func tables(t testing.TB, db *store.DB) map[string][]string {
+	t.Helper()
+	query := "SELECT m.name || '.' || c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c" +
+		" WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'"
+	if store.OnPostgres(db) {
+		query = "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+	}
+	names, err := store.Query[string](db, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, name := range names {
+		table, column, _ := strings.Cut(name, ".")
+		if table != "schema_versions" && table != "goose_lock" {
+			all[table] = append(all[table], column)
+		}
+	}
+	for _, columns := range all {
+		slices.Sort(columns)
+	}
+	return all
+}
+
+func TestBothSchemasAreTheSame(t *testing.T) {
+	lite := storetest.Open(t)
+	pg := storetest.OpenPostgres(t, store.Options{})
+	a, b := tables(t, lite), tables(t, pg)
+	if got, want := slices.Sorted(maps.Keys(b)), slices.Sorted(maps.Keys(a)); !slices.Equal(got, want) {
+		t.Errorf("tables on PostgreSQL: %v\non SQLite: %v", got, want)
+	}
+	for table, columns := range a {
+		if !slices.Equal(b[table], columns) {
+			t.Errorf("%s has on PostgreSQL: %v\non SQLite: %v", table, b[table], columns)
+		}
+	}
+	indexes := func(db *store.DB, query string) []string {
+		names, err := store.Query[string](db, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	i := indexes(lite, "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+	j := indexes(pg, "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema() AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%_key' ORDER BY indexname")
+	if !slices.Equal(i, j) {
+		t.Errorf("indexes on PostgreSQL: %v\non SQLite: %v", j, i)
+	}
+}
+
+func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
+	conform(t, func(e *env) {
+		o := store.Options{}
+		if store.OnPostgres(e.db) {
+			o.URL = storetest.PostgresURL(e.T)
+		} else {
+			o.Dir = e.TempDir()
+		}
+		for range 2 { // the second time there is nothing to do
+			db, err := store.Open(context.Background(), o)
+			if err != nil {
+				e.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				e.Fatal(err)
+			}
+		}
+		driver, dsn := "pgx", o.URL
+		if o.URL == "" {
+			driver, dsn = "sqlite3", filepath.Join(o.Dir, "nodest.db")
+		}
+		raw, err := sql.Open(driver, dsn)
+		if err != nil {
+			e.Fatal(err)
+		}
+		defer raw.Close()
+		if _, err := raw.Exec("INSERT INTO schema_versions (version_id, is_applied) VALUES (9999, true)"); err != nil {
+			e.Fatal(err)
+		}
+		db, err := store.Open(context.Background(), o)
+		if err == nil {
+			_ = db.Close()
+		}
+		e.code(fault.NewerVersion, err)
+		if !strings.Contains(err.Error(), "9999") {
+			e.Errorf("the error does not tell the version: %v", err)
+		}
+	})
+}
+
+func TestASecondProcessIsKeptOut(t *testing.T) {
+	dir := t.TempDir()
+	first, err := store.Open(context.Background(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := store.Open(context.Background(), store.Options{Dir: dir})
+	if err == nil {
+		_ = second.Close()
+		t.Fatal("a folder was opened twice")
+	}
+	for _, part := range []string{dir, "in use", "pid"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q: %v", part, err)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	third, err := store.Open(context.Background(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = third.Close()
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	for _, o := range []store.Options{{}, {URL: "mysql://x"}, {URL: "postgres://user:secret@/%zz"}} {
+		db, err := store.Open(context.Background(), o)
+		if err == nil {
+			_ = db.Close()
+			t.Fatalf("%+v was opened", o)
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error tells the password: %v", err)
+		}
+	}
+}
+
+func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	opened := make(chan error, 4)
+	for range cap(opened) {
+		go func() {
+			db, err := store.Open(context.Background(), store.Options{URL: url, Readers: 4})
+			if err == nil {
+				err = db.Close()
+			}
+			opened <- err
+		}()
+	}
+	for range cap(opened) {
+		if err := <-opened; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAFolderWithOddCharacters(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b?c#d%20é")
+	db, err := store.Open(context.Background(), store.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "nodest.db")); len(files) != 1 {
+		t.Error(fmt.Sprint("the database is not in its folder: ", files))
+	}
+}
