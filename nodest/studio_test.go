@@ -1,0 +1,405 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+// patience is how long a test waits for something that must happen. It only
+// matters when that never happens.
+const patience = 60 * time.Second
+
+// studio is an engine on a database of its own, two users, and a model that says
+// what the test tells it to.
+type studio struct {
+	*nodest.Engine
+	t     *testing.T
+	db    *store.DB
+	model *puppet
+	opts  nodest.Options
+	ears  *ears
+	calls int
+}
+
+const ann, bob = "019a0000-0000-7000-8000-00000000000a", "019a0000-0000-7000-8000-00000000000b"
+
+func newStudio(t *testing.T, opts nodest.Options) *studio {
+	t.Helper()
+	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed})
+	s.must(err)
+	t.Cleanup(func() { s.must(db.Close()) })
+	s.db = db
+	for _, id := range []string{ann, bob} {
+		s.must(db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
+	}
+	s.opts.Alone = true
+	if s.opts.Log == nil {
+		s.opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	s.Engine = s.engine()
+	return s
+}
+
+// engine makes an engine on the same database and stops it after the test.
+func (s *studio) engine() *nodest.Engine {
+	e := nodest.New(s.db, puppets{s.model}, s.ears, s.opts)
+	s.t.Cleanup(func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = e.Close(now) // tells that it did not wait
+	})
+	return e
+}
+
+// crash leaves the engine as a process that is gone does: nothing of it is
+// stored any more. Another engine takes its place.
+func (s *studio) crash() {
+	s.t.Helper()
+	s.Engine = s.engine()
+	s.must(s.Recover(s.t.Context()))
+}
+
+func (s *studio) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wants checks the code of an error and returns the error.
+func (s *studio) wants(err error, code fault.Code) *fault.Error {
+	s.t.Helper()
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Code != code {
+		s.t.Fatalf("error = %v, want code %s", err, code)
+	}
+	return e
+}
+
+// call is a call of ann under a key of its own.
+func (s *studio) call() *nodest.Call {
+	s.calls++
+	return &nodest.Call{UserID: ann, Device: "phone", Key: fmt.Sprintf("key-%d", s.calls), Hash: "h"}
+}
+
+const alicesCard = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide of few words.","personality":"calm"}`
+
+func (s *studio) character(card string) *nodest.Character {
+	s.t.Helper()
+	ch, err := s.CreateCharacter(s.t.Context(), s.call(), nodest.CharacterInput{RoleCard: json.RawMessage(card)})
+	s.must(err)
+	return ch
+}
+
+// chat begins a conversation with Alice.
+func (s *studio) chat() *nodest.Conversation {
+	s.t.Helper()
+	return s.chatWith(s.character(alicesCard).ID)
+}
+
+func (s *studio) chatWith(characterID string) *nodest.Conversation {
+	s.t.Helper()
+	c, err := s.CreateConversation(s.t.Context(), s.call(), nodest.ConversationInput{CharacterID: characterID})
+	s.must(err)
+	return c
+}
+
+// send sends a message and does not wait for the reply.
+func (s *studio) send(c *nodest.Conversation, text string) *nodest.Sent {
+	s.t.Helper()
+	sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text})
+	s.must(err)
+	return sent
+}
+
+// say sends a message and returns the reply when it has ended.
+func (s *studio) say(c *nodest.Conversation, text string) *nodest.Message {
+	s.t.Helper()
+	sent := s.send(c, text)
+	s.wait(sent.GenerationID)
+	return s.message(sent.Message.ID)
+}
+
+func (s *studio) wait(generationID string) *nodest.Generation {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	g, err := s.Wait(ctx, ann, generationID)
+	s.must(err)
+	return g
+}
+
+// message is a message as it is stored, deleted or not.
+func (s *studio) message(id string) (m *nodest.Message) {
+	s.t.Helper()
+	s.view(func(tx nodest.Tx) (err error) {
+		m, err = tx.Message(id)
+		return err
+	})
+	return m
+}
+
+func (s *studio) generation(id string) (g *nodest.Generation) {
+	s.t.Helper()
+	s.view(func(tx nodest.Tx) (err error) {
+		g, err = tx.Generation(id)
+		return err
+	})
+	return g
+}
+
+func (s *studio) view(fn func(tx nodest.Tx) error) {
+	s.t.Helper()
+	s.must(s.db.View(s.t.Context(), ann, fn))
+}
+
+// eventually waits until ok, which has no side effects.
+func (s *studio) eventually(what string, ok func() bool) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); !ok(); {
+		if time.Now().After(end) {
+			s.t.Fatalf("never happened: %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// puppet is a model that follows a script. A request for which no reply was
+// prepared gets "Fine.".
+type puppet struct {
+	mu       sync.Mutex
+	script   []*line
+	requests []llm.Request
+	closed   int // requests whose reader went away or whose context ended
+}
+
+// line is one reply of the puppet.
+type line struct {
+	chunks []llm.Chunk
+	err    error         // in place of the end
+	gate   chan struct{} // received from before each chunk and before the end; nil = no waiting
+	begun  chan struct{} // closed when the request arrives
+}
+
+// says is a whole reply made of pieces.
+func says(pieces ...string) *line {
+	l := &line{begun: make(chan struct{})}
+	for _, p := range pieces {
+		l.chunks = append(l.chunks, llm.Chunk{Text: p})
+	}
+	return l
+}
+
+// failing makes the reply end with an error.
+func (l *line) failing(err error) *line {
+	l.err = err
+	return l
+}
+
+// gated makes the reply wait for step or release.
+func (l *line) gated() *line {
+	l.gate = make(chan struct{})
+	return l
+}
+
+// step lets n pieces pass (the end counts as one).
+func (l *line) step(n int) {
+	for range n {
+		l.gate <- struct{}{}
+	}
+}
+
+func (l *line) release() { close(l.gate) }
+
+// next prepares the replies to the next requests.
+func (p *puppet) next(lines ...*line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script = append(p.script, lines...)
+}
+
+func (p *puppet) asked() []llm.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]llm.Request(nil), p.requests...)
+}
+
+// last is the newest request, as one text.
+func (p *puppet) last() string {
+	all := p.asked()
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, m := range all[len(all)-1].Messages {
+		fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Text)
+	}
+	return b.String()
+}
+
+func (p *puppet) hungUp() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+func (p *puppet) take(req llm.Request) *line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, req)
+	if len(p.script) == 0 {
+		return says("Fine.")
+	}
+	l := p.script[0]
+	p.script = p.script[1:]
+	return l
+}
+
+func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		l := p.take(req)
+		close(l.begun)
+		done := false
+		defer func() {
+			if !done {
+				p.mu.Lock()
+				p.closed++
+				p.mu.Unlock()
+			}
+		}()
+		for _, c := range l.chunks {
+			if err := l.pass(ctx); err != nil {
+				yield(llm.Chunk{}, err)
+				return
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+		if err := l.pass(ctx); err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		done = true
+		if l.err != nil {
+			yield(llm.Chunk{}, l.err)
+			return
+		}
+		usage := &llm.Usage{PromptTokens: 10, CompletionTokens: len(l.chunks)}
+		yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Model: "puppet-1", Usage: usage}, nil)
+	}
+}
+
+func (l *line) pass(ctx context.Context) error {
+	if l.gate == nil {
+		if ctx.Err() != nil {
+			return fault.Wrap(context.Cause(ctx), fault.Cancelled, "cancelled")
+		}
+		return nil
+	}
+	select {
+	case <-l.gate:
+		return nil
+	case <-ctx.Done():
+		return fault.Wrap(context.Cause(ctx), fault.Cancelled, "cancelled")
+	}
+}
+
+// puppets resolves every model to the puppet.
+type puppets struct{ *puppet }
+
+func (p puppets) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
+	if provider == "missing" {
+		return nodest.Model{}, fault.New(fault.NotConfigured, "no key").With("what", provider)
+	}
+	if model == "" {
+		model = "puppet"
+	}
+	return nodest.Model{Generator: p.puppet, Provider: "puppet", Name: model, ContextTokens: 8000}, nil
+}
+
+// ears hear everything that is told, in order.
+type ears struct {
+	mu     sync.Mutex
+	events []*stream.Event
+	news   chan struct{} // closed at the next event
+}
+
+func (e *ears) committed(_ string, events []*stream.Event) { e.hear(events...) }
+
+func (e *ears) Transient(ev *stream.Event) { e.hear(ev) }
+
+func (e *ears) hear(events ...*stream.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, events...)
+	close(e.news)
+	e.news = make(chan struct{})
+}
+
+// of returns the events of a generation and its messages so far, in order.
+func (e *ears) of(generationID string) []*stream.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var list []*stream.Event
+	for _, ev := range e.events {
+		if ev.GenerationID == generationID {
+			list = append(list, ev)
+		}
+	}
+	return list
+}
+
+// durable are the types of the stored events of a generation.
+func (e *ears) durable(generationID string) string {
+	var types []string
+	for _, ev := range e.of(generationID) {
+		if ev.Durable() {
+			types = append(types, ev.Type)
+		}
+	}
+	return strings.Join(types, " ")
+}
+
+// deltas joins the texts of a part, and checks that each begins where the one
+// before has ended.
+func (e *ears) deltas(t *testing.T, generationID, part string, start int) string {
+	t.Helper()
+	var text strings.Builder
+	at := start
+	for _, ev := range e.of(generationID) {
+		if ev.Type != "gen.delta" {
+			continue
+		}
+		var d struct{ Text, Part string }
+		if err := json.Unmarshal(ev.Data, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Part != part {
+			continue
+		}
+		if ev.Off != at {
+			t.Fatalf("a delta begins at %d, the text before ends at %d", ev.Off, at)
+		}
+		text.WriteString(d.Text)
+		at += len([]rune(d.Text))
+	}
+	return text.String()
+}

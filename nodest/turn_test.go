@@ -1,0 +1,329 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("Good ", "day.").gated()
+	s.model.next(reply)
+	call := s.call()
+	sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hello?", ClientMsgID: "mine-1"})
+	s.must(err)
+
+	// The model has not said a word, and everything that was said is stored.
+	said, place := s.message(sent.UserMessage.ID), s.message(sent.Message.ID)
+	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != nodest.RoleUser || said.ClientMsgID != "mine-1" {
+		t.Errorf("user message = %+v", said)
+	}
+	if place.Status != nodest.StatusPending || place.ParentID != said.ID || len(place.Swipes) != 0 || place.Text() != "" || place.Name != "Alice" {
+		t.Errorf("placeholder = %+v", place)
+	}
+	now, err := s.Conversation(t.Context(), ann, c.ID)
+	s.must(err)
+	if now.HeadID != place.ID || now.Version != c.Version+1 {
+		t.Errorf("head %s version %d, want %s and %d", now.HeadID, now.Version, place.ID, c.Version+1)
+	}
+	if g := s.generation(sent.GenerationID); g.Ended() || g.By != "phone" || g.Kind != nodest.KindReply {
+		t.Errorf("generation = %+v", g)
+	}
+
+	reply.release()
+	g := s.wait(sent.GenerationID)
+	if g.Status != nodest.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "puppet-1" {
+		t.Errorf("generation = %+v", g)
+	}
+	m := s.message(place.ID)
+	if m.Text() != "Good day." || m.Status != nodest.StatusComplete || m.Chosen().Finish != "stop" || m.Chosen().Usage.PromptTokens != 10 {
+		t.Errorf("reply = %+v", m)
+	}
+	want := "message.created gen.started gen.context message.updated gen.done"
+	if got := s.ears.durable(sent.GenerationID); got != want {
+		t.Errorf("events = %s, want %s", got, want)
+	}
+	if got := s.ears.deltas(t, sent.GenerationID, "text", 0); got != m.Text() {
+		t.Errorf("deltas = %q, stored %q", got, m.Text())
+	}
+}
+
+func TestAReplyOutlivesItsCaller(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("Still ", "here.").gated()
+	s.model.next(reply)
+	caller, hangUp := context.WithCancel(t.Context())
+	sent, err := s.Send(caller, s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Bye"})
+	s.must(err)
+	hangUp()
+	reply.release()
+	s.wait(sent.GenerationID)
+	if m := s.message(sent.Message.ID); m.Text() != "Still here." {
+		t.Errorf("reply = %q", m.Text())
+	}
+}
+
+func TestSendWithoutReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
+		Options: nodest.TurnOptions{Provider: "missing"}})
+	s.must(err)
+	if sent.Message != nil || sent.GenerationID != "" {
+		t.Errorf("a reply was begun: %+v", sent)
+	}
+	if n := len(s.model.asked()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	if m := s.message(sent.UserMessage.ID); m.Text() != "A note." {
+		t.Errorf("stored %q", m.Text())
+	}
+}
+
+func TestSendRefusesBadInput(t *testing.T) {
+	s := newStudio(t, nodest.Options{TextLimit: 10})
+	c := s.chat()
+	other := s.chat()
+	bad := 3.0
+	tests := []struct {
+		name  string
+		in    nodest.SendInput
+		code  fault.Code
+		field string
+	}{
+		{"no text", nodest.SendInput{}, fault.Invalid, "text"},
+		{"blank text", nodest.SendInput{Text: " \n\t"}, fault.Invalid, "text"},
+		{"NUL", nodest.SendInput{Text: "a\x00"}, fault.Invalid, "text"},
+		{"invalid UTF-8", nodest.SendInput{Text: "a\xff"}, fault.Invalid, "text"},
+		{"too long in code points", nodest.SendInput{Text: strings.Repeat("茶", 11)}, fault.TooLarge, ""},
+		{"whenBusy", nodest.SendInput{Text: "a", WhenBusy: "wait"}, fault.Invalid, "whenBusy"},
+		{"clientMsgId", nodest.SendInput{Text: "a", ClientMsgID: "a b"}, fault.Invalid, "clientMsgId"},
+		{"temperature", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{Temperature: &bad}}, fault.Invalid, "options.temperature"},
+		{"unknown parent", nodest.SendInput{Text: "a", ParentID: "nobody"}, fault.NotFound, ""},
+		{"parent in another conversation", nodest.SendInput{Text: "a", ParentID: other.HeadID}, fault.NotFound, ""},
+		{"unknown character", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{CharacterID: "nobody"}}, fault.NotFound, ""},
+		{"no key for the provider", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{Provider: "missing"}}, fault.NotConfigured, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.in.ConversationID = c.ID
+			_, err := s.Send(t.Context(), s.call(), tt.in)
+			e := s.wants(err, tt.code)
+			if tt.field != "" && (len(e.Fields) != 1 || e.Fields[0].Field != tt.field) {
+				t.Errorf("fields = %v, want %s", e.Fields, tt.field)
+			}
+		})
+	}
+	if now, err := s.Conversation(t.Context(), ann, c.ID); err != nil || now.HeadID != c.HeadID || now.Version != c.Version {
+		t.Errorf("something was stored: %+v, %v", now, err)
+	}
+	if _, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: strings.Repeat("茶", 10)}); err != nil {
+		t.Errorf("ten characters are allowed: %v", err)
+	}
+}
+
+func TestAClientMessageIDNamesOneMessage(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	in := nodest.SendInput{ConversationID: c.ID, Text: "Hello", ClientMsgID: "m-1", NoReply: true}
+	sent, err := s.Send(t.Context(), s.call(), in)
+	s.must(err)
+	_, err = s.Send(t.Context(), s.call(), in)
+	if e := s.wants(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
+		t.Errorf("details = %v", e.Details)
+	}
+}
+
+func TestARepeatedCallHasOneEffect(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	call := s.call()
+	in := nodest.SendInput{ConversationID: c.ID, Text: "Once"}
+	first, err := s.Send(t.Context(), call, in)
+	s.must(err)
+	s.wait(first.GenerationID)
+	for range 3 {
+		again := &nodest.Call{UserID: ann, Device: "tablet", Key: call.Key, Hash: call.Hash}
+		second, err := s.Send(t.Context(), again, in)
+		s.must(err)
+		if !again.Replayed || second.GenerationID != first.GenerationID || second.UserMessage.ID != first.UserMessage.ID {
+			t.Errorf("the second answer is %+v, the first %+v", second, first)
+		}
+	}
+	if n := len(s.model.asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	_, err = s.Send(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
+	s.wants(err, fault.KeyReused)
+
+	// The first answer is also given when what it was about is gone.
+	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
+	if _, err := s.Send(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
+		t.Errorf("a repeated call: %v", err)
+	}
+
+	c = s.chat()
+	reply := s.say(c, "Hello")
+	for name, do := range map[string]func(*nodest.Call) (string, error){
+		"regenerate": func(c *nodest.Call) (string, error) {
+			done, err := s.Regenerate(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
+			return done.GenerationID, err
+		},
+		"continue": func(c *nodest.Call) (string, error) {
+			done, err := s.Continue(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
+			return done.GenerationID, err
+		},
+		"impersonate": func(call *nodest.Call) (string, error) {
+			return s.Impersonate(t.Context(), call, nodest.GenerateInput{ConversationID: c.ID})
+		},
+	} {
+		call, before := s.call(), len(s.model.asked())
+		first, err := do(call)
+		s.must(err)
+		s.wait(first)
+		second, err := do(&nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash})
+		s.must(err)
+		if second != first || len(s.model.asked()) != before+1 {
+			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.model.asked())-before)
+		}
+	}
+}
+
+func TestAnotherUsersThingsDoNotExist(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "Hello")
+	held := says("…").gated()
+	s.model.next(held)
+	sent := s.send(c, "More")
+	<-held.begun
+	prompt := s.generation(reply.GenerationID).PromptID
+	foreign := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	for name, try := range map[string]func() error{
+		"send": func() error {
+			_, err := s.Send(t.Context(), foreign(), nodest.SendInput{ConversationID: c.ID, Text: "Hi"})
+			return err
+		},
+		"regenerate": func() error {
+			_, err := s.Regenerate(t.Context(), foreign(), nodest.GenerateInput{MessageID: reply.ID})
+			return err
+		},
+		"continue": func() error {
+			_, err := s.Continue(t.Context(), foreign(), nodest.GenerateInput{MessageID: reply.ID})
+			return err
+		},
+		"impersonate": func() error {
+			_, err := s.Impersonate(t.Context(), foreign(), nodest.GenerateInput{ConversationID: c.ID})
+			return err
+		},
+		"cancel":  func() error { _, err := s.Cancel(t.Context(), bob, sent.GenerationID); return err },
+		"attach":  func() error { _, err := s.Attach(t.Context(), bob, sent.GenerationID, 0); return err },
+		"wait":    func() error { _, err := s.Wait(t.Context(), bob, sent.GenerationID); return err },
+		"prompt":  func() error { _, err := s.Prompt(t.Context(), bob, prompt); return err },
+		"diff":    func() error { _, err := s.DiffPrompts(t.Context(), bob, prompt, prompt); return err },
+		"preview": func() error { _, err := s.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: c.ID}); return err },
+	} {
+		if err := try(); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want not found", name, err)
+		}
+	}
+	if active, err := s.Active(t.Context(), bob); err != nil || len(active) != 0 {
+		t.Errorf("active = %v, %v", active, err)
+	}
+	held.release()
+	if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+		t.Errorf("status = %s", g.Status)
+	}
+}
+
+func TestTheRequestToTheModel(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.say(c, "My name is Ann.")
+	temperature, tokens := 0.4, 77
+	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{
+		UserName: "Ann", TurnOptions: nodest.TurnOptions{Temperature: &temperature, Model: "mine", Stop: []string{"END"}},
+	}, 0)
+	s.must(err)
+	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Who am I?",
+		Options: nodest.TurnOptions{MaxTokens: &tokens}})
+	s.must(err)
+	s.wait(sent.GenerationID)
+	all := s.model.asked()
+	req := all[len(all)-1]
+	if req.Model != "mine" || *req.Temperature != 0.4 || req.MaxTokens != 77 || len(req.Stop) != 1 || req.CharName != "Alice" || req.UserName != "Ann" {
+		t.Errorf("request = %+v", req)
+	}
+	for _, part := range []string{"A guide of few words.", "Hello, traveller.", "My name is Ann.", "Fine.", "Who am I?"} {
+		if !strings.Contains(s.model.last(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		}
+	}
+	if m := s.message(sent.UserMessage.ID); m.Name != "Ann" {
+		t.Errorf("the user is called %q", m.Name)
+	}
+}
+
+func TestUsageIsMetered(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says("a", "b", "c"))
+	s.say(c, "Hello")
+	s.say(c, "Hello again")
+	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
+	s.must(err)
+	var requests, prompt, completion int64
+	for _, r := range rows {
+		if r.Provider != "puppet" || r.Model != "puppet-1" {
+			t.Errorf("row = %+v", r)
+		}
+		requests, prompt, completion = requests+r.Requests, prompt+r.PromptTokens, completion+r.CompletionTokens
+	}
+	if requests != 2 || prompt != 20 || completion != 4 {
+		t.Errorf("requests %d, tokens %d and %d; want 2, 20, 4", requests, prompt, completion)
+	}
+}
+
+func TestStartedTellsTheBudget(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "Hello")
+	for _, ev := range s.ears.of(reply.GenerationID) {
+		if ev.Type != "gen.started" {
+			continue
+		}
+		var d struct {
+			Kind, Model, PromptID string
+			Budget                struct{ Context, Used, Reserve int }
+		}
+		s.must(json.Unmarshal(ev.Data, &d))
+		if d.Kind != nodest.KindReply || d.PromptID == "" || d.Budget.Context != 8000 || d.Budget.Used <= 0 || d.Budget.Reserve != 2000 {
+			t.Errorf("gen.started = %s", ev.Data)
+		}
+	}
+}
+
+func TestReasoningIsKeptApart(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(&line{begun: make(chan struct{}), chunks: []llm.Chunk{{Reasoning: "Hm, "}, {Reasoning: "茶?"}, {Text: "Tea."}}})
+	m := s.say(c, "What?")
+	if m.Text() != "Tea." || m.Chosen().Reasoning != "Hm, 茶?" {
+		t.Errorf("text %q, reasoning %q", m.Text(), m.Chosen().Reasoning)
+	}
+	if got := s.ears.deltas(t, m.GenerationID, "reasoning", 0); got != "Hm, 茶?" {
+		t.Errorf("deltas of the reasoning = %q", got)
+	}
+	s.say(c, "And?")
+	if strings.Contains(s.model.last(), "Hm, ") {
+		t.Error("the reasoning went into the next prompt")
+	}
+}
