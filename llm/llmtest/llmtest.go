@@ -131,6 +131,7 @@ type Request struct {
 	Messages  []Message
 	Body      json.RawMessage
 	At        time.Time
+	From      string // the client's address: the same while a connection is used again
 }
 
 // Closed tells of a request whose client went away before the fake was done.
@@ -265,7 +266,7 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 	req, err := f.render.decode(r, body)
 	req.Method, req.Path, req.Query = r.Method, r.URL.Path, r.URL.RawQuery
 	req.Header, req.Body = r.Header.Clone(), body
-	req.At = time.Now()
+	req.At, req.From = time.Now(), r.RemoteAddr
 	req.N = f.note(&req)
 	out := &writer{fake: f, n: req.N, w: w, ctx: r.Context()}
 	if err != nil {

@@ -489,7 +489,10 @@ func testTwice(t *testing.T, build Factory) {
 	}
 	if one, two := Read(t, seq), Read(t, seq); one.Text != two.Text || len(a.Fake.Requests()) != 2 {
 		t.Errorf("%q and %q with %d requests", one.Text, two.Text, len(a.Fake.Requests()))
+		return
 	}
+	all := a.Fake.Requests()
+	t.Logf("connection used again: %v", all[0].From == all[1].From)
 }
 
 func testNoServer(t *testing.T, build Factory) {

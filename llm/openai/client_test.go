@@ -1,0 +1,274 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/llmtest"
+)
+
+func TestAddress(t *testing.T) {
+	tests := []struct{ base, chat, models string }{
+		{"http://h/v1", "http://h/v1/chat/completions", "http://h/v1/models"},
+		{"http://h/v1/", "http://h/v1/chat/completions", "http://h/v1/models"},
+		{"http://h:11434", "http://h:11434/chat/completions", "http://h:11434/models"},
+		{"https://h/x/chat/completions", "https://h/x/chat/completions", "https://h/x/models"},
+		{"https://h/x?api-version=1", "https://h/x/chat/completions?api-version=1", "https://h/x/models?api-version=1"},
+	}
+	for _, tt := range tests {
+		c, err := New(nil, Options{BaseURL: tt.base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.chat != tt.chat || c.address("/models") != tt.models {
+			t.Errorf("%s gives %s and %s", tt.base, c.chat, c.address("/models"))
+		}
+	}
+}
+
+func TestOptionsThatCannotBeUsed(t *testing.T) {
+	tests := []struct {
+		field string
+		opts  Options
+	}{
+		{"baseUrl", Options{BaseURL: "h/v1"}},
+		{"baseUrl", Options{BaseURL: "ftp://h/v1"}},
+		{"baseUrl", Options{BaseURL: "https://me:secret@h/v1"}},
+		{"name", Options{Name: "other"}},
+		{"sortingStrategy", Options{Routing: Routing{Sort: "beauty"}}},
+		{"dataCollection", Options{Routing: Routing{DataCollection: "maybe"}}},
+	}
+	for _, tt := range tests {
+		_, err := New(nil, tt.opts)
+		if !fault.Is(err, fault.Invalid) || fault.Public(err).Fields[0].Field != tt.field || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v gives %v", tt.opts, err)
+		}
+	}
+}
+
+func TestOpenRouterGetsItsOwnMembers(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	reply := llmtest.Say("hi")
+	reply.Usage = llmtest.Usage{Prompt: 10, Completion: 4, Cached: 2, Cost: 0.00012}
+	f.Always(func(llmtest.Request) llmtest.Reply { return reply })
+	c := connect(t, f, Options{Name: OpenRouter, Routing: Routing{
+		Backups: []string{"a/one", "b/two"}, Sort: "speed", Ignore: []string{"cheap"}, DataCollection: "deny",
+	}}, llm.NewKey("KEY"))
+	r := llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
+	if r.Err != nil || r.Usage == nil || r.Usage.CostUSD == nil || *r.Usage.CostUSD != 0.00012 || r.Usage.CachedTokens != 2 {
+		t.Errorf("usage %+v, %v", r.Usage, r.Err)
+	}
+	if r.Last.Model != "openai/gpt-3.5-turbo" {
+		t.Errorf("model %q", r.Last.Model)
+	}
+	req := f.Requests()[0]
+	if req.Header.Get("X-Title") == "" || req.Header.Get("HTTP-Referer") == "" {
+		t.Error("the app does not say who it is")
+	}
+	var body struct {
+		Models   []string
+		Provider map[string]any
+	}
+	if err := json.Unmarshal(req.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"sort": "throughput", "ignore": []any{"cheap"}, "data_collection": "deny"}
+	if diff := cmp.Diff(want, body.Provider); diff != "" || len(body.Models) != 2 {
+		t.Errorf("models %v, provider %s", body.Models, diff)
+	}
+}
+
+func TestOthersGetNothingOfOpenRouter(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	c := connect(t, f, Options{Routing: Routing{Backups: []string{"a"}, Sort: "price"}})
+	llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
+	req := f.Requests()[0]
+	for _, h := range []string{"X-Title", "HTTP-Referer", "Authorization"} {
+		if req.Header.Get(h) != "" {
+			t.Errorf("header %s is sent", h)
+		}
+	}
+	for _, word := range []string{`"models"`, `"provider"`} {
+		if strings.Contains(string(req.Body), word) {
+			t.Errorf("%s is sent", word)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	tests := []struct {
+		name        string
+		opts        Options
+		model       string
+		temperature bool
+		max, maxNew int
+	}{
+		{"OpenRouter", Options{Name: OpenRouter}, "", true, 1024, 0},
+		{"a compatible server", Options{BaseURL: "http://h/v1"}, "", true, 32000, 0},
+		{"up to the server", Options{BaseURL: "http://h/v1", MaxTokens: -1}, "", true, 0, 0},
+		{"OpenAI", Options{}, "gpt-4o", true, 0, 0},
+		{"OpenAI, thinking", Options{MaxTokens: 500}, "o3-mini", false, 0, 500},
+		{"OpenAI, newest", Options{MaxTokens: 500}, "gpt-5-mini", false, 0, 500},
+		{"the same name elsewhere", Options{BaseURL: "http://h/v1", MaxTokens: 500}, "gpt-5-mini", true, 500, 0},
+	}
+	for _, tt := range tests {
+		c, err := New(nil, tt.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.body(llm.Request{Model: tt.model})
+		if (b.Temperature != nil) != tt.temperature || b.MaxTokens != tt.max || b.MaxCompletionTokens != tt.maxNew {
+			t.Errorf("%s: %+v", tt.name, b)
+		}
+	}
+}
+
+func TestModelsAreKeptForADay(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	f.SetModels("one")
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	c := connect(t, f, Options{Now: func() time.Time { return now }})
+	ask := func(want string, requests int) {
+		t.Helper()
+		list, err := c.Models(t.Context())
+		if err != nil || len(list) != 1 || list[0].ID != want || len(f.Requests()) != requests {
+			t.Fatalf("%v, %v after %d requests", list, err, len(f.Requests()))
+		}
+	}
+	ask("one", 1)
+	f.SetModels("two")
+	now = now.Add(24*time.Hour - time.Second)
+	ask("one", 1)
+	now = now.Add(time.Second)
+	ask("two", 2)
+	now = now.Add(25 * time.Hour)
+	f.Script(llmtest.Fail(500))
+	ask("two", 3) // stale, but better than nothing
+	ask("two", 4)
+}
+
+// roundTrip answers every request with a body.
+type roundTrip func() (kind, body string)
+
+func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) {
+	kind, body := f()
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func TestAnswersOfOddServers(t *testing.T) {
+	const sse = "text/event-stream"
+	end := "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n"
+	event := func(delta string) string { return `data: {"choices":[{"index":0,"delta":` + delta + "}]}\n\n" }
+	tests := []struct {
+		name, kind, body string
+		text, reasoning  string
+		code             fault.Code
+	}{
+		{name: "not streamed", kind: "application/json; charset=utf-8", text: "hi",
+			body: `{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`},
+		{name: "error with status 200", kind: "application/json", code: fault.UpstreamRate,
+			body: `{"error":{"message":"slow down","code":429}}`},
+		{name: "error as text", kind: sse, code: fault.UpstreamDown, body: `data: {"error":"model runner crashed"}` + "\n"},
+		{name: "error as a bare line", kind: sse, code: fault.UpstreamDown, text: "a",
+			body: event(`{"content":"a"}`) + `{"error":{"message":"boom","type":"server_error"}}` + "\n"},
+		{name: "error within the choice", kind: sse, code: fault.UpstreamDown,
+			body: `data: {"choices":[{"delta":{"content":""},"error":{"code":503,"message":"x"}}]}` + "\n"},
+		{name: "too long in the stream", kind: sse, code: fault.ContextTooLarge,
+			body: `data: {"error":{"message":"This model's maximum context length is 8192 tokens","code":400}}` + "\n"},
+		{name: "no blank after data:", kind: sse, text: "ab",
+			body: strings.ReplaceAll(event(`{"content":"a"}`)+event(`{"content":"b"}`)+end, "data: ", "data:")},
+		{name: "event names", kind: sse, text: "a", body: "event: message\nid: 1\n" + event(`{"content":"a"}`) + "retry: 5\n" + end},
+		{name: "message in place of delta", kind: sse, text: "a",
+			body: `data: {"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}` + "\n"},
+		{name: "thoughts of DeepSeek", kind: sse, text: "a", reasoning: "hm",
+			body: event(`{"content":null,"reasoning_content":"hm"}`) + event(`{"content":"a","reasoning_content":null}`) + end},
+		{name: "thoughts twice", kind: sse, text: "a", reasoning: "hm",
+			body: event(`{"content":"","reasoning":"hm","reasoning_content":"hm"}`) + event(`{"content":"a"}`) + end},
+		{name: "parts of Mistral", kind: sse, text: "a", reasoning: "hm",
+			body: event(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}`) + end},
+		{name: "escapes", kind: sse, text: "\"\\/\b\f\n\r\té😀\u2028", body: event(`{"content":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\u2028"}`) + end},
+		{name: "half a surrogate pair", kind: sse, text: "a\uFFFD", body: event(`{"content":"a\ud83d"}`) + end},
+		{name: "code point cut between events", kind: sse, text: "a茶b",
+			body: event("{\"content\":\"a\xe8\x8c\"}") + event("{\"content\":\"\xb6b\"}") + end},
+		{name: "code point never completed", kind: sse, text: "a\uFFFD", body: event("{\"content\":\"a\xe8\x8c\"}") + end},
+		{name: "finish named error", kind: sse, code: fault.UpstreamDown, body: `data: {"choices":[{"delta":{},"finish_reason":"error"}]}` + "\n"},
+		{name: "a line without an end", kind: sse, code: fault.UpstreamBadAnswer, body: "data: " + strings.Repeat("x", lineLimit)},
+		{name: "empty", kind: sse, code: fault.UpstreamBadAnswer},
+		{name: "not JSON", kind: sse, code: fault.UpstreamBadAnswer, body: "data: hello\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) { return tt.kind, tt.body })})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi")))
+			if r.Text != tt.text || r.Reasoning != tt.reasoning {
+				t.Errorf("text %q, reasoning %q; want %q, %q", r.Text, r.Reasoning, tt.text, tt.reasoning)
+			}
+			if tt.code == "" && r.Err != nil || tt.code != "" && !fault.Is(r.Err, tt.code) {
+				t.Errorf("error %v, want %q", r.Err, tt.code)
+			}
+		})
+	}
+}
+
+func TestWordsOfRefusals(t *testing.T) {
+	tests := []struct {
+		status int
+		body   string
+		code   fault.Code
+	}{
+		{400, `{"error":{"code":"context_length_exceeded"}}`, fault.ContextTooLarge},
+		{429, `{"error":{"code":"insufficient_quota"}}`, fault.UpstreamQuota},
+		{429, `{"error":{"type":"requests","code":"rate_limit_exceeded"}}`, fault.UpstreamRate},
+		{400, `{"error":{"code":"content_policy_violation"}}`, fault.Blocked},
+		{403, `{"error":{"code":403,"message":"flagged","metadata":{"reasons":["violence"]}}}`, fault.Blocked},
+		{403, `{"error":{"code":403,"message":"no"}}`, fault.UpstreamAuth},
+		{404, `model not found`, fault.UpstreamBadAnswer},
+	}
+	for _, tt := range tests {
+		var answer struct{ Error json.RawMessage }
+		_ = json.Unmarshal([]byte(tt.body), &answer) // one case is not JSON
+		if err := readError(OpenAI, answer.Error, tt.status, 0); !fault.Is(err, tt.code) {
+			t.Errorf("%d %s gives %v, want %s", tt.status, tt.body, err, tt.code)
+		}
+	}
+}
+
+func TestCancelCauseIsKept(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	f.Script(llmtest.Reply{Parts: []llmtest.Part{{Text: "a"}}, End: llmtest.Stall})
+	c := connect(t, f, Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the user pressed stop")
+	next, stop := iter.Pull2(c.Stream(ctx, llmtest.Ask("hi")))
+	defer stop()
+	if chunk, err, _ := next(); chunk.Text != "a" || err != nil {
+		t.Fatal(chunk, err)
+	}
+	cancel(cause)
+	if _, err, _ := next(); !errors.Is(err, cause) || !fault.Is(err, fault.Cancelled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEmbeddingOfAChosenLength(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	c := connect(t, f, Options{})
+	got, err := c.Embedder("m", 16).Embed(t.Context(), llm.Query, []string{"a", ""})
+	if err != nil || got.Dim != 16 || got.Model != "openai:m@16" {
+		t.Errorf("%d numbers by %q, %v", got.Dim, got.Model, err)
+	}
+}
