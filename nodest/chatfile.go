@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"nodest/card"
 )
@@ -79,13 +80,16 @@ func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversat
 	case RoleAssistant:
 		m.Name = cmp.Or(m.Name, names.Character)
 	}
-	for _, s := range in.Swipes {
+	for i, s := range in.Swipes {
 		at := s.SentAt
 		if at.IsZero() {
 			at = m.CreatedAt
 		}
 		swipe := newSwipe(s.Text, at)
 		swipe.Reasoning, swipe.Model = clean(s.Reasoning), oneLine(s.Model)
+		if i == in.Swipe {
+			swipe.Reasoning = cmp.Or(swipe.Reasoning, clean(in.Reasoning))
+		}
 		m.Swipes = append(m.Swipes, swipe)
 	}
 	return m
@@ -209,26 +213,48 @@ func wholeBranch(tx Tx, conv *Conversation) ([]*Message, error) {
 	return newestFirst, nil
 }
 
+// rawLine is what an imported line said beside the texts, as far as it decides
+// what an export must not add to it.
+type rawLine struct {
+	Date json.RawMessage   `json:"send_date"`
+	Info []json.RawMessage `json:"swipe_info"`
+}
+
+// rawInfo is an element of swipe_info.
+type rawInfo struct {
+	Date  json.RawMessage `json:"send_date"`
+	Extra struct {
+		Reasoning json.RawMessage `json:"reasoning"`
+	} `json:"extra"`
+}
+
 // exportedMessage is a message as a line of a log; false for one without text.
 func exportedMessage(m *Message) (card.ChatMessage, bool) {
-	var raw struct {
-		Info []json.RawMessage `json:"swipe_info"`
-	}
-	_ = json.Unmarshal(m.Extra, &raw) // a line without it has no information about its swipes
-	line := card.ChatMessage{
-		Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra,
+	var raw rawLine
+	_ = json.Unmarshal(m.Extra, &raw) // a line that is none has nothing to keep
+	line := card.ChatMessage{Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra}
+	if len(m.Extra) > 0 && raw.Date == nil {
+		line.SentAt = time.Time{}
 	}
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.Deleted {
 			continue
 		}
+		swipe := card.ChatSwipe{Text: s.Text, Reasoning: s.Reasoning, Model: s.Model, SentAt: s.CreatedAt}
 		if i == m.SwipeIndex {
 			line.Swipe, line.Text, line.Reasoning = len(line.Swipes), s.Text, s.Reasoning
 		}
-		swipe := card.ChatSwipe{Text: s.Text, Reasoning: s.Reasoning, Model: s.Model, SentAt: s.CreatedAt}
 		if i < len(raw.Info) {
+			var info rawInfo
+			_ = json.Unmarshal(raw.Info[i], &info)
 			swipe.Raw = raw.Info[i]
+			if info.Date == nil {
+				swipe.SentAt = time.Time{}
+			}
+			if i == m.SwipeIndex && info.Extra.Reasoning == nil { // it stands in the line itself
+				swipe.Reasoning = ""
+			}
 		}
 		line.Swipes = append(line.Swipes, swipe)
 	}

@@ -1,0 +1,377 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/card"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
+	h := newHome(t)
+	in := nodest.CharacterInput{
+		RoleCard:   json.RawMessage(alice),
+		WorldBook:  json.RawMessage(`{"entries":{"b":{"content":"x","mine":true},"a":{}}}`),
+		Preset:     json.RawMessage(`{"prompts":[],"temperature":1,"prompt_order":[]}`),
+		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"U","content":"","injection_depth":2}`),
+	}
+	made, err := h.CreateCharacter(t.Context(), h.call(), in)
+	must(t, err)
+	ch, err := h.Character(t.Context(), me, made.ID)
+	must(t, err)
+	sameJSON(t, "role card", ch.RoleCard, in.RoleCard)
+	sameJSON(t, "world book", ch.WorldBook, in.WorldBook)
+	sameJSON(t, "preset", ch.Preset, in.Preset)
+	sameJSON(t, "author's note", ch.AuthorNote, in.AuthorNote)
+	if ch.Name != "Alice" || ch.Dialect != "nodest" || ch.Version != 1 {
+		t.Errorf("name %q, dialect %q, version %d; want Alice, nodest, 1", ch.Name, ch.Dialect, ch.Version)
+	}
+	if told := h.told(); !slices.Equal(told, []string{"character.created"}) {
+		t.Errorf("events = %v", told)
+	}
+}
+
+func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
+	h := newHome(t)
+	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{})
+	must(t, err)
+	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
+		t.Errorf("character = %q with role card %s, preset %s", ch.Name, ch.RoleCard, ch.Preset)
+	}
+	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	must(t, err)
+	if conv.LastMessage.Text != "Hello!" {
+		t.Errorf("greeting = %q, want Hello!", conv.LastMessage.Text)
+	}
+}
+
+func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	tests := []struct {
+		name  string
+		in    nodest.CharacterInput
+		code  fault.Code
+		field string
+	}{
+		{"a role card that is a list", nodest.CharacterInput{RoleCard: raw(`[]`)}, fault.Invalid, "roleCard"},
+		{"a role card that is no JSON", nodest.CharacterInput{RoleCard: raw(`{"name"`)}, fault.Invalid, "roleCard"},
+		{"a role card without a name", nodest.CharacterInput{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a role card with a blank name", nodest.CharacterInput{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a V2 card without a name", nodest.CharacterInput{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a world book that is a text", nodest.CharacterInput{RoleCard: raw(alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
+		{"a world book whose entries are a number", nodest.CharacterInput{RoleCard: raw(alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
+		{"a preset that is a list", nodest.CharacterInput{RoleCard: raw(alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
+		{"a note with an unknown role", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"content":"x","role":"boss"}`)}, fault.Invalid, "authorNote.role"},
+		{"a note with a negative depth", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"injection_depth":-1}`)}, fault.Invalid, "authorNote.injection_depth"},
+		{"a note whose content is a number", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"content":1}`)}, fault.Invalid, "authorNote.content"},
+		{"scripts that are a text", nodest.CharacterInput{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
+		{"a dialect that does not exist", nodest.CharacterInput{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
+	}
+	h := newHome(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := h.CreateCharacter(t.Context(), h.call(), tt.in)
+			refused(t, err, tt.code, tt.field)
+		})
+	}
+	page, err := h.Characters(t.Context(), me, "", 0)
+	must(t, err)
+	if len(page.Items) != 0 || len(h.told()) != 0 {
+		t.Errorf("%d characters are stored, want none", len(page.Items))
+	}
+}
+
+func TestACardBringsItsBookAndItsScripts(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, aliceWithGreetings)
+	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
+		t.Errorf("world book = %s, want the card's", ch.WorldBook)
+	}
+	groups, err := h.Resources(t.Context(), me, nodest.RegexScript, "", 0)
+	must(t, err)
+	if len(groups.Items) != 1 {
+		t.Fatalf("%d groups of scripts, want the card's own", len(groups.Items))
+	}
+	group := groups.Items[0]
+	if group.Name != "Alice (Auto-Applied)" || !slices.Equal(group.Characters, []string{ch.ID}) || group.BindAll {
+		t.Errorf("group %q is bound to %v", group.Name, group.Characters)
+	}
+	scripts, err := card.ParseRegexScripts(group.Document)
+	must(t, err)
+	if len(scripts) != 1 || scripts[0].Flags != "g" || !slices.Equal(scripts[0].Placement, []int{card.PlaceAIOutput}) {
+		t.Errorf("scripts = %+v, want one for the reply with flag g", scripts)
+	}
+	s, err := h.Settings(t.Context(), me)
+	must(t, err)
+	if !s.GlobalRegexEnabled {
+		t.Error("scripts are not switched on")
+	}
+}
+
+func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, aliceWithGreetings)
+	own, err := h.CreateResource(t.Context(), h.call(), nodest.RegexScript, nodest.ResourceInput{
+		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
+	})
+	must(t, err)
+	groups := func() (names []string) {
+		page, err := h.Resources(t.Context(), me, nodest.RegexScript, "", 0)
+		must(t, err)
+		for _, r := range page.Items {
+			names = append(names, r.Name+" "+string(r.Document))
+		}
+		return names
+	}
+	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{
+		RegexScripts: json.RawMessage(`[{"scriptName":"whisper","findRegex":"A"}]`),
+	}, false, 0)
+	must(t, err)
+	if g := groups(); len(g) != 2 || !strings.Contains(strings.Join(g, ""), "whisper") || strings.Contains(strings.Join(g, ""), "shout") {
+		t.Errorf("groups = %v, want mine and the new one", g)
+	}
+	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RegexScripts: json.RawMessage(`null`)}, false, 0)
+	must(t, err)
+	if g := groups(); len(g) != 1 {
+		t.Errorf("groups = %v, want mine alone", g)
+	}
+	must(t, h.DeleteCharacter(t.Context(), h.call(), ch.ID))
+	left, err := h.Resource(t.Context(), me, nodest.RegexScript, own.ID)
+	must(t, err)
+	if len(left.Characters) != 0 {
+		t.Errorf("the group is still bound to %v", left.Characters)
+	}
+}
+
+func TestUpdateReplacesOrPatches(t *testing.T) {
+	h := newHome(t)
+	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{
+		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
+	})
+	must(t, err)
+	bob := json.RawMessage(`{"name":"Bob"}`)
+
+	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: bob, Dialect: "sillytavern"}, false, 1)
+	must(t, err)
+	if ch.Name != "Bob" || ch.WorldBook == nil || ch.Preset == nil || ch.Dialect != "sillytavern" || ch.Version != 2 {
+		t.Errorf("after the patch: %+v", ch)
+	}
+	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{WorldBook: json.RawMessage("null")}, false, 0)
+	must(t, err)
+	if ch.WorldBook != nil || ch.Name != "Bob" {
+		t.Errorf("after the removal: %+v", ch)
+	}
+	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: json.RawMessage(alice)}, true, 3)
+	must(t, err)
+	if ch.Name != "Alice" || ch.Preset != nil || ch.Version != 4 {
+		t.Errorf("after the replacement: %+v", ch)
+	}
+	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: bob}, true, 3)
+	refused(t, err, fault.PreconditionFailed, "")
+}
+
+func TestDeletingACharacterTakesItsConversations(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 2)
+	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
+	_, err := h.Character(t.Context(), me, conv.CharacterID)
+	refused(t, err, fault.NotFound, "")
+	_, err = h.Conversation(t.Context(), me, conv.ID)
+	refused(t, err, fault.NotFound, "")
+}
+
+func TestAvatars(t *testing.T) {
+	webp := append([]byte("RIFF\x1a\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00"), 63, 0, 0, 63, 0, 0)
+	tests := []struct {
+		name  string
+		data  []byte
+		code  fault.Code // "" = taken
+		media string
+	}{
+		{"a PNG", picture(t, 4, 4), "", "image/png"},
+		{"a WebP", webp, "", "image/webp"},
+		{"a GIF", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "", "image/gif"},
+		{"a PNG of 9,000 pixels", picture(t, 9000, 1), fault.TooLarge, ""},
+		{"a text", []byte("<svg/>"), fault.UnsupportedMedia, ""},
+		{"nothing", nil, fault.UnsupportedMedia, ""},
+		{"a cut PNG", picture(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
+		{"more than 10 MiB", make([]byte, 10<<20+1), fault.TooLarge, ""},
+	}
+	h := newHome(t)
+	ch := h.character(t, alice)
+	_, err := h.Avatar(t.Context(), me, ch.ID)
+	refused(t, err, fault.NotFound, "")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := h.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
+			if tt.code != "" {
+				refused(t, err, tt.code, "")
+				return
+			}
+			must(t, err)
+			a, err := h.Avatar(t.Context(), me, ch.ID)
+			must(t, err)
+			if !got.HasAvatar || a.ContentType != tt.media || string(a.Data) != string(tt.data) || a.ETag == "" {
+				t.Errorf("avatar is %s with %d bytes, want %s", a.ContentType, len(a.Data), tt.media)
+			}
+		})
+	}
+}
+
+func TestCharactersAreListedInPages(t *testing.T) {
+	h := newHome(t)
+	var made []string
+	for range 5 {
+		made = append(made, h.character(t, alice).ID)
+	}
+	slices.Reverse(made)
+	var listed []string
+	cursor := ""
+	for {
+		page, err := h.Characters(t.Context(), me, cursor, 2)
+		must(t, err)
+		for _, ch := range page.Items {
+			listed = append(listed, ch.ID)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	slices.Sort(made) // characters of one millisecond may change places
+	slices.Sort(listed)
+	if !slices.Equal(listed, made) {
+		t.Errorf("listed %v, want %v", listed, made)
+	}
+	for _, limit := range []int{-1, 201} {
+		_, err := h.Characters(t.Context(), me, "", limit)
+		refused(t, err, fault.Invalid, "limit")
+	}
+}
+
+func TestCharacterSettings(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	raw, version, err := h.CharacterSettings(t.Context(), me, ch.ID)
+	must(t, err)
+	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
+		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
+		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"shareAcrossCharacters":false,"includeCircle":true},
+		"knowledge":{"citations":"hidden"},"cognition":{"autoCommit":false,"logMemoryQueries":false},
+		"dream":{"enabled":true,"at":"04:00"},
+		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
+		"prompt":{"depthMode":"messages","scanDepth":20,"filterKeyed":false},
+		"user":{"name":"","customSetting":null}}`))
+
+	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)
+	raw, version, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, set, version)
+	must(t, err)
+	for _, part := range []string{`"summaryThreshold":3000`, `"lastSummarizedAt":0`, `"mine":"kept"`, `["08:15"]`, `"summaryLength":1000`} {
+		if !strings.Contains(string(raw), part) {
+			t.Errorf("settings lack %s: %s", part, raw)
+		}
+	}
+	if version != 2 {
+		t.Errorf("version = %d, want 2", version)
+	}
+	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, raw, version)
+	must(t, err) // what was read can be sent back
+	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, raw, version)
+	refused(t, err, fault.PreconditionFailed, "")
+}
+
+func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	for sent, field := range map[string]string{
+		`[]`:                                           "settings",
+		`{"memory":[]}`:                                "memory",
+		`{"memory":{"summaryThreshold":2999}}`:         "memory.summaryThreshold",
+		`{"memory":{"summaryThreshold":10001}}`:        "memory.summaryThreshold",
+		`{"memory":{"summaryThreshold":"6000"}}`:       "memory.summaryThreshold",
+		`{"memory":{"summaryLength":500.5}}`:           "memory.summaryLength",
+		`{"memory":{"extractEvery":0}}`:                "memory.extractEvery",
+		`{"memory":{"enabled":1}}`:                     "memory.enabled",
+		`{"memory":{"enabled":null}}`:                  "memory.enabled",
+		`{"retrieval":{"limit":11}}`:                   "retrieval.limit",
+		`{"retrieval":{"Limit":1}}`:                    "retrieval.Limit",
+		`{"knowledge":{"citations":"loud"}}`:           "knowledge.citations",
+		`{"dream":{"at":"24:00"}}`:                     "dream.at",
+		`{"circle":{"interactionFrequency":"always"}}`: "circle.interactionFrequency",
+		`{"circle":{"scheduledTimes":["8:15"]}}`:       "circle.scheduledTimes[0]",
+		`{"circle":{"scheduledTimes":"08:15"}}`:        "circle.scheduledTimes",
+		`{"prompt":{"depthMode":"words"}}`:             "prompt.depthMode",
+		`{"user":{"customSetting":{"position":9}}}`:    "user.customSetting.position",
+		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
+		`{"weather":{}}`:                               "weather",
+	} {
+		_, _, err := h.PutCharacterSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
+		refused(t, err, fault.Invalid, field)
+		if t.Failed() {
+			t.Fatalf("sent %s", sent)
+		}
+	}
+}
+
+// TestEverySharedCardImportsAndExports imports every card of the shared data,
+// exports it in all forms, and imports those again.
+func TestEverySharedCardImportsAndExports(t *testing.T) {
+	h := newHome(t)
+	for _, file := range shared(t, "cards") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			made, err := h.ImportCharacter(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
+			if strings.Contains(file, "invalid") {
+				refused(t, err, fault.UnsupportedCard, "")
+				return
+			}
+			must(t, err)
+			ch, err := h.Character(t.Context(), me, made.Character.ID)
+			must(t, err)
+			if ch.Name == "" || ch.RoleCard == nil {
+				t.Fatalf("character %q with card %.40s", ch.Name, ch.RoleCard)
+			}
+			conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+			must(t, err)
+			if conv.LastMessage == nil || conv.LastMessage.Text == "" {
+				t.Error("no greeting")
+			}
+			for _, format := range []string{"json", "png", "charx"} {
+				for _, spec := range []string{"v2", "v3"} {
+					again := h.exportAndImport(t, ch, format, spec)
+					if again.Name != ch.Name {
+						t.Errorf("%s %s came back as %q", format, spec, again.Name)
+					}
+					if format != "json" && ch.HasAvatar && !again.HasAvatar {
+						t.Errorf("%s %s lost the picture", format, spec)
+					}
+					sameJSON(t, format+" "+spec+": world book", again.WorldBook, ch.WorldBook)
+				}
+			}
+		})
+	}
+}
+
+func (h *home) exportAndImport(t *testing.T, ch *nodest.Character, format, spec string) *nodest.Character {
+	t.Helper()
+	data, media, name, err := h.ExportCharacter(t.Context(), me, ch.ID, format, spec)
+	must(t, err)
+	if len(data) == 0 || media == "" || filepath.Ext(name) != "."+format {
+		t.Errorf("export as %s is %q (%s) with %d bytes", format, name, media, len(data))
+	}
+	made, err := h.ImportCharacter(t.Context(), h.call(), data, name)
+	must(t, err)
+	return made.Character
+}
+
+func TestAnUnknownExportFormatIsRefused(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	_, _, _, err := h.ExportCharacter(t.Context(), me, ch.ID, "docx", "")
+	refused(t, err, fault.Invalid, "format")
+	_, _, _, err = h.ExportCharacter(t.Context(), me, ch.ID, "json", "v9")
+	refused(t, err, fault.Invalid, "spec")
+}

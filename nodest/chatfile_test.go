@@ -1,0 +1,134 @@
+package nodest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
+{"name":"Alice","is_user":false,"is_system":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"Hi","swipes":["Hey","Hi"],"swipe_id":1,"swipe_info":[{"extra":{"model":"m1"}},{"extra":{"model":"m2","odd":true}}],"extra":{"model":"m2","odd":true}}
+{"name":"Mia","is_user":true,"is_system":false,"send_date":"2025-03-14T09:01:00.000Z","mes":"Hello","extra":{"mine":1}}
+{"name":"Alice","is_user":false,"is_system":true,"send_date":"2025-03-14T09:02:00.000Z","mes":"hidden","extra":{}}
+`
+
+func TestAChatLogBecomesAConversation(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	h.told()
+	conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
+	must(t, err)
+	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	must(t, err)
+	if len(page.Items) != 3 {
+		t.Fatalf("%d messages, want 3", len(page.Items))
+	}
+	first, second, third := page.Items[0], page.Items[1], page.Items[2]
+	if len(first.Swipes) != 2 || first.Text() != "Hi" || first.Chosen().Model != "m2" || !first.Greeting {
+		t.Errorf("first = %+v", first)
+	}
+	if second.Role != nodest.RoleUser || second.Name != "Mia" || second.CreatedAt.Minute() != 1 {
+		t.Errorf("second = %+v", second)
+	}
+	if !third.Hidden || second.Hidden {
+		t.Error("is_system is lost")
+	}
+	if conv.Title != "A rainy day" || conv.HeadID != third.ID {
+		t.Errorf("conversation = %+v", conv)
+	}
+	sameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
+	if told := h.told(); len(told) != 2 {
+		t.Errorf("events = %v", told)
+	}
+}
+
+func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	for _, file := range append([]string{""}, optional("chats")...) {
+		name, data := "small.jsonl", []byte(smallLog)
+		if file != "" {
+			name, data = filepath.Base(file), readFile(t, file)
+		}
+		t.Run(name, func(t *testing.T) {
+			conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, data, name)
+			must(t, err)
+			once, filename, err := h.ExportChat(t.Context(), me, conv.ID)
+			must(t, err)
+			if filepath.Ext(filename) != ".jsonl" {
+				t.Errorf("file name = %q", filename)
+			}
+			if filepath.Ext(name) == ".jsonl" {
+				sameLines(t, once, data)
+			}
+			conv, err = h.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
+			must(t, err)
+			twice, _, err := h.ExportChat(t.Context(), me, conv.ID)
+			must(t, err)
+			sameLines(t, twice, once)
+		})
+	}
+}
+
+// optional returns the files of a folder of the shared data, if it is there.
+func optional(folder string) []string {
+	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
+	return files
+}
+
+// sameLines compares two logs as JSON, line by line.
+func sameLines(t *testing.T, got, want []byte) {
+	t.Helper()
+	a, b := bytes.Split(bytes.TrimSpace(got), []byte("\n")), bytes.Split(bytes.TrimSpace(want), []byte("\n"))
+	if len(a) != len(b) {
+		t.Fatalf("%d lines, want %d", len(a), len(b))
+	}
+	for i := range a {
+		var x, y any
+		must(t, json.Unmarshal(a[i], &x))
+		must(t, json.Unmarshal(b[i], &y))
+		one, _ := json.Marshal(x) // decoded values encode again
+		two, _ := json.Marshal(y)
+		if string(one) != string(two) {
+			t.Errorf("line %d = %s\nwant %s", i+1, one, two)
+		}
+	}
+}
+
+func TestAnExportHoldsWhatWasSaidHere(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 2)
+	_, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[1].ID, Text: "edited"})
+	must(t, err)
+	_, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+		ID: conv.ID, AuthorNote: json.RawMessage(`{"content":"Dusk.","role":"model","injection_depth":5}`),
+	})
+	must(t, err)
+	data, _, err := h.ExportChat(t.Context(), me, conv.ID)
+	must(t, err)
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 4 || !strings.Contains(lines[2], `"edited"`) {
+		t.Errorf("the log reads %s", data)
+	}
+	for _, part := range []string{`"note_prompt":"Dusk."`, `"note_depth":5`, `"note_role":2`, `"note_position":1`} {
+		if !strings.Contains(lines[0], part) {
+			t.Errorf("the header lacks %s: %s", part, lines[0])
+		}
+	}
+}
+
+func TestWhatIsNoLogIsRefused(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
+		_, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
+		refused(t, err, fault.InvalidImport, "")
+	}
+	_, err := h.ImportChat(t.Context(), h.call(), "nobody", []byte(smallLog), "x.jsonl")
+	refused(t, err, fault.NotFound, "characterId")
+}

@@ -1,0 +1,266 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func TestAConversationBeginsWithTheGreetings(t *testing.T) {
+	h := newHome(t)
+	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{
+		RoleCard: json.RawMessage(aliceWithGreetings), Dialect: "sillytavern",
+	})
+	must(t, err)
+	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"$1 Mia"}`)})
+	must(t, err)
+	h.told()
+	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{
+		CharacterID: ch.ID, PersonaID: persona.ID, Settings: json.RawMessage(`{"temperature":1.5}`),
+	})
+	must(t, err)
+	if told := h.told(); !slices.Equal(told, []string{"chat.created", "message.created"}) {
+		t.Errorf("events = %v", told)
+	}
+	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	must(t, err)
+	if len(page.Items) != 1 || page.More {
+		t.Fatalf("%d messages, more %v; want the greeting", len(page.Items), page.More)
+	}
+	first := page.Items[0]
+	var texts []string
+	for _, s := range first.Swipes {
+		texts = append(texts, s.Text)
+	}
+	if want := []string{"Hello $1 Mia.", "Good day, $1 Mia.", "$1 Mia!"}; !slices.Equal(texts, want) {
+		t.Errorf("greetings = %q, want %q", texts, want)
+	}
+	if !first.Greeting || first.Role != nodest.RoleAssistant || first.Name != "Alice" || first.ID != conv.HeadID {
+		t.Errorf("first message = %+v", first)
+	}
+	if conv.Title != "Alice" || conv.Version != 1 || string(conv.Settings) != `{"temperature":1.5}` {
+		t.Errorf("conversation = %+v", conv)
+	}
+}
+
+func TestWhatTheUserIsCalled(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, `{"name":"Alice","first_mes":"{{user}}"}`)
+	persona := func(name string, in nodest.ResourceInput) string {
+		in.Document = json.RawMessage(`{"name":"` + name + `"}`)
+		r, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, in)
+		must(t, err)
+		return r.ID
+	}
+	called := func(personaID string) string {
+		conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID, PersonaID: personaID})
+		must(t, err)
+		return conv.LastMessage.Text
+	}
+	want := func(name string) {
+		t.Helper()
+		if got := called(""); got != name {
+			t.Errorf("the user is called %q, want %q", got, name)
+		}
+	}
+	want("User")
+	_, err := h.PutSettings(t.Context(), h.call(), nodest.Settings{UserName: "by settings"}, 0)
+	must(t, err)
+	want("by settings")
+	_, err = h.PutSettings(t.Context(), h.call(), nodest.Settings{PersonaID: persona("my persona", nodest.ResourceInput{})}, 0)
+	must(t, err)
+	want("my persona")
+	persona("bound persona", nodest.ResourceInput{Characters: []string{ch.ID}})
+	want("bound persona")
+	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, json.RawMessage(`{"user":{"name":"by character"}}`), 0)
+	must(t, err)
+	want("by character")
+	if got := called(persona("of the chat", nodest.ResourceInput{})); got != "of the chat" {
+		t.Errorf("the user is called %q, want the name of the chat's persona", got)
+	}
+}
+
+func TestConversationsThatCannotBeAreRefused(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	theirs, err := h.CreateCharacter(t.Context(), &nodest.Call{UserID: stranger}, nodest.CharacterInput{})
+	must(t, err)
+	tests := []struct {
+		name  string
+		in    nodest.ConversationInput
+		code  fault.Code
+		field string
+	}{
+		{"no character", nodest.ConversationInput{}, fault.Invalid, "characterId"},
+		{"an unknown character", nodest.ConversationInput{CharacterID: "x"}, fault.NotFound, "characterId"},
+		{"another user's character", nodest.ConversationInput{CharacterID: theirs.ID}, fault.NotFound, "characterId"},
+		{"an unknown persona", nodest.ConversationInput{CharacterID: ch.ID, PersonaID: "x"}, fault.NotFound, "personaId"},
+		{"a title of 201 characters", nodest.ConversationInput{CharacterID: ch.ID, Title: strings.Repeat("茶", 201)}, fault.Invalid, "title"},
+		{"settings out of range", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"temperature":3}`)}, fault.Invalid, "settings.temperature"},
+		{"settings of another type", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"maxTokens":"many"}`)}, fault.Invalid, "settings.maxTokens"},
+		{"settings that are not known", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"mood":1}`)}, fault.Invalid, "settings.mood"},
+		{"another user's character in the settings", nodest.ConversationInput{CharacterID: ch.ID,
+			Settings: json.RawMessage(`{"characterId":"` + theirs.ID + `"}`)}, fault.NotFound, "settings.characterId"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := h.CreateConversation(t.Context(), h.call(), tt.in)
+			refused(t, err, tt.code, tt.field)
+		})
+	}
+	page, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 0)
+	must(t, err)
+	if len(page.Items) != 0 {
+		t.Errorf("%d are stored, want none", len(page.Items))
+	}
+}
+
+func TestAPatchChangesWhatItNames(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	title, archived, nobody := strings.Repeat("茶", 200), true, "x"
+	note := json.RawMessage(`{"content":"It rains.","injection_depth":2}`)
+
+	conv, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Title: &title, AuthorNote: note, IfVersion: 1})
+	must(t, err)
+	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+		ID: conv.ID, Archived: &archived, Settings: json.RawMessage(`{"maxTokens":50}`),
+	})
+	must(t, err)
+	if conv.Title != title || string(conv.AuthorNote) != string(note) || !conv.Archived || conv.Version != 3 || string(conv.Settings) != `{"maxTokens":50}` {
+		t.Errorf("conversation = %+v", conv)
+	}
+	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, AuthorNote: json.RawMessage("null")})
+	must(t, err)
+	if conv.AuthorNote != nil {
+		t.Errorf("note = %s, want none", conv.AuthorNote)
+	}
+	for field, patch := range map[string]nodest.ConversationPatch{
+		"personaId":       {PersonaID: &nobody},
+		"authorNote.role": {AuthorNote: json.RawMessage(`{"role":"x"}`)},
+		"settings.topP":   {Settings: json.RawMessage(`{"topP":2}`)},
+	} {
+		patch.ID = conv.ID
+		_, err := h.UpdateConversation(t.Context(), h.call(), patch)
+		code := fault.Invalid
+		if field == "personaId" {
+			code = fault.NotFound
+		}
+		refused(t, err, code, field)
+	}
+	_, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Title: &nobody, IfVersion: 1})
+	refused(t, err, fault.PreconditionFailed, "")
+}
+
+func TestConversationsAreListedByCharacterAndShelf(t *testing.T) {
+	h := newHome(t)
+	first, _ := h.talk(t, 0)
+	second, _ := h.talk(t, 0)
+	yes, no := true, false
+	_, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: second.ID, Archived: &yes})
+	must(t, err)
+	for name, tt := range map[string]struct {
+		filter nodest.ConversationFilter
+		want   []string
+	}{
+		"of a character": {nodest.ConversationFilter{CharacterID: first.CharacterID}, []string{first.ID}},
+		"archived":       {nodest.ConversationFilter{Archived: &yes}, []string{second.ID}},
+		"not archived":   {nodest.ConversationFilter{Archived: &no}, []string{first.ID}},
+	} {
+		page, err := h.Conversations(t.Context(), me, tt.filter, "", 0)
+		must(t, err)
+		var got []string
+		for _, conv := range page.Items {
+			got = append(got, conv.ID)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+	_, err = h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 500)
+	refused(t, err, fault.Invalid, "limit")
+}
+
+func TestHistoryIsReadBackwardsInPages(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 6)
+	var read []string
+	for before, more := "", true; more; {
+		page, err := h.History(t.Context(), me, conv.ID, before, 3)
+		must(t, err)
+		for _, m := range slices.Backward(page.Items) {
+			read = append(read, m.ID)
+		}
+		before, more = page.Items[0].ID, page.More
+	}
+	slices.Reverse(read)
+	if !slices.Equal(read, messageIDs(all)) {
+		t.Errorf("read %v, want %v", read, messageIDs(all))
+	}
+	other, _ := h.talk(t, 0)
+	_, err := h.History(t.Context(), me, other.ID, all[2].ID, 3)
+	refused(t, err, fault.NotFound, "before")
+	_, err = h.History(t.Context(), me, conv.ID, "", 201)
+	refused(t, err, fault.Invalid, "limit")
+}
+
+func messageIDs(messages []*nodest.Message) []string {
+	ids := []string{}
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func TestChoosingAHeadShowsItsBranch(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 4)
+	conv, err := h.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
+	must(t, err)
+	if conv.HeadID != all[2].ID || conv.LastMessage.ID != all[2].ID || conv.Version != 6 {
+		t.Errorf("conversation = %+v", conv)
+	}
+	h.say(t, conv.ID, all[2].ID, "another way")
+	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	must(t, err)
+	if len(page.Items) != 4 || page.Items[3].Text() != "another way" {
+		t.Errorf("the branch has %d messages", len(page.Items))
+	}
+	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
+	must(t, err) // the old branch is still there
+	h.told()
+	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
+	must(t, err) // it is the head already
+	if told := h.told(); len(told) != 0 {
+		t.Errorf("events = %v, want none", told)
+	}
+
+	other, _ := h.talk(t, 0)
+	_, err = h.ChooseHead(t.Context(), h.call(), other.ID, all[1].ID)
+	refused(t, err, fault.NotFound, "messageId")
+	end := h.writing(t, all[4])
+	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	refused(t, err, fault.Busy, "")
+	end()
+	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	must(t, err)
+}
+
+func TestADeletedConversationIsGone(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 2)
+	h.told()
+	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
+	if told := h.told(); !slices.Equal(told, []string{"chat.deleted"}) {
+		t.Errorf("events = %v", told)
+	}
+	_, err := h.History(t.Context(), me, conv.ID, "", 0)
+	refused(t, err, fault.NotFound, "")
+	_, err = h.Message(t.Context(), me, all[1].ID)
+	refused(t, err, fault.NotFound, "")
+	refused(t, h.DeleteConversation(t.Context(), h.call(), conv.ID), fault.NotFound, "")
+}

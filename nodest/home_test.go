@@ -1,0 +1,248 @@
+package nodest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/png"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+// home is an engine on a database of its own, with two users.
+type home struct {
+	*nodest.Engine
+	db *store.DB
+
+	mu       sync.Mutex
+	events   []*stream.Event // durable ones, of both users
+	fleeting []*stream.Event
+
+	keys int
+}
+
+const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"
+
+func newHome(t *testing.T) *home {
+	t.Helper()
+	h := &home{}
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Committed: func(_ string, events []*stream.Event) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.events = append(h.events, events...)
+	}})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Close()) })
+	for _, id := range []string{me, stranger} {
+		must(t, db.InsertUser(t.Context(), &account.User{ID: id, Username: "u" + id, CreatedAt: time.Now()}))
+	}
+	h.db = db
+	h.Engine = nodest.New(db, noModels{}, h, nodest.Options{Alone: true})
+	t.Cleanup(func() { must(t, h.Close(context.WithoutCancel(t.Context()))) })
+	return h
+}
+
+// noModels is the server of a user who has set up no provider.
+type noModels struct{}
+
+func (noModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
+	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
+}
+
+// Transient is where the engine hands over what is not stored.
+func (h *home) Transient(e *stream.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fleeting = append(h.fleeting, e)
+}
+
+// told returns the types of the events since the last call.
+func (h *home) told() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	types := []string{}
+	for _, e := range h.events {
+		types = append(types, e.Type)
+	}
+	h.events = nil
+	return types
+}
+
+// call is a call of mine under a key of its own.
+func (h *home) call() *nodest.Call {
+	h.keys++
+	return &nodest.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
+}
+
+// again is the same call once more.
+func again(c *nodest.Call) *nodest.Call {
+	return &nodest.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks the code and the field of an error.
+func refused(t *testing.T, err error, code fault.Code, field string) {
+	t.Helper()
+	var e *fault.Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Errorf("error = %v, want code %s", err, code)
+		return
+	}
+	got := ""
+	if len(e.Fields) > 0 {
+		got = e.Fields[0].Field
+	}
+	if field != "" && got != field {
+		t.Errorf("error %v is about field %q, want %q", err, got, field)
+	}
+}
+
+const alice = `{"name":"Alice","first_mes":"Hello {{user}}, I am {{char}}.","description":"A guide.",
+	"unknown":{"z":1,"a":[2]}}`
+
+// aliceWithGreetings is a V2 card with alternate greetings, a book and a script.
+const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"A guide.",
+	"first_mes":"Hello {{user}}.","alternate_greetings":["Good day, {{User}}.","<USER>!"],
+	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
+	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
+
+func (h *home) character(t *testing.T, card string) *nodest.Character {
+	t.Helper()
+	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{RoleCard: json.RawMessage(card)})
+	must(t, err)
+	return ch
+}
+
+// talk begins a conversation and says n things in it, mine and the character's
+// in turn. It returns the messages from the greeting on.
+func (h *home) talk(t *testing.T, n int) (*nodest.Conversation, []*nodest.Message) {
+	t.Helper()
+	ch := h.character(t, alice)
+	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	must(t, err)
+	for i := range n {
+		conv = h.say(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
+	}
+	page, err := h.History(t.Context(), me, conv.ID, "", 200)
+	must(t, err)
+	return conv, page.Items
+}
+
+// say stores a message below a parent and makes it the head, as a turn does.
+func (h *home) say(t *testing.T, conversationID, parentID string, texts ...string) *nodest.Conversation {
+	t.Helper()
+	var conv *nodest.Conversation
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		var err error
+		if conv, err = tx.LockConversation(conversationID); err != nil {
+			return err
+		}
+		parent, err := tx.Message(parentID)
+		if err != nil {
+			return err
+		}
+		m := &nodest.Message{
+			ID: newID(tx), ConversationID: conversationID, ParentID: parentID, Role: nodest.RoleUser, Name: "User",
+			Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
+		}
+		if parent.Role == nodest.RoleUser {
+			m.Role, m.Name = nodest.RoleAssistant, "Alice"
+		}
+		for _, text := range texts {
+			m.Swipes = append(m.Swipes, nodest.Swipe{Text: text, Rev: 1, Finish: "stop"})
+		}
+		conv.HeadID, conv.Version = m.ID, conv.Version+1
+		if err := tx.InsertMessage(m); err != nil {
+			return err
+		}
+		return tx.UpdateConversation(conv)
+	}))
+	return conv
+}
+
+// writing makes a message one that a generation of another process writes.
+func (h *home) writing(t *testing.T, m *nodest.Message) (end func()) {
+	t.Helper()
+	g := &nodest.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: nodest.KindReply,
+		Status: nodest.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		g.ID = newID(tx)
+		return tx.InsertGeneration(g)
+	}))
+	return func() {
+		must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+			g.Status = nodest.GenDone
+			return tx.UpdateGeneration(g)
+		}))
+	}
+}
+
+var (
+	idMu   sync.Mutex
+	nextID int
+)
+
+// newID makes ids that are short in failures and unique in the process.
+func newID(nodest.Tx) string {
+	idMu.Lock()
+	defer idMu.Unlock()
+	nextID++
+	return "test-" + strconv.Itoa(nextID)
+}
+
+// shared returns the files of a folder of the shared data, and skips the test
+// where there is none.
+func shared(t *testing.T, folder string) []string {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
+	if len(files) == 0 {
+		t.Skip("no shared data beside the project")
+	}
+	return files
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return data
+}
+
+// picture is a PNG of that size.
+func picture(t *testing.T, width, height int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	return b.Bytes()
+}
+
+// sameJSON compares two documents without regard to blanks.
+func sameJSON(t *testing.T, what string, got, want []byte) {
+	t.Helper()
+	var a, b bytes.Buffer
+	if len(got) == 0 && len(want) == 0 {
+		return
+	}
+	if json.Compact(&a, got) != nil || json.Compact(&b, want) != nil || a.String() != b.String() {
+		t.Errorf("%s = %s\nwant %s", what, got, want)
+	}
+}
