@@ -181,7 +181,11 @@ const longestLine = 240
 func (c *composer) lineAt(i int) string {
 	switch {
 	case len(c.lines) > 0:
-		return clip(c.lines[i%len(c.lines)], longestLine)
+		line := clip(c.lines[i%len(c.lines)], longestLine)
+		if strings.Contains(line, "\n") {
+			return "\n\n" + line + "\n\n"
+		}
+		return line
 	case len(c.traits) > 0:
 		return "\n\n*" + c.traits[i%len(c.traits)] + "*\n\n"
 	}

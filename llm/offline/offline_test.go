@@ -113,12 +113,13 @@ func TestReplyIsInTheLanguageOfTheCard(t *testing.T) {
 		card, said string
 		script     *unicode.RangeTable
 	}{
-		"English":               {"Mira is a blacksmith in a small harbour town. She is patient.", "你好，铁匠", unicode.Latin},
-		"Chinese":               {"米拉是海边小镇的铁匠，性格很有耐心，喜欢听人讲故事。", "hello, smith", unicode.Han},
-		"Chinese, foreign name": {"Seraphina Evergreen是一位铁匠，性格很有耐心，喜欢听人讲故事，也喜欢喝茶。", "hello", unicode.Han},
-		"Japanese":              {"ミラは海辺の町の鍛冶屋です。とても我慢強く、話を聞くのが好きです。", "hello", unicode.Hiragana},
-		"Korean":                {"미라는 바닷가 마을의 대장장이입니다. 참을성이 많습니다.", "hello", unicode.Hangul},
-		"Russian":               {"Мира кузнец в небольшом городе у моря. Она очень терпелива.", "hello", unicode.Cyrillic},
+		"English":                {"Mira is a blacksmith in a small harbour town. She is patient.", "你好，铁匠", unicode.Latin},
+		"Chinese":                {"米拉是海边小镇的铁匠，性格很有耐心，喜欢听人讲故事。", "hello, smith", unicode.Han},
+		"Chinese, foreign name":  {"Seraphina Evergreen是一位铁匠，性格很有耐心，喜欢听人讲故事，也喜欢喝茶。", "hello", unicode.Han},
+		"Japanese":               {"ミラは海辺の町の鍛冶屋です。とても我慢強く、話を聞くのが好きです。", "hello", unicode.Hiragana},
+		"Japanese, English code": {"<START>\nMira: 了解しました！これがあなたのためのプロンプトです：\n\nmasterpiece, best quality, highly detailed, soft light, a girl by the sea, sunset, long hair, smiling, full body", "hello", unicode.Hiragana},
+		"Korean":                 {"미라는 바닷가 마을의 대장장이입니다. 참을성이 많습니다.", "hello", unicode.Hangul},
+		"Russian":                {"Мира кузнец в небольшом городе у моря. Она очень терпелива.", "hello", unicode.Cyrillic},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, _ := ask(t, offline.Options{}, llm.Request{Messages: []llm.Message{system(c.card), user(c.said)}})

@@ -289,15 +289,17 @@ func clip(text string, n int) string {
 	return strings.TrimSpace(string([]rune(text)[:n])) + "…"
 }
 
-// guessLanguage looks at the scripts of the card: the example dialogue, else what
-// the character said, else the whole prompt but for the user's words.
+// languageShows is how much of a text tells its language, in code points: further on
+// there may be code or tags in English.
+const languageShows = 80
+
+// guessLanguage looks at the scripts of what the character says: how the example
+// lines and the newest message begin, else at the whole prompt but for the user's
+// words.
 func (s *scene) guessLanguage(messages []llm.Message) language {
 	var c scripts
-	for _, line := range s.lines {
-		c.count(line)
-	}
-	if c.total() < 8 {
-		c.count(s.before)
+	for _, line := range append(s.lines[:len(s.lines):len(s.lines)], s.before) {
+		c.count(clip(line, languageShows))
 	}
 	if c.total() < 8 {
 		for _, m := range messages {
