@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log"
 	"log/slog"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -402,10 +404,12 @@ func testRotation(t *testing.T, build Factory) {
 func testSecrecy(t *testing.T, build Factory) {
 	const secret = "sk-7Zq-secret"
 	const prompt = "my diary of today"
-	var log strings.Builder
+	var seen strings.Builder
+	log.SetOutput(&seen) // an SDK may write there
+	defer log.SetOutput(os.Stderr)
 	record := func(err error) {
-		fmt.Fprintf(&log, "%v %+v %#v\n", err, err, fault.Public(err))
-		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})).Error("failed", "err", err)
+		fmt.Fprintf(&seen, "%v %+v %#v\n", err, err, fault.Public(err))
+		slog.New(slog.NewTextHandler(&seen, &slog.HandlerOptions{Level: slog.LevelDebug})).Error("failed", "err", err)
 	}
 	replies := []Reply{{End: Cut}, {End: Truncated}, {End: Garbage}, {HTML: true}, {Finish: Safety},
 		{End: MidError, Message: "bad key " + secret + " for " + prompt}}
@@ -438,11 +442,11 @@ func testSecrecy(t *testing.T, build Factory) {
 				t.Errorf("the key arrived as %q", req.Key)
 			}
 		}
-		fmt.Fprintf(&log, "%v %+v\n", a.Provider, a.Embedder)
+		fmt.Fprintf(&seen, "%v %+v\n", a.Provider, a.Embedder)
 	}
 	for _, word := range []string{secret, "7Zq", prompt} {
-		if at := strings.Index(log.String(), word); at >= 0 {
-			t.Errorf("%q shows in: …%s…", word, log.String()[max(0, at-120):min(log.Len(), at+60)])
+		if at := strings.Index(seen.String(), word); at >= 0 {
+			t.Errorf("%q shows in: …%s…", word, seen.String()[max(0, at-120):min(seen.Len(), at+60)])
 		}
 	}
 }

@@ -1,0 +1,300 @@
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/llmtest"
+)
+
+func TestTransport(t *testing.T) {
+	tests := []struct{ prefer, model, sdk string }{
+		{"", "gemini-2.0-flash-exp", CardSDK},
+		{"", "gemini-2.0-flash", CardSDK},
+		{"", "models/gemini-2.0-flash-lite-001", CardSDK},
+		{"", "gemini-1.5-pro-latest", CardSDK},
+		{"", "gemini-pro", CardSDK},
+		{"", "gemini-2.0-flash-thinking-exp", CurrentSDK},
+		{"", "gemini-2.0-flash-preview-image-generation", CurrentSDK},
+		{"", "gemini-2.5-flash", CurrentSDK},
+		{"", "gemini-3-pro-preview", CurrentSDK},
+		{"", "gemini-flash-latest", CurrentSDK},
+		{"", "gemma-3-27b-it", CurrentSDK},
+		{"", "tunedModels/mine", CurrentSDK},
+		{"", "something-new", CurrentSDK},
+		{CurrentSDK, "gemini-2.0-flash", CurrentSDK},
+		{CardSDK, "gemini-2.0-flash", CardSDK},
+		{CardSDK, "gemini-2.5-pro", CurrentSDK}, // it cannot serve that one rightly
+	}
+	for _, tt := range tests {
+		p, err := New(nil, Options{Prefer: tt.prefer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Transport(tt.model); got.SDK != tt.sdk || got.Reason == "" {
+			t.Errorf("%s with %q goes through %+v, want %s", tt.model, tt.prefer, got, tt.sdk)
+		}
+	}
+}
+
+func TestOptionsThatCannotBeUsed(t *testing.T) {
+	for _, opts := range []Options{{BaseURL: "h"}, {BaseURL: "ftp://h"}, {BaseURL: "https://me:secret@h"}, {BaseURL: "https://h?key=secret"}, {Prefer: "other"}} {
+		if _, err := New(nil, opts); !fault.Is(err, fault.Invalid) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v gives %v", opts, err)
+		}
+	}
+	for in, want := range map[string]string{"https://h/v1beta/": "https://h", "http://h:1/x/": "http://h:1/x"} {
+		if got, err := baseURL(in); got != want || err != nil {
+			t.Errorf("%s gives %s, %v", in, got, err)
+		}
+	}
+}
+
+// ask sends one request and returns what arrived.
+func ask(t *testing.T, opts Options, req llm.Request) (llmtest.Request, map[string]any) {
+	t.Helper()
+	f := llmtest.NewGemini(t)
+	p := connect(t, f, opts, llm.NewKey("KEY"))
+	if r := llmtest.Read(t, p.Stream(t.Context(), req)); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	got := f.Requests()[0]
+	var body map[string]any
+	if err := json.Unmarshal(got.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return got, body
+}
+
+func TestRequestsThatTheCardSDKCannotExpress(t *testing.T) {
+	seed := int64(7)
+	prefill := llmtest.Ask("hi")
+	prefill.Messages = append(prefill.Messages, llm.Message{Role: llm.Assistant, Text: "Well, "})
+	seeded := llmtest.Ask("hi")
+	seeded.Seed = &seed
+	for name, req := range map[string]llm.Request{"ends with the character": prefill, "seed": seeded} {
+		if got, _ := ask(t, Options{}, req); got.Transport != CurrentSDK {
+			t.Errorf("%s went through %s", name, got.Transport)
+		}
+	}
+}
+
+func TestSystemMessages(t *testing.T) {
+	req := llm.Request{Messages: []llm.Message{
+		{Role: llm.System, Text: "one"}, {Role: llm.System, Text: "two"}, {Role: llm.User, Text: ""},
+		{Role: llm.Assistant, Text: "hello"}, {Role: llm.System, Text: "late"}, {Role: llm.User, Text: "hi"},
+	}}
+	tests := []struct{ model, system, first, roles string }{
+		{"gemini-2.0-flash", "one\n\ntwo", "hello", "model user user "},
+		{"gemini-2.5-pro", "one\n\ntwo", "hello", "model user user "},
+		{"gemma-3-27b-it", "", "one", "user user model user user "}, // knows no system instruction
+	}
+	for _, tt := range tests {
+		req.Model = tt.model
+		got, _ := ask(t, Options{}, req)
+		var roles string
+		for _, m := range got.Messages {
+			roles += m.Role + " "
+		}
+		if got.System != tt.system || got.Messages[0].Text != tt.first || roles != tt.roles {
+			t.Errorf("%s: system %q, first %q, roles %s", tt.model, got.System, got.Messages[0].Text, roles)
+		}
+	}
+	only, _ := ask(t, Options{}, llm.Request{Messages: []llm.Message{{Role: llm.System, Text: "summarise"}}})
+	if only.System != "" || only.Messages[0].Text != "summarise" {
+		t.Errorf("a prompt of system messages only arrives as %+v", only)
+	}
+}
+
+func TestGenerationConfig(t *testing.T) {
+	for model, want := range map[string]string{
+		"gemini-2.0-flash": `{"maxOutputTokens":2048,"temperature":0.7}`,
+		"gemini-2.5-pro":   `{"maxOutputTokens":8192,"temperature":0.7,"thinkingConfig":{"includeThoughts":true}}`,
+		"unknown-model":    `{"maxOutputTokens":2048,"temperature":0.7}`,
+	} {
+		req := llmtest.Ask("hi")
+		req.Model = model
+		_, body := ask(t, Options{}, req)
+		if got, _ := json.Marshal(body["generationConfig"]); string(got) != want {
+			t.Errorf("%s: %s, want %s", model, got, want)
+		}
+	}
+}
+
+func TestPromptsThatCannotBeSent(t *testing.T) {
+	f := llmtest.NewGemini(t)
+	p := connect(t, f, Options{})
+	for _, req := range []llm.Request{{}, llmtest.Ask(""), {Model: "../files", Messages: llmtest.Ask("hi").Messages}, {Model: "a?key=b", Messages: llmtest.Ask("hi").Messages}} {
+		if r := llmtest.Read(t, p.Stream(t.Context(), req)); !fault.Is(r.Err, fault.Invalid) {
+			t.Errorf("%+v gives %v", req, r.Err)
+		}
+	}
+	if n := len(f.Requests()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// TestGoogleSaysItItsOwnWay: a wrong key is a 400, a used-up day a 429, the time to
+// wait is in the body.
+func TestGoogleSaysItItsOwnWay(t *testing.T) {
+	wrong := llmtest.Reply{Status: 400, Reason: "API_KEY_INVALID"}
+	for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-pro"} {
+		f := llmtest.NewGemini(t)
+		p := connect(t, f, Options{Model: model}, llm.NewKey("bad"), llm.NewKey("good"))
+		f.ForKey("bad", wrong)
+		if r := llmtest.Read(t, p.Stream(t.Context(), llmtest.Ask("hi"))); r.Err != nil || len(f.Requests()) != 2 {
+			t.Errorf("%s: %v after %d requests", model, r.Err, len(f.Requests()))
+		}
+		if h := p.KeyHealth(); h[0].Code != fault.UpstreamAuth || h[1].Code != "" {
+			t.Errorf("health %+v", h)
+		}
+	}
+	tests := []struct {
+		status int
+		body   string
+		code   fault.Code
+		wait   time.Duration
+	}{
+		{429, `{"status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"31s"}]}`, fault.UpstreamRate, 31 * time.Second},
+		{429, `{"details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}`, fault.UpstreamQuota, 0},
+		{400, `{"message":"API key not valid. Please pass a valid API key."}`, fault.UpstreamAuth, 0},
+		{400, `{"message":"The input token count (1200000) exceeds the maximum number of tokens allowed"}`, fault.ContextTooLarge, 0},
+		{400, `{"status":"FAILED_PRECONDITION"}`, fault.UpstreamBadAnswer, 0},
+		{0, `{}`, fault.UpstreamDown, 0},
+	}
+	for _, tt := range tests {
+		var e wireError
+		if err := json.Unmarshal([]byte(tt.body), &e); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.fault(tt.status, 0); !fault.Is(err, tt.code) || fault.Public(err).RetryAfter != tt.wait {
+			t.Errorf("%d %s gives %v after %v", tt.status, tt.body, err, fault.Public(err).RetryAfter)
+		}
+	}
+}
+
+func TestEmbeddingTasksAndLength(t *testing.T) {
+	tests := []struct {
+		model string
+		dim   int
+		sdk   string
+	}{
+		{"text-embedding-004", 0, CardSDK},
+		{"text-embedding-004", 64, CurrentSDK}, // the card's SDK cannot ask for a length
+		{"gemini-embedding-001", 0, CurrentSDK},
+		{"gemini-embedding-001", 768, CurrentSDK},
+	}
+	for _, tt := range tests {
+		f := llmtest.NewGemini(t)
+		p := connect(t, f, Options{}, llm.NewKey("KEY"))
+		got, err := p.Embedder(tt.model, tt.dim).Embed(t.Context(), llm.Query, []string{"a", ""})
+		want := tt.dim
+		if want == 0 {
+			want = 8
+		}
+		if err != nil || got.Dim != want {
+			t.Errorf("%+v: %d numbers, %v", tt, got.Dim, err)
+			continue
+		}
+		req := f.Requests()[0]
+		query := strings.Contains(string(req.Body), "RETRIEVAL_QUERY") || strings.Contains(strings.ReplaceAll(string(req.Body), " ", ""), `"taskType":1`)
+		if req.Transport != tt.sdk || !query {
+			t.Errorf("%+v went through %s: %s", tt, req.Transport, req.Body)
+		}
+	}
+}
+
+func TestModelsTellTheirTransport(t *testing.T) {
+	f := llmtest.NewGemini(t)
+	p := connect(t, f, Options{}, llm.NewKey("KEY"))
+	list, err := p.Models(t.Context())
+	if err != nil || len(list) != 3 || list[0].Transport != CardSDK || list[1].Transport != CurrentSDK || !list[2].Embeds {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// filtered passes an array through the filter.
+func filtered(in string) (out string, x *exchange) {
+	ctx, x := withExchange(context.Background(), llm.Key{})
+	x.body = &body{ctx: ctx, x: x, rc: io.NopCloser(strings.NewReader(in)), left: answerLimit}
+	b, _ := io.ReadAll(newFilter(x, x.body)) // it reports an orderly end always
+	return string(b), x
+}
+
+func TestFilter(t *testing.T) {
+	tests := []struct {
+		name, in, out string
+		thought       string
+		finish        string
+		code          fault.Code
+	}{
+		{name: "empty", in: "[]", out: "[]"},
+		{name: "untouched", in: "[{\"a\": 1}\n,\r\n{\"b\":2}]", out: `[{"a": 1},{"b":2}]`},
+		{name: "thoughts go", in: `[{"candidates":[{"content":{"parts":[{"text":"t","thought":true},{"text":"x","thoughtSignature":"c2ln"}]}}]}]`,
+			out: `[{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}]`, thought: "t"},
+		{name: "a signature only", in: `[{"candidates":[{"content":{"parts":[{"thoughtSignature":"c2ln"}]}}]}]`, out: `[{"candidates":[{"content":{"parts":[]}}]}]`},
+		{name: "a word for a newer reason", in: `[{"candidates":[{"finishReason":"PROHIBITED_CONTENT"}]}]`, finish: "PROHIBITED_CONTENT",
+			out: `[{"candidates":[{"finishReason":"PROHIBITED_CONTENT"}]}]`},
+		{name: "a number beyond the list", in: `[{"candidates":[{"finishReason":99}]}]`, finish: "NUMBER_99", out: `[{"candidates":[{"finishReason":99}]}]`},
+		{name: "an error", in: `[{"a":1},{"error":{"code":429}}]`, out: `[{"a":1}`, code: fault.UpstreamRate},
+		{name: "no array", in: `{"a":1}`, code: fault.UpstreamBadAnswer},
+		{name: "never closed", in: `[{"a":1}`, out: `[{"a":1}`, code: fault.UpstreamBadAnswer},
+		{name: "cut", in: `[{"a":1},{"b`, out: `[{"a":1}`, code: fault.UpstreamBadAnswer},
+		{name: "nothing", in: ``, code: fault.UpstreamBadAnswer},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, x := filtered(tt.in)
+			if out != tt.out || x.heard.thought != tt.thought || x.heard.finish != tt.finish {
+				t.Errorf("%s, thought %q, finish %q", out, x.heard.thought, x.heard.finish)
+			}
+			if tt.code == "" && x.err != nil || tt.code != "" && !fault.Is(x.err, tt.code) {
+				t.Errorf("error %v, want %q", x.err, tt.code)
+			}
+		})
+	}
+}
+
+// FuzzFilter: whatever arrives, what the SDK gets is an array as far as it goes,
+// and an array that is passed on whole was whole.
+func FuzzFilter(f *testing.F) {
+	for _, s := range []string{"[]", `[{"candidates":[{"content":{"parts":[{"text":"t","thought":true}]}}]}]`, `[{"error":{}}]`, `[1,2]`, `[{"candidates":[null]}]`, `[{"a":1},`, `{`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		out, x := filtered(in)
+		whole := json.Valid([]byte(out)) && bytes.HasSuffix([]byte(out), []byte("]"))
+		if whole != (x.err == nil) {
+			t.Errorf("%q became %q with error %v", in, out, x.err)
+		}
+	})
+}
+
+// BenchmarkStream is the cost of a reply of 500 tokens through each SDK, the
+// socket and the fake included.
+func BenchmarkStream(b *testing.B) {
+	var pieces []string
+	for range 500 {
+		pieces = append(pieces, " word")
+	}
+	for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-pro"} {
+		f := llmtest.NewGemini(b)
+		f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(pieces...) })
+		p := connect(b, f, Options{Model: model}, llm.NewKey("KEY"))
+		b.Run(p.Transport(model).SDK, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := llmtest.Read(b, p.Stream(b.Context(), llmtest.Ask("hi"))); r.Err != nil {
+					b.Fatal(r.Err)
+				}
+			}
+		})
+	}
+}
