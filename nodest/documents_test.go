@@ -1,0 +1,145 @@
+package nodest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/card"
+)
+
+func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
+	ch := &Character{Dialect: "nodest", RoleCard: json.RawMessage(`{"name":"Alice","personality":"calm"}`)}
+	s, err := ch.sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Book.Entries) != 1 || !s.Preset.BuiltIn {
+		t.Fatalf("book = %+v, preset = %+v", s.Book, s.Preset)
+	}
+	e := s.Book.Entries[0]
+	if e.ID != "Alist" || e.Position != card.AtDepth || !e.Constant || e.Order != 1 || e.Depth != 1 ||
+		!strings.Contains(e.Content, "Alice") || !strings.Contains(e.Content, "calm") {
+		t.Errorf("entry = %+v", e)
+	}
+	for name, other := range map[string]*Character{
+		"an empty book of its own": {Dialect: "nodest", RoleCard: ch.RoleCard, WorldBook: json.RawMessage(`{"entries":{}}`)},
+		"an imported card":         {Dialect: "sillytavern", RoleCard: ch.RoleCard},
+	} {
+		s, err := other.sources()
+		if err != nil || len(s.Book.Entries) != 0 {
+			t.Errorf("%s: %d entries, error %v; want none", name, len(s.Book.Entries), err)
+		}
+	}
+}
+
+func TestAPresetIsCompletedWithoutChangingWhatItSays(t *testing.T) {
+	tests := []struct {
+		name, preset string
+		order        string // identifiers in force, in order
+	}{
+		{"history before the instruction", `{"prompts":[{"identifier":"a"}],"prompt_order":[{"order":[{"identifier":"a"},{"identifier":"contextInstruction"}]}]}`,
+			"a chatHistory contextInstruction"},
+		{"history at the end", `{"prompts":[{"identifier":"a"}],"prompt_order":[{"order":[{"identifier":"a"}]}]}`, "a chatHistory"},
+		{"history is there", `{"prompts":[{"identifier":"a"}],"prompt_order":[{"order":[{"identifier":"chatHistory"},{"identifier":"a"}]}]}`, "chatHistory a"},
+		{"history by another name", `{"prompts":[{"identifier":"h","name":"Chat History"}],"prompt_order":[{"order":[{"identifier":"a"}]}]}`, "a h"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := parsePreset(json.RawMessage(tt.preset))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var order []string
+			for _, o := range p.Order {
+				order = append(order, o.Identifier)
+			}
+			if got := strings.Join(order, " "); got != tt.order {
+				t.Errorf("order = %q, want %q", got, tt.order)
+			}
+			for _, id := range requiredPrompts {
+				if !slices.ContainsFunc(p.Prompts, func(p card.Prompt) bool { return p.Identifier == id && p.Content != "" }) {
+					t.Errorf("prompt %s is missing", id)
+				}
+			}
+		})
+	}
+}
+
+func TestWithMember(t *testing.T) {
+	for object, want := range map[string]string{
+		`{}`:                `{"flags":"g"}`,
+		`{ "a": 1 }`:        `{"flags":"g", "a": 1 }`,
+		`{"flags":"i"}`:     `{"flags":"i"}`,
+		`{"flags":null}`:    `{"flags":null,"flags":"g"}`,
+		`{"a":{"flags":1}}`: `{"flags":"g","a":{"flags":1}}`,
+	} {
+		before := object
+		if got := withMember(json.RawMessage(object), "flags", `"g"`); string(got) != want || object != before {
+			t.Errorf("withMember(%s) = %s, want %s", object, got, want)
+		}
+	}
+}
+
+func TestPictureSize(t *testing.T) {
+	webp := func(chunk string) []byte {
+		return []byte("RIFF\x00\x00\x00\x00WEBP" + chunk + strings.Repeat("\x00", 30))
+	}
+	tests := []struct {
+		name          string
+		data          []byte
+		format        string
+		width, height int
+	}{
+		{"lossy WebP", webp("VP8 \x00\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"), "webp", 64, 32},
+		{"lossless WebP", webp("VP8L\x00\x00\x00\x00\x2f\x3f\xc0\x07\x00"), "webp", 64, 32},
+		{"extended WebP", webp("VP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x3f\x00\x00\x1f\x00\x00"), "webp", 64, 32},
+		{"odd WebP", webp("JUNK"), "webp", 0, 0},
+		{"cut WebP", []byte("RIFF\x00\x00\x00\x00WEBPVP8 "), "", 0, 0},
+		{"nothing", nil, "", 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			format, width, height := pictureSize(tt.data)
+			if format != tt.format || width != tt.width || height != tt.height {
+				t.Errorf("pictureSize = %q %d×%d, want %q %d×%d", format, width, height, tt.format, tt.width, tt.height)
+			}
+		})
+	}
+}
+
+// FuzzPictureSize: foreign bytes never make it fail.
+func FuzzPictureSize(f *testing.F) {
+	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x40\x00\x20\x00"))
+	f.Add([]byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if format, w, h := pictureSize(data); format == "" && (w != 0 || h != 0) {
+			t.Errorf("no format, but %d×%d", w, h)
+		}
+	})
+}
+
+func TestShortenedCutsBetweenCharacters(t *testing.T) {
+	for in, want := range map[string]string{"": "", "茶茶茶": "茶茶", "ab": "ab", "abc": "ab"} {
+		if got := shortened(in, 2); got != want {
+			t.Errorf("shortened(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestNamesInAGreeting(t *testing.T) {
+	tests := []struct {
+		dialect    card.Dialect
+		text, want string
+	}{
+		{card.NodeST, "{{char}} {{CHAR}} {{user}} {{User}}", "A A $1 $1"},
+		{card.NodeST, "<USER> {{random}}", "<USER> {{random}}"},
+		{card.SillyTavern, "<USER> <bot> <char>", "$1 A A"},
+	}
+	for _, tt := range tests {
+		if got := named(tt.text, tt.dialect, "A", "$1"); got != tt.want {
+			t.Errorf("named(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package nodest_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+func TestAnAckTellsTheOtherDevicesWhatWasRead(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 1)
+	other, _ := h.talk(t, 0)
+	h.told()
+	must(t, h.Ack(t.Context(), h.call(), 3, map[string]string{conv.ID: all[1].ID}))
+	if told := h.told(); !slices.Equal(told, []string{"chat.read"}) {
+		t.Errorf("events = %v", told)
+	}
+	must(t, h.Ack(t.Context(), h.call(), 4, nil))
+	if told := h.told(); len(told) != 0 {
+		t.Errorf("events = %v, want none: nothing was read", told)
+	}
+	refused(t, h.Ack(t.Context(), h.call(), -1, nil), fault.Invalid, "seq")
+	refused(t, h.Ack(t.Context(), &nodest.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
+	refused(t, h.Ack(t.Context(), h.call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
+}
+
+func TestTypingIsToldAndNotStored(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	h.told()
+	h.Typing(h.call(), conv.ID)
+	if len(h.told()) != 0 || len(h.fleeting) != 1 {
+		t.Fatalf("%d transient events, want 1", len(h.fleeting))
+	}
+	e := h.fleeting[0]
+	if e.Type != "typing" || e.ConversationID != conv.ID || e.By != "phone" || e.UserID != me || e.Durable() || e.At.IsZero() {
+		t.Errorf("event = %+v", e)
+	}
+}
+
+func TestUsageIsReadByDays(t *testing.T) {
+	h := newHome(t)
+	var today string
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		today = tx.Now().Format("2006-01-02")
+		return tx.AddUsage(nodest.UsageRow{Provider: "offline", Model: "m", Requests: 1, PromptTokens: 7})
+	}))
+	for _, days := range [][2]string{{"", ""}, {today, today}, {"2020-01-01", ""}} {
+		if today > "2020-01-01" && days[1] == "" {
+			days[1] = "" // to the day of the reading, which may be the next one by now
+		}
+		rows, err := h.Usage(t.Context(), me, days[0], days[1])
+		must(t, err)
+		if len(rows) != 1 || rows[0].PromptTokens != 7 || rows[0].Day != today {
+			t.Errorf("usage from %q to %q = %+v", days[0], days[1], rows)
+		}
+	}
+	rows, err := h.Usage(t.Context(), me, "2020-01-01", "2020-01-31")
+	must(t, err)
+	if rows == nil || len(rows) != 0 {
+		t.Errorf("usage of 2020 = %+v, want an empty list", rows)
+	}
+	for days, field := range map[[2]string]string{
+		{"yesterday", ""}: "from", {"", "2020-02-30"}: "to", {"2020-02-02", "2020-02-01"}: "from",
+	} {
+		_, err := h.Usage(t.Context(), me, days[0], days[1])
+		refused(t, err, fault.Invalid, field)
+	}
+}
+
+func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 1)
+	snap, err := h.Snapshot(t.Context(), me)
+	must(t, err)
+	at, _, err := stream.Store(h.db).Position(t.Context(), me)
+	must(t, err)
+	if len(snap.Conversations) != 1 || snap.Conversations[0].ID != conv.ID || snap.Epoch != at.Epoch || snap.Seq != at.Seq || at.Seq == 0 {
+		t.Errorf("snapshot = %+v, want one conversation at %v", snap, at)
+	}
+	if len(snap.Characters) != 1 || snap.Characters[0].Name != "Alice" || snap.Characters[0].RoleCard != nil {
+		t.Errorf("characters = %+v, want Alice without a card", snap.Characters)
+	}
+}
+
+func TestLintReadsEveryKindOfDocument(t *testing.T) {
+	h := newHome(t)
+	for name, data := range map[string]string{
+		"card":    aliceWithGreetings,
+		"book":    `{"entries":{"0":{"content":"x","key":[],"constant":false}}}`,
+		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
+		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
+	} {
+		findings, err := h.Lint([]byte(data), name+".json")
+		must(t, err)
+		if findings == nil {
+			t.Errorf("%s: no list", name)
+		}
+		t.Logf("%s: %v", name, findings)
+	}
+	_, err := h.Lint([]byte(smallLog), "log.jsonl")
+	refused(t, err, fault.InvalidImport, "")
+	_, err = h.Lint([]byte("hello"), "x.txt")
+	refused(t, err, fault.UnsupportedCard, "")
+}
+
+func TestLintOfEverySharedFile(t *testing.T) {
+	h := newHome(t)
+	for _, folder := range []string{"cards", "worldbooks", "presets"} {
+		for _, file := range shared(t, folder) {
+			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
+				continue
+			}
+			findings, err := h.Lint(readFile(t, file), filepath.Base(file))
+			if err != nil {
+				t.Errorf("%s: %v", filepath.Base(file), err)
+			}
+			t.Logf("%s: %d findings", filepath.Base(file), len(findings))
+		}
+	}
+}
