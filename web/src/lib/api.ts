@@ -1,0 +1,81 @@
+// The REST side of the API: what the page loads, uploads and changes.
+
+export interface Character {
+  id: string
+  name: string
+  hasAvatar: boolean
+  version: number
+}
+
+export interface Conversation {
+  id: string
+  characterId: string
+  title: string
+  lastMessage?: { text: string } | null
+  updatedAt: string
+}
+
+export interface Swipe {
+  id: string
+  text: string
+  model?: string
+}
+
+export interface Message {
+  id: string
+  conversationId: string
+  role: string
+  name: string
+  text: string
+  swipes: Swipe[]
+  swipeIndex: number
+  rev: number
+  status: string
+  clientMsgId?: string
+  error?: { code: string; detail: string } | null
+}
+
+export interface Snapshot {
+  conversations: Conversation[]
+  characters: Character[]
+  epoch: string
+  seq: number
+}
+
+/** A failed request: the server's code, and words for people. */
+export class Failure extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** request sends JSON (or a form) and returns the answer; it throws a Failure. */
+export async function request<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = {}
+  if (method !== 'GET') headers['Idempotency-Key'] = newKey()
+  let content: BodyInit | undefined
+  if (body instanceof FormData) content = body
+  else if (body !== undefined) {
+    headers['Content-Type'] = 'application/json'
+    content = JSON.stringify(body)
+  }
+  let answer: Response
+  try {
+    answer = await fetch('/api/v1' + path, { method, headers, body: content ?? null })
+  } catch {
+    throw new Failure('network', 'The server cannot be reached.')
+  }
+  if (answer.status === 204) return undefined as T
+  const data = await answer.json().catch(() => null)
+  if (!answer.ok) throw new Failure(data?.code ?? 'internal', data?.detail ?? `The server answered ${answer.status}.`)
+  return data as T
+}
+
+/** newKey makes an idempotency key; it works on plain HTTP too. */
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,243 @@
+// What the page knows: characters, conversations and the open chat, kept up to
+// date by the events of the connection.
+
+import { Failure, newKey, request, type Character, type Conversation, type Message, type Snapshot } from './api'
+import { Connection, type Active, type Event } from './socket'
+
+/** Text of a reply that is being written, by message id. */
+interface Live {
+  generationId: string
+  text: string
+  length: number // in code points, as the server counts
+}
+
+export class Chat {
+  signedIn = $state<boolean | null>(null) // null = not known yet
+  state = $state<'connecting' | 'open' | 'waiting'>('connecting')
+  characters = $state<Character[]>([])
+  conversations = $state<Conversation[]>([])
+  openId = $state('')
+  messages = $state<Message[]>([])
+  live = $state<Record<string, Live>>({})
+  problem = $state('')
+  offline = $state(false)
+  older = $state(false)
+
+  private connection = new Connection({
+    event: (e) => this.event(e),
+    reload: () => this.load(),
+    active: (list) => this.attachAll(list),
+    state: (s) => (this.state = s),
+    signedOut: () => (this.signedIn = false),
+  })
+
+  get open(): Conversation | undefined {
+    return this.conversations.find((c) => c.id === this.openId)
+  }
+
+  /** running is the generation of the open chat, "" without one. */
+  get running(): string {
+    for (const m of this.messages) {
+      const live = this.live[m.id]
+      if (live && (m.status === 'pending' || m.status === 'streaming')) return live.generationId
+    }
+    return ''
+  }
+
+  nameOf(conversation: Conversation): string {
+    return this.characters.find((c) => c.id === conversation.characterId)?.name ?? ''
+  }
+
+  /** begin signs in with the link of the address, if there is one, and loads. */
+  async begin() {
+    const link = location.pathname === '/signin' ? location.hash.slice(1) : ''
+    if (link) {
+      history.replaceState(null, '', '/')
+      await this.attempt(() => request('POST', '/auth/signin', { link }))
+    }
+    try {
+      this.connection.start(await this.load())
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e
+      this.signedIn = false
+      if (e.code !== 'unauthenticated') this.problem = e.message
+    }
+  }
+
+  async signIn(username: string, password: string) {
+    const ok = await this.attempt(() => request('POST', '/auth/login', { username, password }))
+    if (ok) await this.begin()
+  }
+
+  /** load reads everything that is shown. */
+  private async load(): Promise<{ epoch: string; seq: number }> {
+    const snapshot = await request<Snapshot>('GET', '/sync')
+    this.signedIn = true
+    this.characters = snapshot.characters
+    this.conversations = snapshot.conversations
+    if (this.openId) await this.loadMessages()
+    else if (this.conversations[0]) await this.show(this.conversations[0].id)
+    void this.lookForModel()
+    return { epoch: snapshot.epoch, seq: snapshot.seq }
+  }
+
+  /** lookForModel finds out whether only the offline demo answers. */
+  private async lookForModel() {
+    const list = await request<{ items: { name: string; default: boolean }[] }>('GET', '/providers').catch(() => null)
+    this.offline = list?.items.some((p) => p.default && p.name === 'offline') ?? this.offline
+  }
+
+  async show(id: string) {
+    this.openId = id
+    this.messages = []
+    await this.attempt(() => this.loadMessages())
+  }
+
+  private async loadMessages(before = '') {
+    const id = this.openId
+    const query = `limit=50${before ? '&before=' + before : ''}`
+    const page = await request<{ items: Message[]; nextCursor: string | null }>('GET', `/conversations/${id}/messages?${query}`)
+    if (id !== this.openId) return // another chat was opened meanwhile
+    this.messages = before ? [...page.items, ...this.messages] : page.items
+    this.older = page.nextCursor !== null
+  }
+
+  async loadOlder() {
+    const first = this.messages[0]
+    if (first) await this.attempt(() => this.loadMessages(first.id))
+  }
+
+  async importCard(file: File) {
+    const form = new FormData()
+    form.append('file', file)
+    await this.attempt(async () => {
+      const got = await request<{ character: Character }>('POST', '/characters/import', form)
+      await this.talkTo(got.character)
+    })
+  }
+
+  async sample() {
+    await this.attempt(async () => {
+      const got = await request<{ character: Character }>('POST', '/characters/sample')
+      await this.talkTo(got.character)
+    })
+  }
+
+  /** talkTo begins a new conversation with a character. */
+  async talkTo(character: Character) {
+    const conversation = await request<Conversation>('POST', '/conversations', { characterId: character.id })
+    if (!this.characters.some((c) => c.id === character.id)) this.characters = [character, ...this.characters]
+    this.put(conversation)
+    await this.show(conversation.id)
+  }
+
+  async send(text: string): Promise<boolean> {
+    return this.attempt(() => this.connection.send('chat.send', { conversationId: this.openId, text, clientMsgId: newKey() }))
+  }
+
+  async stop() {
+    const generationId = this.running
+    if (generationId) await this.attempt(() => this.connection.send('gen.cancel', { generationId }, false))
+  }
+
+  async regenerate(m: Message) {
+    await this.attempt(() => this.connection.send('gen.regenerate', { messageId: m.id }))
+  }
+
+  async swipe(m: Message, to: 'next' | 'prev') {
+    await this.attempt(() => this.connection.send('message.swipe', { messageId: m.id, swipe: to, ifRev: m.rev }))
+  }
+
+  /** attempt shows what went wrong; it returns whether nothing did. */
+  async attempt(f: () => Promise<unknown>): Promise<boolean> {
+    this.problem = ''
+    try {
+      await f()
+      return true
+    } catch (e) {
+      if (!(e instanceof Failure)) throw e
+      this.problem = e.message
+      return false
+    }
+  }
+
+  private event(e: Event) {
+    switch (e.ev) {
+      case 'message.created':
+      case 'message.updated':
+        return this.message(e.data.message)
+      case 'message.deleted':
+      case 'message.restored':
+        if (e.conversationId === this.openId) void this.attempt(() => this.loadMessages())
+        return
+      case 'chat.created':
+      case 'chat.updated':
+        return this.put(e.data.conversation)
+      case 'chat.deleted':
+        this.conversations = this.conversations.filter((c) => c.id !== e.conversationId)
+        if (this.openId === e.conversationId) this.openId = ''
+        return
+      case 'character.created':
+      case 'character.updated':
+        return void this.loadCharacters()
+      case 'gen.started':
+        if (e.messageId) this.live[e.messageId] = { generationId: e.generationId!, text: '', length: 0 }
+        return
+      case 'gen.delta':
+        return this.delta(e)
+      case 'gen.behind':
+        return this.attach(e.generationId!)
+      case 'gen.done':
+      case 'gen.failed':
+        if (e.messageId) delete this.live[e.messageId]
+        if (e.ev === 'gen.failed' && e.conversationId === this.openId) this.problem = e.data.error?.detail ?? ''
+    }
+  }
+
+  private async loadCharacters() {
+    const page = await request<{ items: Character[] }>('GET', '/characters?limit=200').catch(() => null)
+    if (page) this.characters = page.items
+  }
+
+  private put(conversation: Conversation) {
+    this.conversations = [conversation, ...this.conversations.filter((c) => c.id !== conversation.id)]
+  }
+
+  private message(m: Message) {
+    if (m.conversationId !== this.openId) return
+    const at = this.messages.findIndex((old) => old.id === m.id)
+    if (at >= 0) this.messages[at] = m
+    else this.messages.push(m)
+  }
+
+  /** delta adds text where it belongs; a hole is filled by asking. */
+  private delta(e: Event) {
+    if (e.data.part !== 'text' || !e.messageId) return
+    const live = (this.live[e.messageId] ??= { generationId: e.generationId!, text: '', length: 0 })
+    const points = Array.from(e.data.text as string)
+    const seen = live.length - (e.off ?? 0)
+    if (seen < 0) return this.attach(live.generationId, live.length)
+    live.text += points.slice(seen).join('')
+    live.length = Math.max(live.length, (e.off ?? 0) + points.length)
+  }
+
+  private attachAll(list: Active[]) {
+    for (const a of list) {
+      const live = (this.live[a.messageId] ??= { generationId: a.generationId, text: '', length: 0 })
+      this.attach(a.generationId, live.length)
+    }
+  }
+
+  /** attach asks for the text from off; it comes as the answer and as deltas. */
+  private attach(generationId: string, off?: number) {
+    const from = off ?? Object.values(this.live).find((l) => l.generationId === generationId)?.length ?? 0
+    this.connection
+      .send<any>('gen.attach', { generationId, off: from }, false)
+      .then((got) => {
+        if (got?.text && got.messageId) {
+          this.delta({ ev: 'gen.delta', generationId, messageId: got.messageId, off: got.off, data: { part: 'text', text: got.text } })
+        }
+      })
+      .catch(() => undefined) // it has ended: message.updated brings the text
+  }
+}
