@@ -80,10 +80,25 @@ func (b *builder) fit() error {
 	}
 	if budget > 0 && used > budget {
 		b.dropRun(0, end-1)
+		b.warnWithoutHistory()
 		return b.shrink(used, budget)
 	}
 	b.takeHistory(end-1, used, budget)
+	if len(b.history) == 0 {
+		b.warnWithoutHistory()
+	}
 	return nil
+}
+
+// warnWithoutHistory tells that the model will see nothing of a chat that there
+// is.
+func (b *builder) warnWithoutHistory() {
+	for _, d := range b.dropped {
+		if d.Source == SourceHistory && d.Reason == DropBudget {
+			b.warnings = append(b.warnings, Warning{Code: "history_dropped", Detail: "nothing of the earlier chat fits into the budget"})
+			return
+		}
+	}
 }
 
 // takeHistory takes messages of the chat from newest on, while there is room.

@@ -275,13 +275,9 @@ func (l *linter) script(path string, s card.RegexScript) {
 		l.add(path+".findRegex", LintEmpty, "the script has no pattern")
 		return
 	}
-	source, flags := splitPattern(s.Find)
-	if flags == "" {
-		flags = s.Flags
-	}
-	p := l.pattern(path+".findRegex", source, flags)
-	if p != nil {
-		if out, err := p.replace("", "x"); err == nil && out != "" && p.global {
+	source, flags := scriptPattern(s)
+	if p := l.pattern(path+".findRegex", source, flags); p != nil && p.global {
+		if out, err := p.replace("", "x"); err == nil && out != "" {
 			l.add(path+".findRegex", LintEverything, "the pattern matches the empty text, and so between any two characters")
 		}
 	}

@@ -139,6 +139,7 @@ func unknownMacros(text string) []string {
 		if i := strings.LastIndex(inner, "{{"); i >= 0 {
 			inner = inner[i+2:]
 		}
+		inner = strings.TrimLeft(inner, "{")
 		rest = tail
 		name, _, args := strings.Cut(strings.ToLower(inner), "::")
 		switch {

@@ -70,17 +70,22 @@ func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duratio
 	return s
 }
 
-// compileScript reads a script's pattern: flags behind /…/ win over the script's
-// own, and without any the pattern is global.
 func compileScript(sc card.RegexScript, limit time.Duration) (*pattern, error) {
-	source, flags := splitPattern(sc.Find)
+	source, flags := scriptPattern(sc)
+	return compilePattern(source, flags, limit)
+}
+
+// scriptPattern reads a script's pattern: flags behind /…/ win over the script's
+// own, and without any the pattern is global.
+func scriptPattern(sc card.RegexScript) (source, flags string) {
+	source, flags = splitPattern(sc.Find)
 	if flags == "" {
 		flags = sc.Flags
 	}
 	if flags == "" {
 		flags = "g"
 	}
-	return compilePattern(source, flags, limit)
+	return source, flags
 }
 
 func scriptPath(sc card.RegexScript) string {

@@ -1,0 +1,208 @@
+package framework
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodest/card"
+	"nodest/fault"
+)
+
+// TestBudgetIsKeptWhateverItIs builds one input under every budget: either the
+// request fits, or the error names the parts.
+func TestBudgetIsKeptWhateverItIs(t *testing.T) {
+	for context := 1; context < 700; context++ {
+		in := sample()
+		in.Options.Context = context
+		p, err := Build(in)
+		if err != nil {
+			if e := fault.Public(err); e.Code != fault.ContextTooLarge || len(e.Details["parts"].([]LargePart)) == 0 {
+				t.Fatalf("context %d: %v", context, err)
+			}
+			continue
+		}
+		sum := 0
+		for _, e := range p.Entries {
+			sum += e.Tokens
+		}
+		if p.Tokens > context || p.Tokens != sum || p.Budget != context {
+			t.Fatalf("context %d: %d tokens, entries %d, budget %d", context, p.Tokens, sum, p.Budget)
+		}
+		for _, want := range []string{"Before.", "Mara knows Sam.", "Keep it short.", "How is the engine?"} {
+			if !strings.Contains(texts(p), want) {
+				t.Fatalf("context %d: %q was dropped", context, want)
+			}
+		}
+	}
+}
+
+func TestBudgetKeepsRoomForTheReply(t *testing.T) {
+	in := Input{History: chatOf(50), User: Message{Text: "hi"}, Options: Options{Context: 400, Reserve: 150}}
+	p := build(t, in)
+	if p.Budget != 250 || p.Tokens > 250 || p.Tokens < 200 {
+		t.Errorf("budget %d, %d tokens", p.Budget, p.Tokens)
+	}
+	in.Options.Reserve = 1000
+	if _, err := Build(in); !fault.Is(err, fault.ContextTooLarge) {
+		t.Errorf("a reserve above the context: %v", err)
+	}
+}
+
+func TestNothingOfTheChatFits(t *testing.T) {
+	in := Input{History: []Message{{ID: "a", Role: "user", Text: strings.Repeat("long ", 500)}}, User: Message{Text: "hi"}, Options: Options{Context: 300}}
+	p := build(t, in)
+	if len(p.Warnings) != 1 || p.Warnings[0].Code != "history_dropped" {
+		t.Errorf("warnings = %+v", p.Warnings)
+	}
+}
+
+// further adds two messages to a chat of n, n+2, …
+func further(in *Input) {
+	n := len(in.History)
+	in.History = append(in.History,
+		Message{Role: "user", Text: fmt.Sprintf("question %d", n)}, Message{Role: "assistant", Text: fmt.Sprintf("answer %d", n)})
+	in.User.Text = fmt.Sprintf("next %d", n)
+}
+
+// TestAFurtherTurnCostsItsNewTextAlone counts what is computed, not how long.
+func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
+	for _, scan := range []int{20, -1} {
+		cost := map[int]Work{}
+		for _, length := range []int{100, 2000} {
+			in := sample()
+			in.History = chatOf(length)
+			in.Options.ScanDepth, in.Options.Tokenizer = scan, TokenizerEstimate
+			in.Cache = NewCache(0)
+			in.Compiled = Compile(in.Sources)
+			build(t, in)
+			before := in.Cache.Work()
+			further(&in)
+			build(t, in)
+			after := in.Cache.Work()
+			cost[length] = Work{
+				TokenTexts: after.TokenTexts - before.TokenTexts, TokenBytes: after.TokenBytes - before.TokenBytes,
+				ScanTexts: after.ScanTexts - before.ScanTexts, ScanBytes: after.ScanBytes - before.ScanBytes,
+			}
+		}
+		short, long := cost[100], cost[2000]
+		// Three messages are new; the built-in preset has one prompt that repeats
+		// the newest.
+		if short.TokenTexts != 4 || long.TokenTexts != 4 || short.ScanTexts != 3 || long.ScanTexts != 3 {
+			t.Errorf("scan %d: a turn on 100 messages: %+v, on 2000: %+v; want 4 texts counted and 3 searched", scan, short, long)
+		}
+		if long.ScanBytes > short.ScanBytes+20 || long.TokenBytes > short.TokenBytes+20 {
+			t.Errorf("scan %d: a turn on 100 messages: %+v, on 2000: %+v", scan, short, long)
+		}
+	}
+}
+
+// TestBudgetBoundsWhatIsLookedAt: with a budget the length of the chat does not
+// matter even when nothing is known of it yet.
+func TestBudgetBoundsWhatIsLookedAt(t *testing.T) {
+	cost := map[int]int{}
+	for _, length := range []int{400, 20_000} {
+		in := Input{History: chatOf(length), User: Message{Text: "hi"}, Options: Options{Context: 1000}, Cache: NewCache(0)}
+		p := build(t, in)
+		cost[length] = in.Cache.Work().TokenTexts
+		if d := p.Dropped[len(p.Dropped)-1]; d.Reason != DropBudget || d.ID != in.History[0].ID || d.Count+len(p.Messages) < length {
+			t.Errorf("dropped %+v", d)
+		}
+	}
+	if cost[400] < cost[20_000] {
+		t.Errorf("texts counted on chats of 400 and 20,000 messages: %v", cost)
+	}
+}
+
+func TestTokenizerFor(t *testing.T) {
+	for model, want := range map[string]string{
+		"gpt-4o": "o200k_base", "gpt-4o-mini": "o200k_base", "openai/gpt-4o": "o200k_base", "gpt-4.1-nano": "o200k_base",
+		"gpt-5": "o200k_base", "o3-mini": "o200k_base", "o1": "o200k_base", "gpt-4": "cl100k_base", "gpt-4-turbo": "cl100k_base",
+		"openai/gpt-3.5-turbo": "cl100k_base", "ft:gpt-4o-2024": "o200k_base",
+		"gemini-2.0-flash-exp": "estimate", "llama3.1:8b": "estimate", "": "estimate", "openrouter/auto": "estimate", "o1x": "estimate",
+	} {
+		if got := TokenizerFor("openai", model); got != want {
+			t.Errorf("%s: %s, want %s", model, got, want)
+		}
+	}
+	if got := TokenizerFor("gemini", "gpt-4o"); got != "estimate" {
+		t.Errorf("a tokenizer of OpenAI for Gemini: %s", got)
+	}
+}
+
+func TestTokensAreCounted(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "hello world": 2, "你好，世界": 3} {
+		if got := CountTokens("o200k_base", text); got != want {
+			t.Errorf("%q: %d tokens, want %d", text, got, want)
+		}
+	}
+	if got := CountTokens("cl100k_base", "hello world"); got != 2 {
+		t.Errorf("cl100k_base: %d", got)
+	}
+	if got := CountTokens("no such tokenizer", "abcdefgh"); got != 2 {
+		t.Errorf("estimate: %d", got)
+	}
+	p := build(t, Input{User: Message{Text: "hi"}, Options: Options{Tokenizer: "o200k_base"}})
+	if p.Tokenizer != "o200k_base" || p.Estimate {
+		t.Errorf("counted by %s, estimate %v", p.Tokenizer, p.Estimate)
+	}
+	if p = build(t, Input{User: Message{Text: "hi"}}); p.Tokenizer != TokenizerEstimate || !p.Estimate {
+		t.Errorf("counted by %s, estimate %v", p.Tokenizer, p.Estimate)
+	}
+}
+
+// TestLongTextsAreCutForTheTokenizer: its time grows with the square of a run
+// without a break, so a text of one run must not reach it in one piece.
+func TestLongTextsAreCutForTheTokenizer(t *testing.T) {
+	for name, text := range map[string]string{
+		"no break": strings.Repeat("a", 50_000), "chinese": strings.Repeat("字", 20_000),
+		"words": strings.Repeat("some words ", 2_000), "spaces": strings.Repeat(" ", 20_000),
+	} {
+		for rest := text; rest != ""; {
+			n := cut(rest)
+			if n < 1 || n > longestPiece || !strings.HasPrefix(text, "字") && n == 0 {
+				t.Fatalf("%s: a piece of %d bytes", name, n)
+			}
+			if name == "chinese" && n%3 != 0 {
+				t.Fatal("a code point was cut")
+			}
+			rest = rest[n:]
+		}
+	}
+	words := strings.Repeat("some words ", 2_000)
+	whole := newCounter("o200k_base", nil)
+	n, err := whole.codec.Count(words)
+	if got := whole.count(words); err != nil || got != n {
+		t.Errorf("in pieces %d tokens, in one %d, %v", got, n, err)
+	}
+}
+
+func TestEstimateIsNearTheRealCount(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("The quick brown fox jumps over the lazy dog, and nobody minds. ", 20),
+		strings.Repeat("林晚晴，二十四岁，旧城区书店的店主，说话轻声细语，对书和猫毫无抵抗力。", 20),
+		strings.Repeat("Быстрая лиса прыгает через ленивую собаку, и никто не против. ", 20),
+	} {
+		real, guess := CountTokens("o200k_base", text), CountTokens(TokenizerEstimate, text)
+		t.Logf("%.20q: %d tokens, estimated %d", text, real, guess)
+		if guess < real*8/10 || guess > real*2 {
+			t.Errorf("%.20q: %d tokens, estimated %d", text, real, guess)
+		}
+	}
+}
+
+func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
+	deep := 2
+	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0), Scripts: CompileScripts(replying(
+		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
+		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
+	), "", patient)}
+	first := texts(build(t, in))
+	work := in.Cache.Work()
+	if second := texts(build(t, in)); second != first || in.Cache.Work() != work {
+		t.Errorf("the second time: %s, work %+v after %+v", second, in.Cache.Work(), work)
+	}
+	if !strings.Contains(first, "|MSG one8|message 19|MSG 20|") {
+		t.Errorf("got %s", first)
+	}
+}

@@ -1,0 +1,166 @@
+package framework
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/card"
+)
+
+// lookup returns the texts of an input by id.
+func lookup(in Input) func(ids []string) ([]string, error) {
+	return func(ids []string) ([]string, error) {
+		out := make([]string, len(ids))
+		for i, id := range ids {
+			at := slices.IndexFunc(in.History, func(m Message) bool { return m.ID == id })
+			switch {
+			case at >= 0:
+				out[i] = in.History[at].Text
+			case id == in.User.ID:
+				out[i] = in.User.Text
+			default:
+				return nil, errors.New("asked for an unknown id " + id)
+			}
+		}
+		return out, nil
+	}
+}
+
+// TestStoredPromptReplaysTheIdenticalRequest is the promise of the stored form.
+func TestStoredPromptReplaysTheIdenticalRequest(t *testing.T) {
+	named := sample()
+	for i := range named.History {
+		named.History[i].Name = []string{"Mara", "Sam", ""}[i%3]
+	}
+	previous := sample()
+	previous.Previous = build(t, sample()).Hashes
+	previous.Sources.Card.Personality = "wet"
+	small := sample()
+	small.Options.Context = 420
+	for name, in := range map[string]Input{"usual": sample(), "named": named, "with a prefix": previous, "small": small, "nothing": {}} {
+		t.Run(name, func(t *testing.T) {
+			p := build(t, in)
+			got, err := Expand(p.Compact(), lookup(in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Messages, p.Messages) {
+				t.Errorf("messages differ:\n%v\n%v", got.Messages, p.Messages)
+			}
+			x, _ := json.Marshal(got)
+			y, _ := json.Marshal(p)
+			if string(x) != string(y) {
+				t.Errorf("got  %s\nwant %s", x, y)
+			}
+			if string(got.Compact()) != string(p.Compact()) {
+				t.Error("stored again it is another")
+			}
+			if !slices.Equal(HashesOf(p.Compact()), p.Hashes) {
+				t.Error("the hashes cannot be read")
+			}
+		})
+	}
+}
+
+func TestStoredPromptDoesNotRepeatTheChat(t *testing.T) {
+	in := Input{History: chatOf(1000), User: Message{ID: "u", Text: "hi"}}
+	for i := range in.History {
+		in.History[i].Text = strings.Repeat("words of the chat ", 20)
+	}
+	p := build(t, in)
+	size, text := len(p.Compact()), 0
+	for _, m := range p.Messages {
+		text += len(m.Text)
+	}
+	t.Logf("%d bytes for %d bytes of text in %d messages", size, text, len(p.Messages))
+	if size > 40*len(p.Messages) {
+		t.Errorf("%d bytes for %d messages", size, len(p.Messages))
+	}
+}
+
+func TestStoredPromptAndTextsThatChanged(t *testing.T) {
+	in := sample()
+	stored := build(t, in).Compact()
+	in.History[3].Text = "another text"
+	if _, err := Expand(stored, lookup(in)); err == nil {
+		t.Error("a text that is not what was sent was accepted")
+	}
+	in.History[3].Text = "" // purged
+	p, err := Expand(stored, lookup(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Warnings) != 1 || p.Warnings[0].Code != "text_gone" {
+		t.Errorf("warnings = %+v", p.Warnings)
+	}
+	if _, err := Expand(stored, func([]string) ([]string, error) { return nil, nil }); err == nil {
+		t.Error("missing texts were accepted")
+	}
+	if _, err := Expand(stored, func([]string) ([]string, error) { return nil, errors.New("down") }); err == nil {
+		t.Error("an error of the lookup was lost")
+	}
+}
+
+func FuzzExpand(f *testing.F) {
+	p, err := Build(sample())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(p.Compact())
+	for _, s := range []stored{
+		{Version: 1, Kinds: "uU", Roles: "ab", Hashes: make([]byte, 16), UUIDs: make([]byte, 16)},
+		{Version: 1, Kinds: "TiI", Roles: "xyz", Hashes: make([]byte, 24), Texts: []string{"a"}, IDs: []string{"a"}, Speaker: []int{9, -1, 0}},
+		{Version: 2}, {Version: 1, Kinds: "t", Roles: "u"},
+	} {
+		f.Add(s.encode())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Expand(data, func(ids []string) ([]string, error) { return make([]string, len(ids)), nil })
+		if err == nil {
+			p.Compact()
+			Diff(p, p)
+		}
+		HashesOf(data)
+	})
+}
+
+func TestDiffNamesWhatDiffers(t *testing.T) {
+	in := sample()
+	a := build(t, in)
+	if d := Diff(a, a); len(d.Changes) != 0 || d.Same != len(a.Entries) || d.Prefix != len(a.Messages) || d.Tokens != 0 {
+		t.Errorf("with itself: %+v", d)
+	}
+	in = sample()
+	in.Sources.Card.Personality = "warm and wordy"           // changed
+	in.Sources.Book.Entries[3].Disable = true                // removed
+	in.Sources.Book.Entries[1].Depth = 1                     // not even in
+	in.Sources.Book.Entries[0].Depth = 6                     // moved
+	in.Sources.Book.Entries[5].Key = []string{"How is"}      // added
+	in.Findings.Memories = in.Findings.Memories[:1]          // a memory removed
+	in.History = append(in.History[:8:8], in.History[9:]...) // a message removed
+	in.Sources.Book.Entries[4].Position = card.AfterNote     // moved
+	d := Diff(a, build(t, in))
+	got := map[string]string{}
+	for _, c := range d.Changes {
+		got[c.Op+" "+string(c.Source)+" "+c.ID] = c.Old + "→" + c.New
+	}
+	for _, want := range []string{
+		"changed card charPersonality", "removed worldbook 3", "moved worldbook 0", "added worldbook 5",
+		"removed memory m2", "removed history " + chatOf(9)[8].ID,
+	} {
+		if _, ok := got[want]; !ok {
+			t.Errorf("%q is missing in %v", want, got)
+		}
+		delete(got, want)
+	}
+	if got["changed user_message u"] == "" {
+		t.Errorf("the text with the findings has changed: %v", got)
+	}
+	if d.Prefix == 0 || d.Prefix >= len(a.Messages) {
+		t.Errorf("prefix of %d messages", d.Prefix)
+	}
+}

@@ -1,0 +1,126 @@
+package framework
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/card"
+)
+
+func codes(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		out = append(out, f.Code+" "+f.Path)
+	}
+	return out
+}
+
+func expectCodes(t *testing.T, got []Finding, want ...string) {
+	t.Helper()
+	if !slices.Equal(codes(got), want) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(codes(got), "\n  "), strings.Join(want, "\n  "))
+	}
+	for _, f := range got {
+		if f.Detail == "" || strings.Contains(f.Detail, "\n") {
+			t.Errorf("%s: detail %q is not one line", f.Path, f.Detail)
+		}
+	}
+}
+
+func TestLintOfABook(t *testing.T) {
+	book := card.WorldBook{Entries: []card.Entry{
+		{ID: "fine", Content: "x {{char}}", Key: []string{"dragon"}, Position: card.AtDepth},
+		{ID: "nokeys", Content: "x", Position: card.AtDepth},
+		{ID: "keys", Content: "x", Key: []string{" ", "a", "The", "/dragon/i", "ok"}, Position: card.AtDepth},
+		{ID: "empty", Constant: true},
+		{ID: "long", Content: strings.Repeat("word ", 2000), Constant: true},
+		{ID: "macro", Content: "{{time}} {{user}}", Constant: true},
+		{ID: "outlet", Content: "x", Constant: true, Position: card.Outlet},
+		{ID: "frame", Content: "x", Position: card.BeforeChar}, // keys do not matter there
+		{ID: "off", Disable: true},
+	}}
+	expectCodes(t, Lint(Documents{Book: &book}),
+		"unreachable entries.nokeys.key",
+		"matches_everything entries.keys.key[0]",
+		"matches_everything entries.keys.key[1]",
+		"matches_often entries.keys.key[2]",
+		"regex_key entries.keys.key[3]",
+		"empty entries.empty.content",
+		"over_budget entries.long.content",
+		"unknown_macro entries.macro.content",
+		"unknown_position entries.outlet.position",
+	)
+	// The SillyTavern dialect knows patterns as keys, more macros and positions.
+	book.Entries = append(book.Entries, card.Entry{ID: "bad", Content: "x", Key: []string{"/(/", "/(a+)+/"}, Position: card.AtDepth})
+	got := codes(Lint(Documents{Dialect: card.SillyTavern, Book: &book}))
+	for _, want := range []string{"invalid_pattern entries.bad.key[0]", "slow_pattern entries.bad.key[1]", "unreachable entries.frame.key"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+	for _, f := range got {
+		if strings.HasPrefix(f, LintMacro) || strings.HasPrefix(f, LintPosition) || strings.HasPrefix(f, LintRegexKey) {
+			t.Errorf("%s in the SillyTavern dialect", f)
+		}
+	}
+}
+
+func TestLintOfACharacter(t *testing.T) {
+	c := card.RoleCard{Description: " ", FirstMes: "Hi {{usr}}", AlternateGreetings: []string{"ok", "{{getvar::x}}"}, SystemPrompt: "s"}
+	book := card.WorldBook{Entries: []card.Entry{{ID: "1", Content: "x", Constant: true, Position: card.AfterNote}}}
+	expectCodes(t, Lint(Documents{Card: &c, Book: &book}),
+		"unknown_macro roleCard.first_mes",
+		"unknown_macro roleCard.alternate_greetings[1]",
+		"empty roleCard.description",
+		"unused_field roleCard.system_prompt",
+		"needs_note worldBook.entries.1.position",
+	)
+}
+
+func TestLintOfAPreset(t *testing.T) {
+	p := card.Preset{
+		Prompts: []card.Prompt{
+			{Identifier: "main", Content: "x {{nope}}", Enable: true}, {Identifier: "main", Content: "y", Enable: true},
+			{Identifier: "lost", Content: "z", Enable: true}, {Identifier: "marker", Enable: true},
+		},
+		Order: []card.OrderItem{{Identifier: "main", Enabled: true}, {Identifier: "gone", Enabled: true}, {Identifier: "scenario", Enabled: true}, {Identifier: "chatHistory"}},
+	}
+	expectCodes(t, Lint(Documents{Preset: &p}),
+		"unknown_macro prompts[0].content",
+		"duplicate_identifier prompts[1].identifier",
+		"unknown_identifier prompt_order[1].identifier",
+		"no_history prompt_order",
+		"unreachable prompts[2]",
+	)
+	builtIn, err := card.ParsePreset(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectCodes(t, Lint(Documents{Preset: &builtIn}))
+}
+
+func TestLintOfScripts(t *testing.T) {
+	one, two := 1, 2
+	reply := []int{card.PlaceAIOutput}
+	expectCodes(t, Lint(Documents{Scripts: []card.RegexScript{
+		{Find: "a+b", Placement: reply},
+		{Find: "(", Placement: reply},
+		{Find: "/(a+)+$/g", Placement: reply},
+		{Find: "x*", Placement: reply},
+		{Find: "a"},
+		{Find: "", Placement: reply},
+		{Find: "a", Placement: reply, MinDepth: &two, MaxDepth: &one},
+		{Find: "(", Disabled: true},
+	}}),
+		"invalid_pattern [1].findRegex",
+		"slow_pattern [2].findRegex",
+		"matches_everything [3].findRegex",
+		"unreachable [4].placement",
+		"empty [5].findRegex",
+		"unreachable [6].minDepth",
+	)
+	if got := Lint(Documents{}); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}

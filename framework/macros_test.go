@@ -1,0 +1,75 @@
+package framework
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMacros(t *testing.T) {
+	m := Macros{Char: "Mara", User: "$1 $& Sam", LastUserMessage: "hi {{user}} {{char}}", LastCharMessage: "ho {{user}}"}
+	for text, want := range map[string]string{
+		"{{char}} and {{CHAR}}":         "Mara and Mara",
+		"{{user}}":                      "$1 $& Sam", // a value, not a template
+		"{{LASTMESSAGE}}":               "hi $1 $& Sam Mara",
+		"{{lastUserMessage}}":           "hi $1 $& Sam Mara",
+		"{{lastCharMessage}}":           "ho {{user}}", // comes after {{user}}
+		"{{{char}}}":                    "{Mara}",
+		"{{ char }} {{chars}} {{char":   "{{ char }} {{chars}} {{char",
+		"{{roll::x}} {{roll::0}}":       "1 1",
+		"{{roll::-5}} {{roll::d}}":      "1 1",
+		"{{random::only}}":              "only",
+		"{{random::}} {{roll::}}":       "{{random::}} {{roll::}}",
+		"{{pick::a::b}} {{time}} {{}}":  "{{pick::a::b}} {{time}} {{}}",
+		"no macros at all, {only} this": "no macros at all, {only} this",
+	} {
+		if got := m.Expand(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
+	const text = "{{random}} {{random::a::b::c::d::e::f}} {{random::a::b::c::d::e::f}} {{roll::d1000000}} {{roll::1000000}}"
+	one, other := Macros{Seed: 7}, Macros{Seed: 8}
+	first := one.Expand(text)
+	if again := one.Expand(text); again != first {
+		t.Errorf("the same seed gave %q and %q", first, again)
+	}
+	if other.Expand(text) == first {
+		t.Error("another seed gave the same")
+	}
+	rolls := strings.Fields(first)[3:]
+	if rolls[0] == rolls[1] {
+		t.Errorf("two rolls of one text are alike: %v", rolls)
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(200) {
+		m := Macros{Seed: seed}
+		seen[m.Expand("{{random::a::b::c}}{{roll::2}}")] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("of six outcomes there were %v", seen)
+	}
+}
+
+func TestUnknownMacros(t *testing.T) {
+	got := unknownMacros("{{user}} {{Roll::2}} {{time}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}}")
+	want := []string{"time", " char ", "nope::1", "roll"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzMacros(f *testing.F) {
+	f.Add("{{user}}{{random::a::{{char}}}}{{roll::d6}}", "Sam {{lastcharmessage}}", "{{char}}", uint64(1))
+	f.Fuzz(func(t *testing.T, text, user, last string, seed uint64) {
+		m := Macros{Char: "C", User: user, LastUserMessage: last, LastCharMessage: last, Seed: seed}
+		if m.Expand(text) != m.Expand(text) {
+			t.Error("not the same twice")
+		}
+		if !strings.Contains(text, "{{") && m.Expand(text) != text {
+			t.Error("a text without macros was changed")
+		}
+		unknownMacros(text)
+	})
+}
