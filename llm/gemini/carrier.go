@@ -155,7 +155,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case b.left < 0:
 		err = llm.BadAnswer(name, nil, "sent too much")
 		b.x.err = err
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 	case errors.Is(err, io.ErrUnexpectedEOF) && b.ctx.Err() == nil:
 		b.x.err = llm.CutOff(name, err)
 	case err != nil:

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"net/http"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -36,7 +37,7 @@ func TestConformance(t *testing.T) {
 				p := connect(t, f, Options{Model: tt.model}, keys...)
 				t.Cleanup(func() {
 					for _, req := range f.Requests() {
-						if req.Method == "POST" && req.Transport != tt.sdk {
+						if req.Method == http.MethodPost && req.Transport != tt.sdk {
 							t.Errorf("%s went through %s", req.Path, req.Transport)
 						}
 					}

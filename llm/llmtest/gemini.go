@@ -334,7 +334,7 @@ func (s *geminiStream) finish() any {
 	}{
 		Stop: {"STOP", 1}, Length: {"MAX_TOKENS", 2}, Safety: {"SAFETY", 3}, Recitation: {"RECITATION", 4},
 		Language: {"LANGUAGE", 6}, Blocklist: {"BLOCKLIST", 7}, Prohibited: {"PROHIBITED_CONTENT", 8},
-		SPII: {"SPII", 9}, Malformed: {"MALFORMED_FUNCTION_CALL", 10}, ToolCalls: {"STOP", 1},
+		SPII: {"SPII", 9}, Malformed: {"MALFORMED_FUNCTION_CALL", 10},
 	}
 	if w := words[s.r.Finish]; s.array {
 		return w.number

@@ -38,7 +38,6 @@ const (
 	SPII       Finish = "spii"
 	Language   Finish = "language"
 	Malformed  Finish = "malformed_call"
-	ToolCalls  Finish = "tool_calls"
 )
 
 // End is how the body of a scripted reply ends.
@@ -62,12 +61,6 @@ type Part struct {
 	Reasoning string // hidden thoughts
 	Signature bool   // Gemini: nothing but a thought signature
 	Bare      bool   // Gemini: a chunk without candidates; OpenAI: one without choices
-	Tool      *Tool
-}
-
-// Tool is a call of a function by the model.
-type Tool struct {
-	ID, Name, Args string // Args is JSON
 }
 
 // Usage is what the fake says it has counted.

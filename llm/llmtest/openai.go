@@ -92,7 +92,7 @@ func (openAI) decode(r *http.Request, body []byte) (Request, error) {
 	var req Request
 	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if r.Header.Get("Authorization") != "" && (!ok || key == "") {
-		return req, errors.New("Authorization is not a bearer token")
+		return req, errors.New("the header Authorization is not a bearer token")
 	}
 	req.Key = key
 	if strings.Contains(r.URL.RawQuery, "key") {
@@ -290,11 +290,6 @@ func (s openAIStream) part(p Part) {
 	delta := map[string]any{"role": "assistant", "content": p.Text}
 	if p.Reasoning != "" {
 		delta["reasoning"] = p.Reasoning
-	}
-	if p.Tool != nil {
-		delta["content"] = nil
-		delta["tool_calls"] = []any{map[string]any{"index": 0, "id": p.Tool.ID, "type": "function",
-			"function": map[string]any{"name": p.Tool.Name, "arguments": p.Tool.Args}}}
 	}
 	s.data(s.chunk([]any{map[string]any{"index": 0, "delta": delta, "finish_reason": nil}}))
 }

@@ -268,9 +268,9 @@ func testSplits(t *testing.T, build Factory) {
 			reply := Say(strings.SplitAfter(want, "，")...)
 			reply.Split = split
 			a.Fake.Script(reply)
-			for c := range a.Provider.Stream(t.Context(), Ask("hi")) {
-				if strings.ContainsRune(c.Text, '\uFFFD') {
-					t.Errorf("chunk %q is damaged", c.Text)
+			for c, err := range a.Provider.Stream(t.Context(), Ask("hi")) {
+				if err != nil || strings.ContainsRune(c.Text, '\uFFFD') {
+					t.Errorf("chunk %q is damaged: %v", c.Text, err)
 				}
 			}
 			a.Fake.Script(reply)

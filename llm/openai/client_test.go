@@ -163,7 +163,7 @@ type roundTrip func() (kind, body string)
 
 func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) {
 	kind, body := f()
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 func TestAnswersOfOddServers(t *testing.T) {
