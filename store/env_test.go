@@ -25,7 +25,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		child() // does not return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := storetest.DropSchemas(); err != nil && code == 0 {
+			fmt.Println(err)
+			code = 1
+		}
+		os.Exit(code)
+	}))
 }
 
 // start is where the clock of every test stands: no border of days is near.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"testing"
 
 	"nodest/nodest"
 )
@@ -63,3 +64,21 @@ func StoredText(s string) string {
 
 // ParseCursor tells whether a cursor can be read.
 func ParseCursor(s string) error { _, err := parseCursor(s); return err }
+
+// ClaimMaintenance claims the job as another process does, and returns its id.
+func ClaimMaintenance(t testing.TB, db *DB) (id string) {
+	err := db.backend.write(context.Background(), func(s *session) error {
+		if err := s.openJob(maintainKind, maintainAll); err != nil {
+			return err
+		}
+		job, err := s.claimJob(maintainKind, maintainAll, "another", maintainLease)
+		if err == nil {
+			id = job.ID
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

@@ -1,5 +1,188 @@
 package store_test
 
-const childEnv = "NODEST_STORE_CHILD"
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
 
-func child() {}
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// childEnv makes this test program write messages until it is killed: the
+// database's URL or folder, the user, and the conversation, a line each.
+const childEnv = "NODEST_STORE_TEST_CHILD"
+
+// child stores messages with several goroutines and prints each id after its
+// Update has returned.
+func child() {
+	in := strings.Split(os.Getenv(childEnv), "\n")
+	o := store.Options{Dir: in[0]}
+	if strings.HasPrefix(in[0], "postgres") {
+		o = store.Options{URL: in[0]}
+	}
+	fail := func(err error) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	db, err := store.Open(context.Background(), o)
+	if err != nil {
+		fail(err)
+	}
+	acknowledged := make(chan string)
+	for range 8 {
+		go func() {
+			for {
+				var stored string
+				err := db.Update(context.Background(), in[1], func(tx nodest.Tx) error {
+					m, err := say(tx, in[2], "", "text")
+					if err != nil {
+						return err
+					}
+					stored = m.ID
+					return nil
+				})
+				if err != nil {
+					fail(err)
+				}
+				acknowledged <- stored
+			}
+		}()
+	}
+	for id := range acknowledged {
+		fmt.Println(id)
+	}
+}
+
+// TestKilledProcessesLoseNothing kills a writing process again and again, and
+// looks for every message that it had acknowledged.
+func TestKilledProcessesLoseNothing(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		dir := storetest.Dir(t)
+		killed(t, dir, store.Options{Dir: dir})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := storetest.PostgresURL(t)
+		killed(t, url, store.Options{URL: url})
+	})
+}
+
+func killed(t *testing.T, where string, o store.Options) {
+	rnd := random(t)
+	ctx := context.Background()
+	user, conversation := id(), id()
+	open := func() *store.DB {
+		db, err := store.Open(ctx, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	db := open()
+	if err := db.InsertUser(ctx, &account.User{ID: user, Username: user}); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Update(ctx, user, func(tx nodest.Tx) error {
+		return tx.InsertConversation(&nodest.Conversation{ID: conversation})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db.Close()
+
+	acknowledged := map[string]bool{}
+	for range atLeast(2, 40) {
+		for _, id := range writeUntilKilled(t, strings.Join([]string{where, user, conversation}, "\n"), 1+rnd.IntN(60)) {
+			acknowledged[id] = true
+		}
+		db := open()
+		if n := check(t, db, user, conversation, acknowledged); n < len(acknowledged) {
+			t.Fatalf("%d messages are stored, %d were acknowledged", n, len(acknowledged))
+		}
+		_ = db.Close()
+	}
+	t.Logf("%d messages were acknowledged, none is lost", len(acknowledged))
+}
+
+// writeUntilKilled returns what the child had acknowledged when it died.
+func writeUntilKilled(t *testing.T, in string, after int) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+in)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if len(lines.Text()) == 36 { // the last line may be cut
+			ids = append(ids, lines.Text())
+		}
+		if len(ids) == after {
+			_ = cmd.Process.Kill() // what it wrote before is still read
+		}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() == 3 {
+		t.Fatalf("the writing process ended by itself: %v", err)
+	}
+	return ids
+}
+
+// check returns the number of stored messages; each must be whole, with its
+// event, and none of the acknowledged may be missing.
+func check(t *testing.T, db *store.DB, user, conversation string, acknowledged map[string]bool) int {
+	t.Helper()
+	found := 0
+	err := db.View(context.Background(), user, func(tx nodest.Tx) error {
+		items, err := tx.Children(conversation, "")
+		if err != nil {
+			return err
+		}
+		c, err := tx.Conversation(conversation)
+		if err != nil {
+			return err
+		}
+		if c.Version != int64(1+len(items)) {
+			t.Errorf("the version is %d with %d messages", c.Version, len(items))
+		}
+		for i, m := range items {
+			if m.Seq != int64(i+1) || m.Text() != "text" {
+				t.Errorf("message %d has seq %d and text %q", i+1, m.Seq, m.Text())
+			}
+			if acknowledged[m.ID] {
+				found++
+			}
+		}
+		if found != len(acknowledged) {
+			t.Errorf("%d of %d acknowledged messages are there", found, len(acknowledged))
+		}
+		position, _, err := db.Position(context.Background(), user)
+		if err != nil {
+			return err
+		}
+		if position.Seq != int64(len(items)) {
+			t.Errorf("there are %d events of %d messages", position.Seq, len(items))
+		}
+		found = len(items)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -32,6 +33,9 @@ func OpenWith(t testing.TB, o store.Options) *store.DB {
 	if o.URL == "" && o.Dir == "" {
 		o.Dir = Dir(t)
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	db, err := store.Open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -44,16 +48,74 @@ func OpenWith(t testing.TB, o store.Options) *store.DB {
 	return db
 }
 
-// OpenPostgres is OpenWith on PostgreSQL; without one the test is skipped.
+// OpenPostgres is OpenWith on PostgreSQL; without one the test is skipped. The
+// schema is empty and the test's own; it is used again by later tests, and
+// dropped by DropSchemas.
 func OpenPostgres(t testing.TB, o store.Options) *store.DB {
 	t.Helper()
-	o.URL = PostgresURL(t)
+	o.URL = takeSchema(t)
 	return OpenWith(t, o)
 }
 
-// PostgresURL returns the URL of a new, empty schema that is dropped when the
-// test ends. Without NODEST_TEST_DATABASE_URL the test is skipped.
+// PostgresURL returns the URL of a schema without tables that is dropped when
+// the test ends. Without NODEST_TEST_DATABASE_URL the test is skipped.
 func PostgresURL(t testing.TB) string {
+	t.Helper()
+	u, name := newSchema(t)
+	t.Cleanup(func() {
+		if err := execute("DROP SCHEMA " + name + " CASCADE"); err != nil {
+			t.Error(err)
+		}
+	})
+	return u
+}
+
+// schemas that were made for OpenPostgres: making the tables takes longer than
+// most tests.
+var schemas struct {
+	mu   sync.Mutex
+	all  []string // names
+	free []string // URLs
+}
+
+func takeSchema(t testing.TB) string {
+	t.Helper()
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	var u string
+	if n := len(schemas.free); n > 0 {
+		u, schemas.free = schemas.free[n-1], schemas.free[:n-1]
+	} else {
+		var name string
+		u, name = newSchema(t)
+		schemas.all = append(schemas.all, name)
+	}
+	t.Cleanup(func() {
+		name := schemaOf(u)
+		// Everything but the server's own jobs belongs to a user.
+		if err := execute("DELETE FROM "+name+".users", "DELETE FROM "+name+".jobs"); err != nil {
+			return // it stays unused
+		}
+		schemas.mu.Lock()
+		defer schemas.mu.Unlock()
+		schemas.free = append(schemas.free, u)
+	})
+	return u
+}
+
+// DropSchemas drops what OpenPostgres made; TestMain calls it in the end.
+func DropSchemas() error {
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	var errs []error
+	for _, name := range schemas.all {
+		errs = append(errs, execute("DROP SCHEMA "+name+" CASCADE"))
+	}
+	schemas.all, schemas.free = nil, nil
+	return errors.Join(errs...)
+}
+
+func newSchema(t testing.TB) (schemaURL, name string) {
 	t.Helper()
 	base := os.Getenv("NODEST_TEST_DATABASE_URL")
 	if base == "" {
@@ -63,24 +125,37 @@ func PostgresURL(t testing.TB) string {
 	if err != nil {
 		t.Fatal("NODEST_TEST_DATABASE_URL cannot be read")
 	}
-	admin, err := sql.Open("pgx", base) // package store brings the driver
-	if err != nil {
+	name = "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	if err := execute("CREATE SCHEMA " + name); err != nil {
 		t.Fatal(err)
 	}
-	schema := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	if _, err := admin.ExecContext(context.Background(), "CREATE SCHEMA "+schema); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, err := admin.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
-		if err := errors.Join(err, admin.Close()); err != nil {
-			t.Error(err)
-		}
-	})
 	q := u.Query()
-	q.Set("search_path", schema)
+	q.Set("search_path", name)
 	u.RawQuery = q.Encode()
-	return u.String()
+	return u.String(), name
+}
+
+func schemaOf(schemaURL string) string {
+	u, err := url.Parse(schemaURL)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get("search_path")
+}
+
+// execute runs statements on a connection of its own.
+func execute(statements ...string) (err error) {
+	db, err := sql.Open("pgx", os.Getenv("NODEST_TEST_DATABASE_URL")) // package store brings the driver
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for _, s := range statements {
+		if _, err := db.ExecContext(context.Background(), s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Dir returns a new data folder with an empty, migrated SQLite database.
@@ -104,7 +179,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,203 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+// TestUsersDoNotWaitForEachOther: while one user's transaction is open, with
+// events and usage in it, another user's goes through; and so does one of the
+// same user on another conversation, because the numbers of events are given at
+// the end. On one order of locks for all of them there is no deadlock.
+func TestUsersDoNotWaitForEachOther(t *testing.T) {
+	db := storetest.OpenPostgres(t, store.Options{})
+	ada, bo := storetest.User(t, db), storetest.User(t, db)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
+	defer cancel()
+	first, second := &nodest.Conversation{ID: id()}, &nodest.Conversation{ID: id()}
+	for _, c := range []*nodest.Conversation{first, second} {
+		if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.InsertConversation(c) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := func(tx nodest.Tx, conversation string) error {
+		if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}); err != nil {
+			return err
+		}
+		_, err := say(tx, conversation, "", "hello")
+		return err
+	}
+	err := db.Update(ctx, ada, func(tx nodest.Tx) error {
+		if err := work(tx, first.ID); err != nil {
+			return err
+		}
+		other := db.Update(ctx, bo, func(tx nodest.Tx) error {
+			own := &nodest.Conversation{ID: id()}
+			if err := tx.InsertConversation(own); err != nil {
+				return err
+			}
+			return work(tx, own.ID)
+		})
+		same := db.Update(ctx, ada, func(tx nodest.Tx) error { return work(tx, second.ID) })
+		return errors.Join(other, same)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := log(t, db, ada); got != "message.created message.created" {
+		t.Errorf("the log is %q", got)
+	}
+	if n := store.Deadlocks(db); n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
+
+// TestManyUsersAtOnce lets many users write in conversations that several
+// goroutines of each share, and counts what came of it.
+func TestManyUsersAtOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		const users, writers = 8, 3
+		turns := atLeast(6, 200)
+		ctx := context.Background()
+		var group sync.WaitGroup
+		var all []string
+		conversations := map[string][]string{}
+		for range users {
+			user := newUser(e)
+			all = append(all, user)
+			for range 2 {
+				c := &nodest.Conversation{ID: id()}
+				e.updateAs(user, func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+				conversations[user] = append(conversations[user], c.ID)
+			}
+		}
+		for _, user := range all {
+			for w := range writers {
+				group.Go(func() {
+					for i := range turns {
+						c := conversations[user][(w+i)%2]
+						key := fmt.Sprintf("%d-%d", w, i)
+						err := e.db.Update(ctx, user, func(tx nodest.Tx) error {
+							if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Model: key[:1], Requests: 1}); err != nil {
+								return err
+							}
+							if err := tx.AddUsage(nodest.UsageRow{Provider: "p", Model: "all", Requests: 1}); err != nil {
+								return err
+							}
+							m, err := say(tx, c, "", key)
+							if err != nil {
+								return err
+							}
+							if err := tx.Ack("phone", m.Seq, map[string]string{c: m.ID}); err != nil {
+								return err
+							}
+							return tx.PutKey(&nodest.KeyRecord{Key: key})
+						})
+						if err != nil {
+							e.Error(err)
+						}
+					}
+				})
+			}
+		}
+		group.Wait()
+		for _, user := range all {
+			events, err := e.db.Events(ctx, user, 0, 10*writers*turns)
+			if err != nil {
+				e.Fatal(err)
+			}
+			e.equal("events", len(events), writers*turns)
+			for i, event := range events {
+				if event.Seq != int64(i+1) {
+					e.Fatalf("event %d has seq %d", i+1, event.Seq)
+				}
+			}
+			messages := 0
+			err = e.db.View(ctx, user, func(tx nodest.Tx) error {
+				for _, c := range conversations[user] {
+					items, err := tx.Children(c, "")
+					if err != nil {
+						return err
+					}
+					for i, m := range items {
+						if m.Seq != int64(i+1) {
+							e.Errorf("message %d has seq %d", i+1, m.Seq)
+						}
+					}
+					messages += len(items)
+					stored, err := tx.Conversation(c)
+					if err != nil {
+						return err
+					}
+					e.equal("version", stored.Version, int64(1+len(items)))
+				}
+				usage, err := tx.Usage("2026-03-14", "2026-03-14")
+				if err != nil {
+					return err
+				}
+				e.equal("requests", usage[len(usage)-1].Requests, writers*turns)
+				return nil
+			})
+			if err != nil {
+				e.Fatal(err)
+			}
+			e.equal("messages", messages, writers*turns)
+		}
+		if store.OnPostgres(e.db) {
+			e.equal("deadlocks", store.Deadlocks(e.db), 0)
+		}
+	})
+}
+
+// TestADeadlockIsResolved departs from the order of locks on purpose: both
+// transactions come to their end all the same.
+func TestADeadlockIsResolved(t *testing.T) {
+	db := storetest.OpenPostgres(t, store.Options{})
+	user := storetest.User(t, db)
+	ctx := context.Background()
+	var c [2]string
+	for i := range c {
+		c[i] = id()
+		if err := db.Update(ctx, user, func(tx nodest.Tx) error { return tx.InsertConversation(&nodest.Conversation{ID: c[i]}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Both hold one lock before either asks for its second, in their first run.
+	var both sync.WaitGroup
+	both.Add(2)
+	var group sync.WaitGroup
+	for i := range c {
+		group.Go(func() {
+			var once sync.Once
+			err := db.Update(ctx, user, func(tx nodest.Tx) error {
+				if _, err := tx.LockConversation(c[i]); err != nil {
+					return err
+				}
+				once.Do(func() { both.Done(); both.Wait() })
+				if _, err := tx.LockConversation(c[1-i]); err != nil {
+					return fmt.Errorf("dressed up: %s", err) //nolint:errorlint // drops the cause on purpose
+				}
+				return tx.Emit(&stream.Event{Type: "a"})
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if got := log(t, db, user); got != "a a" {
+		t.Errorf("the log is %q", got)
+	}
+	if store.Deadlocks(db) == 0 {
+		t.Error("there was no deadlock to resolve")
+	}
+}

@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+// held is a database whose writer is held by a closure, so that those who come
+// meanwhile make one group.
+type held struct {
+	t       *testing.T
+	db      *store.DB
+	user    string
+	leave   chan struct{}
+	group   sync.WaitGroup
+	waiting int
+}
+
+func hold(t *testing.T, db *store.DB) *held {
+	h := &held{t: t, db: db, user: storetest.User(t, db), leave: make(chan struct{})}
+	inside := make(chan struct{})
+	h.group.Go(func() {
+		var once sync.Once // it runs again when its group is lost
+		err := db.Update(context.Background(), h.user, func(nodest.Tx) error {
+			once.Do(func() { close(inside) })
+			<-h.leave
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-inside
+	return h
+}
+
+// wait lets a closure wait behind the holder and hands its error to done.
+func (h *held) wait(ctx context.Context, fn func(nodest.Tx) error, done func(error)) {
+	h.t.Helper()
+	h.group.Go(func() {
+		err := errors.New("the goroutine ended") // by Goexit
+		defer func() { done(err) }()
+		err = h.db.Update(ctx, h.user, fn)
+	})
+	h.waiting++
+	until(h.t, func() bool { return store.Waiting(h.db) == h.waiting })
+}
+
+// release lets all of them run, and waits for them.
+func (h *held) release() {
+	close(h.leave)
+	h.group.Wait()
+}
+
+// until waits for a state of the database that will come.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come")
+		}
+		runtime.Gosched()
+	}
+}
+
+func emit(name string) func(nodest.Tx) error {
+	return func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: name}) }
+}
+
+func log(t *testing.T, db *store.DB, user string) string {
+	t.Helper()
+	events, err := db.Events(context.Background(), user, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i, e := range events {
+		if e.Seq != int64(i+1) {
+			t.Errorf("event %d has seq %d", i+1, e.Seq)
+		}
+		names = append(names, e.Type)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestOneCommitForAllWhoWait(t *testing.T) {
+	db := storetest.Open(t)
+	h := hold(t, db)
+	before := store.Commits(db)
+	failure := errors.New("no")
+	none := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	fails := func(want func(error) bool) func(error) {
+		return func(err error) {
+			if err == nil || !want(err) {
+				t.Errorf("error is %v", err)
+			}
+		}
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	h.wait(context.Background(), emit("a"), none)
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		_ = tx.Emit(&stream.Event{Type: "x"})
+		return failure
+	}, fails(func(err error) bool { return errors.Is(err, failure) }))
+	h.wait(context.Background(), emit("b"), none)
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		if err := tx.InsertConversation(&nodest.Conversation{ID: "c"}); err != nil {
+			return err
+		}
+		panic("no")
+	}, fails(func(err error) bool { return fault.Is(err, fault.Internal) }))
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		if err := tx.InsertConversation(&nodest.Conversation{ID: "c"}); err != nil {
+			return err
+		}
+		return tx.InsertConversation(&nodest.Conversation{ID: "c"}) // a statement that fails
+	}, fails(func(err error) bool { return fault.Is(err, fault.Conflict) }))
+	h.wait(context.Background(), func(nodest.Tx) error { runtime.Goexit(); return nil }, func(error) {})
+	h.wait(gone, emit("x"), fails(func(err error) bool { return errors.Is(err, context.Canceled) }))
+	h.wait(context.Background(), emit("c"), none)
+	cancel()
+	h.release()
+	if got := log(t, db, h.user); got != "a b c" {
+		t.Errorf("the log is %q", got)
+	}
+	if err := db.View(context.Background(), h.user, func(tx nodest.Tx) error { _, err := tx.Conversation("c"); return err }); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a conversation that failed: %v", err)
+	}
+	t.Logf("9 closures in %d commits", store.Commits(db)-before)
+}
+
+func TestWhoeverSucceededRunsAgainWhenTheTransactionIsLost(t *testing.T) {
+	db := storetest.Open(t)
+	h := hold(t, db)
+	runs := 0
+	good := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		runs++
+		return tx.Emit(&stream.Event{Type: "a"})
+	}, good)
+	h.wait(context.Background(), func(tx nodest.Tx) error {
+		return store.Exec(tx, "ROLLBACK") // as SQLite does it by itself on some errors
+	}, func(err error) {
+		if err == nil {
+			t.Error("a closure without a transaction was acknowledged")
+		}
+	})
+	h.wait(context.Background(), emit("b"), good)
+	h.release()
+	if runs != 2 {
+		t.Errorf("the first closure ran %d times, want 2", runs)
+	}
+	if got := log(t, db, h.user); got != "a b" {
+		t.Errorf("the log is %q", got)
+	}
+}
+
+func TestAFullStorageSaysSo(t *testing.T) {
+	db := storetest.Open(t)
+	user := storetest.User(t, db)
+	if err := db.Update(context.Background(), user, emit("a")); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := store.Query[int64](db, "PRAGMA page_count")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n int64) {
+		if err := store.ExecOutside(db, fmt.Sprint("PRAGMA max_page_count = ", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(pages[0] + 2)
+	large := func(tx nodest.Tx) error {
+		if err := tx.Emit(&stream.Event{Type: "large"}); err != nil {
+			return err
+		}
+		_ = tx.InsertConversation(&nodest.Conversation{ID: id(), Title: strings.Repeat("x", 1<<20)})
+		_ = tx.Ack("phone", 1, nil) // must not be stored alone, after the error that was dropped
+		return nil
+	}
+	// Together with others, of which some fit.
+	h := hold(t, db)
+	var mu sync.Mutex
+	fitted := 0
+	for i := range 6 {
+		if i%2 == 1 {
+			h.wait(context.Background(), large, func(err error) {
+				if !fault.Is(err, fault.StorageFull) {
+					t.Errorf("error is %v, want storage_full", err)
+				}
+			})
+			continue
+		}
+		h.wait(context.Background(), emit("small"), func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				fitted++
+			} else {
+				t.Error(err)
+			}
+		})
+	}
+	h.release()
+	if got := log(t, db, h.user); got != strings.TrimSpace(strings.Repeat("small ", fitted)) {
+		t.Errorf("the log is %q, acknowledged were %d", got, fitted)
+	}
+	devices, err := store.Query[int64](db, "SELECT COUNT(*) FROM devices")
+	if err != nil || devices[0] != 0 {
+		t.Errorf("%d devices are stored, %v", devices[0], err)
+	}
+	limit(1 << 30)
+	if err := db.Update(context.Background(), user, large); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}

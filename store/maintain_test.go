@@ -1,0 +1,228 @@
+package store_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+const day = 24 * time.Hour
+
+func (e *env) maintain() store.Removed {
+	e.Helper()
+	removed, ran, err := e.db.Maintain(context.Background())
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.equal("ran", ran, true)
+	return removed
+}
+
+func TestMaintenanceRemovesWhatIsOver(t *testing.T) {
+	conform(t, func(e *env) {
+		x := fill(e, e.user)
+		e.equal("removed at once", e.maintain(), store.Removed{})
+		e.clock.advance(2 * day)
+		e.equal("removed after two days", e.maintain(), store.Removed{Keys: 1, Tickets: 1})
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.DeleteResource(nodest.WorldBook, x.book); err != nil {
+				return err
+			}
+			return tx.DeleteCharacter(x.character) // with its conversation
+		})
+		e.clock.advance(30*day - time.Millisecond)
+		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{Jobs: 1})
+		e.clock.advance(time.Millisecond)
+		e.equal("removed after 30 days", e.maintain(), store.Removed{Messages: 1, Conversations: 1, Characters: 1, Resources: 1, Jobs: 1})
+		for table, n := range count(e, e.user) {
+			switch table {
+			case "tokens", "provider_keys", "settings", "devices", "usage_days", "streams", "events":
+				if n == 0 {
+					e.Errorf("the rows of %s are gone", table)
+				}
+			default:
+				if n != 0 {
+					e.Errorf("%d rows are left in %s", n, table)
+				}
+			}
+		}
+	})
+}
+
+func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		a := e.say(conversation, "", "a")
+		b := e.say(conversation, a.ID, "b")
+		c := e.say(conversation, b.ID, "c")
+		side := e.say(conversation, b.ID, "side")
+		below := e.say(conversation, side.ID, "below")
+		for _, m := range []*nodest.Message{b, side, below} {
+			e.update(func(tx nodest.Tx) error {
+				now := tx.Now()
+				m.Rev, m.DeletedAt = 2, &now
+				return tx.UpdateMessage(m)
+			})
+		}
+		head := func() {
+			e.update(func(tx nodest.Tx) error {
+				stored, err := tx.LockConversation(conversation)
+				if err != nil {
+					return err
+				}
+				stored.Version++
+				stored.HeadID = c.ID
+				return tx.UpdateConversation(stored)
+			})
+		}
+		e.clock.advance(30 * day)
+		// The head is a deleted message still: its row stays.
+		e.equal("removed", e.maintain(), store.Removed{Texts: 3})
+		head()
+		e.equal("removed", e.maintain(), store.Removed{Messages: 2})
+		e.view(func(tx nodest.Tx) error {
+			items, more, err := tx.Path(conversation, c.ID, "", 10)
+			e.equal("path", texts(items), []string{"a", "c"})
+			e.equal("more", more, false)
+			if err != nil {
+				return err
+			}
+			hollow, err := tx.Message(b.ID)
+			e.equal("swipes of b", len(hollow.Swipes), 0)
+			return err
+		})
+	})
+}
+
+func TestTheLogKeepsSevenDaysAndTenThousand(t *testing.T) {
+	conform(t, func(e *env) {
+		emit := func(n int) {
+			e.update(func(tx nodest.Tx) error {
+				for range n {
+					if err := tx.Emit(&stream.Event{Type: "a"}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		oldest := func(want int64) {
+			e.Helper()
+			position, oldest, err := e.db.Position(context.Background(), e.user)
+			if err != nil {
+				e.Fatal(err)
+			}
+			e.equal("oldest", oldest, want)
+			events, err := e.db.Events(context.Background(), e.user, 0, 1)
+			if err != nil || len(events) != 1 {
+				e.Fatal(len(events), err)
+			}
+			e.equal("first event", events[0].Seq, want)
+			if position.Seq < 10_000 {
+				e.Errorf("newest is %d", position.Seq)
+			}
+		}
+		emit(700)
+		e.clock.advance(4 * day)
+		emit(400)
+		emit(8900) // 10,000
+		e.clock.advance(10 * day)
+		e.equal("removed of 10,000", e.maintain().Events, 0)
+		oldest(1)
+		emit(50)
+		e.equal("removed of 10,050", e.maintain().Events, 50)
+		oldest(51)
+		emit(2000)
+		e.clock.advance(6 * day)
+		e.equal("removed", e.maintain().Events, 2000)
+		oldest(2051)
+	})
+}
+
+func TestYoungEventsStay(t *testing.T) {
+	conform(t, func(e *env) {
+		for _, n := range []int{600, 10_400} {
+			e.update(func(tx nodest.Tx) error {
+				for range n {
+					if err := tx.Emit(&stream.Event{Type: "a"}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			e.clock.advance(4 * day)
+		}
+		e.equal("removed", e.maintain().Events, 600) // of 1,000 beyond the count, 400 are young
+		_, oldest, err := e.db.Position(context.Background(), e.user)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("oldest", oldest, 601)
+	})
+}
+
+func TestOneOfSeveralMaintains(t *testing.T) {
+	conform(t, func(e *env) {
+		for range 40 {
+			e.update(func(tx nodest.Tx) error { return tx.PutKey(&nodest.KeyRecord{Key: id()}) })
+		}
+		e.clock.advance(3 * day)
+		var keys, failed atomic.Int64
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				removed, _, err := e.db.Maintain(context.Background())
+				if err != nil {
+					failed.Add(1)
+					e.Error(err)
+				}
+				keys.Add(removed.Keys)
+			})
+		}
+		group.Wait()
+		e.equal("keys removed by all", keys.Load(), 40)
+		open, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM jobs WHERE state <> 'done'")
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("open jobs", open, []int64{0})
+	})
+}
+
+func TestMaintenanceThatWasInterruptedIsTakenOver(t *testing.T) {
+	conform(t, func(e *env) {
+		// A process that claimed the job and died.
+		job := store.ClaimMaintenance(e.T, e.db)
+		_, ran, err := e.db.Maintain(context.Background())
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("ran while another holds it", ran, false)
+		e.clock.advance(time.Hour)
+		e.maintain()
+		states, err := store.Query[string](e.db, "SELECT state || ' ' || CAST(attempt AS TEXT) FROM jobs WHERE id = ?", job)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("the job", states, []string{"done 2"})
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, _, err := e.db.Maintain(ctx); err == nil {
+			e.Error("maintenance without time succeeded")
+		}
+		if err := e.db.InsertTicket(context.Background(), &account.Ticket{Hash: []byte{1}, UserID: e.user}); err != nil {
+			e.Fatal(err)
+		}
+		e.equal("tickets", e.maintain().Tickets, 1)
+		_, err = e.db.TakeTicket(context.Background(), "", []byte{1}, start)
+		e.code(fault.NotFound, err)
+	})
+}
