@@ -185,11 +185,11 @@ func (o *outbox) catchUp(ctx context.Context, src source, generationID string, o
 	if g == nil || o.ending != nil {
 		return
 	}
-	if err != nil || a.ended || g.final {
+	if err != nil || a.ended {
 		delete(o.gens, generationID) // message.updated has the text
 		return
 	}
-	if a.Text == "" { // nothing came since
+	if a.Text == "" || g.final { // nothing came since
 		g.behind, g.missed = false, 0
 		return
 	}

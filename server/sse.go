@@ -87,7 +87,10 @@ func (t *sse) enlist(cancel context.CancelFunc) (remove func(), err error) {
 		return nil, errFull()
 	}
 	t.cutEarly = cancel
-	k.add(t.socket)
+	if !k.add(t.socket, nil) {
+		k.release()
+		return nil, errFull()
+	}
 	return func() { k.remove(t.socket) }, nil
 }
 

@@ -84,11 +84,14 @@ func (s *Server) upgrade(c echo.Context) error {
 		return fault.Wrap(err, fault.BadRequest, "the WebSocket handshake is not right")
 	}
 	k := newSocket(s, ws, who)
-	s.sockets.add(k)
+	if !s.sockets.add(k, k.read) {
+		s.sockets.release()
+		_ = ws.Close()
+		return nil
+	}
 	if offered := websocket.Subprotocols(r); len(offered) > 0 && !slices.Contains(offered, subprotocol) {
 		k.out.close(closeVersion, "this server speaks nodest.v1", false)
 	}
-	s.wg.Go(k.read)
 	return nil
 }
 
@@ -119,10 +122,11 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 type sockets struct {
 	s *Server
 
-	mu    sync.Mutex
-	open  int // reserved places
-	all   map[*socket]struct{}
-	users map[string][]*socket // signed in, oldest first
+	mu     sync.Mutex
+	open   int  // reserved places
+	closed bool // nobody comes any more
+	all    map[*socket]struct{}
+	users  map[string][]*socket // signed in, oldest first
 }
 
 func (k *sockets) init(s *Server) {
@@ -146,10 +150,19 @@ func (k *sockets) release() {
 	k.open--
 }
 
-func (k *sockets) add(c *socket) {
+// add takes a connection in and starts run, which may be nil, in a goroutine
+// that Drain waits for. It returns false when the server has ended.
+func (k *sockets) add(c *socket, run func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
 	k.all[c] = struct{}{}
+	if run != nil {
+		k.s.wg.Go(run)
+	}
+	return true
 }
 
 // enter registers a connection that has signed in. Where the device or the user
@@ -233,7 +246,11 @@ func (k *sockets) goingAway() {
 	}
 }
 
+// closeAll closes every connection; none comes after it.
 func (k *sockets) closeAll(code int, reason string) {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
 	for _, c := range k.list() {
 		c.out.close(code, reason, false)
 	}

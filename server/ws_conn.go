@@ -38,6 +38,7 @@ type socket struct {
 	rate     bucket      // of the reading goroutine
 	refused  int         // commands in a row; of the reading goroutine
 	leave    func()      // the hub; of the reading goroutine
+	left     bool        // the client said goodbye; of the reading goroutine
 	seen     atomic.Int64
 	pinged   int64 // of the beat
 	goodbye  chan struct{}
@@ -139,6 +140,7 @@ func (c *socket) lost(err error) {
 	var slow net.Error
 	switch {
 	case errors.As(err, &closed):
+		c.left = true
 		c.out.close(closeNormal, "", true)
 	case errors.Is(err, websocket.ErrReadLimit):
 		c.out.close(closeTooBig, "the frame is too large", false)
@@ -159,8 +161,9 @@ func (c *socket) end() {
 		c.leave()
 	}
 	<-c.goodbye
-	raw := c.ws.NetConn()
-	_, _ = io.Copy(io.Discard, raw) // bounded by the deadline of finish
+	if !c.left {
+		_, _ = io.Copy(io.Discard, c.ws.NetConn()) // bounded by the deadline of finish
+	}
 	_ = c.ws.Close()
 }
 

@@ -1,0 +1,661 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"nodest/account"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestHelloTellsWhereTheStreamStands(t *testing.T) {
+	h := build(t, nil)
+	_, f := h.phone(map[string]any{"deviceId": "d-1", "client": "test"})
+	if field[bool](t, f, "resumed") || field[string](t, f, "reason") != "new" {
+		t.Errorf("a first hello is not resumed: %s", f.Data)
+	}
+	if field[string](t, f, "user") != h.user.ID || field[string](t, f, "server") != "nodest/test" {
+		t.Errorf("hello: %s", f.Data)
+	}
+	if field[float64](t, f, "limits.frameBytes") != 262144 || field[float64](t, f, "pingS") != 25 {
+		t.Errorf("limits: %s", f.Data)
+	}
+	if field[string](t, f, "epoch") == "" || field[[]any](t, f, "active") == nil {
+		t.Errorf("epoch or active missing: %s", f.Data)
+	}
+}
+
+func TestWhoMayConnect(t *testing.T) {
+	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
+	ctx := context.Background()
+	ticket := func() string {
+		secret, err := h.accounts.NewTicket(ctx, h.user.ID, account.PurposeWS)
+		h.must(err)
+		return "?ticket=" + secret
+	}
+	used := ticket()
+	cookie := sessionCookie + "=" + h.token
+	for _, c := range []struct {
+		name   string
+		token  string
+		query  string
+		origin string
+		cookie string
+		hello  string // token of hello
+		status int    // of a refused handshake
+		closes int    // after hello
+	}{
+		{name: "a bearer token", token: h.token},
+		{name: "a wrong bearer token", token: "wrong", status: 401},
+		{name: "a ticket", query: used},
+		{name: "a ticket again", query: used, status: 401},
+		{name: "a ticket that never was", query: "?ticket=x", status: 401},
+		{name: "the token of hello", hello: h.token},
+		{name: "a wrong token of hello", hello: "wrong", closes: closeAuth},
+		{name: "no token at all", closes: closeAuth},
+		{name: "a foreign origin", token: h.token, origin: "https://evil.example", status: 403},
+		{name: "an allowed origin", token: h.token, origin: "https://app.example"},
+		{name: "the own origin with a cookie", origin: "self", cookie: cookie},
+		{name: "a cookie without an origin", cookie: cookie, closes: closeAuth},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			header := http.Header{}
+			switch c.origin {
+			case "":
+			case "self":
+				header.Set("Origin", h.http.URL)
+			default:
+				header.Set("Origin", c.origin)
+			}
+			if c.cookie != "" {
+				header.Set("Cookie", c.cookie)
+			}
+			p, res, err := h.dial(dialed{token: c.token, query: c.query, header: header, quiet: true})
+			if c.status != 0 {
+				if err == nil || res.StatusCode != c.status {
+					t.Fatalf("handshake: %v, %+v; want %d", err, res, c.status)
+				}
+				if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
+					t.Errorf("content type %q", got)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.closes != 0 {
+				p.send("hello", "", map[string]any{"protocol": 1, "token": c.hello})
+				p.ends(c.closes)
+				return
+			}
+			p.ok("hello", "", map[string]any{"protocol": 1, "token": c.hello})
+		})
+	}
+	if strings.Contains(h.log.String(), strings.TrimPrefix(used, "?ticket=")) {
+		t.Error("the log has a ticket")
+	}
+}
+
+func TestBadFramesEndTheConnection(t *testing.T) {
+	h := build(t, nil)
+	deep := func(n int) string { // a frame nested n deep
+		return `{"id":"1","cmd":"card.lint","data":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`
+	}
+	for _, c := range []struct {
+		name  string
+		frame string
+		kind  int
+		code  int
+	}{
+		{name: "not JSON", frame: `{"id":`, code: closeProtocol},
+		{name: "not an object", frame: `42`, code: closeProtocol},
+		{name: "no id", frame: `{"cmd":"chat.history"}`, code: closeProtocol},
+		{name: "an id that is no string", frame: `{"id":7,"cmd":"ping"}`, code: closeProtocol},
+		{name: "an id of 65 characters", frame: `{"id":"` + strings.Repeat("x", 65) + `","cmd":"ping"}`, code: closeProtocol},
+		{name: "invalid UTF-8", frame: "{\"id\":\"1\",\"cmd\":\"\xff\"}", code: closeProtocol},
+		{name: "a binary frame", frame: `{"id":"1","cmd":"ping"}`, kind: websocket.BinaryMessage, code: closeProtocol},
+		{name: "33 deep", frame: deep(33), code: closeProtocol},
+		{name: "a batch that was not agreed", frame: `[{"id":"1","cmd":"ping"}]`, code: closeProtocol},
+		{name: "hello twice", frame: `{"id":"1","cmd":"hello","data":{"protocol":1}}`, code: closeTwice},
+		{name: "257 KiB", frame: `{"id":"1","cmd":"` + strings.Repeat("x", 257<<10) + `"}`, code: closeTooBig},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, _ := h.phone(nil)
+			kind := c.kind
+			if kind == 0 {
+				kind = websocket.TextMessage
+			}
+			_ = p.ws.WriteMessage(kind, []byte(c.frame)) // the server may be quicker in closing
+			p.ends(c.code)
+		})
+	}
+	t.Run("32 deep is fine", func(t *testing.T) {
+		p, _ := h.phone(nil)
+		p.text(deep(32))
+		if f := p.answer("1"); f.Error != nil && f.Error.Code == "internal" {
+			t.Errorf("%+v", f.Error)
+		}
+	})
+}
+
+func TestFramesBeforeHello(t *testing.T) {
+	h := build(t, nil)
+	t.Run("a command", func(t *testing.T) {
+		p, _, _ := h.dial(dialed{token: h.token})
+		p.fails("bad_request", "chat.history", "", map[string]any{})
+		p.ends(closeProtocol)
+	})
+	t.Run("5 KiB without a token", func(t *testing.T) {
+		p, _, _ := h.dial(dialed{})
+		p.send("hello", "", map[string]any{"protocol": 1, "client": strings.Repeat("x", 5<<10)})
+		p.ends(closeTooBig)
+	})
+	t.Run("another version", func(t *testing.T) {
+		p, _, _ := h.dial(dialed{token: h.token})
+		p.fails("invalid_field", "hello", "", map[string]any{"protocol": 2})
+		p.ends(closeVersion)
+	})
+	t.Run("another subprotocol", func(t *testing.T) {
+		p, _, _ := h.dial(dialed{token: h.token, protos: []string{"nodest.v9"}})
+		p.ends(closeVersion)
+	})
+	t.Run("our subprotocol is chosen", func(t *testing.T) {
+		p, _, _ := h.dial(dialed{token: h.token, protos: []string{"other", "nodest.v1"}})
+		if got := p.ws.Subprotocol(); got != "nodest.v1" {
+			t.Errorf("subprotocol %q", got)
+		}
+	})
+}
+
+func TestNoHelloIsNotWaitedForForEver(t *testing.T) {
+	h := build(t, func(o *Options) { o.HelloWithin = time.Millisecond })
+	p, _, _ := h.dial(dialed{token: h.token})
+	p.ends(closeAuth)
+}
+
+func TestCommandsThatCannotBeDone(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, _ := h.phone(nil)
+	send := func(change map[string]any) map[string]any {
+		data := map[string]any{"conversationId": chat, "text": "hi"}
+		for k, v := range change {
+			data[k] = v
+		}
+		return data
+	}
+	fieldOf := func(f *frame, want string) {
+		t.Helper()
+		if len(f.Error.Errors) == 0 || f.Error.Errors[0].Field != want {
+			t.Errorf("fields %+v, want %s", f.Error.Errors, want)
+		}
+	}
+	p.fails("unknown_command", "chat.dance", "", nil)
+	fieldOf(p.fails("invalid_field", "chat.send", "", send(nil)), "key")
+	fieldOf(p.fails("invalid_field", "chat.send", "k1", send(map[string]any{"text": 7})), "text")
+	fieldOf(p.fails("invalid_field", "chat.send", "k2", send(map[string]any{"colour": "red"})), "colour")
+	fieldOf(p.fails("invalid_field", "chat.send", "k3", send(map[string]any{"options": map[string]any{"temperature": "hot"}})), "options.temperature")
+	fieldOf(p.fails("invalid_field", "chat.send", "k4", send(map[string]any{"options": map[string]any{"stop": []any{"a", 1}}})), "options.stop[1]")
+	p.fails("not_found", "chat.send", "k5", send(map[string]any{"conversationId": newID()}))
+	p.fails("too_large", "chat.send", "k6", send(map[string]any{"text": strings.Repeat("茶", 32_001)}))
+	p.fails("not_found", "gen.attach", "", map[string]any{"generationId": newID()})
+	p.fails("invalid_field", "gen.attach", "", map[string]any{"generationId": "x", "off": -1})
+
+	p.text(`{"id":"odd","cmd":"chat.history","more":1}`)
+	if f := p.answer("odd"); f.Error == nil || f.Error.Code != "invalid_field" {
+		t.Errorf("an unknown member of the frame: %+v", f)
+	}
+	stranger := h.member("mallory")
+	q, _, _ := h.dial(dialed{token: stranger})
+	q.ok("hello", "", map[string]any{"protocol": 1})
+	q.fails("not_found", "chat.send", "k7", send(nil))
+	q.fails("not_found", "chat.history", "", map[string]any{"conversationId": chat})
+
+	got := p.ok("chat.history", "", map[string]any{"conversationId": chat})
+	if items := field[[]any](t, got, "items"); len(items) != 1 {
+		t.Errorf("%d messages are stored, want the greeting alone", len(items))
+	}
+}
+
+func TestTooManyCommands(t *testing.T) {
+	h := build(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
+	p, _ := h.phone(nil)
+	for range 3 {
+		p.ok("ping", "", nil)
+	}
+	for range mostRefused {
+		f := p.fails("rate_limited", "ping", "", nil)
+		if f.Error.RetryAfterMs == nil || *f.Error.RetryAfterMs <= 0 || f.Error.Retry != "later" {
+			t.Errorf("error %+v", f.Error)
+		}
+	}
+	p.ends(closeRate)
+}
+
+func TestPingIsAnswered(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(nil)
+	p.text(`{"cmd":"ping"}`)
+	if f := p.event("pong", ""); f.Now == 0 {
+		t.Error("pong without now")
+	}
+}
+
+func TestASilentConnectionIsPinged(t *testing.T) {
+	h := build(t, func(o *Options) { o.PingEvery, o.Tick = time.Millisecond, time.Millisecond })
+	pinged := make(chan struct{}, 100)
+	p, _, _ := h.dial(dialed{token: h.token, still: true})
+	p.ws.SetPingHandler(func(s string) error {
+		select {
+		case pinged <- struct{}{}:
+		default:
+		}
+		return p.ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(patience))
+	})
+	go p.read()
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	for range 3 {
+		awaits(t, pinged, "a ping")
+	}
+}
+
+func TestTheOldestOfADeviceIsReplaced(t *testing.T) {
+	h := build(t, func(o *Options) { o.PerDevice, o.PerUser = 2, 3 })
+	hello := func(device string) *phone {
+		p, _ := h.phone(map[string]any{"deviceId": device})
+		return p
+	}
+	a1, a2, b1 := hello("a"), hello("a"), hello("b")
+	a3 := hello("a")
+	if code, reason := a1.goodbye(); code != closeSlow || reason != "replaced" {
+		t.Errorf("the oldest of the device: %d %q", code, reason)
+	}
+	c1 := hello("c")
+	if code, reason := a2.goodbye(); code != closeSlow || reason != "replaced" {
+		t.Errorf("the oldest of the user: %d %q", code, reason)
+	}
+	for _, p := range []*phone{b1, a3, c1} {
+		p.ok("ping", "", nil)
+	}
+}
+
+func TestNoMoreConnectionsThanTheProcessTakes(t *testing.T) {
+	h := build(t, func(o *Options) { o.Connections = 1 })
+	p, _ := h.phone(nil)
+	_, res, err := h.dial(dialed{token: h.token, quiet: true})
+	if err == nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Fatalf("%v, %+v", err, res)
+	}
+	p.ok("ping", "", nil)
+}
+
+func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: secret})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	other, _ := h.phone(nil)
+	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
+	p.ends(closeAuth)
+	other.ok("ping", "", nil)
+	_, res, err := h.dial(dialed{token: secret, quiet: true})
+	if err == nil || res.StatusCode != 401 {
+		t.Errorf("the revoked token connects: %v", err)
+	}
+}
+
+func TestAnExpiringTokenIsRenewed(t *testing.T) {
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	ctx := context.Background()
+	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 50*time.Second)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: short})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	p.event("auth.expiring", "")
+	p.fails("unauthenticated", "auth.refresh", "", map[string]any{"token": "wrong"})
+	p.fails("forbidden", "auth.refresh", "", map[string]any{"token": h.member("bob")})
+	p.ok("auth.refresh", "", map[string]any{"token": h.token})
+	p.ok("ping", "", nil)
+}
+
+func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	p, _ := h.phone(nil)
+	for _, c := range h.server.sockets.list() {
+		c.mu.Lock()
+		expired, past := *c.who, time.Now().Add(-time.Second)
+		expired.ExpiresAt = &past
+		c.who = &expired
+		c.mu.Unlock()
+	}
+	p.ends(closeAuth)
+}
+
+func TestGoingAway(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(nil)
+	finished := false
+	h.must(h.server.Drain(context.Background(), func(ctx context.Context) error {
+		if f := p.event("server.going_away", ""); field[float64](t, f, "inMs") != 10_000 {
+			t.Errorf("going away: %s", f.Data)
+		}
+		p.fails("shutting_down", "chat.send", "k", map[string]any{"conversationId": "x", "text": "hi"})
+		_, res, err := h.dial(dialed{token: h.token, quiet: true})
+		if err == nil || res.StatusCode != 503 {
+			t.Errorf("a connection while draining: %v", err)
+		}
+		finished = true
+		return nil
+	}))
+	if !finished {
+		t.Error("the generations were not given time")
+	}
+	p.ends(closeRestart)
+}
+
+func TestBatchesAreTakenWhenAgreed(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(map[string]any{"batch": true})
+	p.text(`[{"id":"a","cmd":"ping"},{"id":"b","cmd":"nonsense"}, {"id":"c","cmd":"ping"}]`)
+	for id, ok := range map[string]bool{"a": true, "b": false, "c": true} {
+		if f := p.answer(id); *f.OK != ok {
+			t.Errorf("%s: %+v", id, f)
+		}
+	}
+}
+
+// TestAReplyFromEndToEnd follows one message over two devices.
+func TestAReplyFromEndToEnd(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
+	q, _ := h.phone(map[string]any{"deviceId": "d-two"})
+	h.voice.lay(&script{pieces: []string{"Wel", "come, ", "旅人"}})
+
+	sent := p.ok("chat.send", "k-1", map[string]any{"conversationId": chat, "text": "Hello?", "clientMsgId": "mine"})
+	gen, msg := field[string](t, sent, "generationId"), field[string](t, sent, "message.id")
+	if field[string](t, sent, "userMessage.clientMsgId") != "mine" || field[string](t, sent, "message.status") != "pending" {
+		t.Errorf("answer: %s", sent.Data)
+	}
+	done := p.event("gen.done", gen)
+	q.reach(done.Seq)
+	for _, d := range []*phone{p, q} {
+		assertReply(t, d.all(), gen, msg, "Welcome, 旅人")
+	}
+	if a, b := sequence(p.all()), sequence(q.all()); a != b {
+		t.Errorf("two devices saw\n%s\n%s", a, b)
+	}
+	again := p.ok("chat.send", "k-1", map[string]any{"conversationId": chat, "text": "Hello?", "clientMsgId": "mine"})
+	if !again.Replay || string(again.Data) != string(sent.Data) {
+		t.Errorf("again: %v %s\nfirst: %s", again.Replay, again.Data, sent.Data)
+	}
+	p.fails("key_reused", "chat.send", "k-1", map[string]any{"conversationId": chat, "text": "Other"})
+}
+
+// assertReply checks the deltas and the last text of a message, and their order.
+func assertReply(t *testing.T, frames []*frame, gen, msg, want string) {
+	t.Helper()
+	text, updated, started, done := "", "", false, false
+	for _, f := range frames {
+		switch {
+		case f.Ev == "gen.started" && f.Gen == gen:
+			started = true
+		case f.Ev == "gen.delta" && f.Gen == gen:
+			if !started || updated != "" {
+				t.Errorf("a delta outside gen.started … message.updated")
+			}
+			if f.Off != len([]rune(text)) {
+				t.Errorf("delta at %d, the text has %d", f.Off, len([]rune(text)))
+			}
+			text += field[string](t, f, "text")
+		case f.Ev == "message.updated" && f.Msg == msg:
+			updated = field[string](t, f, "message.text")
+		case f.Ev == "gen.done" && f.Gen == gen:
+			done = true
+			if updated == "" {
+				t.Error("gen.done before message.updated")
+			}
+		}
+	}
+	if text != want || updated != want || !done {
+		t.Errorf("deltas %q, stored %q, done %v; want %q", text, updated, done, want)
+	}
+}
+
+// sequence is the durable events in the order they came.
+func sequence(frames []*frame) string {
+	var b strings.Builder
+	for _, f := range frames {
+		if f.Seq > 0 && f.Ev != "" {
+			fmt.Fprintf(&b, "%d %s %s\n", f.Seq, f.Ev, f.Msg)
+		}
+	}
+	return b.String()
+}
+
+func TestCancelKeepsWhatWasSaid(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, _ := h.phone(nil)
+	s := h.voice.lay(&script{pieces: []string{"Once upon"}, hangs: true})
+	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Tell me"})
+	gen := field[string](t, sent, "generationId")
+	p.event("gen.delta", gen)
+	if f := p.ok("gen.cancel", "", map[string]any{"generationId": gen}); field[string](t, f, "status") != "cancelled" {
+		t.Errorf("cancel: %s", f.Data)
+	}
+	awaits(t, s.left, "the end of the provider's request")
+	f := p.event("message.updated", "")
+	if field[string](t, f, "message.text") != "Once upon" || field[string](t, f, "message.status") != "cancelled" {
+		t.Errorf("message: %s", f.Data)
+	}
+	if f := p.ok("gen.cancel", "", map[string]any{"generationId": gen}); field[string](t, f, "status") != "cancelled" {
+		t.Errorf("cancel again: %s", f.Data)
+	}
+}
+
+func TestALostSocketIsNotACancel(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, first := h.phone(nil)
+	gate := make(chan struct{})
+	h.voice.lay(&script{pieces: []string{"one ", "two ", "three"}, gate: gate})
+	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Count"})
+	gen, msg := field[string](t, sent, "generationId"), field[string](t, sent, "message.id")
+	gate <- struct{}{}
+	p.event("gen.delta", gen)
+	last := p.event("gen.context", gen).Seq
+	p.ws.NetConn().Close()
+	gate <- struct{}{}
+
+	q, f := h.phone(map[string]any{"resume": map[string]any{"epoch": field[string](t, first, "epoch"), "seq": last}})
+	if !field[bool](t, f, "resumed") {
+		t.Fatalf("not resumed: %s", f.Data)
+	}
+	active := field[[]any](t, f, "active")
+	if len(active) != 1 || active[0].(map[string]any)["generationId"] != gen {
+		t.Fatalf("active: %s", f.Data)
+	}
+	a := q.ok("gen.attach", "", map[string]any{"generationId": gen, "off": 4})
+	if off := field[float64](t, a, "off"); off != 4 {
+		t.Errorf("attached at %v", off)
+	}
+	gate <- struct{}{}
+	q.event("gen.done", gen)
+	text := "one "
+	for _, f := range q.all() {
+		if f.Ev == "gen.delta" {
+			if f.Off != len(text) {
+				t.Errorf("delta at %d, the text has %d", f.Off, len(text))
+			}
+			text += field[string](t, f, "text")
+		}
+	}
+	up := q.event("message.updated", "")
+	if text != "one two three" || field[string](t, up, "message.text") != text || up.Msg != msg {
+		t.Errorf("text %q, stored %s", text, up.Data)
+	}
+}
+
+func TestResumeGivesWhatWasMissed(t *testing.T) {
+	h := build(t, func(o *Options) { o.ReplayMax = 50 })
+	p, first := h.phone(nil)
+	epoch, start := field[string](t, first, "epoch"), int64(field[float64](t, first, "seq"))
+	chat := h.chat()
+	for i := range 20 {
+		p.ok("chat.update", h.key(), map[string]any{"conversationId": chat, "title": fmt.Sprint("title ", i)})
+	}
+	last := p.event("chat.created", "").Seq
+	wait(p, "all events", func(frames []*frame) *frame {
+		for _, f := range frames {
+			last = max(last, f.Seq)
+		}
+		if len(strings.Split(sequence(frames), "\n")) >= 22 {
+			return frames[0]
+		}
+		return nil
+	})
+	for name, c := range map[string]struct {
+		resume  map[string]any
+		resumed bool
+		reason  string
+	}{
+		"nothing missed":         {map[string]any{"epoch": epoch, "seq": last}, true, ""},
+		"all missed":             {map[string]any{"epoch": epoch, "seq": start}, true, ""},
+		"another epoch":          {map[string]any{"epoch": "other", "seq": start}, false, "epoch"},
+		"a seq that never was":   {map[string]any{"epoch": epoch, "seq": last + 5}, false, "epoch"},
+		"no position":            {nil, false, "new"},
+		"a batch client, missed": {map[string]any{"epoch": epoch, "seq": start + 3}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hello := map[string]any{"batch": strings.HasPrefix(name, "a batch")}
+			if c.resume != nil {
+				hello["resume"] = c.resume
+			}
+			q, f := h.phone(hello)
+			if field[bool](t, f, "resumed") != c.resumed || field[string](t, f, "reason") != c.reason {
+				t.Fatalf("hello: %s", f.Data)
+			}
+			if !c.resumed {
+				return
+			}
+			from := c.resume["seq"].(int64)
+			if from < last {
+				q.reach(last)
+			}
+			want := from + 1
+			for _, f := range q.all() {
+				if f.Seq > 0 {
+					if f.Seq != want {
+						t.Fatalf("event %d, want %d", f.Seq, want)
+					}
+					want++
+				}
+			}
+			if want != last+1 {
+				t.Errorf("replayed up to %d, want %d", want-1, last)
+			}
+		})
+	}
+	for i := range 60 {
+		p.ok("chat.update", h.key(), map[string]any{"conversationId": chat, "title": fmt.Sprint("more ", i)})
+	}
+	_, f := h.phone(map[string]any{"resume": map[string]any{"epoch": epoch, "seq": start}})
+	if field[string](t, f, "reason") != "too_old" {
+		t.Errorf("hello: %s", f.Data)
+	}
+}
+
+func TestQuietAndWantLeaveNoHoles(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	quiet, _ := h.phone(map[string]any{"quiet": true, "want": []string{}})
+	_ = quiet
+	deaf, _ := h.phone(map[string]any{"want": []string{"memory"}})
+	else1, _ := h.phone(map[string]any{"subscribe": []string{"another"}})
+	p, _ := h.phone(nil)
+	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Hi"})
+	done := p.event("gen.done", field[string](t, sent, "generationId"))
+	quiet.wait("skip", func(f *frame) bool { return f.Ev == "skip" && f.Seq >= done.Seq })
+	deaf.reach(done.Seq)
+	else1.reach(done.Seq)
+	for _, f := range quiet.all() {
+		if f.Ev != "" && f.Ev != "skip" {
+			t.Errorf("a quiet client got %s", f.Ev)
+		}
+	}
+	for _, d := range []*phone{deaf, else1} {
+		for _, f := range d.all() {
+			if f.Ev == "gen.delta" || f.Ev == "gen.stage" {
+				t.Errorf("a client without deltas got %s", f.Ev)
+			}
+		}
+	}
+	else1.ok("subscribe", "", map[string]any{"conversationIds": []string{chat}})
+	sent = p.ok("chat.send", "k2", map[string]any{"conversationId": chat, "text": "Again"})
+	gen := field[string](t, sent, "generationId")
+	else1.event("gen.delta", gen)
+	else1.event("gen.done", gen)
+	else1.ok("unsubscribe", "", map[string]any{"conversationIds": []string{chat}})
+	sent = p.ok("chat.send", "k3", map[string]any{"conversationId": chat, "text": "Once more"})
+	gen = field[string](t, sent, "generationId")
+	else1.event("gen.done", gen)
+	for _, f := range else1.all() {
+		if f.Ev == "gen.delta" && f.Gen == gen {
+			t.Error("a delta after unsubscribe")
+		}
+	}
+}
+
+func (p *phone) wait(what string, ok func(*frame) bool) *frame {
+	p.t.Helper()
+	return wait(p, what, func(frames []*frame) *frame {
+		for _, f := range frames {
+			if ok(f) {
+				return f
+			}
+		}
+		return nil
+	})
+}
+
+func TestTypingReachesTheOthers(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
+	q, _ := h.phone(map[string]any{"deviceId": "d-two"})
+	p.ok("typing", "", map[string]any{"conversationId": chat})
+	if f := q.event("typing", ""); f.Conv != chat || f.By != "d-one" || f.Seq != 0 {
+		t.Errorf("typing: %+v", f)
+	}
+	p.fails("not_found", "typing", "", map[string]any{"conversationId": newID()})
+}
+
+func TestAckIsTold(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	p, _ := h.phone(map[string]any{"deviceId": "d-one"})
+	got := p.ok("chat.history", "", map[string]any{"conversationId": chat})
+	msg := field[[]any](t, got, "items")[0].(map[string]any)["id"].(string)
+	p.ok("ack", "", map[string]any{"seq": 1, "read": map[string]string{chat: msg}})
+	f := p.event("chat.read", "")
+	var data struct {
+		DeviceID string            `json:"deviceId"`
+		Read     map[string]string `json:"read"`
+	}
+	if err := json.Unmarshal(f.Data, &data); err != nil || data.DeviceID != "d-one" || data.Read[chat] != msg {
+		t.Errorf("chat.read: %s %v", f.Data, err)
+	}
+	p.fails("invalid_field", "ack", "", map[string]any{"read": map[string]any{chat: 7}})
+}
