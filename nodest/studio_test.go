@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"strings"
@@ -37,12 +36,14 @@ type studio struct {
 	calls int
 }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 const ann, bob = "019a0000-0000-7000-8000-00000000000a", "019a0000-0000-7000-8000-00000000000b"
 
 func newStudio(t *testing.T, opts nodest.Options) *studio {
 	t.Helper()
 	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed, Log: quiet})
 	s.must(err)
 	t.Cleanup(func() { s.must(db.Close()) })
 	s.db = db
@@ -51,7 +52,7 @@ func newStudio(t *testing.T, opts nodest.Options) *studio {
 	}
 	s.opts.Alone = true
 	if s.opts.Log == nil {
-		s.opts.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		s.opts.Log = quiet
 	}
 	s.Engine = s.engine()
 	return s

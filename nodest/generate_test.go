@@ -1,0 +1,422 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// seed is the seed of a random test; NODEST_SEED overrides it.
+func seed(t *testing.T) uint64 {
+	n, err := strconv.ParseUint(os.Getenv("NODEST_SEED"), 10, 64)
+	if err != nil {
+		n = 20261121
+	}
+	t.Logf("NODEST_SEED=%d", n)
+	return n
+}
+
+// Whatever the borders of the chunks: the deltas of each part give the text that
+// is stored, without a gap, and their positions are code points.
+func TestDeltasAreTheStoredText(t *testing.T) {
+	s := newStudio(t, nodest.Options{CheckpointChars: 5})
+	rng := rand.New(rand.NewPCG(seed(t), 1))
+	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "ok."}
+	c := s.chat()
+	for round := range 40 {
+		var whole strings.Builder
+		whole.WriteString("x")
+		for range rng.IntN(30) {
+			whole.WriteString(bits[rng.IntN(len(bits))])
+		}
+		reply := &line{begun: make(chan struct{})}
+		runes := []rune(whole.String())
+		for len(runes) > 0 {
+			n := 1 + rng.IntN(len(runes))
+			reply.chunks = append(reply.chunks, llm.Chunk{Text: string(runes[:n])})
+			runes = runes[n:]
+		}
+		if rng.IntN(4) == 0 {
+			reply.err = llm.CutOff("puppet", nil)
+		}
+		s.model.next(reply)
+		m := s.say(c, fmt.Sprintf("round %d", round))
+		if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+			t.Fatalf("round %d of %q: deltas %q, stored %q", round, whole.String(), got, m.Text())
+		}
+		for _, b := range m.Chosen().Blocks {
+			if b.At > len([]rune(m.Text())) {
+				t.Errorf("round %d: a block stands at %d of %q", round, b.At, m.Text())
+			}
+		}
+	}
+}
+
+func TestBlocksAreKeptApart(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
+	m := s.say(c, "Do you know me?")
+	if strings.Contains(m.Text(), "tea") || !strings.HasPrefix(m.Text(), "Yes.") || !strings.HasSuffix(m.Text(), "I remember.") {
+		t.Errorf("text = %q", m.Text())
+	}
+	blocks := m.Chosen().Blocks
+	if len(blocks) != 1 || blocks[0].Part != "mem" || blocks[0].Text != "you like tea" || blocks[0].At != 4 {
+		t.Errorf("blocks = %+v", blocks)
+	}
+	var order []string
+	for _, ev := range s.ears.of(m.GenerationID) {
+		if ev.Type == "gen.block" {
+			order = append(order, string(ev.Data))
+		}
+	}
+	if len(order) != 2 || !strings.Contains(order[0], "open") || !strings.Contains(order[1], "close") {
+		t.Errorf("gen.block = %v", order)
+	}
+	// A block is of the parts that are told, but not of the next prompt.
+	open := ""
+	for _, ev := range s.ears.of(m.GenerationID) {
+		var d struct{ Text, Part string }
+		if ev.Type == "gen.delta" && json.Unmarshal(ev.Data, &d) == nil && d.Part == "mem" {
+			open += d.Text
+		}
+	}
+	if open != "you like tea" {
+		t.Errorf("deltas of the block = %q", open)
+	}
+	s.say(c, "Good.")
+	if strings.Contains(s.model.last(), "you like tea") {
+		t.Error("the block went into the next prompt")
+	}
+}
+
+func TestScriptsForInputAndReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	all := true
+	for _, script := range []string{
+		`{"scriptName":"in","findRegex":"/cat/g","replaceString":"dog","placement":[1]}`,
+		`{"scriptName":"out","findRegex":"/o+/g","replaceString":"0","placement":[2]}`,
+	} {
+		_, err := s.CreateResource(t.Context(), s.call(), nodest.RegexScript,
+			nodest.ResourceInput{Name: "r", Document: json.RawMessage(script), BindAll: &all})
+		s.must(err)
+	}
+	user, err := s.Settings(t.Context(), ann)
+	s.must(err)
+	user.GlobalRegexEnabled = true
+	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	s.must(err)
+
+	c := s.chat()
+	s.model.next(says("Good", " food."))
+	sent := s.send(c, "my cat")
+	s.wait(sent.GenerationID)
+	if m := s.message(sent.UserMessage.ID); m.Text() != "my cat" {
+		t.Errorf("stored %q, want it as it was typed", m.Text())
+	}
+	if !strings.Contains(s.model.last(), "my dog") || strings.Contains(s.model.last(), "my cat") {
+		t.Errorf("sent:\n%s", s.model.last())
+	}
+	reply := s.message(sent.Message.ID)
+	if reply.Text() != "G0d f0d." {
+		t.Errorf("stored reply = %q", reply.Text())
+	}
+	if got := s.ears.deltas(t, sent.GenerationID, "text", 0); got != "Good food." {
+		t.Errorf("deltas = %q", got)
+	}
+	s.say(c, "and now")
+	if !strings.Contains(s.model.last(), "my dog") {
+		t.Errorf("what was said before is sent as it was then:\n%s", s.model.last())
+	}
+	// The prompt can be read although the chat has another text.
+	p, err := s.Prompt(t.Context(), ann, s.generation(sent.GenerationID).PromptID)
+	s.must(err)
+	if last := p.Prompt.Messages[p.Prompt.Base]; !strings.Contains(last.Text, "my dog") {
+		t.Errorf("stored prompt has %q", last.Text)
+	}
+
+	user.GlobalRegexEnabled, user.Version = false, 0
+	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	s.must(err)
+	s.model.next(says("Good."))
+	if m := s.say(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.last(), "a cat") {
+		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.model.last())
+	}
+}
+
+func TestFailures(t *testing.T) {
+	down := llm.Upstream("puppet", fault.UpstreamDown, 503, errors.New("no connection to 10.0.0.1 with key sk-secret"))
+	tests := []struct {
+		name   string
+		reply  *line
+		code   fault.Code
+		text   string // kept; "" = no swipe
+		finish string
+	}{
+		{"before the first word", says().failing(down), fault.UpstreamDown, "", ""},
+		{"in the middle", says("Half a ", "sentence").failing(down), fault.UpstreamDown, "Half a sentence", "error"},
+		{"with half a tag held back", says("a <me").failing(down), fault.UpstreamDown, "a <me", "error"},
+		{"blocked at once", says().failing(llm.BlockedError("puppet", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
+		{"blocked in the middle", says("Once").failing(llm.BlockedError("puppet", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
+		{"nothing but blanks", says(" \n"), fault.EmptyReply, "", ""},
+		{"nothing but a block", says("<mem>x</mem>"), fault.EmptyReply, "", ""},
+		{"an error of ours", says("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
+		{"no end", &line{begun: make(chan struct{}), chunks: []llm.Chunk{{Text: "So"}}, err: errNoEnd}, fault.UpstreamBadAnswer, "So", "error"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			c := s.chat()
+			s.model.next(tt.reply)
+			m := s.say(c, "Tell me")
+			if m.Status != nodest.StatusError || m.Error == nil || m.Error.Code != tt.code {
+				t.Errorf("status %s, error %v; want %s", m.Status, m.Error, tt.code)
+			}
+			if tt.text == "" && len(m.Swipes) != 0 {
+				t.Errorf("swipes = %+v, want none", m.Swipes)
+			}
+			if tt.text != "" && (m.Text() != tt.text || m.Chosen().Finish != tt.finish) {
+				t.Errorf("kept %q with finish %q, want %q with %q", m.Text(), m.Chosen().Finish, tt.text, tt.finish)
+			}
+			g := s.generation(m.GenerationID)
+			if g.Status != nodest.GenFailed || g.Error.Code != tt.code {
+				t.Errorf("generation %s, %v", g.Status, g.Error)
+			}
+			if want := "message.created gen.started gen.context message.updated gen.failed"; s.ears.durable(g.ID) != want {
+				t.Errorf("events = %s, want %s", s.ears.durable(g.ID), want)
+			}
+			for _, ev := range s.ears.of(g.ID) {
+				if strings.Contains(string(ev.Data), "secret") {
+					t.Errorf("%s tells %s", ev.Type, ev.Data)
+				}
+			}
+			// The conversation goes on.
+			if next := s.say(c, "Again"); next.Text() != "Fine." {
+				t.Errorf("the next reply = %q", next.Text())
+			}
+		})
+	}
+}
+
+// errNoEnd makes the puppet stop without an end.
+var errNoEnd = llm.CutOff("puppet", nil)
+
+func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
+	failed := s.say(c, "Lost words")
+	s.say(c, "New words")
+	if strings.Contains(s.model.last(), "Lost words") {
+		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.last())
+	}
+	// Once it is answered it belongs to the chat.
+	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: failed.ID})
+	s.must(err)
+	s.wait(done.GenerationID)
+	m := s.message(failed.ID)
+	if m.Status != nodest.StatusComplete || m.Error != nil || m.Text() != "Fine." {
+		t.Errorf("after the repair: %+v", m)
+	}
+	if !strings.Contains(s.model.last(), "Lost words") || strings.Contains(s.model.last(), "New words") {
+		t.Errorf("the repair was asked with:\n%s", s.model.last())
+	}
+	s.say(c, "Third words")
+	if !strings.Contains(s.model.last(), "Lost words") {
+		t.Errorf("the repaired exchange is not in the prompt:\n%s", s.model.last())
+	}
+}
+
+func TestCancel(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("One", " two", " three").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Count")
+	reply.step(2)
+	s.eventually("two pieces arrive", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "One two" })
+	began := time.Now()
+	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
+	s.must(err)
+	t.Logf("cancelled and stored after %v", time.Since(began))
+	if status != nodest.GenCancelled || s.model.hungUp() != 1 {
+		t.Errorf("status %s, %d requests closed", status, s.model.hungUp())
+	}
+	m := s.message(sent.Message.ID)
+	if m.Text() != "One two" || m.Status != nodest.StatusCancelled || m.Chosen().Finish != "cancelled" || m.Error != nil {
+		t.Errorf("kept %+v", m)
+	}
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(sent.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.ears.durable(sent.GenerationID), want)
+	}
+	// Again, and of one that has ended by itself: no change.
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+		t.Errorf("a second cancel: %s, %v", status, err)
+	}
+	done := s.say(c, "Go on")
+	if status, err := s.Cancel(t.Context(), ann, done.GenerationID); status != nodest.GenDone || err != nil {
+		t.Errorf("a late cancel: %s, %v", status, err)
+	}
+	if !strings.Contains(s.model.last(), "One two") {
+		t.Error("what was kept is part of the chat")
+	}
+	_, err = s.Cancel(t.Context(), ann, "nothing")
+	s.wants(err, fault.NotFound)
+}
+
+func TestCancelBeforeTheFirstWord(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("One").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Count")
+	<-reply.begun
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+		t.Errorf("cancel: %s, %v", status, err)
+	}
+	m := s.message(sent.Message.ID)
+	if len(m.Swipes) != 0 || m.Status != nodest.StatusCancelled {
+		t.Errorf("kept %+v", m)
+	}
+	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
+	s.must(err)
+	if len(rows) != 0 {
+		t.Errorf("metered %+v although nothing came", rows[0])
+	}
+}
+
+func TestAttachAndActive(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("茶", "tea", "😀", "!").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Drink?")
+	reply.step(3)
+	s.eventually("three pieces arrive", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "茶tea😀" })
+	for off, want := range map[int]string{0: "茶tea😀", 1: "tea😀", 4: "😀", 5: "", 9: ""} {
+		a, err := s.Attach(t.Context(), ann, sent.GenerationID, off)
+		s.must(err)
+		if a.Text != want || a.Off != min(off, 5) || a.Generation.Status != nodest.GenStreaming {
+			t.Errorf("from %d: %q at %d, %s; want %q", off, a.Text, a.Off, a.Generation.Status, want)
+		}
+	}
+	_, err := s.Attach(t.Context(), ann, sent.GenerationID, -1)
+	s.wants(err, fault.Invalid)
+	active, err := s.Active(t.Context(), ann)
+	s.must(err)
+	if len(active) != 1 || active[0].Off != 5 || active[0].Text != "" || active[0].Generation.ID != sent.GenerationID {
+		t.Errorf("active = %+v", active)
+	}
+	reply.release()
+	s.wait(sent.GenerationID)
+	a, err := s.Attach(t.Context(), ann, sent.GenerationID, 4)
+	s.must(err)
+	if a.Text != "😀!" || a.Generation.Status != nodest.GenDone {
+		t.Errorf("after the end: %q, %s", a.Text, a.Generation.Status)
+	}
+	if active, err := s.Active(t.Context(), ann); err != nil || len(active) != 0 {
+		t.Errorf("active = %v, %v", active, err)
+	}
+}
+
+func TestCheckpoints(t *testing.T) {
+	s := newStudio(t, nodest.Options{CheckpointChars: 1000, CheckpointEvery: time.Hour, Lease: 24 * time.Hour})
+	c := s.chat()
+	reply := says(strings.Repeat("茶", 999), "x", "y").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Long")
+	reply.step(2)
+	s.eventually("a checkpoint after 1,000 code points", func() bool {
+		return len([]rune(s.generation(sent.GenerationID).Text)) == 1000
+	})
+	if m := s.message(sent.Message.ID); len(m.Swipes) != 0 {
+		t.Errorf("a checkpoint is not a swipe: %+v", m.Swipes)
+	}
+	reply.release()
+	s.wait(sent.GenerationID)
+}
+
+func TestTheWholeGenerationHasALimit(t *testing.T) {
+	s := newStudio(t, nodest.Options{TurnTimeout: time.Millisecond})
+	c := s.chat()
+	s.model.next(says("never").gated())
+	sent := s.send(c, "Hello")
+	s.wait(sent.GenerationID)
+	if m := s.message(sent.Message.ID); m.Status != nodest.StatusError || m.Error.Code != fault.UpstreamTimeout {
+		t.Errorf("%s, %v", m.Status, m.Error)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Run("waits for what runs", func(t *testing.T) {
+		s := newStudio(t, nodest.Options{})
+		c := s.chat()
+		reply := says("All ", "of it.").gated()
+		s.model.next(reply)
+		sent := s.send(c, "Hello")
+		<-reply.begun
+		closed := make(chan error)
+		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
+		s.eventually("new ones are refused", func() bool {
+			_, err := s.Send(t.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
+			if !fault.Is(err, fault.Invalid) { // the call is checked first
+				t.Fatal(err)
+			}
+			_, err = s.Impersonate(t.Context(), &nodest.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
+			return fault.Is(err, fault.ShuttingDown)
+		})
+		reply.release()
+		s.must(<-closed)
+		if m := s.message(sent.Message.ID); m.Text() != "All of it." || m.Status != nodest.StatusComplete {
+			t.Errorf("%s: %q", m.Status, m.Text())
+		}
+		s.must(s.Close(t.Context())) // a second time
+	})
+	t.Run("stores what it interrupts", func(t *testing.T) {
+		s := newStudio(t, nodest.Options{GenerationsPerUser: 1})
+		c, other := s.chat(), s.chat()
+		reply := says("Part", " never").gated()
+		s.model.next(reply)
+		sent := s.send(c, "Hello")
+		queued := s.send(other, "Hello")
+		reply.step(1)
+		s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "Part" })
+		now, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Close(now); !errors.Is(err, context.Canceled) {
+			t.Errorf("Close = %v", err)
+		}
+		if m := s.message(sent.Message.ID); m.Text() != "Part" || m.Status != nodest.StatusInterrupted || m.Chosen().Finish != "interrupted" {
+			t.Errorf("%s: %+v", m.Status, m.Chosen())
+		}
+		if m := s.message(queued.Message.ID); m.Status != nodest.StatusInterrupted || len(m.Swipes) != 0 {
+			t.Errorf("the queued one: %s, %+v", m.Status, m.Swipes)
+		}
+	})
+}
+
+func TestMessagesOfADeletedConversation(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("Too", " late").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Hello")
+	reply.step(1)
+	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
+	close(reply.gate)
+	g := s.wait(sent.GenerationID)
+	if !g.Ended() {
+		t.Errorf("generation = %+v", g)
+	}
+}
