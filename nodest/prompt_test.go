@@ -1,0 +1,155 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.say(c, "Hello")
+	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Who are you?"})
+	s.must(err)
+	asked := len(s.model.asked())
+	s.say(c, "Who are you?")
+	all := s.model.asked()
+	if !slices.Equal(preview.Messages, all[len(all)-1].Messages) || asked != len(all)-1 {
+		t.Errorf("preview:\n%v\nsent:\n%v", preview.Messages, all[len(all)-1].Messages)
+	}
+	if preview.Tokens <= 0 || preview.Budget != 6000 || len(preview.Entries) == 0 {
+		t.Errorf("tokens %d, budget %d, %d entries", preview.Tokens, preview.Budget, len(preview.Entries))
+	}
+	if _, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID}); err != nil {
+		t.Errorf("as a continue: %v", err)
+	}
+	missing := nodest.TurnOptions{Provider: "missing"}
+	if _, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Options: missing}); err != nil {
+		t.Errorf("without a provider: %v", err)
+	}
+}
+
+func TestAStoredPromptIsTheRequest(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	first := s.say(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
+	second := s.say(c, "Again")
+	for i, m := range []*nodest.Message{first, second} {
+		p, err := s.Prompt(t.Context(), ann, s.generation(m.GenerationID).PromptID)
+		s.must(err)
+		if !slices.Equal(p.Prompt.Messages, s.model.asked()[i].Messages) {
+			t.Errorf("stored:\n%v\nsent:\n%v", p.Prompt.Messages, s.model.asked()[i].Messages)
+		}
+		if p.ConversationID != c.ID || p.GenerationID != m.GenerationID {
+			t.Errorf("prompt = %+v", p)
+		}
+	}
+	// It stays what it was when the chat changes.
+	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: first.ID, Text: "Something else."})
+	s.must(err)
+	promptID := s.generation(second.GenerationID).PromptID
+	p, err := s.Prompt(t.Context(), ann, promptID)
+	s.must(err)
+	if !slices.Equal(p.Prompt.Messages, s.model.asked()[1].Messages) {
+		t.Errorf("after an edit the stored prompt is:\n%v", p.Prompt.Messages)
+	}
+	diff, err := s.DiffPrompts(t.Context(), ann, s.generation(first.GenerationID).PromptID, promptID)
+	s.must(err)
+	if len(diff.Changes) == 0 || diff.Same == 0 {
+		t.Errorf("difference = %+v", diff)
+	}
+	_, err = s.Prompt(t.Context(), ann, "nothing")
+	s.wants(err, fault.NotFound)
+}
+
+// The prompt of a long chat reads only what fits, and says that more is there.
+func TestALongChatIsCutToTheBudget(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	for i := range 150 {
+		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, NoReply: true,
+			Text: fmt.Sprintf("message %03d of a chat that is longer than the context of the model", i)})
+		s.must(err)
+	}
+	small := 1024
+	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And now?",
+		Options: nodest.TurnOptions{ContextTokens: &small}})
+	s.must(err)
+	if p.Tokens > p.Budget || p.Budget != 768 {
+		t.Errorf("%d tokens in a budget of %d", p.Tokens, p.Budget)
+	}
+	texts := ""
+	for _, m := range p.Messages {
+		texts += m.Text + "\n"
+	}
+	if !contains(texts, "message 149") || contains(texts, "message 001") || !contains(texts, "And now?") {
+		t.Errorf("the prompt has:\n%s", texts)
+	}
+	dropped := 0
+	for _, d := range p.Dropped {
+		if d.Reason == "budget" {
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		t.Errorf("nothing tells of what is missing: %+v", p.Dropped)
+	}
+}
+
+// The character's own documents, the global ones and the bound ones meet in the
+// prompt; a change of any of them counts from the next turn.
+func TestDocumentsOfATurn(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	ch, err := s.CreateCharacter(t.Context(), s.call(), nodest.CharacterInput{
+		RoleCard:   json.RawMessage(alicesCard),
+		WorldBook:  json.RawMessage(`{"entries":{"0":{"comment":"own","content":"own lore","position":4,"depth":1,"constant":true}}}`),
+		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"Ann","content":"note of the card","injection_depth":1}`),
+	})
+	s.must(err)
+	book := func(name string, in nodest.ResourceInput) *nodest.Resource {
+		in.Name = name
+		in.Document = json.RawMessage(fmt.Sprintf(`{"entries":{"9":{"comment":%q,"content":"%s lore","position":4,"depth":1,"constant":true}}}`, name, name))
+		r, err := s.CreateResource(t.Context(), s.call(), nodest.WorldBook, in)
+		s.must(err)
+		return r
+	}
+	bound := book("bound", nodest.ResourceInput{Characters: []string{ch.ID}})
+	global := book("global", nodest.ResourceInput{})
+	persona, err := s.CreateResource(t.Context(), s.call(), nodest.Persona,
+		nodest.ResourceInput{Name: "Ann", Document: json.RawMessage(`{"name":"Ann","description":"A sailor."}`)})
+	s.must(err)
+	_, err = s.PutSettings(t.Context(), s.call(), nodest.Settings{
+		PersonaID:       persona.ID,
+		GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: global.ID},
+		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
+	}, 0)
+	s.must(err)
+
+	c := s.chatWith(ch.ID)
+	s.say(c, "Hello {{user}}")
+	for _, part := range []string{"own lore", "bound lore", "global lore", "note of the card", "A sailor.", "likes the sea", "Hello Ann"} {
+		if !contains(s.model.last(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		}
+	}
+	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID,
+		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"Ann","content":"note of the chat","injection_depth":1}`)})
+	s.must(err)
+	_, err = s.UpdateCharacter(t.Context(), s.call(), ch.ID, nodest.CharacterInput{
+		WorldBook: json.RawMessage(`{"entries":{"0":{"comment":"own","content":"new lore","position":4,"depth":1,"constant":true}}}`)}, false, 0)
+	s.must(err)
+	s.must(s.DeleteResource(t.Context(), s.call(), nodest.WorldBook, bound.ID))
+	s.say(c, "Hello again")
+	for part, there := range map[string]bool{
+		"new lore": true, "own lore": false, "bound lore": false, "note of the chat": true, "note of the card": false,
+	} {
+		if contains(s.model.last(), part) != there {
+			t.Errorf("%q in the prompt: %t, want %t\n%s", part, !there, there, s.model.last())
+		}
+	}
+}

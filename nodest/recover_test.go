@@ -1,0 +1,143 @@
+package nodest_test
+
+import (
+	"testing"
+	"time"
+
+	"nodest/nodest"
+)
+
+func TestAfterACrash(t *testing.T) {
+	s := newStudio(t, nodest.Options{CheckpointChars: 3, GenerationsPerUser: 1})
+	c, other := s.chat(), s.chat()
+	reply := says("Half a", " sentence").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Tell me")
+	queued := s.send(other, "Me too")
+	reply.step(1)
+	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "Half a" })
+
+	s.crash()
+	g := s.generation(sent.GenerationID)
+	if g.Status != nodest.GenInterrupted || g.Finish != "interrupted" || g.EndedAt == nil {
+		t.Errorf("generation = %+v", g)
+	}
+	m := s.message(sent.Message.ID)
+	if m.Text() != "Half a" || m.Status != nodest.StatusInterrupted || m.Chosen().Finish != "interrupted" {
+		t.Errorf("%s: %+v", m.Status, m.Swipes)
+	}
+	if m := s.message(queued.Message.ID); m.Status != nodest.StatusInterrupted || len(m.Swipes) != 0 {
+		t.Errorf("the queued one: %s, %+v", m.Status, m.Swipes)
+	}
+	if s.message(sent.UserMessage.ID).Text() != "Tell me" || s.message(queued.UserMessage.ID).Text() != "Me too" {
+		t.Error("an acknowledged message is lost")
+	}
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(g.ID) != want {
+		t.Errorf("events = %s, want %s", s.ears.durable(g.ID), want)
+	}
+	// It goes on: nothing is busy, and the interrupted reply can be continued.
+	s.model.next(says(" story."))
+	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+	s.must(err)
+	s.wait(done.GenerationID)
+	if m := s.message(m.ID); m.Text() != "Half a story." || m.Status != nodest.StatusComplete {
+		t.Errorf("%s: %q", m.Status, m.Text())
+	}
+	// A second look finds nothing.
+	rev := s.message(m.ID).Rev
+	s.must(s.Recover(t.Context()))
+	if now := s.message(m.ID).Rev; now != rev {
+		t.Errorf("rev grew from %d to %d", rev, now)
+	}
+}
+
+// The process that was believed dead finds out with its next checkpoint, closes
+// its request and stores nothing.
+func TestAGenerationThatWasTakenAway(t *testing.T) {
+	s := newStudio(t, nodest.Options{CheckpointChars: 1})
+	c := s.chat()
+	reply := says("One", " two", " three").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Count")
+	reply.step(1)
+	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
+	s.crash()
+	rev := s.message(sent.Message.ID).Rev
+	reply.step(1) // the old process is alive after all
+	s.eventually("its request is closed", func() bool { return s.model.hungUp() == 1 })
+	m := s.message(sent.Message.ID)
+	if m.Text() != "One" || m.Rev != rev {
+		t.Errorf("the old process has stored %q at rev %d", m.Text(), m.Rev)
+	}
+}
+
+func TestCancelOfAnotherProcess(t *testing.T) {
+	s := newStudio(t, nodest.Options{CheckpointChars: 1})
+	c := s.chat()
+	reply := says("One", " two").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Count")
+	reply.step(1)
+	s.eventually("the checkpoint is stored", func() bool { return s.generation(sent.GenerationID).Text == "One" })
+	s.opts.Alone = false
+	s.opts.Process = "second"
+	s.Engine = s.engine()
+
+	attached, err := s.Attach(t.Context(), ann, sent.GenerationID, 1)
+	s.must(err)
+	if attached.Text != "ne" {
+		t.Errorf("attached %q", attached.Text)
+	}
+	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
+	s.must(err)
+	if status != nodest.GenCancelled {
+		t.Errorf("status = %s", status)
+	}
+	if m := s.message(sent.Message.ID); m.Status != nodest.StatusCancelled || m.Text() != "One" {
+		t.Errorf("%s: %q", m.Status, m.Text())
+	}
+	if g := s.wait(sent.GenerationID); g.Status != nodest.GenCancelled {
+		t.Errorf("the generation is %s", g.Status)
+	}
+	reply.step(1)
+	s.eventually("the other process closes its request", func() bool { return s.model.hungUp() == 1 })
+}
+
+// A process that is not alone waits for the lease.
+func TestRecoverRespectsLeases(t *testing.T) {
+	s := newStudio(t, nodest.Options{Lease: time.Hour})
+	c := s.chat()
+	reply := says("One").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Count")
+	<-reply.begun
+	first := s.Engine
+	s.must(first.Recover(t.Context())) // of its own, which lives
+
+	s.opts.Alone = false
+	second := s.engine()
+	s.must(second.Recover(t.Context()))
+	if g := s.generation(sent.GenerationID); g.Ended() {
+		t.Errorf("the generation of a living process is %s", g.Status)
+	}
+	reply.release()
+	if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+		t.Errorf("status = %s", g.Status)
+	}
+}
+
+func TestALeaseThatIsOver(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	past := time.Now().Add(-time.Hour)
+	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
+		return tx.InsertGeneration(&nodest.Generation{ID: "lost", UserID: ann, ConversationID: c.ID, Kind: nodest.KindImpersonate,
+			Status: nodest.GenStreaming, Text: "so far", LeaseOwner: "gone", LeaseUntil: past, CreatedAt: past})
+	}))
+	s.opts.Alone = false
+	s.Engine = s.engine()
+	s.must(s.Recover(t.Context()))
+	if g := s.generation("lost"); g.Status != nodest.GenInterrupted || g.Text != "so far" {
+		t.Errorf("generation = %+v", g)
+	}
+}

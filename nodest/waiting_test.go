@@ -1,0 +1,145 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func (s *studio) sendBusy(c *nodest.Conversation, text, whenBusy string) (*nodest.Sent, error) {
+	return s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text, WhenBusy: whenBusy})
+}
+
+func TestOneReplyAtATimeInAConversation(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	first := says("First.").gated()
+	s.model.next(first)
+	sent := s.send(c, "one")
+	<-first.begun
+	_, err := s.sendBusy(c, "two", "")
+	if e := s.wants(err, fault.Busy); e.Details["generationId"] != sent.GenerationID {
+		t.Errorf("details = %v, want %s", e.Details, sent.GenerationID)
+	}
+	if now, _ := s.Conversation(t.Context(), ann, c.ID); now.HeadID != sent.Message.ID {
+		t.Error("the refused message was stored")
+	}
+
+	// One that queues is stored now and answered later, with what came before.
+	s.model.next(says("Second."))
+	queued, err := s.sendBusy(c, "two", "queue")
+	s.must(err)
+	if g := s.generation(queued.GenerationID); g.Status != nodest.GenQueued {
+		t.Errorf("status = %s", g.Status)
+	}
+	if m := s.message(queued.UserMessage.ID); m.Text() != "two" || m.ParentID != sent.Message.ID {
+		t.Errorf("queued message = %+v", m)
+	}
+	if n := len(s.model.asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	first.release()
+	s.wait(queued.GenerationID)
+	if m := s.message(queued.Message.ID); m.Text() != "Second." {
+		t.Errorf("the queued reply = %q", m.Text())
+	}
+	texts := ""
+	for _, m := range s.model.asked()[1].Messages {
+		texts += m.Text + "\n"
+	}
+	for _, part := range []string{"one\n", "First.\n", "two"} {
+		if !contains(texts, part) {
+			t.Errorf("the second prompt lacks %q:\n%s", part, texts)
+		}
+	}
+}
+
+func TestANewMessageReplacesTheRunningReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	first := says("First", " and more").gated()
+	s.model.next(first, says("Second."))
+	sent := s.send(c, "one")
+	first.step(1)
+	s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "First" })
+	next, err := s.sendBusy(c, "two", "cancel")
+	s.must(err)
+	s.wait(next.GenerationID)
+	if m := s.message(sent.Message.ID); m.Status != nodest.StatusCancelled || m.Text() != "First" {
+		t.Errorf("the first reply: %s, %q", m.Status, m.Text())
+	}
+	if m := s.message(next.Message.ID); m.Status != nodest.StatusComplete || m.Text() != "Second." {
+		t.Errorf("the second reply: %s, %q", m.Status, m.Text())
+	}
+	if s.model.hungUp() != 1 {
+		t.Errorf("%d requests were closed", s.model.hungUp())
+	}
+}
+
+func TestPlacesAndQueueOfAUser(t *testing.T) {
+	s := newStudio(t, nodest.Options{GenerationsPerUser: 2, QueuePerUser: 1})
+	chats := []*nodest.Conversation{s.chat(), s.chat(), s.chat(), s.chat()}
+	a, b := says("a").gated(), says("b").gated()
+	s.model.next(a)
+	one := s.send(chats[0], "hi")
+	<-a.begun
+	s.model.next(b)
+	two := s.send(chats[1], "hi")
+	<-b.begun
+	three := s.send(chats[2], "hi")
+	if g := s.generation(three.GenerationID); g.Status != nodest.GenQueued {
+		t.Errorf("the third is %s", g.Status)
+	}
+	_, err := s.sendBusy(chats[3], "hi", "")
+	s.wants(err, fault.TooManyGenerations)
+	if now, _ := s.Conversation(t.Context(), ann, chats[3].ID); now.HeadID != chats[3].HeadID {
+		t.Error("the refused message was stored")
+	}
+	b.release()
+	s.wait(two.GenerationID)
+	s.wait(three.GenerationID)
+	if m := s.message(three.Message.ID); m.Text() != "Fine." {
+		t.Errorf("the third reply = %q", m.Text())
+	}
+	a.release()
+	s.wait(one.GenerationID)
+}
+
+func TestCancelOfAQueuedGeneration(t *testing.T) {
+	s := newStudio(t, nodest.Options{GenerationsPerUser: 1})
+	c, other := s.chat(), s.chat()
+	a := says("a").gated()
+	s.model.next(a)
+	one := s.send(c, "hi")
+	<-a.begun
+	two := s.send(other, "hi")
+	if status, err := s.Cancel(t.Context(), ann, two.GenerationID); status != nodest.GenCancelled || err != nil {
+		t.Errorf("cancel: %s, %v", status, err)
+	}
+	if m := s.message(two.Message.ID); m.Status != nodest.StatusCancelled {
+		t.Errorf("its message is %s", m.Status)
+	}
+	a.release()
+	s.wait(one.GenerationID)
+	if n := len(s.model.asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+func TestQuota(t *testing.T) {
+	s := newStudio(t, nodest.Options{TokensPerDay: 11})
+	c := s.chat()
+	s.say(c, "one") // 10 + 1 tokens
+	_, err := s.sendBusy(c, "two", "")
+	e := s.wants(err, fault.QuotaExceeded)
+	if e.RetryAfter <= 0 || e.RetryAfter.Hours() > 24 {
+		t.Errorf("retry after %v, want until midnight", e.RetryAfter)
+	}
+	if now, _ := s.Conversation(t.Context(), ann, c.ID); s.message(now.HeadID).Text() != "Fine." {
+		t.Error("the refused message was stored")
+	}
+	// A message without a reply costs nothing.
+	_, err = s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "two", NoReply: true})
+	s.must(err)
+}
