@@ -1,0 +1,361 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"nodest/nodest"
+	"nodest/stream"
+)
+
+// rig is an outbox with a connection that writes into a list, and an engine that
+// knows one text.
+type rig struct {
+	o     outbox
+	woken bool
+	mu    sync.Mutex
+	sent  []string // frames, shortened
+	code  int
+	text  string // of the generation so far
+	ended bool
+	log   []*stream.Event
+	fails error // of writing
+	asked []int // offsets of attach
+}
+
+func newRig(bytes, frames int) *rig {
+	r := &rig{}
+	r.o.maxBytes, r.o.maxFrames = bytes, frames
+	r.o.wake = func() { r.woken = true }
+	return r
+}
+
+// drain writes what can be written now, if the outbox asked for it.
+func (r *rig) drain() {
+	r.o.mu.Lock()
+	woken := r.woken
+	r.woken = false
+	r.o.writing = woken
+	r.o.mu.Unlock()
+	if woken {
+		r.o.pump(context.Background(), r, r)
+	}
+}
+
+func (r *rig) write(items []*item) error {
+	if r.fails != nil {
+		return r.fails
+	}
+	for _, it := range items {
+		r.sent = append(r.sent, short(it))
+	}
+	return nil
+}
+
+func short(it *item) string {
+	if it.ping {
+		return "ping"
+	}
+	var f frame
+	if err := json.Unmarshal(it.encoded(), &f); err != nil {
+		return string(it.encoded())
+	}
+	switch {
+	case f.Ev == "gen.delta":
+		var d stream.Delta
+		_ = json.Unmarshal(f.Data, &d)
+		if d.Part != "text" {
+			return fmt.Sprintf("%s@%d:%s", d.Part, f.Off, d.Text)
+		}
+		return fmt.Sprintf("%d:%s", f.Off, d.Text)
+	case f.Seq > 0:
+		return fmt.Sprintf("%s#%d", f.Ev, f.Seq)
+	case f.Ev != "":
+		return f.Ev
+	}
+	return "reply " + f.ID
+}
+
+func (r *rig) finish(code int, _ string) { r.code = code }
+
+func (r *rig) since(_ context.Context, after, upTo int64, limit int) ([]*stream.Event, error) {
+	var list []*stream.Event
+	for _, e := range r.log {
+		if e.Seq > after && e.Seq <= upTo && len(list) < limit {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
+
+func (r *rig) attach(_ context.Context, id string, off int) (*attached, error) {
+	r.asked = append(r.asked, off)
+	status := "streaming"
+	if r.ended {
+		status = "done"
+	}
+	return &attached{
+		GenerationID: id, ConversationID: "c", MessageID: "m", Status: status, Off: off,
+		Text: string([]rune(r.text)[off:]), ended: r.ended, g: &nodest.Generation{},
+	}, nil
+}
+
+// says streams a piece of the reply.
+func (r *rig) says(piece string) { r.part(len([]rune(r.text)), piece, "text"); r.text += piece }
+
+func (r *rig) part(off int, piece, part string) {
+	r.o.Deliver(&stream.Event{
+		Type: deltaType, ConversationID: "c", MessageID: "m", GenerationID: "g", Off: off, Data: deltaData(piece, part),
+	})
+}
+
+func (r *rig) durable(seq int64, kind string) {
+	e := &stream.Event{Seq: seq, Type: kind, ConversationID: "c", Data: []byte(`{}`)}
+	if strings.HasPrefix(kind, "gen.") || kind == "message.updated" {
+		e.MessageID = "m"
+	}
+	if strings.HasPrefix(kind, "gen.") {
+		e.GenerationID = "g"
+	}
+	r.log = append(r.log, e)
+	r.o.Deliver(e)
+}
+
+func (r *rig) wants(t *testing.T, want string) {
+	t.Helper()
+	r.drain()
+	if got := strings.Join(r.sent, " "); got != want {
+		t.Errorf("sent   %s\nwanted %s", got, want)
+	}
+	r.sent = nil
+}
+
+func TestDeltasGoOutAsTheyComeWhileThereIsRoom(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.begin([]byte(`{"id":"1"}`), 0, 0)
+	r.durable(1, "gen.started")
+	r.says("a")
+	r.says("b")
+	r.wants(t, "reply 1 gen.started#1 0:a 1:b")
+	r.part(0, "hm", "reasoning")
+	r.durable(2, "message.updated")
+	r.durable(3, "gen.done")
+	r.wants(t, "reasoning@0:hm message.updated#2 gen.done#3")
+}
+
+func TestAFourthFullTheDeltasAreJoined(t *testing.T) {
+	r := newRig(1<<20, 8)
+	r.o.begin(nil, 0, 0)
+	r.durable(1, "gen.started")
+	for range 5 {
+		r.says("茶x")
+	}
+	r.wants(t, "gen.started#1 0:茶x 2:茶x茶x茶x茶x")
+	for i := range 3 {
+		r.durable(int64(2+i), "chat.updated")
+	}
+	r.says("1")
+	r.o.Deliver(&stream.Event{Type: "gen.block", GenerationID: "g", ConversationID: "c"})
+	r.says("2")
+	r.wants(t, "chat.updated#2 chat.updated#3 chat.updated#4 10:1 gen.block 11:2")
+}
+
+func TestThreeFourthsFullTheDeltasAreDroppedAndMadeUpFor(t *testing.T) {
+	r := newRig(1<<20, 8)
+	r.o.begin(nil, 0, 0)
+	r.durable(1, "gen.started")
+	r.says("one ")
+	for i := range 5 {
+		r.durable(int64(2+i), "chat.updated")
+	}
+	r.says("two ")
+	r.says("three ")
+	r.part(0, "thinking", "reasoning")
+	r.wants(t, "gen.started#1 0:one  chat.updated#2 chat.updated#3 chat.updated#4 chat.updated#5 chat.updated#6 gen.behind 4:two three ")
+	r.says("four")
+	r.wants(t, "14:four")
+	if fmt.Sprint(r.asked) != "[4]" {
+		t.Errorf("attached at %v", r.asked)
+	}
+}
+
+func TestAReplyThatEndedWhileBehindIsNotMadeUpFor(t *testing.T) {
+	r := newRig(1<<20, 8)
+	r.o.begin(nil, 0, 0)
+	r.durable(1, "gen.started")
+	for i := range 6 {
+		r.durable(int64(2+i), "chat.updated")
+	}
+	r.says("lost")
+	r.drain()
+	r.sent = nil
+	r.ended = true
+	for i := range 6 {
+		r.durable(int64(8+i), "chat.updated")
+	}
+	r.says("more")
+	r.wants(t, "chat.updated#8 chat.updated#9 chat.updated#10 chat.updated#11 chat.updated#12 chat.updated#13 4:more")
+}
+
+func TestAFullQueueEndsTheConnection(t *testing.T) {
+	for name, r := range map[string]*rig{"frames": newRig(1<<20, 4), "bytes": newRig(1000, 400)} {
+		t.Run(name, func(t *testing.T) {
+			r.o.begin(nil, 0, 0)
+			for i := range 8 {
+				r.durable(int64(i+1), "chat.updated")
+			}
+			r.wants(t, "")
+			if r.code != closeSlow {
+				t.Errorf("closed with %d", r.code)
+			}
+			r.durable(9, "chat.updated")
+			r.o.reply([]byte(`{}`))
+			if len(r.o.items) > 0 || r.o.bytes > 0 {
+				t.Error("something waits for a connection that has ended")
+			}
+		})
+	}
+	t.Run("one that is larger than the queue goes out alone", func(t *testing.T) {
+		r := newRig(100, 4)
+		r.o.begin(nil, 0, 0)
+		e := &stream.Event{Seq: 1, Type: "chat.updated", Data: []byte(`{"x":"` + strings.Repeat("y", 500) + `"}`)}
+		r.o.Deliver(e)
+		r.wants(t, "chat.updated#1")
+	})
+}
+
+func TestAFailedWriteEndsTheConnection(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.begin(nil, 0, 0)
+	r.fails = errors.New("deadline")
+	r.durable(1, "chat.updated")
+	r.durable(2, "chat.updated")
+	r.drain()
+	if r.code != closeSlow {
+		t.Errorf("closed with %d", r.code)
+	}
+}
+
+func TestLiveEventsWaitForTheReplay(t *testing.T) {
+	r := newRig(1<<20, 512)
+	for i := range 3 {
+		r.log = append(r.log, &stream.Event{Seq: int64(i + 1), Type: "chat.updated", Data: []byte(`{}`)})
+	}
+	r.o.holding = true
+	r.durable(4, "gen.started")
+	r.says("miss")
+	r.says("ed ")
+	r.o.begin([]byte(`{"id":"1"}`), 1, 3)
+	r.says("too ")
+	r.wants(t, "reply 1 chat.updated#2 chat.updated#3 gen.started#4 0:missed too ")
+	r.says("live")
+	r.durable(5, "chat.updated")
+	r.wants(t, "11:live chat.updated#5")
+}
+
+func TestALargeReplayIsCut(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.batch = true
+	big := []byte(`{"x":"` + strings.Repeat("y", 100_000) + `"}`)
+	for i := range 30 {
+		r.log = append(r.log, &stream.Event{Seq: int64(i + 1), Type: "chat.updated", Data: big})
+	}
+	r.o.holding = true
+	r.o.begin(nil, 0, 30)
+	r.drain()
+	if len(r.sent) != 30 || r.code != 0 {
+		t.Errorf("%d events, closed with %d", len(r.sent), r.code)
+	}
+}
+
+func TestSomebodyWhoComesInTheMiddleAttaches(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.begin(nil, 0, 0)
+	r.text = "before "
+	r.says("unheard ")
+	r.wants(t, "")
+	known := r.o.ask("g")
+	a, _ := r.attach(context.Background(), "g", 3)
+	r.says("between ") // after the text was read, before the answer is queued
+	r.o.answered("g", known, []byte(`{"id":"9"}`), a)
+	r.says("live ")
+	r.wants(t, "reply 9 3:ore unheard  15:between live ")
+	r.part(20, "ive and more", "text") // begins before the end of what was sent
+	r.wants(t, "28:more")
+}
+
+func TestAnAttachToWhatHasEndedLeavesNothingBehind(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.begin(nil, 0, 0)
+	r.text, r.ended = "all of it", true
+	known := r.o.ask("g")
+	a, _ := r.attach(context.Background(), "g", 0)
+	r.o.answered("g", known, []byte(`{"id":"9"}`), a)
+	r.wants(t, "reply 9")
+	if len(r.o.gens) != 0 {
+		t.Error("a generation that has ended is kept")
+	}
+}
+
+func TestDeltasAreJoinedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(1<<20, 512)
+		r.o.tune(filter{}, false, 50*time.Millisecond)
+		r.o.begin(nil, 0, 0)
+		r.durable(1, "gen.started")
+		r.says("a")
+		r.wants(t, "gen.started#1 0:a")
+		r.says("b")
+		time.Sleep(20 * time.Millisecond) // virtual, as below
+		r.says("c")
+		r.wants(t, "")
+		time.Sleep(40 * time.Millisecond)
+		synctest.Wait()
+		r.wants(t, "1:bc")
+		r.says("d")
+		r.wants(t, "")
+		r.durable(2, "message.updated")
+		r.wants(t, "3:d message.updated#2")
+		r.o.close(closeNormal, "", true)
+	})
+}
+
+func TestWhatIsLeftOutIsSkipped(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.tune(filter{want: map[string]bool{"circle": true}}, false, 0)
+	r.o.begin(nil, 0, 0)
+	r.durable(1, "memory.written")
+	r.durable(2, "memory.written")
+	r.durable(3, "chat.updated")
+	r.durable(4, "dream.finished")
+	r.wants(t, "skip#2 chat.updated#3 skip#4")
+}
+
+func TestAPingWaitsForNobody(t *testing.T) {
+	r := newRig(1<<20, 512)
+	r.o.begin(nil, 0, 0)
+	r.o.ping()
+	r.wants(t, "ping")
+	r.durable(1, "chat.updated")
+	r.o.ping() // there is life enough
+	r.wants(t, "chat.updated#1")
+}
+
+func TestClassesOfEvents(t *testing.T) {
+	for kind, want := range map[string]string{
+		"gen.delta": "deltas", "gen.behind": "deltas", "gen.started": "", "gen.done": "", "message.updated": "",
+		"memory.written": "memory", "extraction.pending": "memory", "dream.finished": "memory", "file.progress": "knowledge",
+		"knowledge.updated": "knowledge", "research.step": "research", "circle.post": "circle", "typing": "",
+	} {
+		if got := classOf(kind); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+}
