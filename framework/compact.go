@@ -130,7 +130,7 @@ func (s *stored) encode() []byte {
 }
 
 // maxStored bounds what a stored form may grow to when it is read, in bytes.
-const maxStored = 512 << 20
+const maxStored = 128 << 20
 
 func decodeStored(data []byte) (*stored, error) {
 	r := flate.NewReader(bytes.NewReader(data))

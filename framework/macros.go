@@ -53,6 +53,10 @@ func (m *Macros) Expand(text string) string {
 	})
 }
 
+// maxExpanded bounds what macros can make of a text, in bytes: what would go
+// beyond it stays as it is.
+const maxExpanded = 4 << 20
+
 // replaceMacro replaces every {{name…}} by its value. A name that ends in "::"
 // takes arguments: all up to the closing braces; any other must stand alone.
 // What value refuses stays.
@@ -62,7 +66,7 @@ func replaceMacro(text, name string, value func(args string) (string, bool)) str
 	done := 0
 	for at := 0; ; {
 		open := strings.Index(text[at:], "{{")
-		if open < 0 {
+		if open < 0 || b.Len() > maxExpanded {
 			break
 		}
 		open += at
@@ -75,7 +79,10 @@ func replaceMacro(text, name string, value func(args string) (string, bool)) str
 		args := ""
 		if withArgs {
 			size := strings.Index(text[end:], "}}")
-			if size <= 0 {
+			if size < 0 {
+				break
+			}
+			if size == 0 {
 				continue
 			}
 			args, end = text[end:end+size], end+size

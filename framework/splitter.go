@@ -41,7 +41,7 @@ type Splitter struct {
 	spoken bool   // visible text has begun
 	filled bool   // the open block has text
 
-	gap      string // white space that waits for what comes next
+	gap      []byte // white space that waits for what comes next
 	afterTag bool   // a block stood before gap, in visible text
 	before   string // white space before that block
 }
@@ -51,29 +51,24 @@ func (s *Splitter) Feed(chunk string) []Piece {
 	var out []Piece
 	rest := s.hold + chunk
 	s.hold = ""
-	for rest != "" {
-		at := strings.IndexByte(rest, '<')
-		if at < 0 {
-			at = len(rest)
+	for at := 0; ; {
+		next := strings.IndexByte(rest[at:], '<')
+		if next < 0 {
+			return s.text(out, rest)
 		}
-		out = s.text(out, rest[:at])
-		if rest = rest[at:]; rest == "" {
-			break
-		}
-		tag, size, open := readTag(rest)
+		at += next
+		tag, size, open := readTag(rest[at:])
 		switch {
-		case size < 0: // perhaps a tag, when more has come
-			s.hold = rest
-			return out
 		case size == 0:
-			out = s.text(out, "<")
-			rest = rest[1:]
-		default:
-			out = s.tag(out, tag, open)
-			rest = rest[size:]
+			at++
+			continue
+		case size < 0: // perhaps a tag, when more has come
+			s.hold = rest[at:]
+			return s.text(out, rest[:at])
 		}
+		out = s.tag(s.text(out, rest[:at]), tag, open)
+		rest, at = rest[at+size:], 0
 	}
-	return out
 }
 
 // Close ends the reply: it returns what was held back and closes an open block.
@@ -84,23 +79,23 @@ func (s *Splitter) Close() []Piece {
 		return s.tag(out, s.block, false)
 	}
 	if !s.afterTag {
-		out = appendText(out, PartText, s.gap)
+		out = appendText(out, PartText, string(s.gap))
 	}
-	s.gap = ""
+	s.gap = nil
 	return out
 }
 
 // text takes text of the part at hand.
 func (s *Splitter) text(out []Piece, t string) []Piece {
 	core := strings.TrimLeft(t, blanks)
-	s.gap += t[:len(t)-len(core)]
+	s.gap = append(s.gap, t[:len(t)-len(core)]...)
 	if core == "" {
 		return out
 	}
 	tail := core[len(strings.TrimRight(core, blanks)):]
 	core = core[:len(core)-len(tail)]
-	gap := s.gap
-	s.gap = tail
+	gap := string(s.gap)
+	s.gap = append(s.gap[:0], tail...)
 	if s.block != "" {
 		if !s.filled {
 			gap = "" // a block begins with its first word
@@ -135,13 +130,13 @@ func (s *Splitter) joint(behind string) string {
 func (s *Splitter) tag(out []Piece, part Part, open bool) []Piece {
 	if s.block != "" && open == (part != s.block) {
 		out = append(out, Piece{Part: s.block, State: StateClose})
-		s.block, s.gap, s.afterTag = "", "", true
+		s.block, s.gap, s.afterTag = "", nil, true
 	}
 	if open && s.block == "" {
-		if !s.afterTag || strings.Count(s.gap, "\n") > strings.Count(s.before, "\n") {
-			s.before = s.gap
+		if gap := string(s.gap); !s.afterTag || strings.Count(gap, "\n") > strings.Count(s.before, "\n") {
+			s.before = gap
 		}
-		s.block, s.gap, s.filled = part, "", false
+		s.block, s.gap, s.filled = part, nil, false
 		out = append(out, Piece{Part: part, State: StateOpen})
 	}
 	return out

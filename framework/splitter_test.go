@@ -123,7 +123,7 @@ func FuzzSplitter(f *testing.F) {
 	f.Add("A <mem>\nm</mem> B<websearch>w", 3)
 	f.Add("</mem <<mem>>", 1)
 	f.Fuzz(func(t *testing.T, reply string, size int) {
-		if size < 1 {
+		if size < 1 || len(reply) > 10_000 {
 			return
 		}
 		var chunks []string
