@@ -78,22 +78,26 @@ func (i *installation) start(t *testing.T) *process {
 	p := &process{cmd: cmd, errors: &strings.Builder{}, gone: make(chan error, 1)}
 	cmd.Stderr = p.errors
 	require.NoError(t, cmd.Start())
-	listening := make(chan string, 1)
+	listening := make(chan []string, 1)
 	go func() {
+		var base string
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			if _, base, ok := strings.Cut(lines.Text(), " listens on "); ok {
-				listening <- base
+			if _, after, ok := strings.Cut(lines.Text(), " listens on "); ok {
+				base = after
+			}
+			if _, link, ok := strings.Cut(lines.Text(), "/signin#"); ok {
+				listening <- []string{base, link}
 			}
 		}
 		p.gone <- cmd.Wait()
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	select {
-	case base := <-listening:
+	case said := <-listening:
 		token, err := os.ReadFile(filepath.Join(i.dir, "data", tokenFile))
 		require.NoError(t, err)
-		p.client = newTestClient(base, strings.TrimSpace(string(token)))
+		p.client, p.link = newTestClient(said[0], strings.TrimSpace(string(token))), said[1]
 		return p
 	case err := <-p.gone:
 		t.Fatalf("the server ended: %v\n%s", err, p.errors)

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// browser starts headless Chromium; the test is skipped without one.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("skipped: there is no chromium on this machine")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// script runs JavaScript in the page until it is true.
+func script(t *testing.T, ctx context.Context, what, js string) {
+	t.Helper()
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool]("Boolean("+js+")", chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	if err != nil {
+		page, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText")) // for the message only
+		t.Fatalf("%s: %v\nthe page shows:\n%s", what, err, page)
+	}
+}
+
+// TestPage is the first five minutes in a browser: the printed link, the sample
+// character, a streamed reply, stop, another swipe, a lost connection that comes
+// back, and a reload that shows the same.
+func TestPage(t *testing.T) {
+	ctx := browser(t)
+	inst := newInstallation(t, "", "NODEST_OFFLINE_DELAY=20ms")
+	p := inst.start(t)
+
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	script(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
+	script(t, ctx, "the secret has left the address", `location.pathname == "/" && location.hash == ""`)
+	script(t, ctx, "the banner of the offline model", `document.querySelector(".banner")?.innerText.includes("Offline demo")`)
+	click(t, ctx, "main button")
+	script(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
+
+	say(t, ctx, "Good evening! Where does the ferry go?")
+	script(t, ctx, "the reply is being written", `document.querySelector("article.assistant .caret")`)
+	script(t, ctx, "the reply is complete", `document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
+	reply := text(t, ctx, `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText`)
+	require.NotEmpty(t, strings.TrimSpace(reply))
+
+	clickText(t, ctx, "Again")
+	script(t, ctx, "a second swipe", `document.querySelector("article footer span")?.innerText == "2/2"`)
+	click(t, ctx, `[aria-label="Previous swipe"]`)
+	script(t, ctx, "the first swipe again", `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText == `+quoted(reply))
+
+	p.kill(t)
+	script(t, ctx, "the lost connection is shown", `document.querySelector(".banner.warn")`)
+	inst.env = append(inst.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.base, "http://"))
+	p = inst.start(t)
+	script(t, ctx, "the connection is back", `!document.querySelector(".banner.warn")`)
+	say(t, ctx, "Are you still there?")
+	script(t, ctx, "the next reply", `document.querySelectorAll("article.assistant[data-status=complete]").length == 3`)
+
+	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	script(t, ctx, "all of it after a reload", `document.querySelectorAll("article").length == 5`)
+	p.stop(t)
+}
+
+// TestPageStops presses Stop while a long reply is written: what was written
+// stays.
+func TestPageStops(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s").start(t)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	script(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
+	click(t, ctx, "main button")
+	script(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
+	say(t, ctx, "Tell me everything you know about the river.")
+	script(t, ctx, "text is coming", `[...document.querySelectorAll("article.assistant .text")].length == 2 && [...document.querySelectorAll("article.assistant .text")].at(-1).innerText.trim()`)
+	clickText(t, ctx, "Stop")
+	script(t, ctx, "it has stopped", `document.querySelector("article.assistant[data-status=cancelled]")`)
+	require.NotEmpty(t, strings.TrimSpace(text(t, ctx, `document.querySelector("article[data-status=cancelled] .text").innerText`)))
+	p.stop(t)
+}
+
+func click(t *testing.T, ctx context.Context, selector string) {
+	t.Helper()
+	script(t, ctx, "clicking "+selector, `(b => b && !b.disabled && (b.click(), true))(document.querySelector(`+quoted(selector)+`))`)
+}
+
+func clickText(t *testing.T, ctx context.Context, label string) {
+	t.Helper()
+	script(t, ctx, "clicking "+label, `(b => b && !b.disabled && (b.click(), true))([...document.querySelectorAll("button")].find(b => b.innerText == `+quoted(label)+`))`)
+}
+
+// say types a message and sends it with Enter.
+func say(t *testing.T, ctx context.Context, message string) {
+	t.Helper()
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("textarea"), chromedp.SendKeys("textarea", message+"\r")))
+}
+
+func text(t *testing.T, ctx context.Context, js string) string {
+	t.Helper()
+	s, err := chromedp.Run(ctx, chromedp.Evaluate[string](js))
+	require.NoError(t, err)
+	return s
+}
+
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
