@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Where Export puts an avatar that the card's list of assets has no file for: in
@@ -199,9 +200,12 @@ func (ch *Character) picture() []byte {
 	return placeholder()
 }
 
-// placeholder draws a plain picture and marks it, so that it is not taken for an
-// avatar later.
-func placeholder() []byte {
+// placeholder is the picture of a character without one.
+var placeholder = sync.OnceValue(drawPlaceholder)
+
+// drawPlaceholder draws a plain picture and marks it, so that it is not taken for
+// an avatar later.
+func drawPlaceholder() []byte {
 	const width, height = 256, 384
 	picture := image.NewGray(image.Rect(0, 0, width, height))
 	for y := range height {

@@ -35,7 +35,7 @@ func TestPNGChoosesTheCard(t *testing.T) {
 		"a broken ccv3 gives way":    {[][]byte{text("ccv3", "{"), text("chara", named("Spare"))}, "Spare"},
 		"a body that is not base64":  {[][]byte{chunk("tEXt", "ccv3\x00!!!"), text("chara", named("Spare"))}, "Spare"},
 		"chunks we know nothing of":  {[][]byte{chunk("abCd", "x"), text("chara", named("Ada"))}, "Ada"},
-		"a card of more than 1 MiB":  {[][]byte{text("chara", strings.Replace(named("Big"), `"d"`, `"`+strings.Repeat("x", 2<<20)+`"`, 1))}, "Big"},
+		"a card of more than 1 MiB":  {[][]byte{text("chara", strings.Replace(named("Big"), `"d"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1))}, "Big"},
 		"a name that is not Latin":   {[][]byte{text("chara", named("灵脉"))}, "灵脉"},
 		"an asset beside the card":   {[][]byte{text("chara-ext-asset_:a.png", "data"), text("chara", named("Ada"))}, "Ada"},
 		"an asset that is no base64": {[][]byte{chunk("tEXt", "chara-ext-asset_:a.png\x00!"), text("chara", named("Ada"))}, "Ada"},
@@ -71,7 +71,8 @@ func TestPNGRefuses(t *testing.T) {
 		return "\x89PNG\r\n\x1a\n" + string(head[:]) + "tEXtchara\x00abc"
 	}
 	damaged := bytes.Replace(whole, []byte("eyJ"), []byte("eyK"), 1)
-	bomb := strings.Repeat("\x00", 40<<20)
+	bomb := strings.Repeat("\x00", 1<<20)
+	limits := card.Limits{JSONBytes: 64 << 10}
 	for name, c := range map[string]struct {
 		file  string
 		code  fault.Code
@@ -91,10 +92,10 @@ func TestPNGRefuses(t *testing.T) {
 		"no zlib":                   {string(picture(t, chunk("zTXt", "chara\x00\x00abc"))), fault.UnsupportedCard, "unpacked"},
 		"a bomb in zTXt":            {string(picture(t, chunk("zTXt", "chara\x00\x00"+deflated(bomb)))), fault.TooLarge, "unpacks to more"},
 		"a bomb in iTXt":            {string(picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(bomb)))), fault.TooLarge, "unpacks to more"},
-		"a card over the JSON size": {string(picture(t, text("chara", strings.Replace(simpleV2, `"d"`, `"`+strings.Repeat("x", 17<<20)+`"`, 1)))), fault.TooLarge, "bytes"},
+		"a card over the JSON size": {string(picture(t, text("chara", strings.Replace(simpleV2, `"d"`, `"`+strings.Repeat("x", 80<<10)+`"`, 1)))), fault.TooLarge, "bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := card.Import([]byte(c.file), "x.png", card.Limits{})
+			_, err := card.Import([]byte(c.file), "x.png", limits)
 			wantCode(t, err, c.code, c.words)
 		})
 	}
@@ -199,7 +200,7 @@ func TestCHARXRefuses(t *testing.T) {
 	for i := range 2500 {
 		many = append(many, fmt.Sprint(i), "")
 	}
-	zeros := strings.Repeat("\x00", 20<<20)
+	zeros := strings.Repeat("\x00", 5<<20) // more than the slack of the ratio
 	for name, c := range map[string]struct {
 		file  []byte
 		code  fault.Code
@@ -210,14 +211,16 @@ func TestCHARXRefuses(t *testing.T) {
 		"cut":               {good[:len(good)-30], fault.UnsupportedCard, "damaged"},
 		"encrypted":         {encrypted, fault.UnsupportedCard, "encrypted"},
 		"too many files":    {archive(t, many...), fault.TooLarge, "2500 files"},
-		"a bomb":            {archive(t, "card.json", simpleV2, "a", zeros), fault.TooLarge, "unpacks"},
-		"many small bombs":  {archive(t, "a", zeros[:3<<20], "b", zeros[:3<<20], "card.json", simpleV2), fault.TooLarge, "unpacks"},
+		"a bomb":            {archive(t, "card.json", simpleV2, "a", zeros[:3<<20]), fault.TooLarge, "unpacks"},
+		"many small bombs":  {archive(t, "a", zeros[:3<<19], "b", zeros[:3<<19], "card.json", simpleV2), fault.TooLarge, "unpacks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := card.Import(c.file, "x.charx", card.Limits{})
+			_, err := card.Import(c.file, "x.charx", card.Limits{TotalBytes: 2 << 20})
 			wantCode(t, err, c.code, c.words)
 		})
 	}
+	_, err := card.Import(archive(t, "card.json", simpleV2, "a", zeros), "x.charx", card.Limits{})
+	wantCode(t, err, fault.TooLarge, "unpacks") // within the total, but far over its own size
 	if ch, err := card.Import(append([]byte("MZ self-extracting"), good...), "x.exe", card.Limits{}); err != nil || ch.Name != "Ada" {
 		t.Errorf("a self-extracting archive: %v", err)
 	}

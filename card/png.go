@@ -193,6 +193,10 @@ func inflate(packed []byte, limit int) ([]byte, error) {
 
 // decodeBase64 accepts line breaks, both alphabets and missing padding.
 func decodeBase64(text []byte) ([]byte, error) {
+	data := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	if n, err := base64.StdEncoding.Decode(data, text); err == nil {
+		return data[:n], nil
+	}
 	plain := make([]byte, 0, len(text))
 	for _, c := range text {
 		switch c {

@@ -1,6 +1,9 @@
 package card
 
-import _ "embed"
+import (
+	_ "embed"
+	"slices"
+)
 
 //go:embed sample.json
 var sampleCard []byte
@@ -14,3 +17,6 @@ func Sample() *Character {
 	}
 	return ch
 }
+
+// SampleFile returns the built-in character as a file that Import reads.
+func SampleFile() []byte { return slices.Clone(sampleCard) }
