@@ -134,7 +134,8 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
-		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")), Log: log,
+		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
+		Alone: cfg.get("NODEST_DATABASE_URL") == "", Log: log, // the folder of SQLite is locked: nobody else writes
 	})
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
