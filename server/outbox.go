@@ -36,6 +36,7 @@ type outbox struct {
 	gens    map[string]*genState
 	filter  filter
 	batch   bool // several items may be written as one frame
+	midway  bool // deltas may begin in the middle of a text: this client cannot attach
 	// deltaEvery is how often deltas of a generation are sent at most; 0 = as they come.
 	deltaEvery time.Duration
 	pos        int64 // durable events up to here were queued, replayed or left out
@@ -79,6 +80,7 @@ type genState struct {
 	behind  bool
 	asked   bool // the client attaches just now
 	wanted  bool // the client attached: it gets the deltas whatever it subscribed to
+	awaited bool // hello named it: its deltas begin when the client attaches
 	final   bool // message.updated was seen and no delta after it
 	sent    time.Time
 }
@@ -187,10 +189,12 @@ func (o *outbox) putDelta(e *stream.Event) {
 	}
 	g, passes := o.gens[e.GenerationID], o.filter.passes(e)
 	switch {
-	case g == nil && (!passes || e.Off > 0 || d.Part != "text"):
+	case g == nil && (!passes || d.Part != "text" || (e.Off > 0 && !o.midway)):
 		return
 	case g == nil:
 		g = o.state(e.GenerationID)
+	case g.awaited:
+		return
 	case !passes && !g.wanted:
 		delete(o.gens, e.GenerationID) // who wants it later attaches
 		return
@@ -382,6 +386,13 @@ func (o *outbox) tune(f filter, batch bool, deltaEvery time.Duration) {
 	o.filter, o.batch, o.deltaEvery = f, batch, deltaEvery
 }
 
+// mid lets deltas begin in the middle of a text.
+func (o *outbox) mid() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.midway = true
+}
+
 func (o *outbox) batching() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -414,8 +425,9 @@ func (o *outbox) subscribe(ids []string, add bool) (named []string, ok bool) {
 }
 
 // begin lets events through: those after pos from the log, then the live ones.
-// first is written before any of them.
-func (o *outbox) begin(first []byte, pos, newest int64) {
+// first is written before any of them; it names the running generations, whose
+// deltas begin when the client attaches.
+func (o *outbox) begin(first []byte, pos, newest int64, running ...activeText) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ending != nil {
@@ -423,6 +435,9 @@ func (o *outbox) begin(first []byte, pos, newest int64) {
 	}
 	if first != nil {
 		o.put(&item{frame: first, size: len(first)})
+	}
+	for _, a := range running {
+		*o.state(a.GenerationID) = genState{next: -1, message: a.MessageID, awaited: true}
 	}
 	o.holding = false
 	o.pos, o.target = pos, max(o.target, newest)
@@ -439,7 +454,8 @@ func (o *outbox) ask(generationID string) (known bool) {
 		return false
 	}
 	_, known = o.gens[generationID]
-	o.state(generationID).asked = true
+	g := o.state(generationID)
+	g.asked, g.awaited = true, false
 	return known
 }
 
@@ -465,7 +481,7 @@ func (o *outbox) resume(generationID string, known bool, a *attached) {
 	}
 	g.asked = false
 	if a == nil || a.ended {
-		if !known {
+		if !known || a != nil {
 			delete(o.gens, generationID)
 		}
 		return

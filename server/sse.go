@@ -163,6 +163,7 @@ func (s *Server) events(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	t.epoch = r.at.Epoch
+	t.out.mid()
 	first, err := json.Marshal(struct {
 		Ev   string `json:"ev"`
 		Data any    `json:"data"`

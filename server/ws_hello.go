@@ -144,7 +144,7 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	}
 	c.greeted.Store(true)
 	c.alive()
-	c.out.begin(c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: w}), r.from, r.at.Seq)
+	c.out.begin(c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: w}), r.from, r.at.Seq, active...)
 	return nil
 }
 
