@@ -26,11 +26,15 @@ const (
 // Framework measures the building of prompts and prints one line per measurement:
 // the median time of a run, allocations and bytes of one run. It needs neither
 // network nor data.
-func Framework(out io.Writer) error {
-	f := newFrameworkChat(frameworkMessages)
+func Framework(out io.Writer) error { return measureFramework(out, frameworkMessages, 0) }
+
+// measureFramework is Framework for a chat of another length; runs = 0 repeats
+// each measurement for measureFor.
+func measureFramework(out io.Writer, messages, runs int) error {
+	f := newFrameworkChat(messages)
 	fmt.Fprintf(out, "prompt building: %d messages (%d kB), %d entries (%d in the chat), %d keys\n",
-		frameworkMessages, f.bytes()/1000, frameworkEntries, frameworkDepth, f.keys())
-	t := &table{out: out}
+		messages, f.bytes()/1000, frameworkEntries, frameworkDepth, f.keys())
+	t := &table{out: out, runs: runs}
 	compiled := framework.Compile(f.sources)
 	texts := f.texts()
 	t.row("compile the documents (once per version)", func() { framework.Compile(f.sources) })
@@ -50,11 +54,11 @@ func Framework(out io.Writer) error {
 		t.build("whole build, "+scan.name+", o200k_base, tokens cached", in)
 		t.turns("a further turn, "+scan.name+", o200k_base", in)
 	}
-	for _, messages := range []int{frameworkMessages, 10 * frameworkMessages} {
-		long := newFrameworkChat(messages)
+	for _, length := range []int{messages, 10 * messages} {
+		long := newFrameworkChat(length)
 		in := long.input(framework.Compile(long.sources))
 		in.Options.Context, in.Options.Tokenizer, in.Cache = 64_000, "o200k_base", framework.NewCache(0)
-		t.turns(fmt.Sprintf("a further turn, budget of 64,000 tokens, %d messages", messages), in)
+		t.turns(fmt.Sprintf("a further turn, budget of 64,000 tokens, %d messages", length), in)
 	}
 	p, err := framework.Build(f.input(compiled))
 	if err != nil {
@@ -158,8 +162,9 @@ func promptBytes(p *framework.Prompt) int {
 
 // table prints measurements.
 type table struct {
-	out io.Writer
-	err error
+	out  io.Writer
+	runs int // of each measurement; 0 = as many as fit into measureFor
+	err  error
 }
 
 // measureFor is how long a measurement is repeated.
@@ -186,7 +191,10 @@ func (t *table) cold(name string, in framework.Input) {
 // turns measures builds of which each has two messages more than the one before;
 // the prompt before is compared with.
 func (t *table) turns(name string, in framework.Input) {
-	const turns = 100
+	turns := 100
+	if t.runs > 0 {
+		turns = t.runs
+	}
 	inputs := make([]framework.Input, turns)
 	history := slices.Clone(in.History)
 	for i := range inputs {
@@ -204,6 +212,10 @@ func (t *table) turns(name string, in framework.Input) {
 }
 
 func (t *table) row(name string, run func()) {
+	if t.runs > 0 {
+		t.measure(name, t.runs, func(int) { run() })
+		return
+	}
 	run() // caches and the allocator warm up
 	start := time.Now()
 	run()

@@ -1,0 +1,20 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFrameworkPrints runs the whole measurement once: its figures are not
+// judged.
+func TestFrameworkPrints(t *testing.T) {
+	var out strings.Builder
+	if err := measureFramework(&out, 50, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"key scan, last 20", "key scan, all", "nothing cached", "tokens cached", "a further turn", "allocs"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
