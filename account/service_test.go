@@ -1,0 +1,314 @@
+package account_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/stretchr/testify/require"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/store/storetest"
+)
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) forward(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// cheap makes hashing fast; nothing else depends on its cost.
+var cheap = &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+type office struct {
+	*account.Service
+	store account.Store
+	clock *clock
+	log   *bytes.Buffer
+}
+
+func open(t *testing.T, change ...func(*account.Options)) *office {
+	t.Helper()
+	o := &office{store: storetest.Open(t), clock: &clock{now: time.Now()}, log: &bytes.Buffer{}}
+	opts := account.Options{Password: cheap, Now: o.clock.Now, Log: slog.New(slog.NewTextHandler(o.log, nil))}
+	for _, f := range change {
+		f(&opts)
+	}
+	var err error
+	o.Service, err = account.New(o.store, bytes.Repeat([]byte{7}, 32), opts)
+	require.NoError(t, err)
+	return o
+}
+
+func (o *office) owner(t *testing.T) *account.User {
+	t.Helper()
+	u, err := o.Owner(t.Context())
+	require.NoError(t, err)
+	return u
+}
+
+func (o *office) member(t *testing.T, name string) *account.User {
+	t.Helper()
+	u, err := o.CreateUser(t.Context(), o.owner(t), account.NewUser{Username: name, Password: "correct horse"})
+	require.NoError(t, err)
+	return u
+}
+
+func requireCode(t *testing.T, err error, code fault.Code) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, code, fault.Public(err).Code, "%v", err)
+}
+
+func TestFirstStart(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	_, err := o.Bootstrap(ctx, false)
+	requireCode(t, err, fault.NotConfigured) // others could reach it and nobody could sign in
+
+	link, err := o.Bootstrap(ctx, true)
+	require.NoError(t, err)
+	token, u, err := o.SignIn(ctx, link)
+	require.NoError(t, err)
+	require.Equal(t, account.RoleOwner, u.Role)
+	_, _, err = o.SignIn(ctx, link)
+	requireCode(t, err, fault.Unauthenticated) // a link works once
+
+	who, err := o.Authenticate(ctx, token)
+	require.NoError(t, err)
+	require.Equal(t, u.ID, who.User.ID)
+	require.True(t, who.Owner())
+
+	link, err = o.Bootstrap(ctx, false)
+	require.NoError(t, err)
+	require.Empty(t, link, "no link is printed where others can read it")
+}
+
+func TestFirstUserIsMadeOnce(t *testing.T) {
+	o := open(t)
+	var wg sync.WaitGroup
+	ids := make([]string, 8)
+	for i := range ids {
+		wg.Go(func() {
+			if u, err := o.Owner(context.WithoutCancel(t.Context())); err == nil {
+				ids[i] = u.ID
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		require.NotEmpty(t, id)
+		require.Equal(t, ids[0], id)
+	}
+}
+
+func TestAdminToken(t *testing.T) {
+	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	_, err := o.Bootstrap(t.Context(), false)
+	require.NoError(t, err, "with an admin token somebody can sign in")
+	who, err := o.Authenticate(t.Context(), "a long and random text")
+	require.NoError(t, err)
+	require.True(t, who.Owner())
+	require.NoError(t, o.Check(t.Context(), who))
+	for _, wrong := range []string{"", "a long and random tex", "a long and random text "} {
+		_, err := o.Authenticate(t.Context(), wrong)
+		requireCode(t, err, fault.Unauthenticated)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	u, other := o.member(t, "ann"), o.member(t, "bob")
+	secret, tok, err := o.CreateToken(ctx, u.ID, "phone", time.Hour)
+	require.NoError(t, err)
+	require.NotContains(t, string(tok.Hash), secret, "the secret itself is not stored")
+	who, err := o.Authenticate(ctx, secret)
+	require.NoError(t, err)
+
+	requireCode(t, o.RevokeToken(ctx, other.ID, tok.ID), fault.NotFound)
+	var told []string
+	stop := o.OnRevoke(func(userID, tokenID string) { told = append(told, userID+"/"+tokenID) })
+	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
+	require.Equal(t, []string{u.ID + "/" + tok.ID}, told)
+	_, err = o.Authenticate(ctx, secret)
+	requireCode(t, err, fault.Unauthenticated)
+	requireCode(t, o.Check(ctx, who), fault.Unauthenticated)
+	stop()
+
+	secret, _, err = o.CreateToken(ctx, u.ID, "", time.Hour)
+	require.NoError(t, err)
+	o.clock.forward(time.Hour)
+	_, err = o.Authenticate(ctx, secret)
+	requireCode(t, err, fault.TokenExpired)
+	_, _, err = o.CreateToken(ctx, u.ID, strings.Repeat("x", 101), 0)
+	requireCode(t, err, fault.Invalid)
+}
+
+func TestTicketsWorkOnceAndNotForLong(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	u := o.member(t, "ann")
+	ticket, err := o.NewTicket(ctx, u.ID, account.PurposeWS)
+	require.NoError(t, err)
+	_, err = o.TakeTicket(ctx, account.PurposeSignIn, ticket)
+	requireCode(t, err, fault.Unauthenticated) // for another purpose
+	id, err := o.TakeTicket(ctx, account.PurposeWS, ticket)
+	require.NoError(t, err)
+	require.Equal(t, u.ID, id)
+	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
+	requireCode(t, err, fault.Unauthenticated)
+
+	ticket, err = o.NewTicket(ctx, u.ID, account.PurposeWS)
+	require.NoError(t, err)
+	o.clock.forward(31 * time.Second)
+	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
+	requireCode(t, err, fault.Unauthenticated)
+}
+
+func TestPasswords(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	u := o.member(t, "Ann")
+	_, got, err := o.Login(ctx, " ann ", "correct horse", "1.2.3.4")
+	require.NoError(t, err)
+	require.Equal(t, u.ID, got.ID)
+	for name, password := range map[string]string{"ann": "wrong", "nobody": "correct horse", "owner": ""} {
+		_, _, err := o.Login(ctx, name, password, "1.2.3.4")
+		requireCode(t, err, fault.Unauthenticated)
+	}
+	_, err = o.CreateUser(ctx, o.owner(t), account.NewUser{Username: "ANN", Password: "correct horse"})
+	requireCode(t, err, fault.Conflict)
+}
+
+func TestGuessingPasswordsIsLimited(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	o.member(t, "ann")
+	for range 5 {
+		_, _, err := o.Login(ctx, "ann", "guess", "6.6.6.6")
+		requireCode(t, err, fault.Unauthenticated)
+	}
+	_, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
+	requireCode(t, err, fault.RateLimited) // the name rests, from wherever
+	require.Positive(t, fault.Public(err).RetryAfter)
+	_, _, err = o.Login(ctx, "somebody", "guess", "6.6.6.6")
+	requireCode(t, err, fault.RateLimited) // the address rests, for whatever name
+	o.clock.forward(3 * time.Second)
+	_, _, err = o.Login(ctx, "ann", "correct horse", "1.2.3.4")
+	require.NoError(t, err)
+}
+
+func TestManagingUsersIsForOwners(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	owner, ann := o.owner(t), o.member(t, "ann")
+	_, err := o.CreateUser(ctx, ann, account.NewUser{Username: "eve", Password: "correct horse"})
+	requireCode(t, err, fault.Forbidden)
+	_, err = o.Users(ctx, ann)
+	requireCode(t, err, fault.Forbidden)
+	_, err = o.UpdateUser(ctx, ann, owner.ID, account.UserPatch{})
+	requireCode(t, err, fault.Forbidden)
+	requireCode(t, o.DeleteUser(ctx, ann, owner.ID), fault.Forbidden)
+
+	requireCode(t, o.DeleteUser(ctx, owner, owner.ID), fault.Conflict) // the last owner stays
+	member := account.RoleMember
+	_, err = o.UpdateUser(ctx, owner, owner.ID, account.UserPatch{Role: &member})
+	requireCode(t, err, fault.Conflict)
+
+	for name, in := range map[string]account.NewUser{
+		"no name": {Password: "correct horse"}, "long name": {Username: strings.Repeat("x", 65), Password: "correct horse"},
+		"short password": {Username: "eve", Password: "short"}, "unknown role": {Username: "eve", Password: "correct horse", Role: "king"},
+		"negative limit": {Username: "eve", Password: "correct horse", Limits: account.Limits{Generations: -1}},
+	} {
+		_, err := o.CreateUser(ctx, owner, in)
+		require.Error(t, err, name)
+		requireCode(t, err, fault.Invalid)
+	}
+}
+
+func TestNewPasswordEndsOldTokens(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	ann := o.member(t, "ann")
+	secret, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
+	require.NoError(t, err)
+	other := "another password"
+	_, err = o.UpdateUser(ctx, o.owner(t), ann.ID, account.UserPatch{Password: &other})
+	require.NoError(t, err)
+	_, err = o.Authenticate(ctx, secret)
+	requireCode(t, err, fault.Unauthenticated)
+	_, _, err = o.Login(ctx, "ann", other, "1.2.3.4")
+	require.NoError(t, err)
+	require.NoError(t, o.DeleteUser(ctx, o.owner(t), ann.ID))
+	_, _, err = o.Login(ctx, "ann", other, "1.2.3.4")
+	requireCode(t, err, fault.Unauthenticated)
+}
+
+func TestProviderKeysAreSealed(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	ann, bob := o.member(t, "ann"), o.member(t, "bob")
+	require.NoError(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza-secret"))
+	rows, err := o.store.ProviderKeys(ctx, ann.ID)
+	require.NoError(t, err)
+	require.NotContains(t, string(rows[0].Sealed), "secret")
+
+	keys, err := o.ProviderKeys(ctx, ann.ID)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"gemini": "AIza-secret"}, keys)
+
+	require.NoError(t, o.store.PutProviderKey(ctx, bob.ID, rows[0])) // moved to another user's row
+	keys, err = o.ProviderKeys(ctx, bob.ID)
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	require.NotContains(t, o.log.String(), "secret-")
+
+	require.NoError(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"))
+	requireCode(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"), fault.NotFound)
+	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "  "), fault.Invalid)
+}
+
+func TestSecretIsMadeOnceAndForTheOwnerOnly(t *testing.T) {
+	dir := t.TempDir()
+	secrets := make([][]byte, 8)
+	var wg sync.WaitGroup
+	for i := range secrets {
+		wg.Go(func() { secrets[i], _ = account.Secret(dir, "") })
+	}
+	wg.Wait()
+	for _, s := range secrets {
+		require.Len(t, s, 32)
+		require.Equal(t, secrets[0], s)
+	}
+	info, err := os.Stat(filepath.Join(dir, "secret.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	configured, err := account.Secret(dir, "from the environment")
+	require.NoError(t, err)
+	require.NotEqual(t, secrets[0], configured)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret.key"), []byte("half"), 0o600))
+	_, err = account.Secret(dir, "")
+	require.ErrorContains(t, err, "damaged")
+}
