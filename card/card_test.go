@@ -239,7 +239,7 @@ func TestExportIsDeterministicAndNamesItsFiles(t *testing.T) {
 func TestFileNameIsSafeEverywhere(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "character.png", "..": "character.png", "CON": "charactercon.png", "a/b\\c:d": "abcd.png",
-		"灵脉": "灵脉.png", "x. ": "x.png", strings.Repeat("界", 100): strings.Repeat("界", 33) + ".png", "\xff\x00a": "a.png",
+		"灵脉": "灵脉.png", "x.": "x.png", strings.Repeat("界", 100): strings.Repeat("界", 33) + ".png", "\xff\x00a": "a.png",
 	} {
 		if got := card.FileName(name, ".png"); got != want {
 			t.Errorf("FileName(%q) = %q, want %q", name, got, want)
@@ -264,4 +264,13 @@ func TestRoleCardDefaults(t *testing.T) {
 	}
 	_, err = card.ParseRoleCard([]byte(`"x"`))
 	wantCode(t, err, fault.UnsupportedCard, "object")
+}
+
+func TestADeletedBookStaysDeletedInNodeSTJSON(t *testing.T) {
+	ch := mustImport(t, `{"spec":"chara_card_v2","data":{"name":"Ada","character_book":{"entries":[{"content":"x"}]}}}`)
+	ch.WorldBook = nil
+	again := mustImport(t, string(mustExport(t, ch, card.JSON, card.SpecNodeST).Data))
+	if book := mustBook(t, string(again.WorldBook), card.SillyTavern); len(book.Entries) != 0 {
+		t.Errorf("the book in the card came back: %s", again.WorldBook)
+	}
 }

@@ -159,46 +159,52 @@ func fileSafe(name string) string {
 }
 
 // importOld reads a V1 card, or another flat form brought to its field names, and
-// makes a V2 card of it. Fields of V2 that stand in it without a spec are taken.
+// makes a V2 card of it.
 func (im *importer) importOld(v1 *object) (*Character, error) {
 	renameNativeTavern(v1)
 	f := fieldsOf(v1.encode())
-	notes := strings.ReplaceAll(f.text("creatorcomment", f.text("creator_notes", "")), "Creator's notes go here.", "")
-	tags := f.commaTexts("tags")
-	if tags == nil {
-		tags = []string{}
-	}
-
-	data := v1.objectOrNew("data")
+	notes := f.text("creatorcomment", f.text("creator_notes", ""))
+	v1.put("creatorcomment", strings.ReplaceAll(notes, "Creator's notes go here.", ""))
+	v1.fill("creator", "")
+	v1.fill("talkativeness", 0.5)
 	for _, key := range promptFields {
 		v1.fill(key, "")
+	}
+	if !startsWith(v1.get("tags"), '[') {
+		v1.put("tags", append([]string{}, f.commaTexts("tags")...))
+	}
+	return im.finishSpec(v1, dataOfOld(v1))
+}
+
+// dataOfOld makes the data of a V2 card. Fields of V2 that stand at the top level
+// without a spec move into it.
+func dataOfOld(v1 *object) *object {
+	data := v1.objectOrNew("data")
+	for _, key := range promptFields {
 		data.set(key, v1.get(key))
 	}
-	data.put("creator_notes", notes)
-	data.put("system_prompt", f.text("system_prompt", ""))
-	data.put("post_history_instructions", f.text("post_history_instructions", ""))
-	data.put("tags", tags)
-	data.put("creator", f.text("creator", ""))
-	data.put("character_version", f.text("character_version", ""))
-	data.put("alternate_greetings", append([]string{}, f.texts("alternate_greetings")...))
+	v1.remove("creator_notes")
+	data.set("creator_notes", v1.get("creatorcomment"))
+	data.put("system_prompt", valueOr(v1.remove("system_prompt"), ""))
+	data.put("post_history_instructions", valueOr(v1.remove("post_history_instructions"), ""))
+	data.set("tags", v1.get("tags"))
+	data.set("creator", v1.get("creator"))
+	data.put("character_version", valueOr(v1.remove("character_version"), ""))
+	data.put("alternate_greetings", valueOr(v1.remove("alternate_greetings"), []string{}))
 	if book := v1.remove("character_book"); !absent(book) {
 		data.set("character_book", book)
 	}
-	v1.fill("talkativeness", 0.5)
 	extensions := newObject()
 	extensions.set("talkativeness", v1.get("talkativeness"))
 	extensions.put("fav", false)
-	extensions.put("world", f.text("world", ""))
+	extensions.put("world", valueOr(v1.get("world"), ""))
 	extensions.put("depth_prompt", map[string]any{"prompt": "", "depth": 4, "role": "system"})
-	copyMembers(extensions, v1.object("extensions"))
-	data.put("extensions", extensions)
-
-	for _, key := range []string{"creator_notes", "system_prompt", "post_history_instructions", "character_version", "alternate_greetings", "extensions"} {
-		v1.remove(key)
+	if own := v1.object("extensions"); own != nil {
+		copyMembers(extensions, own)
+		v1.remove("extensions")
 	}
-	v1.put("creatorcomment", notes)
-	v1.put("creator", f.text("creator", ""))
-	return im.finishSpec(v1, data)
+	data.put("extensions", extensions)
+	return data
 }
 
 func copyMembers(to, from *object) {

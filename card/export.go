@@ -126,6 +126,9 @@ func (ch *Character) nodestDocument() json.RawMessage {
 			o.put(member.key, member.doc)
 		}
 	}
+	if data := fieldsOf(fieldsOf(ch.RoleCard)["data"]); absent(ch.WorldBook) && fieldsOf(data["character_book"]) != nil {
+		o.put("worldBook", map[string]any{"entries": map[string]any{}}) // or the one in the card would come back
+	}
 	if !ch.sameScripts(scriptsOfCard(ch.RoleCard)) {
 		o.set("regexScripts", listOrEmpty(ch.RegexScripts))
 	}

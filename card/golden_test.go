@@ -42,8 +42,12 @@ func read(t *testing.T, path ...string) []byte {
 }
 
 type vector struct {
-	Name   string
-	Input  struct{ File, User_name, Character_name string }
+	Name  string
+	Input struct {
+		File          string
+		UserName      string `json:"user_name"`
+		CharacterName string `json:"character_name"`
+	}
 	Output json.RawMessage
 	Spec   json.RawMessage `json:"spec_output"`
 }
@@ -140,7 +144,7 @@ func TestGoldenChatImport(t *testing.T) {
 		if err := json.Unmarshal(v.want(), &want); err != nil {
 			t.Fatal(err)
 		}
-		chat, err := card.ImportChat(data, card.ChatNames{User: v.Input.User_name, Character: v.Input.Character_name}, card.Limits{})
+		chat, err := card.ImportChat(data, card.ChatNames{User: v.Input.UserName, Character: v.Input.CharacterName}, card.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

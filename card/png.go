@@ -286,5 +286,5 @@ func writeChunk(b *bytes.Buffer, kind string, data []byte) {
 	b.Write(head[:])
 	b.Write(data)
 	crc := crc32.Update(crc32.ChecksumIEEE(head[4:]), crc32.IEEETable, data)
-	binary.Write(b, binary.BigEndian, crc) // to memory: cannot fail
+	b.Write(binary.BigEndian.AppendUint32(nil, crc))
 }

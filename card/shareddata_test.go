@@ -81,10 +81,10 @@ func roundTrips(t *testing.T, ch *card.Character) {
 			t.Fatalf("%s: the export is refused: %v", name, err)
 		}
 		want := *ch
-		switch {
-		case way.format == card.JSON:
+		switch way.format {
+		case card.JSON:
 			want.Avatar, want.AvatarType, want.Assets = nil, "", nil
-		case way.format == card.PNG:
+		case card.PNG:
 			want.Assets = nil
 			if ch.AvatarType != "image/png" {
 				want.Avatar, want.AvatarType = again.Avatar, again.AvatarType

@@ -179,27 +179,22 @@ func propertyRank(key string) uint64 {
 
 // entryDefaults are the values of missing fields in which the dialects differ.
 type entryDefaults struct {
-	constant bool
-	order    float64
-	depth    int
+	order float64
+	depth int
 }
 
 func (d Dialect) entryDefaults() entryDefaults {
 	if d == NodeST {
-		return entryDefaults{constant: true}
+		return entryDefaults{}
 	}
 	return entryDefaults{order: 100, depth: 4}
 }
 
 func parseEntry(id string, f fields, dialect Dialect) Entry {
 	missing := dialect.entryDefaults()
-	comment := ""
+	comment, constant := "", f.flag("constant", false)
 	if dialect == NodeST {
-		comment = id
-	}
-	constant := f.flag("constant", missing.constant)
-	if dialect == NodeST {
-		constant = string(f["constant"]) != "false"
+		comment, constant = id, string(f["constant"]) != "false"
 	}
 	return Entry{
 		ID:       id,
@@ -219,10 +214,9 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		SelectiveLogic: Logic(f.int("selectiveLogic", 0)),
 		Vectorized:     f.flag("vectorized", false),
 
-		Probability:    f.float("probability", 100),
-		UseProbability: f.flag("useProbability", true),
-		IgnoreBudget:   f.flag("ignoreBudget", false),
-
+		Probability:         f.float("probability", 100),
+		UseProbability:      f.flag("useProbability", true),
+		IgnoreBudget:        f.flag("ignoreBudget", false),
 		ExcludeRecursion:    f.flag("excludeRecursion", false),
 		PreventRecursion:    f.flag("preventRecursion", false),
 		DelayUntilRecursion: f.level("delayUntilRecursion"),
