@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"nodest/account"
 	"nodest/nodest"
@@ -15,23 +14,18 @@ import (
 
 // chat is a database with one conversation of n messages in a line.
 type chat struct {
-	db                    *store.DB
-	dir, user, conv, last string
-	open                  time.Duration
-	size                  int
-	fillPerSecond         float64
-	o                     store.Options
+	db               *store.DB
+	user, conv, last string
 }
 
 func newChat(b *testing.B, postgres bool, n int) *chat {
 	b.Helper()
-	c := &chat{user: id(), conv: id(), size: n}
+	c := &chat{user: id(), conv: id()}
+	o := store.Options{}
 	if postgres {
-		c.o.URL = storetest.PostgresURL(b)
-	} else {
-		c.o.Dir = storetest.Dir(b)
+		o.URL = storetest.PostgresURL(b)
 	}
-	c.db = storetest.OpenWith(b, c.o)
+	c.db = storetest.OpenWith(b, o)
 	ctx := context.Background()
 	if err := c.db.InsertUser(ctx, &account.User{ID: c.user, Username: c.user}); err != nil {
 		b.Fatal(err)
@@ -40,7 +34,6 @@ func newChat(b *testing.B, postgres bool, n int) *chat {
 	if err != nil {
 		b.Fatal(err)
 	}
-	begin := time.Now()
 	for done := 0; done < n; {
 		err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error {
 			for range min(1000, n-done) {
@@ -57,7 +50,6 @@ func newChat(b *testing.B, postgres bool, n int) *chat {
 			b.Fatal(err)
 		}
 	}
-	c.fillPerSecond = float64(n) / time.Since(begin).Seconds()
 	if postgres {
 		err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error { return store.Exec(tx, "ANALYZE") })
 		if err != nil {

@@ -203,6 +203,7 @@ func (t *tx) DeleteCharacter(id string) error {
 	if n == 0 {
 		return fault.New(fault.NotFound, "no such character")
 	}
+	clear(t.locked)
 	_, err = t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
 		t.now, text(t.userID), text(id)))
 	return err

@@ -120,6 +120,9 @@ func (t *tx) LockConversation(id string) (*nodest.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := *row // what is returned is the caller's
+	kept.AuthorNote, kept.Settings = bytes.Clone(row.AuthorNote), bytes.Clone(row.Settings)
+	t.locked[id] = &kept
 	return row.conversation()
 }
 
@@ -169,9 +172,13 @@ func (t *tx) UpdateConversation(c *nodest.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	stored, err := t.findConversation(c.ID, t.forUpdate())
-	if err != nil {
-		return err
+	stored := t.locked[c.ID]
+	delete(t.locked, c.ID)
+	if stored == nil {
+		var err error
+		if stored, err = t.findConversation(c.ID, t.forUpdate()); err != nil {
+			return err
+		}
 	}
 	if stored.Version != c.Version-1 {
 		return fault.New(fault.Conflict, "the conversation has changed meanwhile").With("currentVersion", stored.Version)
@@ -198,6 +205,7 @@ func (t *tx) DeleteConversation(id string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
+	clear(t.locked)
 	n, err := t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
 		t.now, text(id), text(t.userID)))
 	if err == nil && n == 0 {

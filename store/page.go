@@ -56,5 +56,5 @@ func list(ids []string) schema.QueryAppender {
 	for i, id := range ids {
 		texts[i] = text(id)
 	}
-	return bun.In(texts)
+	return bun.List(texts)
 }

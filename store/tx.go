@@ -22,12 +22,16 @@ type tx struct {
 	usage    map[usageKey]*nodest.UsageRow
 	states   []*messageStateRow // one per message
 	versions map[string]int64   // of conversations that were stored here
+
+	// locked are the rows of conversations that LockConversation read and that
+	// nobody, this transaction included, has changed since.
+	locked map[string]*conversationRow
 }
 
 var _ nodest.Tx = (*tx)(nil)
 
 func newTx(s *session, userID string, readOnly bool) *tx {
-	return &tx{session: s, userID: userID, readOnly: readOnly, versions: map[string]int64{}}
+	return &tx{session: s, userID: userID, readOnly: readOnly, versions: map[string]int64{}, locked: map[string]*conversationRow{}}
 }
 
 // UserID is the acting user.
