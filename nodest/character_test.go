@@ -339,32 +339,24 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 			if conv.LastMessage == nil || conv.LastMessage.Text == "" {
 				t.Error("no greeting")
 			}
-			for _, format := range []string{"json", "png", "charx"} {
-				for _, spec := range []string{"v2", "v3"} {
-					again := h.exportAndImport(t, ch, format, spec)
-					if again.Name != ch.Name {
-						t.Errorf("%s %s came back as %q", format, spec, again.Name)
-					}
-					if format != "json" && ch.HasAvatar && !again.HasAvatar {
-						t.Errorf("%s %s lost the picture", format, spec)
-					}
-					sameJSON(t, format+" "+spec+": world book", again.WorldBook, ch.WorldBook)
+			for _, as := range [][2]string{{"json", "v2"}, {"json", "v3"}, {"png", ""}, {"charx", "v3"}} {
+				data, media, name, err := h.ExportCharacter(t.Context(), me, ch.ID, as[0], as[1])
+				must(t, err)
+				if media == "" || filepath.Ext(name) != "."+as[0] {
+					t.Errorf("export as %s is %q (%s)", as[0], name, media)
 				}
+				again, err := card.Import(data, name, card.Limits{})
+				must(t, err)
+				if again.Name != ch.Name {
+					t.Errorf("%s came back as %q", as, again.Name)
+				}
+				if as[0] != "json" && ch.HasAvatar && len(again.Avatar) == 0 {
+					t.Errorf("%s lost the picture", as)
+				}
+				sameJSON(t, as[0]+": world book", again.WorldBook, ch.WorldBook)
 			}
 		})
 	}
-}
-
-func (h *home) exportAndImport(t *testing.T, ch *nodest.Character, format, spec string) *nodest.Character {
-	t.Helper()
-	data, media, name, err := h.ExportCharacter(t.Context(), me, ch.ID, format, spec)
-	must(t, err)
-	if len(data) == 0 || media == "" || filepath.Ext(name) != "."+format {
-		t.Errorf("export as %s is %q (%s) with %d bytes", format, name, media, len(data))
-	}
-	made, err := h.ImportCharacter(t.Context(), h.call(), data, name)
-	must(t, err)
-	return made.Character
 }
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {

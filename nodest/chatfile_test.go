@@ -65,6 +65,7 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 			}
 			if filepath.Ext(name) == ".jsonl" {
 				sameLines(t, once, data)
+				return
 			}
 			conv, err = h.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
 			must(t, err)

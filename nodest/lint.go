@@ -85,6 +85,10 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 	if views.Note, err = noteOf(ch.AuthorNote); err != nil {
 		return nil, err
 	}
-	views.Scripts, err = card.ParseRegexScripts(ch.RegexScripts)
+	scripts, err := scriptObjects(ch.RegexScripts) // as the character's group will hold them
+	if err != nil {
+		return nil, err
+	}
+	views.Scripts, err = card.ParseRegexScripts(jsonOf(scripts))
 	return views, err
 }

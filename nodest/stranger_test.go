@@ -220,9 +220,9 @@ func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 			return nil, h.Ack(ctx, c, 1, map[string]string{conv.ID: all[1].ID})
 		}},
 	}
+	h := newHome(t)
 	for _, cmd := range commands {
 		t.Run(cmd.name, func(t *testing.T) {
-			h := newHome(t)
 			ch := h.character(t, aliceWithGreetings)
 			conv, err := h.CreateConversation(ctx, h.call(), nodest.ConversationInput{CharacterID: ch.ID})
 			must(t, err)
