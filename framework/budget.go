@@ -217,7 +217,7 @@ func (b *builder) keyedByOrder() []*piece {
 	return keyed
 }
 
-// Part of a request, in the details of fault.ContextTooLarge.
+// LargePart is one of the parts that details.parts of fault.ContextTooLarge names.
 type LargePart struct {
 	Source Source `json:"source"`
 	ID     string `json:"id,omitempty"`

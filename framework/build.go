@@ -2,6 +2,7 @@ package framework
 
 import (
 	"slices"
+	"time"
 
 	"nodest/llm"
 )
@@ -56,6 +57,7 @@ type builder struct {
 	history    []piece // other messages before the base that fit, oldest first
 	last       *piece  // the instruction; nil = none
 
+	spent    map[*script]time.Duration // by scripts for the request
 	dropped  []Dropped
 	warnings []Warning
 }
@@ -366,21 +368,24 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	m := b.message(i)
 	text := m.Text
 	source := SourceHistory
-	switch {
-	case m.Role == RoleSummary:
+	if m.Role == RoleSummary {
 		source = SourceSummary
-	default:
+	} else {
 		text = b.macros.Expand(b.scripted(m, i))
 	}
 	if i == b.base {
 		source = SourceUser
+	}
+	why := WhyChat
+	if m.Greeting {
+		why = WhyGreeting
 	}
 	if isBlank(text) {
 		b.dropped = append(b.dropped, Dropped{Source: source, ID: m.ID, Name: m.Name, Reason: DropEmpty})
 		return piece{}, false
 	}
 	p := piece{text: text, name: m.Name, chat: i, entry: Entry{
-		Source: source, ID: m.ID, Name: m.Name, Why: WhyChat, Role: roleOf(m.Role),
+		Source: source, ID: m.ID, Name: m.Name, Why: why, Role: roleOf(m.Role),
 		Tokens: b.counter.count(text) + messageOverhead,
 	}}
 	if i == len(b.in.History) {
@@ -402,15 +407,36 @@ func (b *builder) scripted(m *Message, i int) string {
 	if i == len(b.in.History) {
 		role = string(llm.User)
 	}
-	scripts := s.forRequest(role, b.length()-1-i)
+	scripts := slices.DeleteFunc(s.forRequest(role, b.length()-1-i), func(sc *script) bool { return b.spent[sc] >= sc.most() })
 	if len(scripts) == 0 {
 		return m.Text
 	}
-	text, warnings := b.in.Cache.script(s.id, scriptsName(scripts), m.Text, func() (string, []Warning) {
-		return s.run(m.Text, scripts)
+	return b.in.Cache.script(s.id, scriptsName(scripts), m.Text, func() (string, bool) {
+		return b.runScripts(m.Text, scripts)
 	})
-	b.warnings = append(b.warnings, warnings...)
-	return text
+}
+
+// runScripts runs scripts and notes the time that each has used in this build.
+// One that ran out of it is left out for the rest of the chat; whole is false
+// then, for the result depends on the clock.
+func (b *builder) runScripts(text string, scripts []*script) (result string, whole bool) {
+	if b.spent == nil {
+		b.spent = map[*script]time.Duration{}
+	}
+	whole = true
+	for _, sc := range scripts {
+		started := time.Now()
+		changed, warnings := runScript(sc, text)
+		b.spent[sc] += time.Since(started)
+		if warnings != nil {
+			b.spent[sc] = sc.most()
+		} else if b.spent[sc] >= sc.most() {
+			warnings = []Warning{slowScript(sc)}
+		}
+		text, whole = changed, whole && warnings == nil
+		b.warnings = append(b.warnings, warnings...)
+	}
+	return text, whole
 }
 
 // The instructions of the tasks that have one of their own.

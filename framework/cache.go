@@ -132,19 +132,18 @@ func (c *Cache) keys(a *automaton, text string) []int32 {
 	return found
 }
 
-// script returns what scripts, known by id and name, make of text. A result with
-// warnings is not kept.
-func (c *Cache) script(id uint64, name, text string, run func() (string, []Warning)) (string, []Warning) {
-	if c == nil {
-		return run()
-	}
+// script returns what scripts, known by id and name, make of text. A result that
+// is not whole is not kept.
+func (c *Cache) script(id uint64, name, text string, run func() (result string, whole bool)) string {
 	k := cacheKey{what: cacheScripts, id: id, name: name, text: text}
-	if v, ok := c.get(k); ok {
-		return v.(string), nil
+	if c != nil {
+		if v, ok := c.get(k); ok {
+			return v.(string)
+		}
 	}
-	changed, warnings := run()
-	if warnings == nil {
+	changed, whole := run()
+	if c != nil && whole {
 		c.put(k, changed, func(w *Work) { w.ScriptTexts++; w.ScriptBytes += len(text) })
 	}
-	return changed, warnings
+	return changed
 }

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"slices"
 	"strings"
 
 	"nodest/card"
@@ -26,8 +27,7 @@ func Compile(s Sources) *Compiled {
 	c.index(book)
 	c.frame.place(book)
 	c.chat = arrange(injections(preset), book, nil)
-	c.dropped = append(c.frame.unlisted, dropped...)
-	c.dropped = append(c.dropped, unusedFields(s.Card)...)
+	c.dropped = slices.Concat(c.frame.unlisted, dropped, unusedFields(s.Card))
 	for _, sl := range c.frame.slots {
 		c.persona = c.persona || sl.item != nil && sl.persona
 	}

@@ -29,7 +29,7 @@ const (
 // Sources are the documents behind a character's prompt. The zero value builds
 // from an empty card and the built-in preset.
 type Sources struct {
-	Dialect card.Dialect
+	Dialect card.Dialect // that the documents were written for; both are built by the NodeST rules
 	Card    card.RoleCard
 	Preset  *card.Preset // nil = the built-in one
 	Book    card.WorldBook
@@ -82,7 +82,7 @@ type Message struct {
 	Role     string // user, assistant, system, narrator or summary
 	Name     string // speaker, where the role does not say it
 	Text     string
-	Greeting bool
+	Greeting bool // the character began the chat with it
 }
 
 // Roles of chat messages beyond those of package llm. Both are sent as system.
@@ -206,6 +206,7 @@ const (
 	WhyConstant = "constant" // marked as always on
 	WhyKey      = "key"      // Entry.Key occurs in the scanned messages
 	WhyChat     = "chat"     // it was said
+	WhyGreeting = "greeting" // the message that the character began the chat with
 	WhyFound    = "found"    // memory or web search
 	WhyTask     = "task"     // what is asked of the model
 )

@@ -175,15 +175,27 @@ func (s *Scripts) pick(place int, wanted func(*script) bool) []*script {
 func (s *Scripts) run(text string, scripts []*script) (string, []Warning) {
 	var warnings []Warning
 	for _, sc := range scripts {
-		changed, err := sc.pattern.replace(text, sc.Replace)
-		if err != nil {
-			warnings = append(warnings, Warning{"slow_pattern", scriptPath(sc.RegexScript), err.Error() + ", it was skipped"})
-			continue
-		}
-		text = changed
+		changed, slow := runScript(sc, text)
+		text, warnings = changed, append(warnings, slow...)
 	}
 	return text, warnings
 }
+
+// runScript applies one script; with a warning the text is as it was.
+func runScript(sc *script, text string) (string, []Warning) {
+	changed, err := sc.pattern.replace(text, sc.Replace)
+	if err != nil {
+		return text, []Warning{slowScript(sc)}
+	}
+	return changed, nil
+}
+
+func slowScript(sc *script) Warning {
+	return Warning{"slow_pattern", scriptPath(sc.RegexScript), "the pattern takes too long: it was skipped"}
+}
+
+// most is the time that a script may take for all messages of a chat.
+func (sc *script) most() time.Duration { return 4 * sc.pattern.re.MatchTimeout }
 
 // scriptsName names a choice of scripts within their set.
 func scriptsName(scripts []*script) string {

@@ -130,12 +130,20 @@ func replying(list ...card.RegexScript) []ScriptGroup {
 	return []ScriptGroup{{Scripts: list}}
 }
 
+// hostile is a script that would never end, with a short limit, and a good one,
+// with a limit that a busy machine cannot reach.
+func hostile(promptOnly bool) *Scripts {
+	s := CompileScripts(replying(
+		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
+		card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: promptOnly},
+	), "", patient)
+	s.list[0].pattern.re.MatchTimeout = 20 * time.Millisecond
+	return s
+}
+
 func TestHostileScriptCostsItsLimitAndNoMore(t *testing.T) {
 	// Without its limit the first script would take longer than anyone waits.
-	s := CompileScripts(replying(
-		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x"},
-		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
-	), "", 20*time.Millisecond)
+	s := hostile(false)
 	text := strings.Repeat("a", 60) + "!"
 	got, warnings := s.ApplyReply(text)
 	if got != strings.Repeat("a", 60)+"?" {
@@ -143,6 +151,22 @@ func TestHostileScriptCostsItsLimitAndNoMore(t *testing.T) {
 	}
 	if len(warnings) != 1 || warnings[0].Code != "slow_pattern" || warnings[0].Path != "regexScripts.hostile" {
 		t.Errorf("warnings = %+v", warnings)
+	}
+}
+
+// TestHostileScriptIsTriedOncePerRequest: a script for the request runs over every
+// message, and must not take its limit for each.
+func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
+	in := Input{User: Message{Text: "hi"}, Cache: NewCache(0), Scripts: hostile(true)}
+	for range 200 {
+		in.History = append(in.History, Message{Role: "assistant", Text: strings.Repeat("a", 60) + "!"})
+	}
+	p := build(t, in)
+	if len(p.Warnings) != 1 || p.Warnings[0].Path != "regexScripts.hostile" {
+		t.Errorf("warnings = %+v", p.Warnings)
+	}
+	if n := strings.Count(texts(p), "a?"); n != 200 {
+		t.Errorf("the good script changed %d messages of 200", n)
 	}
 }
 

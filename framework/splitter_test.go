@@ -30,10 +30,10 @@ func split(chunks ...string) string {
 	var b strings.Builder
 	write := func(pieces []Piece) {
 		for _, p := range pieces {
-			switch {
-			case p.State == StateOpen:
+			switch p.State {
+			case StateOpen:
 				b.WriteString("⟦" + string(p.Part) + " ")
-			case p.State == StateClose:
+			case StateClose:
 				b.WriteString("⟧")
 			default:
 				b.WriteString(p.Text)
