@@ -1,6 +1,7 @@
 package card
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -39,26 +40,32 @@ func (f fields) textOr(key, missing string) string {
 }
 
 func textOf(doc json.RawMessage) (string, bool) {
-	var v any
-	if absent(doc) || json.Unmarshal(doc, &v) != nil {
+	doc = bytes.TrimSpace(doc)
+	if len(doc) == 0 {
 		return "", false
 	}
-	switch v := v.(type) {
-	case string:
-		return strings.ReplaceAll(v, "\x00", ""), true
-	case float64, bool:
-		return strings.TrimSpace(string(doc)), true
+	switch c := doc[0]; {
+	case c == '"':
+		s := string(doc[1:max(1, len(doc)-1)])
+		if isPlain(s) {
+			return s, true
+		}
+		err := json.Unmarshal(doc, &s)
+		return strings.ReplaceAll(s, "\x00", ""), err == nil
+	case c == '{', c == '[', c == 'n':
+		return "", false
 	}
-	return "", false
+	return string(doc), true
 }
 
 // number returns a JSON number.
 func (f fields) number(key string) (float64, bool) {
-	var v float64
-	if absent(f[key]) || startsWith(f[key], '"') || json.Unmarshal(f[key], &v) != nil {
+	doc := bytes.TrimSpace(f[key])
+	if len(doc) == 0 || doc[0] != '-' && (doc[0] < '0' || doc[0] > '9') {
 		return 0, false
 	}
-	return v, true
+	n, err := strconv.ParseFloat(string(doc), 64)
+	return n, err == nil
 }
 
 // looseNumber takes a string that spells a number too.
@@ -66,10 +73,10 @@ func (f fields) looseNumber(key string) (float64, bool) {
 	if n, ok := f.number(key); ok {
 		return n, true
 	}
-	var s string
-	if json.Unmarshal(f[key], &s) != nil {
+	if !startsWith(f[key], '"') {
 		return 0, false
 	}
+	s, _ := textOf(f[key])
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"unicode/utf8"
 )
 
 // object is a JSON object that keeps the order of its members. Of a repeated key
@@ -137,6 +140,10 @@ func encode(value any) json.RawMessage {
 			return json.RawMessage("null")
 		}
 		return v
+	case string:
+		if isPlain(v) {
+			return json.RawMessage(`"` + v + `"`)
+		}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -145,6 +152,16 @@ func encode(value any) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// isPlain reports whether a string stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // encodeList makes a JSON array of documents.
@@ -178,6 +195,9 @@ func sameJSON(a, b json.RawMessage) bool {
 	if absent(a) || absent(b) {
 		return absent(a) && absent(b)
 	}
+	if bytes.Equal(a, b) {
+		return true
+	}
 	x, err := canonical(a)
 	if err != nil {
 		return false
@@ -186,24 +206,26 @@ func sameJSON(a, b json.RawMessage) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// canonical writes the tokens of a document in one spelling.
+// canonical writes the tokens of a document in one spelling, which is for
+// comparing and hashing only.
 func canonical(doc json.RawMessage) ([]byte, error) {
-	var b bytes.Buffer
+	var out []byte
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
 	for {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
-			return b.Bytes(), nil
+			return out, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if d, ok := t.(json.Delim); ok {
-			b.WriteString(d.String())
-		} else {
-			b.Write(encode(t))
+		switch t := t.(type) {
+		case string:
+			out = strconv.AppendQuote(out, t)
+		default:
+			out = fmt.Append(out, t) // bracket, number, bool or nil
 		}
-		b.WriteByte(' ')
+		out = append(out, ' ')
 	}
 }
