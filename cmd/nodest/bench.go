@@ -1,16 +1,51 @@
 package main
 
 import (
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"nodest/bench"
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench framework"}
-	cmd.AddCommand(&cobra.Command{
+	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench chat"}
+	cmd.AddCommand(p.benchChatCommand(), p.benchFloorCommand(), &cobra.Command{
 		Use: "framework", Short: "Building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	})
 	return cmd
+}
+
+func (p *program) benchChatCommand() *cobra.Command {
+	var o bench.ChatOptions
+	cmd := &cobra.Command{
+		Use: "chat", Short: "Streaming, idle connections, start-up and storing, over real processes", Args: cobra.NoArgs,
+		Long: "Starts servers of this program on SQLite in a temporary folder, with a model that costs nothing,\n" +
+			"and for streaming a bare proxy beside them. It takes about three minutes and both cores.",
+		Example: "  nodest bench chat\n  nodest bench chat --only idle",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.Program, err = os.Executable(); err != nil {
+				return err
+			}
+			if v := p.getenv("GORACE"); v != "" {
+				o.Env = append(o.Env, "GORACE="+v)
+			}
+			return bench.Chat(cmd.Context(), p.out, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Only, "only", "", strings.Join(bench.ChatParts, ", "))
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&o.Small, "small", false, "small sizes, to try it out")
+	return cmd
+}
+
+// benchFloorCommand is the proxy that "bench chat" compares with.
+func (p *program) benchFloorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "floor UPSTREAM", Short: "The bare proxy that bench chat compares with", Hidden: true, Args: cobra.ExactArgs(1),
+		Example: "  nodest bench floor http://127.0.0.1:9999/v1",
+		RunE:    func(cmd *cobra.Command, args []string) error { return bench.Floor(cmd.Context(), p.out, args[0]) },
+	}
 }
