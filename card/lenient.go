@@ -44,15 +44,15 @@ func textOf(doc json.RawMessage) (string, bool) {
 	if len(doc) == 0 {
 		return "", false
 	}
-	switch c := doc[0]; {
-	case c == '"':
+	switch doc[0] {
+	case '"':
 		s := string(doc[1:max(1, len(doc)-1)])
 		if isPlain(s) {
 			return s, true
 		}
 		err := json.Unmarshal(doc, &s)
 		return strings.ReplaceAll(s, "\x00", ""), err == nil
-	case c == '{', c == '[', c == 'n':
+	case '{', '[', 'n':
 		return "", false
 	}
 	return string(doc), true
