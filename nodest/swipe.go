@@ -58,7 +58,7 @@ func (e *Engine) wantsAnother(ctx context.Context, c *Call, in SwipeInput) (bool
 				return err
 			}
 		}
-		_, m, err := lockMessage(tx, in.MessageID)
+		m, err := tx.Message(in.MessageID)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,163 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// What characters, conversations and messages do while replies are being written.
+
+func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says("First."))
+	reply := s.say(c, "Tell me")
+	s.model.next(says("Second."))
+	call := s.call()
+	in := nodest.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true}
+	first, err := s.Swipe(t.Context(), call, in)
+	s.must(err)
+	if first.GenerationID == "" {
+		t.Fatal("nothing is being written")
+	}
+	s.wait(first.GenerationID)
+	if m := s.message(reply.ID); m.Text() != "Second." || len(m.Swipes) != 2 {
+		t.Errorf("swipes = %+v", m.Swipes)
+	}
+
+	// The same command again finds the message changed, and is told the same.
+	repeated := again(call)
+	second, err := s.Swipe(t.Context(), repeated, in)
+	s.must(err)
+	if !repeated.Replayed || second.GenerationID != first.GenerationID || len(s.model.asked()) != 2 {
+		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.model.asked()))
+	}
+
+	// With a text to swipe to, none is written.
+	_, err = s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
+	s.must(err)
+	out, err := s.Swipe(t.Context(), s.call(), in)
+	s.must(err)
+	if out.GenerationID != "" || out.Message.Text() != "Second." {
+		t.Errorf("next shows %q and began %q", out.Message.Text(), out.GenerationID)
+	}
+}
+
+func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	out, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
+	s.must(err)
+	if out.GenerationID != "" || len(s.model.asked()) != 0 {
+		t.Errorf("generation %q began", out.GenerationID)
+	}
+}
+
+func TestDeletingAConversationCancelsItsReply(t *testing.T) {
+	for name, remove := range map[string]func(s *studio, c *nodest.Conversation) error{
+		"the conversation": func(s *studio, c *nodest.Conversation) error {
+			return s.DeleteConversation(s.t.Context(), s.call(), c.ID)
+		},
+		"its character": func(s *studio, c *nodest.Conversation) error {
+			return s.DeleteCharacter(s.t.Context(), s.call(), c.CharacterID)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			c, other := s.chat(), s.chat()
+			reply, elsewhere := says("Half", " a reply").gated(), says("Whole.").gated()
+			s.model.next(reply, elsewhere)
+			s.send(c, "Tell me")
+			<-reply.begun
+			reply.step(1)
+			kept := s.send(other, "And you?")
+			<-elsewhere.begun
+			s.must(remove(s, c))
+			_, err := s.Conversation(t.Context(), ann, c.ID)
+			s.wants(err, fault.NotFound)
+			elsewhere.release()
+			s.wait(kept.GenerationID)
+			if m := s.message(kept.Message.ID); m.Text() != "Whole." {
+				t.Errorf("the reply in the other conversation reads %q", m.Text())
+			}
+		})
+	}
+}
+
+func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("Fine.").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Tell me")
+	<-reply.begun
+	_, err := s.ChooseHead(t.Context(), s.call(), c.ID, c.HeadID)
+	e := s.wants(err, fault.Busy)
+	if e.Details["generationId"] != sent.GenerationID {
+		t.Errorf("details = %v, want generation %s", e.Details, sent.GenerationID)
+	}
+	_, err = s.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
+	s.wants(err, fault.Busy)
+	// The user's message may go while the reply to it is written.
+	_, err = s.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
+	s.must(err)
+	reply.release()
+	s.wait(sent.GenerationID)
+	if m := s.message(sent.Message.ID); m.Text() != "Fine." {
+		t.Errorf("reply = %q", m.Text())
+	}
+}
+
+func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says("Green tea."), says("Yes."), says("Still yes."))
+	reply := s.say(c, "What do you drink?")
+	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: reply.ID, Text: "Black tea."})
+	s.must(err)
+	s.say(c, "Sure?")
+	if p := s.model.last(); !contains(p, "Black tea.") || contains(p, "Green tea.") {
+		t.Errorf("the prompt:\n%s", p)
+	}
+	_, err = s.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
+	s.must(err)
+	s.say(c, "Really?")
+	if p := s.model.last(); contains(p, "Black tea.") || !contains(p, "What do you drink?") {
+		t.Errorf("the prompt after the delete:\n%s", p)
+	}
+}
+
+func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	ch := s.character(alicesCard)
+	log := `{"chat_metadata":{}}
+{"name":"Mia","is_user":true,"is_system":false,"mes":"Said aloud","extra":{}}
+{"name":"Alice","is_user":false,"is_system":true,"mes":"Kept to herself","extra":{}}
+`
+	c, err := s.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
+	s.must(err)
+	s.say(c, "Go on")
+	if p := s.model.last(); !contains(p, "Said aloud") || contains(p, "Kept to herself") {
+		t.Errorf("the prompt:\n%s", p)
+	}
+}
+
+func TestTheScriptsOfACardWorkOnItsReplies(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	ch := s.character(aliceWithGreetings) // its script writes A for a
+	c := s.chatWith(ch.ID)
+	s.model.next(says("a cat"), says("a cat"))
+	if m := s.say(c, "Tell me"); m.Text() != "A cAt" {
+		t.Errorf("reply = %q, want the script to have worked", m.Text())
+	}
+	settings, err := s.Settings(t.Context(), ann)
+	s.must(err)
+	settings.GlobalRegexEnabled = false
+	_, err = s.PutSettings(t.Context(), s.call(), *settings, 0)
+	s.must(err)
+	if m := s.say(c, "Again"); m.Text() != "a cat" {
+		t.Errorf("reply = %q, want it as the model wrote it", m.Text())
+	}
+}
