@@ -112,7 +112,7 @@ func BenchmarkPage(b *testing.B) {
 // BenchmarkStart opens a database with 100,000 messages.
 func BenchmarkStart(b *testing.B) {
 	dir := storetest.Dir(b)
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		db, err := store.Open(context.Background(), store.Options{Dir: dir})
+		db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 		if err != nil {
 			b.Fatal(err)
 		}

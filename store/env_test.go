@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}))
 }
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // start is where the clock of every test stands: no border of days is near.
 var start = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)

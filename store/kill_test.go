@@ -65,11 +65,11 @@ func child() {
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
-		killed(t, dir, store.Options{Dir: dir})
+		killed(t, dir, store.Options{Dir: dir, Log: quiet})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := storetest.PostgresURL(t)
-		killed(t, url, store.Options{URL: url})
+		killed(t, url, store.Options{URL: url, Log: quiet})
 	})
 }
 

@@ -233,3 +233,63 @@ func TestStatesAreStampedWithTheVersion(t *testing.T) {
 		e.equal("states of the conversation", states, []string{"1 1 {}", "2 1 -", `3 3 {"model":"x"}`})
 	})
 }
+
+// TestPathsOfRandomTrees reads branches of random trees in pages and compares
+// them with a walk over the same tree in memory.
+func TestPathsOfRandomTrees(t *testing.T) {
+	conform(t, func(e *env) {
+		rnd := random(t)
+		conversation := e.conversation()
+		parents, deleted := map[string]string{}, map[string]bool{}
+		var all []*nodest.Message
+		e.update(func(tx nodest.Tx) error {
+			all = nil
+			for i := range atLeast(80, 2000) {
+				parent := ""
+				if i > 0 && rnd.IntN(20) > 0 { // mostly below one of the last
+					parent = all[max(0, len(all)-1-rnd.IntN(4))].ID
+				}
+				m := message(conversation, parent, fmt.Sprint(i))
+				if rnd.IntN(4) == 0 {
+					now := tx.Now()
+					m.DeletedAt = &now
+				}
+				if err := tx.InsertMessage(m); err != nil {
+					return err
+				}
+				all = append(all, m)
+				parents[m.ID], deleted[m.ID] = parent, m.DeletedAt != nil
+			}
+			return nil
+		})
+		for range atLeast(30, 500) {
+			head, size := all[rnd.IntN(len(all))].ID, 1+rnd.IntN(12)
+			var want []string
+			for at := head; at != ""; at = parents[at] {
+				if !deleted[at] {
+					want = append(want, at)
+				}
+			}
+			var got []string
+			before, more := "", true
+			for more {
+				e.view(func(tx nodest.Tx) error {
+					var items []*nodest.Message
+					var err error
+					items, more, err = tx.Path(conversation, head, before, size)
+					for i := range items {
+						got = append(got, items[len(items)-1-i].ID)
+					}
+					if len(items) > 0 {
+						before = items[0].ID
+					}
+					if len(items) > size || more && len(items) < size {
+						e.Fatalf("a page of %d has %d, more %v", size, len(items), more)
+					}
+					return err
+				})
+			}
+			e.equal("branch", got, want)
+		}
+	})
+}

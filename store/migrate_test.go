@@ -68,7 +68,7 @@ func TestBothSchemasAreTheSame(t *testing.T) {
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 	conform(t, func(e *env) {
-		o := store.Options{}
+		o := store.Options{Log: quiet}
 		if store.OnPostgres(e.db) {
 			o.URL = storetest.PostgresURL(e.T)
 		} else {
@@ -108,11 +108,11 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 
 func TestASecondProcessIsKeptOut(t *testing.T) {
 	dir := t.TempDir()
-	first, err := store.Open(context.Background(), store.Options{Dir: dir})
+	first, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := store.Open(context.Background(), store.Options{Dir: dir})
+	second, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err == nil {
 		_ = second.Close()
 		t.Fatal("a folder was opened twice")
@@ -125,7 +125,7 @@ func TestASecondProcessIsKeptOut(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	third, err := store.Open(context.Background(), store.Options{Dir: dir})
+	third, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 	opened := make(chan error, 4)
 	for range cap(opened) {
 		go func() {
-			db, err := store.Open(context.Background(), store.Options{URL: url, Readers: 4})
+			db, err := store.Open(context.Background(), store.Options{URL: url, Readers: 4, Log: quiet})
 			if err == nil {
 				err = db.Close()
 			}
@@ -166,7 +166,7 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 
 func TestAFolderWithOddCharacters(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20é")
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
+	db, err := store.Open(context.Background(), store.Options{Dir: dir, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

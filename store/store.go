@@ -95,7 +95,8 @@ func (db *DB) Close() error { return db.backend.close() }
 // Ping says whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
 
-// Update runs fn in one transaction: nodest.Store.
+// Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
+// writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	var logged []loggedEvent
 	err := db.backend.write(ctx, func(s *session) error {

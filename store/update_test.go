@@ -287,7 +287,7 @@ func TestAStatementThatFailedIsNotForgotten(t *testing.T) {
 }
 
 func TestCloseWaitsAndRefuses(t *testing.T) {
-	db, err := store.Open(context.Background(), store.Options{Dir: t.TempDir()})
+	db, err := store.Open(context.Background(), store.Options{Dir: t.TempDir(), Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
