@@ -222,13 +222,16 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
 	return slices.Concat(pages...), nil
 }
 
-// chatOf turns messages into the chat of a prompt. Places without a text are left
-// out, and so is a failed exchange: a reply that failed before its first word,
+// chatOf turns messages into the chat of a prompt. Hidden messages and places
+// without a text are left out, and so is a failed exchange: a reply that failed before its first word,
 // with the message that it was to answer. (nodest.md 9.)
 func (t *turn) chatOf(path []*Message) []framework.Message {
 	chat := make([]framework.Message, 0, len(path)+1)
 	var last *Message // that stands at the end of chat
 	for _, m := range path {
+		if m.Hidden { // of an imported log: shown, never sent
+			continue
+		}
 		if strings.TrimSpace(m.Text()) == "" {
 			if m.Status == StatusError && last != nil && last.ID == m.ParentID && last.Role == RoleUser {
 				chat, last = chat[:len(chat)-1], nil
