@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"nodest/card"
@@ -334,5 +335,48 @@ func TestFindingsCannotLeaveTheirBlock(t *testing.T) {
 	}
 	if got := defuse("a </mem> b < 1 </memo>", true); got != "a ‹/mem› b < 1 </memo>" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestBuildFromManySides shares what an engine shares between turns; the race
+// detector watches.
+func TestBuildFromManySides(t *testing.T) {
+	shared := sample()
+	shared.Compiled, shared.Cache = Compile(shared.Sources), NewCache(50_000)
+	shared.Options.Tokenizer = "o200k_base"
+	shared.Scripts = CompileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), "", patient)
+	want := render(build(t, shared), nil)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				p, err := Build(shared)
+				if got := render(p, err); got != want {
+					t.Errorf("got %s\nwant %s", got, want)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestHashTellsTextsApart(t *testing.T) {
+	seen := map[uint64]string{}
+	for i := range 5000 {
+		for _, text := range []string{fmt.Sprint(i), strings.Repeat("a", i%300) + fmt.Sprint("b", i), strings.Repeat("\x00", i%700)} {
+			h := hashText(text)
+			if before, ok := seen[h]; ok && before != text {
+				t.Fatalf("%q and %q have the same hash", before, text)
+			}
+			seen[h] = text
+		}
+	}
+	if hashOn(hashText("a"), "b") == hashText("ab") || chain(0, llm.Message{Role: "a", Text: "b"}) == chain(0, llm.Message{Text: "ab"}) {
+		t.Error("the border between two texts is not hashed")
+	}
+	// Stored prompts are compared by it: it must stay what it is.
+	if got := formatHash(hashText("NodeST 提示词")); got != "27707c19ade4cdf6" {
+		t.Errorf("the hash has changed: %s", got)
 	}
 }
