@@ -17,10 +17,11 @@ import (
 // Checks of what clients send. Each returns nil or one fault.Error that names
 // the field as the client wrote it.
 
-// checkVersion compares what a client has seen with what is stored; 0 = any.
+// checkVersion compares what a client has seen with what is stored; 0 = any,
+// below 0 = it was never stored (version 0).
 func checkVersion(ifVersion, version int64) error {
-	if ifVersion != 0 && ifVersion != version {
-		return fault.New(fault.PreconditionFailed, "it is at version %d, not %d", version, ifVersion).With("version", version)
+	if ifVersion != 0 && max(ifVersion, 0) != version {
+		return fault.New(fault.PreconditionFailed, "it is at version %d, not %d", version, max(ifVersion, 0)).With("version", version)
 	}
 	return nil
 }
