@@ -4,8 +4,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html"
-	"sort"
+	"html/template"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +18,12 @@ import (
 //
 //go:embed openapi.yaml
 var openapiYAML []byte
+
+// asyncapiYAML is the same for the frames of the WebSocket. It refers to the
+// objects of /openapi.json.
+//
+//go:embed asyncapi.yaml
+var asyncapiYAML []byte
 
 // openapiJSON is the document as clients get it.
 var openapiJSON = sync.OnceValue(func() []byte {
@@ -31,46 +38,82 @@ var openapiJSON = sync.OnceValue(func() []byte {
 	return text
 })
 
-// docsPage is the document for people: one line per operation, with what it
-// takes and answers below it. It needs no script.
+// docsOperation is one operation of the document for people.
+type docsOperation struct {
+	Method, Path string
+	Summary      string             `json:"summary"`
+	Description  string             `json:"description"`
+	Tags         []string           `json:"tags"`
+	Answers      map[string]answers `json:"responses"`
+}
+
+type answers struct {
+	Description string `json:"description"`
+	Ref         string `json:"$ref"`
+}
+
+// What says what an answer is.
+func (a answers) What() string {
+	if a.Ref != "" {
+		return a.Ref[strings.LastIndex(a.Ref, "/")+1:]
+	}
+	return a.Description
+}
+
+type docsGroup struct {
+	Name, Description string
+	Operations        []docsOperation
+}
+
+// docsPage is the document for people: what there is, what it is for and what it
+// answers. It needs no script.
 var docsPage = sync.OnceValue(func() string {
 	var doc struct {
 		Info  struct{ Title, Description string }
-		Paths map[string]map[string]struct {
-			Summary, Description string
-			Tags                 []string
-		}
+		Tags  []docsGroup
+		Paths map[string]map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(openapiJSON(), &doc); err != nil {
-		panic(fmt.Errorf("openapi.yaml: %w", err))
+		panic(fmt.Errorf("openapi.yaml: %w", err)) // a test asks for the page
 	}
-	byTag := map[string][]string{}
-	for path, item := range doc.Paths {
-		for method, op := range item {
-			if op.Summary == "" {
-				continue // parameters of all methods
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
+			o, ok := docsOf(doc.Paths[path][method])
+			if !ok {
+				continue
 			}
-			tag := "other"
-			if len(op.Tags) > 0 {
-				tag = op.Tags[0]
+			o.Method, o.Path = strings.ToUpper(method), path
+			for i := range doc.Tags {
+				if slices.Contains(o.Tags, doc.Tags[i].Name) {
+					doc.Tags[i].Operations = append(doc.Tags[i].Operations, o)
+				}
 			}
-			byTag[tag] = append(byTag[tag], fmt.Sprintf("<!--%s %s--><dt><code><b>%s</b> %s</code></dt><dd>%s<p>%s</p></dd>",
-				path, method, strings.ToUpper(method), html.EscapeString(path), html.EscapeString(op.Summary), html.EscapeString(op.Description)))
 		}
 	}
-	tags := make([]string, 0, len(byTag))
-	for tag := range byTag {
-		tags = append(tags, tag)
-	}
-	sort.Strings(tags)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>%s</title>
-<style>body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}dt{margin-top:1rem}dd p{white-space:pre-line;color:#555;margin:.2rem 0}</style>
-<h1>%[1]s</h1><p style="white-space:pre-line">%s</p><p>For programs: <a href="/openapi.json">openapi.json</a></p>`, html.EscapeString(doc.Info.Title), html.EscapeString(doc.Info.Description))
-	for _, tag := range tags {
-		sort.Strings(byTag[tag])
-		fmt.Fprintf(&b, "<h2>%s</h2><dl>%s</dl>", html.EscapeString(tag), strings.Join(byTag[tag], "\n"))
+	if err := docsTemplate.Execute(&b, doc); err != nil {
+		panic(fmt.Errorf("docs page: %w", err))
 	}
-	b.WriteString("</html>\n")
 	return b.String()
 })
+
+func docsOf(raw json.RawMessage) (o docsOperation, ok bool) {
+	return o, raw != nil && json.Unmarshal(raw, &o) == nil
+}
+
+var docsTemplate = template.Must(template.New("docs").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{{.Info.Title}}</title>
+<style>body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}p{white-space:pre-line}
+dt{margin-top:1rem}dd p{color:#555;margin:.2rem 0}ul{margin:.2rem 0;color:#555}</style>
+<h1>{{.Info.Title}}</h1>
+<p>{{.Info.Description}}</p>
+<p>For programs: <a href="/openapi.json">openapi.json</a> (REST), <a href="/asyncapi.yaml">asyncapi.yaml</a> (WebSocket).</p>
+{{range .Tags}}<h2>{{.Name}}</h2>
+<p>{{.Description}}</p>
+<dl>{{range .Operations}}<dt><code><b>{{.Method}}</b> {{.Path}}</code></dt>
+<dd>{{.Summary}}{{with .Description}}<p>{{.}}</p>{{end}}
+<ul>{{range $status, $answer := .Answers}}<li>{{$status}}: {{$answer.What}}</li>{{end}}</ul></dd>
+{{end}}</dl>
+{{end}}</html>
+`))

@@ -77,7 +77,7 @@ func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data
 		}
 	}()
 	if c.Key != "" && !plainKey(c.Key) {
-		return nil, fault.InvalidField("key", "range", "1 to 64 printable characters")
+		return nil, badKey()
 	}
 	if o.starts && s.draining.Load() {
 		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
@@ -140,6 +140,8 @@ func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(
 		}
 	}
 }
+
+func badKey() error { return fault.InvalidField("key", "range", "1 to 64 printable characters") }
 
 // plainKey says whether an idempotency key can be one: 1–64 printable ASCII
 // characters.

@@ -171,14 +171,38 @@ func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
 	if err := queryInto(members, c, o); err != nil {
 		return nil, err
 	}
-	if tag := c.Request().Header.Get("If-Match"); tag != "" && tag != "*" && o.ifMatch != "" {
-		version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
-		if err != nil {
-			return nil, fault.New(fault.PreconditionFailed, "If-Match is not an ETag of ours")
-		}
-		members[o.ifMatch], _ = json.Marshal(version)
+	if err := ifMatch(members, c.Request(), o); err != nil {
+		return nil, err
 	}
 	return json.Marshal(members)
+}
+
+// neverStored is the version that If-Match asks for with the ETag of a document
+// that was never stored: "0".
+const neverStored = -1
+
+// ifMatch turns the If-Match header into the member of the data that says the
+// same. Where there is none the header is refused: a client that asks for
+// protection must not believe that it has it.
+func ifMatch(members map[string]json.RawMessage, r *http.Request, o *operation) error {
+	tag := r.Header.Get("If-Match")
+	switch {
+	case tag == "" || tag == "*":
+		return nil
+	case o.ifMatch == "" && (o.method == http.MethodGet || o.method == http.MethodPost):
+		return nil // there is nothing that could be lost
+	case o.ifMatch == "":
+		return fault.New(fault.BadRequest, "If-Match is not understood here")
+	}
+	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
+	if err != nil || version < 0 {
+		return fault.New(fault.PreconditionFailed, "If-Match is not an ETag of ours")
+	}
+	if version == 0 {
+		version = neverStored
+	}
+	members[o.ifMatch], err = json.Marshal(version)
+	return err
 }
 
 // queryInto adds the parameters of the query, each with its type.
@@ -272,18 +296,12 @@ func preferAsync(r *http.Request) bool {
 // lint looks at a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, lintBytes)
-	data, filename := []byte(nil), "document.json"
+	filename := "document.json"
+	var data []byte
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		file, header, ferr := r.FormFile("file")
-		if ferr != nil {
-			return fault.InvalidField("file", "required", "the form must have a file")
-		}
-		defer file.Close()
-		filename = header.Filename
-		data, err = io.ReadAll(file)
-	} else if data, err = io.ReadAll(r.Body); err == nil {
+		data, filename, err = s.upload(c, lintBytes)
+	} else if data, err = io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, lintBytes)); err == nil {
 		_, err = parseJSON(data)
 	}
 	if err != nil {

@@ -147,6 +147,7 @@ type characterSettingsData struct {
 	Dream     json.RawMessage `json:"dream,omitempty"`
 	Circle    json.RawMessage `json:"circle,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	User      json.RawMessage `json:"user,omitempty"`
 }
 
 func characterPutSettings(ctx context.Context, s *Server, c *nodest.Call, in characterSettingsData) (any, error) {
@@ -154,7 +155,7 @@ func characterPutSettings(ctx context.Context, s *Server, c *nodest.Call, in cha
 	members := map[string]json.RawMessage{}
 	for name, part := range map[string]json.RawMessage{
 		"memory": in.Memory, "retrieval": in.Retrieval, "knowledge": in.Knowledge, "cognition": in.Cognition,
-		"dream": in.Dream, "circle": in.Circle, "prompt": in.Prompt,
+		"dream": in.Dream, "circle": in.Circle, "prompt": in.Prompt, "user": in.User,
 	} {
 		if part != nil {
 			members[name] = part

@@ -6,6 +6,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,27 +18,36 @@ import (
 	"nodest/nodest"
 )
 
-// fileBytes bounds an uploaded file.
-const fileBytes = 64 << 20
+// Bounds of uploads, in bytes. What is larger than formMemory is read through a
+// temporary file.
+const (
+	fileBytes  = 64 << 20
+	formMemory = 16 << 20
+)
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
 	e.POST(base+"/characters/import", s.signedIn(s.importCharacter))
+	e.POST(base+"/characters/sample", s.signedIn(s.sampleCharacter))
 	e.GET(base+"/characters/:id/export", s.signedIn(s.exportCharacter))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(s.avatar))
 	e.PUT(base+"/characters/:id/avatar", s.signedIn(s.putAvatar))
 	e.POST(base+"/conversations/import", s.signedIn(s.importChat))
 	e.GET(base+"/conversations/:id/export", s.signedIn(s.exportChat))
 	for _, r := range resourcePaths {
+		if r.kind == nodest.Persona {
+			continue // there is no file form of a persona
+		}
 		e.POST(base+r.path+"/import", s.signedIn(s.importResource(forKind(r.kind))))
 		e.GET(base+r.path+"/:id/export", s.signedIn(s.exportResource(forKind(r.kind))))
 	}
 }
 
-// upload reads the file of a form ("file"), or the whole body.
-func (s *Server) upload(c echo.Context) (data []byte, filename string, err error) {
+// upload reads the file of a form: one file of at most limit bytes in the field
+// "file".
+func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename string, err error) {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, fileBytes)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
 		return nil, "", fault.New(fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
@@ -45,34 +57,72 @@ func (s *Server) upload(c echo.Context) (data []byte, filename string, err error
 			_ = r.MultipartForm.RemoveAll() // temporary files of the form
 		}
 	}()
-	file, header, err := r.FormFile("file")
-	if err != nil {
-		if f := fault.Public(fromEcho(err)); f.Code == fault.TooLarge {
-			return nil, "", f
+	if err := r.ParseMultipartForm(formMemory); err != nil {
+		if err = fromEcho(err); fault.Is(err, fault.TooLarge) {
+			return nil, "", err
 		}
-		return nil, "", fault.InvalidField("file", "required", "the form must have a file")
+		return nil, "", fault.Wrap(err, fault.BadRequest, "the form cannot be read")
+	}
+	files := r.MultipartForm.File["file"]
+	if len(files) != 1 {
+		return nil, "", fault.InvalidField("file", "required", "the form must have one file, not %d", len(files))
+	}
+	file, err := files[0].Open()
+	if err != nil {
+		return nil, "", err
 	}
 	defer func() { _ = file.Close() }()
 	if data, err = io.ReadAll(file); err != nil {
-		return nil, "", fromEcho(err)
+		return nil, "", err
 	}
-	return data, header.Filename, nil
+	return data, plainFilename(files[0].Filename), nil
+}
+
+// plainFilename is the name of an uploaded file as it may be used in names and
+// titles: without a path and control characters, at most 200 code points.
+func plainFilename(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, name)
+	if at := strings.LastIndexAny(name, `/\`); at >= 0 {
+		name = name[at+1:]
+	}
+	if long := []rune(name); len(long) > 200 {
+		return string(long[len(long)-200:]) // the end says what kind of file it is
+	}
+	return name
 }
 
 // attachment answers a file.
 func attachment(c echo.Context, data []byte, contentType, filename string) error {
 	h := c.Response().Header()
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filename}))
+	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
+	h.Set("Content-Disposition", orDefault(disposition, "attachment")) // "" for a name that cannot be written
 	h.Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, contentType, data)
 }
 
 func (s *Server) importCharacter(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c)
+	data, filename, err := s.upload(c, fileBytes)
 	if err != nil {
 		return err
 	}
-	call := s.fileCall(c, who, "character.import", data)
+	return s.storeCharacter(c, who, data, filename)
+}
+
+// sampleCharacter imports the built-in character, for users who have no card yet.
+func (s *Server) sampleCharacter(c echo.Context, who *account.Identity) error {
+	return s.storeCharacter(c, who, card.SampleFile(), "sample.json")
+}
+
+func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []byte, filename string) error {
+	call, err := s.fileCall(c, who, "character.import", data)
+	if err != nil {
+		return err
+	}
 	got, err := s.engine.ImportCharacter(detached(c.Request().Context()), call, data, filename)
 	if err != nil {
 		return err
@@ -106,18 +156,32 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	h := c.Response().Header()
 	h.Set("ETag", `"`+a.ETag+`"`)
 	h.Set("Cache-Control", "private, no-cache")
-	if c.Request().Header.Get("If-None-Match") == `"`+a.ETag+`"` {
+	if hasTag(c.Request().Header.Get("If-None-Match"), a.ETag) {
 		return c.NoContent(http.StatusNotModified)
 	}
 	return c.Blob(http.StatusOK, a.ContentType, a.Data)
 }
 
+// hasTag says whether the list of an If-None-Match header names a tag. A weak tag
+// is as good as a strong one there (RFC 9110, 13.1.2).
+func hasTag(list, tag string) bool {
+	for _, t := range strings.Split(list, ",") {
+		if t = strings.TrimSpace(t); t == "*" || strings.TrimPrefix(t, "W/") == `"`+tag+`"` {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
-	data, _, err := s.upload(c)
+	data, _, err := s.upload(c, fileBytes)
 	if err != nil {
 		return err
 	}
-	call := s.fileCall(c, who, "character.avatar/"+c.Param("id"), data)
+	call, err := s.fileCall(c, who, "character.avatar/"+c.Param("id"), data)
+	if err != nil {
+		return err
+	}
 	got, err := characterOf(s.engine.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
 	if err != nil {
 		return err
@@ -128,7 +192,7 @@ func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
 // importChat reads a chat file (JSONL and others) as a new conversation with the
 // character of the form's field characterId.
 func (s *Server) importChat(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c)
+	data, filename, err := s.upload(c, fileBytes)
 	if err != nil {
 		return err
 	}
@@ -136,7 +200,10 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	if character == "" {
 		return fault.InvalidField("characterId", "required", "the form must name a character")
 	}
-	call := s.fileCall(c, who, "chat.import/"+character, data)
+	call, err := s.fileCall(c, who, "chat.import/"+character, data)
+	if err != nil {
+		return err
+	}
 	got, err := conversationOf(s.engine.ImportChat(detached(c.Request().Context()), call, character, data, filename))
 	if err != nil {
 		return err
@@ -157,11 +224,14 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 
 func (s *Server) importResource(k forKind) handler {
 	return func(c echo.Context, who *account.Identity) error {
-		data, filename, err := s.upload(c)
+		data, filename, err := s.upload(c, fileBytes)
 		if err != nil {
 			return err
 		}
-		call := s.fileCall(c, who, string(k)+".import", data)
+		call, err := s.fileCall(c, who, string(k)+".import", data)
+		if err != nil {
+			return err
+		}
 		r, warnings, err := s.engine.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
 		if err != nil {
 			return err
@@ -185,11 +255,14 @@ func (s *Server) exportResource(k forKind) handler {
 
 // fileCall returns the engine's Call for an upload: the content of the file is
 // part of what an idempotency key stands for.
-func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) *nodest.Call {
+func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) (*nodest.Call, error) {
 	call := s.call(c, who)
+	if call.Key != "" && !plainKey(call.Key) {
+		return nil, badKey()
+	}
 	h := sha256.New()
 	h.Write([]byte(name + "\n"))
 	h.Write(data)
 	call.Hash = hex.EncodeToString(h.Sum(nil))
-	return call
+	return call, nil
 }

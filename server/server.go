@@ -120,6 +120,7 @@ func New(d Deps, opts Options) *Server {
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Pre(s.requestID)
 	s.echo.Pre(s.secure)
+	s.echo.Pre(headAsGet)
 	s.echo.Use(s.logRequests, s.recoverPanics)
 	s.routes(s.echo)
 	return s
@@ -160,8 +161,13 @@ func (s *Server) Drain(ctx context.Context, finish func(context.Context) error) 
 	case <-ended:
 		return err
 	case <-ctx.Done():
+	}
+	for { // a writer may set itself a new deadline
 		s.sockets.cut()
-		<-ended
-		return cmp.Or(err, ctx.Err())
+		select {
+		case <-ended:
+			return cmp.Or(err, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -20,12 +21,28 @@ func (s *Server) serviceRoutes(e *echo.Echo) {
 	e.GET("/readyz", s.ready)
 	e.GET("/metrics", s.metrics())
 	e.GET("/openapi.json", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, openapiJSON()) })
+	e.GET("/asyncapi.yaml", func(c echo.Context) error { return c.Blob(http.StatusOK, "application/yaml", asyncapiYAML) })
 	e.GET("/docs", func(c echo.Context) error { return c.HTML(http.StatusOK, docsPage()) })
-	page := http.FileServerFS(web.Files())
-	e.GET("/", echo.WrapHandler(page))
-	e.GET("/assets/*", immutable(page))
+	e.GET("/", s.index)
 	e.GET("/signin", s.index) // the secret of a sign-in link stands behind #, where no server sees it
-	e.GET("/favicon.svg", echo.WrapHandler(page))
+	e.GET("/favicon.svg", asset)
+	e.GET("/assets/*", asset)
+}
+
+// headAsGet lets every address that answers GET answer HEAD too; net/http leaves
+// the body out. Streams have no end and so no HEAD.
+func headAsGet(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if r.Method != http.MethodHead || r.URL.Path == base+"/events" || r.URL.Path == base+"/ws" {
+			return next(c)
+		}
+		get := r.Clone(r.Context())
+		get.Method = http.MethodGet
+		get.Header.Del("Accept") // a stream was not meant
+		c.SetRequest(get)
+		return next(c)
+	}
 }
 
 // ready says whether requests can be answered.
@@ -41,20 +58,26 @@ func (s *Server) ready(c echo.Context) error {
 	return c.String(http.StatusOK, "ready\n")
 }
 
-// index serves the page for an address of its own.
+// index serves the page.
 func (s *Server) index(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	http.ServeFileFS(c.Response(), c.Request(), web.Files(), "index.html")
 	return nil
 }
 
-// immutable serves files whose name changes with their content.
-func immutable(files http.Handler) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		files.ServeHTTP(c.Response(), c.Request())
-		return nil
+// asset serves a file of the page. The names of those in assets change with
+// their content.
+func asset(c echo.Context) error {
+	name := strings.TrimPrefix(c.Request().URL.Path, "/")
+	info, err := fs.Stat(web.Files(), name) // refuses names that lead elsewhere
+	if err != nil || info.IsDir() {
+		return fault.New(fault.NotFound, "there is nothing at this address and method")
 	}
+	if strings.HasPrefix(name, "assets/") {
+		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeFileFS(c.Response(), c.Request(), web.Files(), name)
+	return nil
 }
 
 // metrics serves figures for Prometheus to an owner, and to this machine.
@@ -108,17 +131,19 @@ func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
+		if len(s.opts.Origins) > 0 {
+			h.Add("Vary", "Origin")
+		}
 		origin := r.Header.Get("Origin")
 		if origin == "" || !s.originAllowed(r) || sameHost(origin, r) {
 			return next(c)
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "ETag, X-Request-Id, Idempotency-Replayed, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "ETag, X-Request-Id, Idempotency-Replayed, Preference-Applied, Retry-After, Content-Disposition")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Device-Id, Last-Event-ID")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, X-Device-Id, X-Request-Id, Last-Event-ID")
 			h.Set("Access-Control-Max-Age", "600")
 			return c.NoContent(http.StatusNoContent)
 		}
