@@ -24,14 +24,21 @@ type pattern struct {
 // maxPattern bounds the source of a pattern, in bytes.
 const maxPattern = 16 << 10
 
-var errPatternTime = errors.New("pattern took too long")
+// maxReplaced bounds what a replacement may make of a text, in bytes: $` and $'
+// can make the square of it.
+const maxReplaced = 4 << 20
+
+var (
+	errPatternTime = errors.New("pattern took too long")
+	errPatternSize = errors.New("pattern makes too long a text")
+)
 
 // compilePattern translates source, in the syntax of JavaScript with the flags
 // given, for a backtracking engine of other syntax. limit bounds the time of one
 // match, and about that of a whole replace.
 //
-// Known differences: text is seen as code points also without the flag u, and a
-// group inside a repetition keeps its last capture.
+// Known differences: text is seen as code points also without the flag u, a group
+// inside a repetition keeps its last capture, and the flag v is read as u.
 func compilePattern(source, flags string, limit time.Duration) (p *pattern, err error) {
 	defer func() {
 		if recover() != nil { // the engine gives up on some patterns this way
@@ -79,8 +86,9 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 	return p, nil
 }
 
-// replace works like String.prototype.replace with a string. After the limit it
-// returns errPatternTime and the text as it was. It is safe for concurrent use.
+// replace works like String.prototype.replace with a string. When it takes longer
+// than its limit, or would make more than maxReplaced, it returns an error and
+// the text as it was. It is safe for concurrent use.
 func (p *pattern) replace(text, replacement string) (result string, err error) {
 	defer func() {
 		if recover() != nil {
@@ -98,7 +106,9 @@ func (p *pattern) replace(text, replacement string) (result string, err error) {
 		}
 		b.WriteString(string(runes[end:m.Index]))
 		p.expand(&b, replacement, runes, m)
-		end = m.Index + m.Length
+		if end = m.Index + m.Length; b.Len() > maxReplaced {
+			return text, errPatternSize
+		}
 		if !p.global {
 			break
 		}
@@ -125,7 +135,7 @@ func (p *pattern) replace(text, replacement string) (result string, err error) {
 
 // expand appends a replacement: $$, $&, $`, $', $1 to $99 and $<name>.
 func (p *pattern) expand(b *strings.Builder, replacement string, text []rune, m *regexp2.Match) {
-	for i := 0; i < len(replacement); i++ {
+	for i := 0; i < len(replacement) && b.Len() <= maxReplaced; i++ {
 		c := replacement[i]
 		if c != '$' || i+1 == len(replacement) {
 			b.WriteByte(c)

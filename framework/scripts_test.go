@@ -154,6 +154,19 @@ func TestHostileScriptCostsItsLimitAndNoMore(t *testing.T) {
 	}
 }
 
+func TestReplacementCannotGrowWithoutBound(t *testing.T) {
+	s := CompileScripts(replying(
+		card.RegexScript{Name: "square", Find: "a", Replace: "$`$'"},
+		card.RegexScript{Name: "long", Find: "^", Replace: strings.Repeat("$'", 5000)},
+		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
+	), "", patient)
+	text := strings.Repeat("a", 20_000) + "!"
+	got, warnings := s.ApplyReply(text)
+	if got != strings.Repeat("a", 20_000)+"?" || len(warnings) != 2 {
+		t.Errorf("a text of %d bytes, warnings %+v", len(got), warnings)
+	}
+}
+
 // TestHostileScriptIsTriedOncePerRequest: a script for the request runs over every
 // message, and must not take its limit for each.
 func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
