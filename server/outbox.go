@@ -289,7 +289,10 @@ func fromRune(s string, n int) string {
 	return ""
 }
 
+// put queues an item. A very large one counts as half of what may wait: it must
+// go out, and what follows it too.
 func (o *outbox) put(it *item) {
+	it.size = min(it.size, o.maxBytes/2)
 	o.items = append(o.items, it)
 	o.bytes += it.size
 	if it.delta == nil {
@@ -298,10 +301,9 @@ func (o *outbox) put(it *item) {
 	o.overflow()
 }
 
-// overflow closes the connection when too much waits. One item alone may be
-// larger than the bound: nobody else could send it either.
+// overflow closes the connection when too much waits.
 func (o *outbox) overflow() {
-	if len(o.items) > 1 && (o.bytes > o.maxBytes || len(o.items) > o.maxFrames) {
+	if o.bytes > o.maxBytes || len(o.items) > o.maxFrames {
 		o.drop()
 		o.end(closeSlow, "slow_consumer")
 	}

@@ -177,12 +177,12 @@ func wait[T any](p *phone, what string, find func(frames []*frame) *T) *T {
 	}
 }
 
-// heard lists the frames so far.
+// heard lists the last frames so far.
 func (p *phone) heard() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var b strings.Builder
-	for _, f := range p.frames {
+	for _, f := range p.frames[max(0, len(p.frames)-50):] {
 		fmt.Fprintf(&b, "%s%s(%d) ", f.Ev, f.ID, f.Seq)
 	}
 	return b.String()
