@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/stream"
 )
 
 // end is how a generation came to its end.
@@ -81,72 +82,89 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended *Generation, err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
 	defer cancel()
 	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
-		stored, err := own(tx, t.id, e.opts.Process)
-		if err != nil {
-			return err
-		}
-		now := *g
-		ended = &now
-		ended.StartedAt = stored.StartedAt
-		return land(tx, ended, how, t.device)
+		ended, err = land(tx, t.conversationID, t.id, t.device, func(stored *Generation) (*Generation, end, error) {
+			if stored.LeaseOwner != e.opts.Process {
+				return nil, how, errLost
+			}
+			now := *g
+			now.StartedAt = stored.StartedAt
+			return &now, how, nil
+		})
+		return err
 	})
 	return ended, err
 }
 
-// land ends a generation in the transaction: its text goes into its message, and
-// the events tell of it. A message or conversation that is gone meanwhile loses
-// the text; the generation ends all the same.
-func land(tx Tx, g *Generation, how end, by string) error {
-	at := tx.Now()
-	g.Status, g.Finish, g.Error, g.EndedAt = how.status, string(how.finish), how.err, &at
-	g.LeaseUntil = at
-	m, err := settle(tx, g, how)
-	if err != nil {
-		return err
+// land ends a generation: its text goes into its message, and the events tell of
+// it. A message or conversation that is gone meanwhile loses the text; the
+// generation ends all the same.
+//
+// decide gets the generation as it is stored, under the lock of its conversation
+// (so that of two who end it one comes first), and says how it ends. It is not
+// asked for one that has ended already: that is errLost.
+func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Generation, end, error)) (*Generation, error) {
+	chat, err := tx.LockConversation(conversationID)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return nil, err
 	}
-	if m != nil {
-		if err := tx.Emit(messageEvent(tx.UserID(), "message.updated", by, m)); err != nil {
-			return err
-		}
+	stored, err := tx.Generation(id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	case stored.Ended():
+		return nil, errLost
+	}
+	g, how, err := decide(stored)
+	if err != nil {
+		return nil, err
+	}
+	at := tx.Now()
+	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseUntil = how.status, string(how.finish), how.err, &at, at
+	m, err := settle(tx, chat, g, how)
+	if err != nil {
+		return nil, err
 	}
 	if err := tx.UpdateGeneration(g); err != nil {
-		return err
+		return nil, err
 	}
 	if how.usage != nil {
 		if err := tx.AddUsage(*how.usage); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if how.status == GenFailed {
-		return tx.Emit(generationEvent(tx.UserID(), "gen.failed", by, g, genFailed{Error: errorOf(g.Error)}))
+	return g, tx.Emit(endEvents(tx.UserID(), by, m, g, how)...)
+}
+
+// endEvents tell of the message first: after the end of its generation a stored
+// text is final.
+func endEvents(userID, by string, m *Message, g *Generation, how end) []*stream.Event {
+	var events []*stream.Event
+	if m != nil {
+		events = append(events, messageEvent(userID, "message.updated", by, m))
 	}
-	return tx.Emit(generationEvent(tx.UserID(), "gen.done", by, g, genDone{
+	if how.status == GenFailed {
+		return append(events, generationEvent(userID, "gen.failed", by, g, genFailed{Error: errorOf(g.Error)}))
+	}
+	return append(events, generationEvent(userID, "gen.done", by, g, genDone{
 		Status: g.Status, Finish: g.Finish, Usage: usageOf(g.Usage), Ms: timesOf(g, how.built),
 	}))
 }
 
 // settle brings the text of a generation into its message and returns the
-// message, nil if there is none or nothing of it has changed.
-func settle(tx Tx, g *Generation, how end) (*Message, error) {
-	if g.MessageID == "" {
+// message, nil if there is none or nothing of it has changed. chat is nil when
+// the conversation is gone.
+func settle(tx Tx, chat *Conversation, g *Generation, how end) (*Message, error) {
+	if g.MessageID == "" || chat == nil {
 		return nil, nil
-	}
-	chat, err := tx.LockConversation(g.ConversationID)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	m, err := tx.Message(g.MessageID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil || !place(m, g, how, tx.Now()) {
 		return nil, err
-	}
-	if !place(m, g, how, tx.Now()) {
-		return nil, nil
 	}
 	m.Rev++
 	if err := tx.UpdateMessage(m); err != nil {

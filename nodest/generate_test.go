@@ -40,7 +40,7 @@ func TestDeltasAreTheStoredText(t *testing.T) {
 		for range rng.IntN(30) {
 			whole.WriteString(bits[rng.IntN(len(bits))])
 		}
-		reply := &line{begun: make(chan struct{})}
+		reply := saysChunks()
 		runes := []rune(whole.String())
 		for len(runes) > 0 {
 			n := 1 + rng.IntN(len(runes))
@@ -172,7 +172,7 @@ func TestFailures(t *testing.T) {
 		{"nothing but blanks", says(" \n"), fault.EmptyReply, "", ""},
 		{"nothing but a block", says("<mem>x</mem>"), fault.EmptyReply, "", ""},
 		{"an error of ours", says("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
-		{"no end", &line{begun: make(chan struct{}), chunks: []llm.Chunk{{Text: "So"}}, err: errNoEnd}, fault.UpstreamBadAnswer, "So", "error"},
+		{"no end", says("So").failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

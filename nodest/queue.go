@@ -125,10 +125,10 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 	}
 	var g *Generation
 	err = e.store.Update(t.ctx, t.userID, func(tx Tx) error {
-		if started, err = turnOf(tx, t.id, e.opts); err != nil || !started {
+		if g, err = e.own(tx, t); err != nil {
 			return err
 		}
-		if g, err = own(tx, t.id, e.opts.Process); err != nil {
+		if started, err = turnOf(tx, t.id, e.opts); err != nil || !started {
 			return err
 		}
 		g.Status, g.LeaseUntil = GenBuilding, tx.Now().Add(e.opts.Lease)
@@ -153,15 +153,19 @@ func turnOf(tx Tx, id string, opts Options) (bool, error) {
 	return mayStart(running, id, parallel(limits, opts)), nil
 }
 
-// own reads a generation that this process must still own: errLost otherwise.
-func own(tx Tx, id, process string) (*Generation, error) {
-	g, err := tx.Generation(id)
+// own locks the conversation of a generation and reads the generation, which this
+// process must still own: errLost otherwise.
+func (e *Engine) own(tx Tx, t *task) (*Generation, error) {
+	if _, err := tx.LockConversation(t.conversationID); err != nil {
+		return nil, err
+	}
+	g, err := tx.Generation(t.id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, errLost
 	case err != nil:
 		return nil, err
-	case g.Ended() || g.LeaseOwner != process:
+	case g.Ended() || g.LeaseOwner != e.opts.Process:
 		return nil, errLost
 	}
 	return g, nil

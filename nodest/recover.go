@@ -44,14 +44,17 @@ func (e *Engine) Recover(ctx context.Context) error {
 }
 
 func (e *Engine) interrupt(ctx context.Context, abandoned *Generation) error {
-	return e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
-		g, err := tx.Generation(abandoned.ID)
-		if err != nil {
-			return err
-		}
-		if g.Ended() || g.LeaseUntil.After(abandoned.LeaseUntil) {
-			return nil // somebody was faster, or it lives
-		}
-		return land(tx, g, end{status: GenInterrupted, finish: llm.FinishInterrupted}, "server")
+	err := e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
+		_, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *Generation) (*Generation, end, error) {
+			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
+				return nil, end{}, errLost // it lives
+			}
+			return stored, end{status: GenInterrupted, finish: llm.FinishInterrupted}, nil
+		})
+		return err
 	})
+	if errors.Is(err, errLost) {
+		return nil // somebody was faster
+	}
+	return err
 }

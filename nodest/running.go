@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
@@ -39,8 +40,18 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 			return nil
 		}
 		status = GenCancelled
-		return land(tx, g, end{status: GenCancelled, finish: llm.FinishCancelled}, "server")
+		_, err = land(tx, g.ConversationID, g.ID, "server", func(stored *Generation) (*Generation, end, error) {
+			return stored, end{status: GenCancelled, finish: llm.FinishCancelled}, nil
+		})
+		return err
 	})
+	if errors.Is(err, errLost) { // it ended by itself in this moment
+		g, err := e.generation(ctx, userID, generationID)
+		if err != nil {
+			return "", err
+		}
+		return g.Status, nil
+	}
 	return status, err
 }
 

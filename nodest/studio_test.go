@@ -42,8 +42,14 @@ const ann, bob = "019a0000-0000-7000-8000-00000000000a", "019a0000-0000-7000-800
 
 func newStudio(t *testing.T, opts nodest.Options) *studio {
 	t.Helper()
+	return newStudioAt(t, opts, time.Now)
+}
+
+// newStudioAt is newStudio with a clock of its own.
+func newStudioAt(t *testing.T, opts nodest.Options, now func() time.Time) *studio {
+	t.Helper()
 	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed, Log: quiet})
+	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed, Log: quiet, Now: now})
 	s.must(err)
 	t.Cleanup(func() { s.must(db.Close()) })
 	s.db = db
@@ -197,15 +203,20 @@ type line struct {
 	err    error         // in place of the end
 	gate   chan struct{} // received from before each chunk and before the end; nil = no waiting
 	begun  chan struct{} // closed when the request arrives
+	gone   chan struct{} // closed when the reply has ended, whatever end
 }
 
 // says is a whole reply made of pieces.
 func says(pieces ...string) *line {
-	l := &line{begun: make(chan struct{})}
+	l := saysChunks()
 	for _, p := range pieces {
 		l.chunks = append(l.chunks, llm.Chunk{Text: p})
 	}
 	return l
+}
+
+func saysChunks(chunks ...llm.Chunk) *line {
+	return &line{chunks: chunks, begun: make(chan struct{}), gone: make(chan struct{})}
 }
 
 // failing makes the reply end with an error.
@@ -220,10 +231,14 @@ func (l *line) gated() *line {
 	return l
 }
 
-// step lets n pieces pass (the end counts as one).
+// step lets n pieces pass (the end counts as one), or as many as there still are
+// when the reader goes away.
 func (l *line) step(n int) {
 	for range n {
-		l.gate <- struct{}{}
+		select {
+		case l.gate <- struct{}{}:
+		case <-l.gone:
+		}
 	}
 }
 
@@ -277,6 +292,7 @@ func (p *puppet) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	return func(yield func(llm.Chunk, error) bool) {
 		l := p.take(req)
 		close(l.begun)
+		defer close(l.gone)
 		done := false
 		defer func() {
 			if !done {

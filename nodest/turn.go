@@ -74,7 +74,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 	var g *Generation
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
 		var err error
-		if g, err = own(tx, t.id, e.opts.Process); err != nil {
+		if g, err = e.own(tx, t); err != nil {
 			return err
 		}
 		now := tx.Now()

@@ -224,12 +224,15 @@ func TestAnotherUsersThingsDoNotExist(t *testing.T) {
 			_, err := s.Impersonate(t.Context(), foreign(), nodest.GenerateInput{ConversationID: c.ID})
 			return err
 		},
-		"cancel":  func() error { _, err := s.Cancel(t.Context(), bob, sent.GenerationID); return err },
-		"attach":  func() error { _, err := s.Attach(t.Context(), bob, sent.GenerationID, 0); return err },
-		"wait":    func() error { _, err := s.Wait(t.Context(), bob, sent.GenerationID); return err },
-		"prompt":  func() error { _, err := s.Prompt(t.Context(), bob, prompt); return err },
-		"diff":    func() error { _, err := s.DiffPrompts(t.Context(), bob, prompt, prompt); return err },
-		"preview": func() error { _, err := s.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: c.ID}); return err },
+		"cancel": func() error { _, err := s.Cancel(t.Context(), bob, sent.GenerationID); return err },
+		"attach": func() error { _, err := s.Attach(t.Context(), bob, sent.GenerationID, 0); return err },
+		"wait":   func() error { _, err := s.Wait(t.Context(), bob, sent.GenerationID); return err },
+		"prompt": func() error { _, err := s.Prompt(t.Context(), bob, prompt); return err },
+		"diff":   func() error { _, err := s.DiffPrompts(t.Context(), bob, prompt, prompt); return err },
+		"preview": func() error {
+			_, err := s.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: c.ID})
+			return err
+		},
 	} {
 		if err := try(); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want not found", name, err)
@@ -314,7 +317,7 @@ func TestStartedTellsTheBudget(t *testing.T) {
 func TestReasoningIsKeptApart(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
-	s.model.next(&line{begun: make(chan struct{}), chunks: []llm.Chunk{{Reasoning: "Hm, "}, {Reasoning: "茶?"}, {Text: "Tea."}}})
+	s.model.next(saysChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))
 	m := s.say(c, "What?")
 	if m.Text() != "Tea." || m.Chosen().Reasoning != "Hm, 茶?" {
 		t.Errorf("text %q, reasoning %q", m.Text(), m.Chosen().Reasoning)

@@ -2,6 +2,7 @@ package nodest_test
 
 import (
 	"testing"
+	"time"
 
 	"nodest/fault"
 	"nodest/nodest"
@@ -128,12 +129,13 @@ func TestCancelOfAQueuedGeneration(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	s := newStudio(t, nodest.Options{TokensPerDay: 11})
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	s := newStudioAt(t, nodest.Options{TokensPerDay: 11}, func() time.Time { return noon })
 	c := s.chat()
 	s.say(c, "one") // 10 + 1 tokens
 	_, err := s.sendBusy(c, "two", "")
 	e := s.wants(err, fault.QuotaExceeded)
-	if e.RetryAfter <= 0 || e.RetryAfter.Hours() > 24 {
+	if e.RetryAfter != 12*time.Hour {
 		t.Errorf("retry after %v, want until midnight", e.RetryAfter)
 	}
 	if now, _ := s.Conversation(t.Context(), ann, c.ID); s.message(now.HeadID).Text() != "Fine." {
