@@ -76,17 +76,22 @@ type errRace struct{ error }
 
 func (e errRace) Unwrap() error { return e.error }
 
-// lostRace says whether running the transaction again can help.
-func lostRace(err error) bool {
+// attempts says how often a transaction that ends with err is run at most, the
+// first time included; 1 where running it again cannot help.
+func attempts(err error) int {
 	var race errRace
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &race):
-		return true
-	case errors.As(err, &pg):
-		return pg.Code == pgSerialization || pg.Code == pgDeadlock || pg.Code == pgUnique
+		return maxAttempts
+	case !errors.As(err, &pg):
+		return 1
+	case pg.Code == pgSerialization, pg.Code == pgDeadlock:
+		return maxAttempts
+	case pg.Code == pgUnique:
+		return 2 // a race was won by a transaction that the second run sees
 	}
-	return false
+	return 1
 }
 
 func isDeadlock(err error) bool {

@@ -74,7 +74,7 @@ func (p *postgres) write(ctx context.Context, fn func(*session) error) error {
 		if isDeadlock(err) {
 			p.deadlocks.Add(1)
 		}
-		if err == nil || attempt == maxAttempts || !lostRace(err) {
+		if err == nil || attempt >= attempts(err) {
 			return err
 		}
 		select {
@@ -98,7 +98,7 @@ func (p *postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*session)
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
 	s := &session{caller: ctx, ctx: ctx, db: tx, postgres: true, now: p.now()}
 	if err := guard(s, fn); err != nil {
-		if lostRace(s.err) { // whatever fn made of it
+		if attempts(s.err) > 1 { // whatever fn made of it
 			return s.err
 		}
 		return err
