@@ -7,7 +7,6 @@ import (
 	"errors"
 	"image"
 	"image/png"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/storetest"
 	"nodest/stream"
 )
 
@@ -39,13 +39,11 @@ const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000
 func newHome(t *testing.T) *home {
 	t.Helper()
 	h := &home{}
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Committed: func(_ string, events []*stream.Event) {
+	db := storetest.OpenWith(t, store.Options{Committed: func(_ string, events []*stream.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.events = append(h.events, events...)
 	}})
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
 	for _, id := range []string{me, stranger} {
 		must(t, db.InsertUser(t.Context(), &account.User{ID: id, Username: "u" + id, CreatedAt: time.Now()}))
 	}
