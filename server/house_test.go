@@ -68,8 +68,9 @@ func build(t testing.TB, change func(*Options)) *house {
 	if change != nil {
 		change(&opts)
 	}
-	h.server = New(Deps{Engine: h.engine, Accounts: h.accounts, Hub: h.hub}, opts)
+	h.server = New(Deps{Engine: h.engine, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
+	h.http.Client().Transport = witness{t, h.http.Client().Transport}
 	t.Cleanup(h.close)
 	who, err := h.accounts.Authenticate(ctx, "admin-token-of-the-test")
 	h.must(err)
@@ -173,6 +174,19 @@ func (h *house) rest(method, path, body string, header ...string) *restAnswer {
 	h.must(err)
 	return &restAnswer{res.StatusCode, res.Header, data}
 }
+
+// oneProvider is the list of providers of the house.
+type oneProvider struct{}
+
+func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
+	healthy := true
+	return []ProviderInfo{{
+		Name: "offline", Default: true, Configured: true, Healthy: &healthy, DefaultModel: "voice",
+		Models: []ProviderModel{{ID: "voice", Name: "Voice", ContextTokens: 8192}},
+	}}, nil
+}
+
+func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" }
 
 // voices is the one model for every turn.
 type voices struct{ v *voice }

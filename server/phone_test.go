@@ -61,6 +61,7 @@ type phone struct {
 	news   chan struct{} // closed and made anew at each change
 	ids    int
 	write  sync.Mutex
+	talk   talk // everything is held against asyncapi.yaml
 }
 
 // dialed is how a phone connects.
@@ -127,6 +128,7 @@ func (p *phone) read() {
 			p.mu.Unlock()
 			return
 		}
+		p.talk.hear(p.t, data)
 		frames, err := framesOf(data)
 		p.mu.Lock()
 		if err != nil {
@@ -224,6 +226,7 @@ func (p *phone) all() []*frame {
 func (p *phone) text(s string) {
 	p.write.Lock()
 	defer p.write.Unlock()
+	p.talk.say([]byte(s))
 	_ = p.ws.WriteMessage(websocket.TextMessage, []byte(s)) // a closed connection shows in the answer
 }
 

@@ -1,0 +1,356 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+)
+
+// The two documents, compiled: what the tests of this package send and get is
+// held against them.
+
+const (
+	openapiAt  = "https://nodest.test/openapi.json"
+	asyncapiAt = "https://nodest.test/asyncapi.yaml"
+)
+
+// contract is openapi.yaml and asyncapi.yaml.
+type contract struct {
+	openapi, asyncapi map[string]any
+
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by address
+}
+
+var theContract = sync.OnceValue(func() *contract {
+	c := &contract{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	c.compiler.AssertFormat()
+	c.openapi = c.load(openapiAt, openapiYAML)
+	c.asyncapi = c.load(asyncapiAt, asyncapiYAML)
+	return c
+})
+
+func (c *contract) load(at string, text []byte) map[string]any {
+	var doc map[string]any
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		panic(fmt.Sprintf("%s: %v", at, err))
+	}
+	asJSON, err := json.Marshal(doc)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", at, err))
+	}
+	resource, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
+	if err == nil {
+		err = c.compiler.AddResource(at, resource)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", at, err))
+	}
+	return resource.(map[string]any)
+}
+
+// holds validates a value against the schema at a place: an address, "#" and the
+// steps from the root of the document.
+func (c *contract) holds(value any, at string, steps ...string) error {
+	address := at + "#" + pointer(steps)
+	c.mu.Lock()
+	schema := c.schemas[address]
+	if schema == nil {
+		var err error
+		if schema, err = c.compiler.Compile(address); err != nil {
+			c.mu.Unlock()
+			return err
+		}
+		c.schemas[address] = schema
+	}
+	c.mu.Unlock()
+	return schema.Validate(value)
+}
+
+func pointer(steps []string) string {
+	var b strings.Builder
+	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "*", "%2A", "%", "%25")
+	for _, s := range steps {
+		b.WriteString("/" + escape.Replace(s))
+	}
+	return b.String()
+}
+
+// at returns what stands behind some steps in a document, and the steps of where
+// it really stands: references are followed.
+func at(doc any, steps ...string) (any, []string) {
+	v, way := doc, []string{}
+	for _, s := range steps {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil, nil
+		}
+		v, way = object[s], append(way, s)
+		if object, ok = v.(map[string]any); ok {
+			if ref, ok := object["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
+				v, way = at(doc, strings.Split(ref[2:], "/")...)
+			}
+		}
+	}
+	return v, way
+}
+
+// pathOf returns the path of the document that a request's path fits; a name
+// fits better than a parameter.
+func (c *contract) pathOf(path string) string {
+	parts := strings.Split(path, "/")
+	best, bestNames := "", -1
+	for candidate := range c.openapi["paths"].(map[string]any) {
+		names, ok := fits(strings.Split(candidate, "/"), parts)
+		if ok && names > bestNames {
+			best, bestNames = candidate, names
+		}
+	}
+	return best
+}
+
+func fits(template, parts []string) (names int, ok bool) {
+	if len(template) != len(parts) {
+		return 0, false
+	}
+	for i, t := range template {
+		switch {
+		case t == parts[i]:
+			names++
+		case !strings.HasPrefix(t, "{") || parts[i] == "":
+			return 0, false
+		}
+	}
+	return names, true
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	method, path string
+	sent         []byte // body of the request, where it is JSON
+	status       int
+	header       http.Header
+	body         []byte
+}
+
+// check says what in an exchange is not as the document says; nil = nothing.
+func (c *contract) check(x *exchange) error {
+	path, method := c.pathOf(x.path), strings.ToLower(x.method)
+	if method == "head" {
+		method = "get"
+	}
+	if o, _ := at(c.openapi, "paths", path, method); path == "" || o == nil {
+		return c.unknown(x, method)
+	}
+	response, way := at(c.openapi, "paths", path, method, "responses", fmt.Sprint(x.status))
+	if response == nil && x.status >= 400 {
+		response, way = at(c.openapi, "paths", path, method, "responses", "default")
+	}
+	if response == nil {
+		return fmt.Errorf("status %d is not described", x.status)
+	}
+	if err := c.checkHeaders(x, way); err != nil {
+		return err
+	}
+	if err := c.checkBody(x, way); err != nil {
+		return err
+	}
+	if x.status >= 300 || len(x.sent) == 0 {
+		return nil
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.sent))
+	if err != nil {
+		return nil // it was refused, or is a file
+	}
+	if err := c.holds(v, openapiAt, "paths", path, method, "requestBody", "content", "application/json", "schema"); err != nil {
+		return fmt.Errorf("an accepted body is not described: %w", err)
+	}
+	return nil
+}
+
+// unknown checks the answer to what is not in the document.
+func (c *contract) unknown(x *exchange, method string) error {
+	switch {
+	case method == "options":
+		return nil
+	case x.status != http.StatusNotFound:
+		return fmt.Errorf("status %d for something that is not described", x.status)
+	}
+	return c.checkBody(x, []string{"components", "responses", "NotFound"})
+}
+
+func (c *contract) checkHeaders(x *exchange, way []string) error {
+	headers, _ := at(c.openapi, append(way, "headers")...)
+	list, _ := headers.(map[string]any)
+	for name := range list {
+		header, hway := at(c.openapi, append(append([]string{}, way...), "headers", name)...)
+		value := x.header.Get(name)
+		if value == "" {
+			if required, _ := header.(map[string]any)["required"].(bool); required {
+				return fmt.Errorf("header %s is missing", name)
+			}
+			continue
+		}
+		if err := c.holds(value, openapiAt, append(hway, "schema")...); err != nil {
+			return fmt.Errorf("header %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *contract) checkBody(x *exchange, way []string) error {
+	v, _ := at(c.openapi, append(append([]string{}, way...), "content")...)
+	content, _ := v.(map[string]any)
+	if x.method == http.MethodHead {
+		if len(x.body) > 0 {
+			return fmt.Errorf("HEAD has a body")
+		}
+		return nil
+	}
+	if len(content) == 0 {
+		if len(x.body) > 0 {
+			return fmt.Errorf("a body that is not described: %.200s", x.body)
+		}
+		return nil
+	}
+	kind, _, _ := strings.Cut(x.header.Get("Content-Type"), ";")
+	family, _, _ := strings.Cut(kind, "/")
+	for _, name := range []string{kind, family + "/*", "*/*"} {
+		if content[name] == nil {
+			continue
+		}
+		if !strings.HasSuffix(kind, "json") {
+			return nil
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.body))
+		if err != nil {
+			return fmt.Errorf("the body is not JSON: %w", err)
+		}
+		return c.holds(value, openapiAt, append(append([]string{}, way...), "content", name, "schema")...)
+	}
+	return fmt.Errorf("content type %q is not described", kind)
+}
+
+// witness is a transport that holds every exchange against openapi.yaml.
+type witness struct {
+	t    testing.TB
+	next http.RoundTripper
+}
+
+func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
+	x := &exchange{method: r.Method, path: r.URL.Path}
+	if r.Body != nil && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		var err error
+		if x.sent, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(x.sent))
+	}
+	res, err := w.next.RoundTrip(r)
+	if err != nil || res.StatusCode == http.StatusSwitchingProtocols ||
+		strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return res, err // frames and events are held against asyncapi.yaml
+	}
+	x.status, x.header = res.StatusCode, res.Header
+	x.body, err = io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(x.body))
+	if err := theContract().check(x); err != nil {
+		w.t.Errorf("%s %s answered %d %.600s\nwhich is not as openapi.yaml says: %v", x.method, x.path, x.status, x.body, err)
+	}
+	return res, nil
+}
+
+// CloseIdleConnections lets a closing test server end them.
+func (w witness) CloseIdleConnections() {
+	if t, ok := w.next.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// talk is what went over one WebSocket, held against asyncapi.yaml.
+type talk struct {
+	mu   sync.Mutex
+	sent map[string]map[string]any // commands by id
+}
+
+// say notes the commands of a frame of the client.
+func (k *talk) say(text []byte) {
+	for _, frame := range objectsOf(text) {
+		id, _ := frame["id"].(string)
+		k.mu.Lock()
+		if k.sent == nil {
+			k.sent = map[string]map[string]any{}
+		}
+		k.sent[id] = frame
+		k.mu.Unlock()
+	}
+}
+
+// hear checks a frame of the server.
+func (k *talk) hear(t testing.TB, text []byte) {
+	for _, frame := range objectsOf(text) {
+		if err := k.check(frame); err != nil {
+			shown, _ := json.Marshal(frame)
+			t.Errorf("the frame %.600s\nis not as asyncapi.yaml says: %v", shown, err)
+		}
+	}
+}
+
+func (k *talk) check(frame map[string]any) error {
+	if ev, ok := frame["ev"].(string); ok {
+		return theContract().message(frame, "event."+ev)
+	}
+	if frame["ok"] != true {
+		return theContract().message(frame, "reply.error")
+	}
+	id, _ := frame["id"].(string)
+	k.mu.Lock()
+	command := k.sent[id]
+	k.mu.Unlock()
+	name, _ := command["cmd"].(string)
+	if err := theContract().message(command, "command."+name); err != nil {
+		return fmt.Errorf("a command that succeeded is not described: %w", err)
+	}
+	return theContract().message(frame, "reply."+name)
+}
+
+func (c *contract) message(frame map[string]any, name string) error {
+	if m, _ := at(c.asyncapi, "components", "messages", name); m == nil {
+		return fmt.Errorf("no message %s", name)
+	}
+	return c.holds(frame, asyncapiAt, "components", "messages", name, "payload")
+}
+
+// objectsOf returns the objects of a frame; none of one that is not JSON.
+func objectsOf(text []byte) []map[string]any {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var objects []map[string]any
+	for _, item := range list {
+		if o, ok := item.(map[string]any); ok {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}

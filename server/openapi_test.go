@@ -1,0 +1,172 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"nodest/fault"
+)
+
+func TestTheOpenAPIDocumentIsValid(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(openapiJSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// echo writes :id and *, OpenAPI writes {id}.
+var echoParam = regexp.MustCompile(`:(\w+)`)
+
+func TestEveryRouteIsDescribedAndTheOtherWayRound(t *testing.T) {
+	h := build(t, nil)
+	served := map[string]bool{}
+	for _, r := range h.server.echo.Routes() {
+		path := echoParam.ReplaceAllString(r.Path, "{$1}")
+		served[r.Method+" "+strings.Replace(path, "/assets/*", "/assets/{file}", 1)] = true
+	}
+	described := map[string]bool{}
+	for path, item := range theContract().openapi["paths"].(map[string]any) {
+		for method := range item.(map[string]any) {
+			described[strings.ToUpper(method)+" "+path] = true
+		}
+	}
+	for _, route := range slices.Sorted(maps.Keys(served)) {
+		if !described[route] {
+			t.Errorf("%s is served and not described", route)
+		}
+	}
+	for _, route := range slices.Sorted(maps.Keys(described)) {
+		if !served[route] {
+			t.Errorf("%s is described and not served", route)
+		}
+	}
+	t.Logf("%d routes", len(served))
+}
+
+func TestEveryErrorCodeIsDescribed(t *testing.T) {
+	list, _ := at(theContract().openapi, "components", "schemas", "Code", "enum")
+	var described, known []string
+	for _, v := range list.([]any) {
+		described = append(described, v.(string))
+	}
+	for _, code := range fault.Codes() {
+		known = append(known, string(code))
+		if fault.Title(code) == "" {
+			t.Errorf("%s has no title", code)
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(known)
+	if !slices.Equal(described, known) {
+		t.Errorf("described %v\nknown %v", described, known)
+	}
+}
+
+// Every operation says what it takes in its path, every schema is used, and
+// every example is what its schema says.
+func TestTheOpenAPIDocumentIsConsistent(t *testing.T) {
+	c := theContract()
+	ids := map[string]string{}
+	for path, item := range c.openapi["paths"].(map[string]any) {
+		for method := range item.(map[string]any) {
+			where := method + " " + path
+			o, _ := at(c.openapi, "paths", path, method)
+			operation := o.(map[string]any)
+			id, _ := operation["operationId"].(string)
+			if other, taken := ids[id]; taken || id == "" {
+				t.Errorf("%s has the operationId of %s", where, other)
+			}
+			ids[id] = where
+			if got, want := pathParams(c, operation), strings.Count(path, "{"); got != want {
+				t.Errorf("%s describes %d of the %d parameters of its path", where, got, want)
+			}
+		}
+	}
+	text := string(openapiJSON()) + string(asyncapiYAML)
+	for name, schema := range c.openapi["components"].(map[string]any)["schemas"].(map[string]any) {
+		if !strings.Contains(text, "/schemas/"+name+`"`) && !strings.Contains(text, "/schemas/"+name+`'`) {
+			t.Errorf("nobody uses the schema %s", name)
+		}
+		examples, _ := schema.(map[string]any)["examples"].([]any)
+		for i, example := range examples {
+			if err := c.holds(example, openapiAt, "components", "schemas", name); err != nil {
+				t.Errorf("example %d of %s: %v", i, name, err)
+			}
+		}
+	}
+}
+
+func pathParams(c *contract, operation map[string]any) (n int) {
+	list, _ := operation["parameters"].([]any)
+	for _, p := range list {
+		param := p.(map[string]any)
+		if ref, ok := param["$ref"].(string); ok {
+			v, _ := at(c.openapi, strings.Split(ref[2:], "/")...)
+			param = v.(map[string]any)
+		}
+		if param["in"] == "path" {
+			n++
+		}
+	}
+	return n
+}
+
+// The witness itself: what it must not let pass.
+func TestTheContractIsStrict(t *testing.T) {
+	user := `{"id":"u1","username":"mia","role":"owner","limits":{"tokensPerDay":0,"generations":0},"createdAt":"2026-11-21T23:31:18.042Z"%s}`
+	ok := func() *exchange {
+		return &exchange{
+			method: "GET", path: "/api/v1/me", status: 200, body: fmt.Appendf(nil, user, ""),
+			header: http.Header{"Content-Type": {"application/json"}, "X-Request-Id": {"r1"}},
+		}
+	}
+	if err := theContract().check(ok()); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*exchange){
+		"a member that is not described":  func(x *exchange) { x.body = fmt.Appendf(nil, user, `,"more":1`) },
+		"a time without milliseconds":     func(x *exchange) { x.body = bytes.Replace(x.body, []byte(".042"), nil, 1) },
+		"a role that does not exist":      func(x *exchange) { x.body = bytes.Replace(x.body, []byte("owner"), []byte("king"), 1) },
+		"a missing member":                func(x *exchange) { x.body = bytes.Replace(x.body, []byte(`"id":"u1",`), nil, 1) },
+		"a status that is not described":  func(x *exchange) { x.status = 206 },
+		"another content type":            func(x *exchange) { x.header.Set("Content-Type", "text/plain") },
+		"no request id":                   func(x *exchange) { x.header.Del("X-Request-Id") },
+		"a failure that is no problem":    func(x *exchange) { x.status = 500 },
+		"a path that is not described":    func(x *exchange) { x.path = "/api/v1/you" },
+		"a method that is not described":  func(x *exchange) { x.method = "PUT" },
+		"a body where there must be none": func(x *exchange) { x.method = "HEAD" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := ok()
+			spoil(x)
+			if theContract().check(x) == nil {
+				t.Error("it passes")
+			}
+		})
+	}
+}
+
+func TestTheDocsPageShowsEveryOperation(t *testing.T) {
+	page := docsPage()
+	for path := range theContract().openapi["paths"].(map[string]any) {
+		if !strings.Contains(page, path+"</code>") {
+			t.Errorf("%s is not on the page", path)
+		}
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(openapiJSON(), &doc); err != nil || doc["openapi"] != "3.1.0" {
+		t.Errorf("%v %v", doc["openapi"], err)
+	}
+}
