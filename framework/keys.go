@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // automaton finds many keys in a text at once (Aho and Corasick). Keys and texts
@@ -110,13 +111,17 @@ func (a *automaton) step(at int32, c byte) int32 {
 }
 
 // scan marks the keys that end in text, going on from a state, and returns the
-// state to go on from. text is in lower case.
+// state to go on from. text has passed lower.
 func (a *automaton) scan(at int32, text string, hits keySet) int32 {
 	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c-'A' < 26 {
+			c |= 0x20
+		}
 		if at == 0 {
-			at = a.root[text[i]]
+			at = a.root[c]
 		} else {
-			at = a.step(at, text[i])
+			at = a.step(at, c)
 		}
 		if at == 0 {
 			continue
@@ -134,7 +139,7 @@ func (a *automaton) scan(at int32, text string, hits keySet) int32 {
 // find returns the keys in one text, ascending; not the empty key.
 func (a *automaton) find(text string) []int32 {
 	hits := a.newSet()
-	a.scan(0, strings.ToLower(text), hits)
+	a.scan(0, lower(text), hits)
 	return hits.list()
 }
 
@@ -154,7 +159,7 @@ func (a *automaton) search(texts []string, cache *Cache) keySet {
 			if i > 0 {
 				at = a.scan(at, " ", hits)
 			}
-			at = a.scan(at, strings.ToLower(t), hits)
+			at = a.scan(at, lower(t), hits)
 		}
 		return hits
 	}
@@ -191,17 +196,51 @@ func (a *automaton) searchJoints(texts []string, hits keySet) {
 	}
 }
 
-// lowerEnds returns text in lower case or, of a long text, both its ends of at
-// least n bytes in lower case with something between them that no key holds.
+// lowerEnds is lower for a text of which only the first and the last n bytes
+// matter: between them stands something that no key holds.
 func lowerEnds(text string, n int) string {
 	// Lower case can change the number of bytes of a code point, at most from
 	// three to two or from two to three.
 	margin := 2*n + 8
 	if len(text) <= 2*margin {
-		return strings.ToLower(text)
+		return lower(text)
 	}
 	head, tail := text[:margin], text[len(text)-margin:]
-	return strings.ToLower(strings.ToValidUTF8(head, "")) + "\x00\xff" + strings.ToLower(strings.ToValidUTF8(tail, ""))
+	return lower(strings.ToValidUTF8(head, "")) + "\x00\xff" + lower(strings.ToValidUTF8(tail, ""))
+}
+
+// lower returns s in lower case, capitals of ASCII excepted: scan sees to those.
+// That is s itself for ASCII, Chinese and Japanese.
+func lower(s string) string {
+	for i := 0; i < len(s); {
+		switch {
+		case s[i] < utf8.RuneSelf:
+			i++
+		case caseless(s[i:]):
+			i += 3
+		default:
+			return strings.ToLower(s)
+		}
+	}
+	return s
+}
+
+// caseless reports whether s begins with a code point of three bytes that is
+// known to have no case: general punctuation, U+3000 to U+9FFF, and the
+// full-width forms without their capitals.
+func caseless(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	switch c := s[0]; {
+	case c >= 0xe3 && c <= 0xe9:
+		return true
+	case c == 0xe2:
+		return s[1] == 0x80
+	case c == 0xef:
+		return s[1] == 0xbc && (s[2] < 0xa1 || s[2] > 0xba)
+	}
+	return false
 }
 
 // keySet is a set of key ids.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 // naive is the rule that the automaton must keep.
@@ -51,6 +52,33 @@ func TestKeysAreFoundAsSubstrings(t *testing.T) {
 		}
 		if got := keysIn(a, texts, NewCache(0)); !slices.Equal(got, want) {
 			t.Errorf("%q with a cache: %q, want %q", texts, got, want)
+		}
+	}
+}
+
+// ascii lowers what lower leaves to scan.
+func ascii(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+func TestLowerCaseIsThatOfTheLibrary(t *testing.T) {
+	var all strings.Builder
+	for r := rune(0); r < 0x11000; r++ {
+		if utf8.ValidRune(r) {
+			if got, want := ascii(lower(string(r))), strings.ToLower(string(r)); got != want {
+				t.Errorf("%U: %q, want %q", r, got, want)
+			}
+			all.WriteRune(r)
+		}
+	}
+	for _, text := range []string{all.String(), "ABC，字「Z」…", "ＡＢ", "É字", ""} {
+		if ascii(lower(text)) != strings.ToLower(text) {
+			t.Errorf("%.20q", text)
 		}
 	}
 }
