@@ -178,35 +178,43 @@ func (a *automaton) search(texts []string, cache *Cache) keySet {
 // looks at as much of both as the longest such key can cover.
 func (a *automaton) searchJoints(texts []string, hits keySet) {
 	reach := a.spaced - 1
-	tail := ""
+	before := "" // the end of what was joined so far
 	for i, t := range texts {
-		t = lowerEnds(t, reach)
+		head, tail := lowerEnds(t, reach)
 		if i > 0 {
-			at := a.scan(0, tail, hits)
+			at := a.scan(0, before, hits)
 			at = a.scan(at, " ", hits)
-			a.scan(at, t[:min(len(t), reach)], hits)
-			tail += " "
+			a.scan(at, head[:min(len(head), reach)], hits)
 		}
-		if len(t) >= reach {
-			tail = t[len(t)-reach:]
-		} else {
-			tail += t
-			tail = tail[max(0, len(tail)-reach):]
+		switch {
+		case len(tail) >= reach:
+			before = tail[len(tail)-reach:]
+		case i == 0:
+			before = tail
+		default:
+			before += " " + tail
+			before = before[max(0, len(before)-reach):]
 		}
 	}
 }
 
-// lowerEnds is lower for a text of which only the first and the last n bytes
-// matter: between them stands something that no key holds.
-func lowerEnds(text string, n int) string {
-	// Lower case can change the number of bytes of a code point, at most from
-	// three to two or from two to three.
+// lowerEnds returns the beginning and the end of a text as lower has them, each
+// of at least n bytes or the whole text.
+func lowerEnds(text string, n int) (head, tail string) {
+	// Lower case can make a code point shorter, of three bytes two.
 	margin := 2*n + 8
 	if len(text) <= 2*margin {
-		return lower(text)
+		whole := lower(text)
+		return whole, whole
 	}
-	head, tail := text[:margin], text[len(text)-margin:]
-	return lower(strings.ToValidUTF8(head, "")) + "\x00\xff" + lower(strings.ToValidUTF8(tail, ""))
+	first, last := margin, len(text)-margin
+	for !utf8.RuneStart(text[first]) && first < margin+utf8.UTFMax {
+		first++
+	}
+	for !utf8.RuneStart(text[last]) && last > len(text)-margin-utf8.UTFMax {
+		last--
+	}
+	return lower(text[:first]), lower(text[last:])
 }
 
 // lower returns s in lower case, capitals of ASCII excepted: scan sees to those.
