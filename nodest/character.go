@@ -18,13 +18,14 @@ import (
 // Errors: Invalid with the field, UnsupportedCard for a role card without a
 // name, InvalidWorldBook.
 func (e *Engine) CreateCharacter(ctx context.Context, c *Call, in CharacterInput) (*Character, error) {
-	ch := &Character{}
-	if err := in.apply(ch, true); err != nil {
+	docs, err := in.prepare(true)
+	if err != nil {
 		return nil, err
 	}
 	return once(ctx, e, c, func(tx Tx) (*Character, error) {
-		made := *ch
-		return &made, insertCharacter(tx, c, &made)
+		ch := &Character{}
+		docs.apply(ch)
+		return ch, insertCharacter(tx, c, ch)
 	})
 }
 
@@ -141,6 +142,10 @@ func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit in
 // Errors: those of CreateCharacter; PreconditionFailed when ifVersion is not 0
 // and not the character's version.
 func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error) {
+	docs, err := in.prepare(replace)
+	if err != nil {
+		return nil, err
+	}
 	return once(ctx, e, c, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
@@ -150,9 +155,7 @@ func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in Cha
 			return nil, err
 		}
 		before := ch.RegexScripts
-		if err := in.apply(ch, replace); err != nil {
-			return nil, err
-		}
+		docs.apply(ch)
 		if err := updateCharacter(tx, c, ch); err != nil {
 			return nil, err
 		}
@@ -305,44 +308,57 @@ func characterEvent(c *Call, kind string, ch *Character) *stream.Event {
 	}{ch.ID, ch.Name, ch.Version})
 }
 
-// apply puts the given documents into ch after checking them. With all, absent
-// ones are removed; without it they stay.
-func (in CharacterInput) apply(ch *Character, all bool) error {
+// checkedInput are documents that may be stored, with what is inside the card.
+type checkedInput struct {
+	CharacterInput
+	all    bool // absent documents are removed, not left
+	name   string
+	inside embedded
+}
+
+// prepare checks the documents. It reads all of them, which can take a while: it
+// is done before a transaction begins.
+func (in CharacterInput) prepare(all bool) (*checkedInput, error) {
 	if err := in.check(); err != nil {
-		return err
+		return nil, err
 	}
+	view, err := card.ParseRoleCard(orNil(in.RoleCard))
+	if err != nil {
+		return nil, inField("roleCard", err)
+	}
+	p := &checkedInput{CharacterInput: in, all: all, name: oneLine(view.Name)}
+	if all {
+		p.inside, err = embeddedIn(in.RoleCard)
+	}
+	return p, err
+}
+
+// apply puts the documents into ch.
+func (in *checkedInput) apply(ch *Character) {
 	for _, d := range []struct{ given, into *json.RawMessage }{
 		{&in.RoleCard, &ch.RoleCard}, {&in.WorldBook, &ch.WorldBook}, {&in.Preset, &ch.Preset},
 		{&in.AuthorNote, &ch.AuthorNote}, {&in.RegexScripts, &ch.RegexScripts},
 	} {
-		if all || len(*d.given) > 0 {
+		if in.all || len(*d.given) > 0 {
 			*d.into = orNil(*d.given)
 		}
 	}
-	if all {
-		inside, err := embeddedIn(ch.RoleCard)
-		if err != nil {
-			return err
-		}
-		if len(in.WorldBook) == 0 {
-			ch.WorldBook = inside.book
-		}
-		if len(in.RegexScripts) == 0 {
-			ch.RegexScripts = inside.scripts
-		}
+	if in.all && len(in.WorldBook) == 0 {
+		ch.WorldBook = in.inside.book
+	}
+	if in.all && len(in.RegexScripts) == 0 {
+		ch.RegexScripts = in.inside.scripts
+	}
+	if in.all || len(in.RoleCard) > 0 {
+		ch.Name = in.name
 	}
 	if in.Dialect != "" || ch.Dialect == "" {
 		ch.Dialect = cmp.Or(in.Dialect, string(card.NodeST))
 	}
-	if in.IsCradle != nil {
+	switch {
+	case in.IsCradle != nil:
 		ch.IsCradle = *in.IsCradle
-	} else if all {
+	case in.all:
 		ch.IsCradle = false
 	}
-	view, err := card.ParseRoleCard(ch.RoleCard)
-	if err != nil {
-		return inField("roleCard", err)
-	}
-	ch.Name = oneLine(view.Name)
-	return nil
 }

@@ -186,12 +186,10 @@ func updateConversation(tx Tx, c *Call, conv *Conversation) error {
 // DeleteConversation deletes a conversation with its messages. A reply that is
 // being written there is cancelled first.
 func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) error {
-	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) {
-		if _, err := tx.Conversation(id); err != nil {
-			return nil, nil // the transaction below says so, or knows the key
-		}
-		return tx.Running(id)
-	})
+	if id == "" { // for Running that would mean all conversations
+		return fault.New(fault.NotFound, "no conversation without an id")
+	}
+	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) { return tx.Running(id) })
 	if err != nil {
 		return err
 	}

@@ -263,4 +263,5 @@ func TestADeletedConversationIsGone(t *testing.T) {
 	_, err = h.Message(t.Context(), me, all[1].ID)
 	refused(t, err, fault.NotFound, "")
 	refused(t, h.DeleteConversation(t.Context(), h.call(), conv.ID), fault.NotFound, "")
+	refused(t, h.DeleteConversation(t.Context(), h.call(), ""), fault.NotFound, "")
 }

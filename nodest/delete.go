@@ -15,7 +15,8 @@ const (
 	scopeSwipe = "swipe"
 )
 
-// deletedKept is how long a deleted message can surely be brought back.
+// deletedKept is how long a deleted message can be brought back; later the store
+// may have removed its texts.
 const deletedKept = 30 * 24 * time.Hour
 
 // DeleteMessage hides messages: scope "one" (default) the message alone, so that
@@ -127,6 +128,9 @@ func (e *Engine) RestoreMessage(ctx context.Context, c *Call, id string) (*Delet
 }
 
 func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Deleted, error) {
+	if tx.Now().Sub(*first.DeletedAt) > deletedKept {
+		return nil, fault.New(fault.NotFound, "message %q was deleted too long ago", first.ID)
+	}
 	back, err := subtree(tx, first, func(m *Message) bool {
 		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)
 	})
