@@ -474,7 +474,7 @@ func TestALostSocketIsNotACancel(t *testing.T) {
 	sent := p.ok("chat.send", "k", map[string]any{"conversationId": chat, "text": "Count"})
 	gen, msg := field[string](t, sent, "generationId"), field[string](t, sent, "message.id")
 	gate <- struct{}{}
-	p.event("gen.delta", gen)
+	text := field[string](t, p.event("gen.delta", gen), "text")
 	last := p.event("gen.context", gen).Seq
 	p.ws.NetConn().Close()
 	gate <- struct{}{}
@@ -487,13 +487,12 @@ func TestALostSocketIsNotACancel(t *testing.T) {
 	if len(active) != 1 || active[0].(map[string]any)["generationId"] != gen {
 		t.Fatalf("active: %s", f.Data)
 	}
-	a := q.ok("gen.attach", "", map[string]any{"generationId": gen, "off": 4})
-	if off := field[float64](t, a, "off"); off != 4 {
+	a := q.ok("gen.attach", "", map[string]any{"generationId": gen, "off": len(text)})
+	if off := field[float64](t, a, "off"); int(off) != len(text) {
 		t.Errorf("attached at %v", off)
 	}
 	gate <- struct{}{}
 	q.event("gen.done", gen)
-	text := "one "
 	for _, f := range q.all() {
 		if f.Ev == "gen.delta" {
 			if f.Off != len(text) {
@@ -516,16 +515,10 @@ func TestResumeGivesWhatWasMissed(t *testing.T) {
 	for i := range 20 {
 		p.ok("chat.update", h.key(), map[string]any{"conversationId": chat, "title": fmt.Sprint("title ", i)})
 	}
-	last := p.event("chat.created", "").Seq
-	wait(p, "all events", func(frames []*frame) *frame {
-		for _, f := range frames {
-			last = max(last, f.Seq)
-		}
-		if len(strings.Split(sequence(frames), "\n")) >= 22 {
-			return frames[0]
-		}
-		return nil
-	})
+	at, _, err := h.db.Position(context.Background(), h.user.ID)
+	h.must(err)
+	last := at.Seq
+	p.reach(last)
 	for name, c := range map[string]struct {
 		resume  map[string]any
 		resumed bool
