@@ -68,17 +68,6 @@ func (e *Engine) stop(userID, generationID string) {
 	}
 }
 
-// stopConversation cancels every generation of a conversation in this process.
-func (e *Engine) stopConversation(userID, conversationID string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, t := range e.tasks {
-		if t.userID == userID && t.conversationID == conversationID {
-			t.cancel(errCancelled)
-		}
-	}
-}
-
 // Attach returns the text of a generation from position off (code points of the
 // message's text) to now. Deltas that come later begin at or before its end, so
 // that by their positions nothing is missing and nothing is doubled. Of a

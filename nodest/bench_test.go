@@ -1,0 +1,140 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/account"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+// stopwatch notes when the first words of a generation are told.
+type stopwatch struct {
+	puppets
+	mu    sync.Mutex
+	first map[string]time.Time
+}
+
+func (w *stopwatch) Transient(ev *stream.Event) {
+	if ev.Type != "gen.delta" {
+		return
+	}
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.first[ev.GenerationID]; !ok {
+		w.first[ev.GenerationID] = now
+	}
+}
+
+// BenchmarkFirstWord measures what the engine adds to the time to the first
+// word: from the call of Send to the first delta, with a model that answers at
+// once, on SQLite.
+func BenchmarkFirstWord(b *testing.B) {
+	for _, streams := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
+			e := nodest.New(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
+			defer func() { _ = e.Close(context.Background()) }()
+			chats := make([]*nodest.Conversation, streams)
+			for i := range chats {
+				chats[i] = benchChat(b, db, e, fmt.Sprintf("user-%d", i))
+			}
+			var mu sync.Mutex
+			var times, accepted []time.Duration
+			b.ResetTimer()
+			for range b.N {
+				var wg sync.WaitGroup
+				for i, c := range chats {
+					wg.Go(func() {
+						user := fmt.Sprintf("user-%d", i)
+						begun := time.Now()
+						sent, err := e.Send(b.Context(), &nodest.Call{UserID: user}, nodest.SendInput{ConversationID: c.ID, Text: "Hello"})
+						answered := time.Since(begun)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						if _, err := e.Wait(b.Context(), user, sent.GenerationID); err != nil {
+							b.Error(err)
+							return
+						}
+						watch.mu.Lock()
+						took := watch.first[sent.GenerationID].Sub(begun)
+						watch.mu.Unlock()
+						mu.Lock()
+						defer mu.Unlock()
+						times, accepted = append(times, took), append(accepted, answered)
+					})
+				}
+				wg.Wait()
+			}
+			b.ReportMetric(middle(times), "ms-first-p50")
+			b.ReportMetric(middle(accepted), "ms-accepted-p50")
+		})
+	}
+}
+
+func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *nodest.Conversation {
+	b.Helper()
+	if err := db.InsertUser(b.Context(), &account.User{ID: user, Username: user, CreatedAt: time.Now()}); err != nil {
+		b.Fatal(err)
+	}
+	call := &nodest.Call{UserID: user}
+	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := e.CreateConversation(b.Context(), call, nodest.ConversationInput{CharacterID: ch.ID})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+func middle(d []time.Duration) float64 {
+	if len(d) == 0 {
+		return 0
+	}
+	slices.Sort(d)
+	return float64(d[len(d)/2].Microseconds()) / 1000
+}
+
+// BenchmarkLongChat measures what is done before a model is asked, in a chat that
+// is longer than the context: reading it and building the prompt.
+func BenchmarkLongChat(b *testing.B) {
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
+	e := nodest.New(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
+	defer func() { _ = e.Close(context.Background()) }()
+	c := benchChat(b, db, e, ann)
+	for i := range 1000 {
+		_, err := e.Send(b.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
+			Text: fmt.Sprintf("Message %d tells a little more of the story than the one before it did.", i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ResetTimer()
+	for range b.N {
+		if _, err := e.PreviewPrompt(b.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then?"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
