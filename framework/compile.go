@@ -26,7 +26,7 @@ func Compile(s Sources) *Compiled {
 	c := &Compiled{name: s.Card.Name, frame: buildFrame(s.Card, preset)}
 	c.index(book)
 	c.frame.place(book)
-	c.chat = arrange(injections(preset), book, nil)
+	c.chat = arrange(injections(preset), book)
 	c.dropped = slices.Concat(c.frame.unlisted, dropped, unusedFields(s.Card))
 	for _, sl := range c.frame.slots {
 		c.persona = c.persona || sl.item != nil && sl.persona

@@ -51,10 +51,11 @@ type depthGroup struct {
 }
 
 // arrange puts entries in order: at one depth preset injections in the order of
-// the preset, then world-book entries by their order number, then settings.
+// the preset, then world-book entries by their order number. Settings of a
+// request come behind them (with).
 //
 // Source: NodeST specification 4.1, steps 4 and 6.
-func arrange(injections, book, settings []*item) layout {
+func arrange(injections, book []*item) layout {
 	var l layout
 	var deep []*item
 	for _, it := range book {
@@ -70,10 +71,8 @@ func arrange(injections, book, settings []*item) layout {
 	sortByOrder(l.top)
 	sortByOrder(l.bottom)
 	sortByOrder(deep)
-	for _, items := range [][]*item{injections, deep, settings} {
-		for _, it := range items {
-			l.add(it)
-		}
+	for _, it := range slices.Concat(injections, deep) {
+		l.add(it)
 	}
 	return l
 }

@@ -275,7 +275,7 @@ func TestGoldenInsertDEntries(t *testing.T) {
 		}
 		c.index(book)
 		hits := c.keys.search(texts[max(0, len(texts)-defaultScanDepth):], nil)
-		l := arrange(inject, book, nil)
+		l := arrange(inject, book)
 		runs := l.insertions(base, note, placeByMessages(base))
 		var out []object
 		for i := 0; i <= len(clean); i++ {
