@@ -1,7 +1,7 @@
 // Package framework builds the prompt of a turn from a character's documents and
 // a chat: card, preset, world books, author's note, settings, history and what
-// was found for the message. It has no I/O and no clock: the same Input gives the
-// same Prompt, byte for byte.
+// was found for the message. It has no I/O: the same Input gives the same Prompt,
+// byte for byte. A clock serves only to stop regex scripts that take too long.
 //
 // Entry points: Compile prepares the documents once per version, Build makes the
 // request of a turn and says of every part why it is in or out. Around them:
