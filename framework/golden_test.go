@@ -26,7 +26,10 @@ func golden(t *testing.T, file string, run func(t *testing.T, input json.RawMess
 	t.Helper()
 	dir := os.Getenv("NODEST_GOLDEN")
 	if dir == "" {
-		dir = "../../shared/golden"
+		dir = "../shared/golden"
+	}
+	if !filepath.IsAbs(dir) { // from the project's root
+		dir = filepath.Join("..", dir)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "nodest", file))
 	if err != nil {
