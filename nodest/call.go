@@ -11,9 +11,6 @@ import (
 	"nodest/fault"
 )
 
-// errNotYet is the answer of operations that have no owner's code yet.
-var errNotYet = fault.New(fault.Internal, "not yet")
-
 // once runs fn in a transaction of the acting user and returns its answer. With
 // an idempotency key the answer is stored with the effect: the same key and
 // content gives the first answer again and leaves fn out.

@@ -196,20 +196,16 @@ func place(m *Message, g *Generation, how end, at time.Time) bool {
 		return true
 	}
 	shown := first || how.status == GenDone || how.status == GenCancelled
-	switch {
-	case g.Kind == KindContinue:
+	if g.Kind == KindContinue {
 		shown = lengthen(m, g, at)
-	default:
-		m.Swipes = append(m.Swipes, Swipe{
-			ID: newID(), RevisionID: newID(), Rev: 1, Text: g.Text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
-			Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
-		})
+	} else {
+		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, at))
 		g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
-	}
-	if shown {
-		if g.Kind != KindContinue {
+		if shown {
 			m.SwipeIndex = len(m.Swipes) - 1
 		}
+	}
+	if shown {
 		m.Status, m.Error, m.GenerationID = messageStatus(how.status), how.err, g.ID
 	}
 	return true
@@ -231,12 +227,17 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 		s.Model, s.Finish, s.Usage, s.GenerationID = g.Model, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
-	m.Swipes = append(m.Swipes, Swipe{
-		ID: newID(), RevisionID: newID(), Rev: 1, Text: g.Base + g.Text, Reasoning: g.Reasoning, Blocks: g.Blocks,
-		Model: g.Model, Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
-	})
+	m.Swipes = append(m.Swipes, swipeOf(g, g.Base+g.Text, at))
 	g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
 	return false
+}
+
+// swipeOf is what a generation has written, as a swipe of its own.
+func swipeOf(g *Generation, text string, at time.Time) Swipe {
+	return Swipe{
+		ID: newID(), RevisionID: newID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
+	}
 }
 
 // messageStatus is what a message is after a generation has ended so.

@@ -82,7 +82,7 @@ type ResourceStamp struct {
 	Bound   bool // false: it was asked for by its id
 }
 
-// UserTx: what belongs to the user as a whole.
+// UserTx keeps what belongs to the user as a whole.
 type UserTx interface {
 	// Settings returns the user's defaults (zero Settings, version 0, if none were stored).
 	Settings() (*Settings, error)

@@ -109,13 +109,13 @@ func ending(ctx context.Context, err error) end {
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(err, errLost), cause == errLost:
+	case errors.Is(err, errLost), errors.Is(cause, errLost):
 		return end{lost: true}
-	case cause == errCancelled:
+	case errors.Is(cause, errCancelled):
 		return end{status: GenCancelled, finish: llm.FinishCancelled}
-	case cause == errStopping:
+	case errors.Is(cause, errStopping):
 		return end{status: GenInterrupted, finish: llm.FinishInterrupted}
-	case cause == errTooLong:
+	case errors.Is(cause, errTooLong):
 		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
 	}
 	return failure(err)
