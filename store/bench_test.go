@@ -190,7 +190,10 @@ func BenchmarkClients(b *testing.B) {
 						}
 					})
 				}
-				n := 0
+				n, commits := 0, int64(0)
+				if !postgres {
+					commits = store.Commits(db)
+				}
 				for b.Loop() {
 					next <- struct{}{}
 					n++
@@ -198,6 +201,9 @@ func BenchmarkClients(b *testing.B) {
 				close(next)
 				group.Wait()
 				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "messages/s")
+				if !postgres {
+					b.ReportMetric(float64(n)/float64(store.Commits(db)-commits), "messages/commit")
+				}
 			})
 		}
 	})

@@ -89,3 +89,19 @@ func ClaimMaintenance(t testing.TB, db *DB) (id string) {
 	}
 	return id
 }
+
+// Plan is how SQLite would answer a query.
+func Plan(db *DB, query string) (lines []string, err error) {
+	err = db.backend.read(context.Background(), func(s *session) error {
+		var rows []struct {
+			ID, Parent, Notused int
+			Detail              string
+		}
+		_, err := s.scan(s.raw("EXPLAIN QUERY PLAN "+query), &rows)
+		for _, r := range rows {
+			lines = append(lines, r.Detail)
+		}
+		return err
+	})
+	return lines, err
+}

@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// pragmas are the settings of the connection that tx uses.
+func pragmas(tx nodest.Tx) (string, error) {
+	all := ""
+	for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only"} {
+		v, err := store.QueryIn[string](tx, "PRAGMA "+name)
+		if err != nil {
+			return "", err
+		}
+		all += fmt.Sprint(name, "=", v[0], " ")
+	}
+	return all, nil
+}
+
+// TestEveryConnectionIsSetUp looks at the writing connection and at several
+// reading ones at once: a setting that is made after opening reaches one only.
+func TestEveryConnectionIsSetUp(t *testing.T) {
+	db := storetest.Open(t)
+	user := storetest.User(t, db)
+	err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
+		got, err := pragmas(tx)
+		if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=0 "; got != want {
+			t.Errorf("writing: %s\nwant %s", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nested func(depth int) error
+	nested = func(depth int) error {
+		return db.View(context.Background(), user, func(tx nodest.Tx) error {
+			got, err := pragmas(tx)
+			if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=1 "; got != want {
+				t.Errorf("reading, connection %d: %s\nwant %s", depth, got, want)
+			}
+			if err != nil || depth == 5 {
+				return err
+			}
+			return nested(depth + 1)
+		})
+	}
+	if err := nested(1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStatementsUseTheirIndexes asks SQLite how it would answer what is asked
+// most: no statement on the way of a message may read a whole table.
+func TestStatementsUseTheirIndexes(t *testing.T) {
+	db := storetest.Open(t)
+	for _, query := range []string{
+		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 'k' AND created_at > 1",
+		"SELECT * FROM conversations WHERE user_id = 'u' AND deleted_at IS NULL AND (updated_at, id) < (1, 'x') ORDER BY updated_at DESC, id DESC LIMIT 51",
+		"SELECT * FROM conversations WHERE user_id = 'u' AND character_id = 'c' AND deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT 51",
+		"SELECT * FROM messages WHERE conversation_id = 'c' AND parent_id = 'p' AND user_id = 'u' ORDER BY seq",
+		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
+		"SELECT * FROM swipes s JOIN revisions r ON r.id = s.revision_id WHERE s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
+		"SELECT * FROM events WHERE user_id = 'u' AND seq > 5 ORDER BY seq LIMIT 5",
+		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
+		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",
+		"SELECT * FROM prompts WHERE conversation_id = 'c' AND user_id = 'u' ORDER BY created_at DESC, id DESC LIMIT 1",
+		"SELECT * FROM tokens WHERE hash = x'00'",
+		"SELECT * FROM users WHERE username_key = 'u'",
+		"SELECT m.id FROM messages m WHERE m.deleted_at <= 5 AND NOT EXISTS (SELECT 1 FROM messages below" +
+			" WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id) LIMIT 5",
+		`WITH RECURSIVE path (id, parent_id, step) AS (SELECT id, parent_id, 0 FROM messages WHERE id = 'x'
+			UNION ALL SELECT up.id, up.parent_id, path.step + 1 FROM path JOIN messages up ON up.id = path.parent_id WHERE path.step < 50)
+			SELECT m.* FROM messages m JOIN (SELECT * FROM path) walk ON walk.id = m.id`,
+	} {
+		plan, err := store.Plan(db, query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(plan) == 0 {
+			t.Errorf("no plan of %s", query)
+		}
+		for _, line := range plan {
+			if !allowed(line) {
+				t.Errorf("%s\n%s", query, line)
+			}
+		}
+	}
+}
+
+// allowed says whether a line of a plan searches, or scans what is small: the
+// rows of the walk, or those in an index that holds open or deleted ones only.
+func allowed(line string) bool {
+	var what string
+	if n, _ := fmt.Sscanf(line, "SCAN %s", &what); n == 0 {
+		return true
+	}
+	return what == "path" || what == "walk" || what == "(subquery-3)"
+}
