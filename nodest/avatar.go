@@ -41,7 +41,7 @@ func (e *Engine) PutAvatar(ctx context.Context, c *Call, id string, data []byte)
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Character, error) {
+	return lastWins(ctx, e, c, 0, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ func (e *Engine) CreateCharacter(ctx context.Context, c *Call, in CharacterInput
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Character, error) {
+	return lastWins(ctx, e, c, 0, func(tx Tx) (*Character, error) {
 		ch := &Character{}
 		docs.apply(ch)
 		return ch, insertCharacter(tx, c, ch)
@@ -48,7 +48,7 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
 			Detail: fmt.Sprintf("%d files of the archive were left out: more than %d MiB together", dropped, maxAssets>>20)})
 	}
-	return once(ctx, e, c, func(tx Tx) (*Imported, error) {
+	return lastWins(ctx, e, c, 0, func(tx Tx) (*Imported, error) {
 		ch := &Character{
 			Name: oneLine(doc.Name), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
@@ -146,7 +146,7 @@ func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in Cha
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Character, error) {
+	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
@@ -186,7 +186,7 @@ func (e *Engine) DeleteCharacter(ctx context.Context, c *Call, id string) error 
 	if err != nil {
 		return err
 	}
-	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+	_, err = lastWins(ctx, e, c, 0, func(tx Tx) (struct{}, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return struct{}{}, err

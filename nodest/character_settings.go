@@ -37,7 +37,7 @@ type keptSettings struct {
 // Errors: Invalid with the member and its range; PreconditionFailed when
 // ifVersion is not 0 and not the character's version.
 func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
-	kept, err := once(ctx, e, c, func(tx Tx) (*keptSettings, error) {
+	kept, err := lastWins(ctx, e, c, ifVersion, func(tx Tx) (*keptSettings, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err

@@ -12,8 +12,9 @@ import (
 	"nodest/card"
 )
 
-// maxImportedMessages bounds a chat log: it becomes one transaction.
-const maxImportedMessages = 20_000
+// maxImportedMessages bounds a chat log: it becomes one transaction, and nobody
+// else writes meanwhile on SQLite.
+const maxImportedMessages = 10_000
 
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
 // swipes, or one of the foreign forms that package card reads). What the log

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,19 @@ func checkVersion(ifVersion, version int64) error {
 		return fault.New(fault.PreconditionFailed, "it is at version %d, not %d", version, max(ifVersion, 0)).With("version", version)
 	}
 	return nil
+}
+
+// lastWins is once for a change of documents: where the caller named no version,
+// a change that lost a race against another process runs again on what is there
+// now.
+func lastWins[T any](ctx context.Context, e *Engine, c *Call, ifVersion int64, fn func(tx Tx) (T, error)) (T, error) {
+	const tries = 20
+	for try := 1; ; try++ {
+		answer, err := once(ctx, e, c, fn)
+		if ifVersion != 0 || try == tries || !fault.Is(err, fault.PreconditionFailed) {
+			return answer, err
+		}
+	}
 }
 
 // checkLine refuses a short text that is too long (limit in code points) or

@@ -38,8 +38,14 @@ const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000
 
 func newHome(t *testing.T) *home {
 	t.Helper()
+	return newHomeOn(t, storetest.OpenWith)
+}
+
+// newHomeOn is newHome on a database that open opens.
+func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *home {
+	t.Helper()
 	h := &home{}
-	db := storetest.OpenWith(t, store.Options{Committed: func(_ string, events []*stream.Event) {
+	db := open(t, store.Options{Committed: func(_ string, events []*stream.Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.events = append(h.events, events...)

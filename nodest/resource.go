@@ -106,7 +106,7 @@ func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind,
 	if isNull(in.Document) && (replace || len(in.Document) > 0) {
 		return nil, fault.InvalidField("document", "required", "is required")
 	}
-	return once(ctx, e, c, func(tx Tx) (*Resource, error) {
+	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Resource, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return nil, err
@@ -124,7 +124,7 @@ func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind,
 // DeleteResource deletes a resource. Where the user's settings named it, they
 // name nothing afterwards.
 func (e *Engine) DeleteResource(ctx context.Context, c *Call, kind ResourceKind, id string) error {
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+	_, err := lastWins(ctx, e, c, 0, func(tx Tx) (struct{}, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return struct{}{}, err

@@ -28,7 +28,7 @@ func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Settings, error) {
+	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Settings, error) {
 		before, err := tx.Settings()
 		if err != nil {
 			return nil, err

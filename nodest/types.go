@@ -52,7 +52,7 @@ type Preview struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// ConversationFilter narrows a list. The zero value lists all that are not archived.
+// ConversationFilter narrows a list. The zero value lists all.
 type ConversationFilter struct {
 	CharacterID string
 	Archived    *bool // nil = both

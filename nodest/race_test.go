@@ -1,0 +1,73 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"sync"
+	"testing"
+
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// TestWithoutAVersionEveryWriteWins changes the same things from several
+// goroutines that name no version: all succeed, none is lost on the way.
+func TestWithoutAVersionEveryWriteWins(t *testing.T) {
+	for name, open := range map[string]func(testing.TB, store.Options) *store.DB{
+		"SQLite": storetest.OpenWith, "PostgreSQL": storetest.OpenPostgres,
+	} {
+		t.Run(name, func(t *testing.T) { everyWriteWins(t, newHomeOn(t, open)) })
+	}
+}
+
+func everyWriteWins(t *testing.T, h *home) {
+	const writers = 4
+	conv, all := h.talk(t, 1)
+	r, err := h.CreateResource(t.Context(), h.call(), nodest.WorldBook, nodest.ResourceInput{Document: documents[nodest.WorldBook]})
+	must(t, err)
+	var group sync.WaitGroup
+	failed := make(chan error, 10*writers)
+	for i := range writers {
+		call := func(what string) *nodest.Call {
+			return &nodest.Call{UserID: me, Key: what + strconv.Itoa(i), Hash: "h"}
+		}
+		title := "title " + strconv.Itoa(i)
+		group.Go(func() {
+			for _, do := range []func() error{
+				func() error {
+					return last(h.UpdateResource(t.Context(), call("r"), nodest.WorldBook, r.ID, nodest.ResourceInput{Name: title}, false, 0))
+				},
+				func() error {
+					return last(h.UpdateCharacter(t.Context(), call("c"), conv.CharacterID, nodest.CharacterInput{Dialect: "nodest"}, false, 0))
+				},
+				func() error { return last(h.PutSettings(t.Context(), call("s"), nodest.Settings{UserName: title}, 0)) },
+				func() error {
+					return last(h.UpdateConversation(t.Context(), call("u"), nodest.ConversationPatch{ID: conv.ID, Title: &title}))
+				},
+				func() error {
+					return last(h.Edit(t.Context(), call("e"), nodest.EditInput{MessageID: all[1].ID, Text: title}))
+				},
+				func() error { // its script switches scripts on, in the same settings
+					return last(h.CreateCharacter(t.Context(), call("n"), nodest.CharacterInput{RoleCard: json.RawMessage(aliceWithGreetings)}))
+				},
+			} {
+				failed <- do()
+			}
+		})
+	}
+	group.Wait()
+	close(failed)
+	for err := range failed {
+		must(t, err)
+	}
+	r, err = h.Resource(t.Context(), me, nodest.WorldBook, r.ID)
+	must(t, err)
+	m, err := h.Message(t.Context(), me, all[1].ID)
+	must(t, err)
+	ch, err := h.Character(t.Context(), me, conv.CharacterID)
+	must(t, err)
+	if r.Version != 1+writers || m.Rev != 1+writers || ch.Version != 1+writers {
+		t.Errorf("resource version %d, message rev %d, character version %d; want %d each", r.Version, m.Rev, ch.Version, 1+writers)
+	}
+}
