@@ -31,6 +31,7 @@ type studio struct {
 	t     *testing.T
 	db    *store.DB
 	model *puppet
+	real  *nodest.Model // in place of the puppet; nil = the puppet
 	opts  nodest.Options
 	ears  *ears
 	calls int
@@ -66,7 +67,7 @@ func newStudioAt(t *testing.T, opts nodest.Options, now func() time.Time) *studi
 
 // engine makes an engine on the same database and stops it after the test.
 func (s *studio) engine() *nodest.Engine {
-	e := nodest.New(s.db, puppets{s.model}, s.ears, s.opts)
+	e := nodest.New(s.db, s, s.ears, s.opts)
 	s.t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -337,6 +338,14 @@ func (l *line) pass(ctx context.Context) error {
 	case <-ctx.Done():
 		return fault.Wrap(context.Cause(ctx), fault.Cancelled, "cancelled")
 	}
+}
+
+// Resolve finds the puppet behind every name, or the real model of the test.
+func (s *studio) Resolve(_ context.Context, _, provider, model, _ string) (nodest.Model, error) {
+	if s.real != nil {
+		return *s.real, nil
+	}
+	return puppets{s.model}.Resolve(context.Background(), "", provider, model, "")
 }
 
 // puppets resolves every model to the puppet.

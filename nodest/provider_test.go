@@ -1,0 +1,112 @@
+package nodest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/llmtest"
+	"nodest/llm/offline"
+	"nodest/llm/openai"
+	"nodest/nodest"
+)
+
+// The same through a real adapter and a real socket.
+func withProvider(t *testing.T) (*studio, *llmtest.Fake) {
+	t.Helper()
+	fake := llmtest.NewOpenAI(t)
+	s := newStudio(t, nodest.Options{})
+	client, err := openai.New(llm.ParseKeys("sk-test"), openai.Options{BaseURL: fake.URL, Model: "m-1"})
+	s.must(err)
+	retry := llm.Retry{Attempts: 1}
+	s.real = &nodest.Model{
+		Generator: llm.Dependable("openai", client, llm.Options{Retry: retry}), Provider: "openai", Name: "m-1", ContextTokens: 8000,
+	}
+	return s, fake
+}
+
+func TestCancelClosesTheProvidersRequest(t *testing.T) {
+	s, fake := withProvider(t)
+	gate := make(chan struct{})
+	reply := llmtest.Say("One", " two", " three")
+	reply.Gate = gate
+	fake.Script(reply)
+	c := s.chat()
+	sent := s.send(c, "Count")
+	gate <- struct{}{}
+	s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "One" })
+	began := time.Now()
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+		t.Errorf("cancel: %s, %v", status, err)
+	}
+	select {
+	case <-fake.Closed():
+		t.Logf("the provider saw the end of its request after %v", time.Since(began))
+	case <-time.After(patience):
+		t.Fatal("the provider's request stayed open")
+	}
+	if m := s.message(sent.Message.ID); m.Text() != "One" || m.Status != nodest.StatusCancelled {
+		t.Errorf("%s: %q", m.Status, m.Text())
+	}
+}
+
+func TestProviderFailuresReachTheMessage(t *testing.T) {
+	s, fake := withProvider(t)
+	c := s.chat()
+	cut := llmtest.Say("Half a")
+	cut.End = llmtest.Cut
+	safety := llmtest.Say()
+	safety.Finish = llmtest.Safety
+	tests := []struct {
+		reply llmtest.Reply
+		code  fault.Code
+		text  string
+	}{
+		{llmtest.Fail(401), fault.UpstreamAuth, ""},
+		{llmtest.Fail(503), fault.UpstreamDown, ""},
+		{safety, fault.Blocked, ""},
+		{cut, "", "Half a"},
+	}
+	for _, tt := range tests {
+		fake.Script(tt.reply)
+		m := s.say(c, "Hello")
+		if m.Status != nodest.StatusError || m.Error == nil || tt.code != "" && m.Error.Code != tt.code || m.Text() != tt.text {
+			t.Errorf("%+v: %s, %v, %q; want %s, %q", tt.reply, m.Status, m.Error, m.Text(), tt.code, tt.text)
+		}
+	}
+	fake.Script(llmtest.Say("Well", " again."))
+	if m := s.say(c, "Hello"); m.Text() != "Well again." || m.Chosen().Usage == nil {
+		t.Errorf("after the failures: %+v", m)
+	}
+}
+
+func TestTheOfflineModelInAChat(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	c := s.chat()
+	reply := s.say(c, "Tell me about the harbour.")
+	if reply.Status != nodest.StatusComplete || reply.Text() == "" {
+		t.Fatalf("%s: %q", reply.Status, reply.Text())
+	}
+	if got := s.ears.deltas(t, reply.GenerationID, "text", 0); got != reply.Text() {
+		t.Errorf("deltas %q, stored %q", got, reply.Text())
+	}
+	other := s.regenerate(reply.ID, "")
+	if len(other.Swipes) != 2 || other.Swipes[1].Text == other.Swipes[0].Text {
+		t.Errorf("another swipe says the same: %q", other.Text())
+	}
+	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.must(err)
+	s.wait(done.GenerationID)
+	longer := s.message(reply.ID)
+	if before := other.Text(); !strings.HasPrefix(longer.Text(), before) || len(longer.Text()) == len(before) {
+		t.Errorf("continued %q to %q", before, longer.Text())
+	}
+	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
+	s.must(err)
+	if g := s.wait(id); g.Status != nodest.GenDone || g.Text == "" {
+		t.Errorf("impersonation: %s, %q", g.Status, g.Text)
+	}
+}
