@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,6 +61,7 @@ func (o Options) millis() int64 { return o.Now().UnixMilli() }
 type DB struct {
 	backend backend
 	opts    Options
+	closing sync.Once
 }
 
 var (
@@ -89,8 +91,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close waits for transactions that have begun and closes the database.
-func (db *DB) Close() error { return db.backend.close() }
+// Close waits for transactions that have begun and closes the database. Closing
+// it again does nothing.
+func (db *DB) Close() (err error) {
+	db.closing.Do(func() { err = db.backend.close() })
+	return err
+}
 
 // Ping says whether the database answers.
 func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }

@@ -310,6 +310,9 @@ func TestCloseWaitsAndRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	group.Wait()
+	if err := db.Close(); err != nil {
+		t.Error("closing it again:", err)
+	}
 	if err := db.Update(context.Background(), user, func(nodest.Tx) error { return nil }); !fault.Is(err, fault.ShuttingDown) {
 		t.Errorf("error after Close is %v", err)
 	}
