@@ -325,7 +325,11 @@ func TicketTTL(purpose string) time.Duration {
 // NewTicket makes a single-use secret.
 func (s *Service) NewTicket(ctx context.Context, userID, purpose string) (secret string, err error) {
 	secret = random()
-	return secret, s.store.InsertTicket(ctx, &Ticket{
+	return secret, s.insertTicket(ctx, secret, userID, purpose)
+}
+
+func (s *Service) insertTicket(ctx context.Context, secret, userID, purpose string) error {
+	return s.store.InsertTicket(ctx, &Ticket{
 		Hash: digest(secret), Purpose: purpose, UserID: userID, ExpiresAt: s.now().Add(TicketTTL(purpose)),
 	})
 }
@@ -343,7 +347,31 @@ func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (userI
 	return t.UserID, nil
 }
 
-// Identify returns the identity of a user that came with a ticket.
+// NewSocketTicket makes a ticket for a WebSocket. It stands for the token that
+// asked for it: a connection that it opens ends with that token.
+func (s *Service) NewSocketTicket(ctx context.Context, who *Identity) (secret string, err error) {
+	secret = random()
+	if who.TokenID != "" {
+		secret += "." + who.TokenID // cannot be changed: the hash is of the whole secret
+	}
+	return secret, s.insertTicket(ctx, secret, who.User.ID, PurposeWS)
+}
+
+// TakeSocketTicket redeems a ticket for a WebSocket and returns who came with
+// it; fault.Unauthenticated also when the token behind it is gone.
+func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identity, error) {
+	userID, err := s.TakeTicket(ctx, PurposeWS, secret)
+	if err != nil {
+		return nil, err
+	}
+	if _, tokenID, ok := strings.Cut(secret, "."); ok {
+		return s.byID(ctx, userID, tokenID)
+	}
+	return s.Identify(ctx, userID)
+}
+
+// Identify returns the identity of a user that came with a ticket that no token
+// stands behind.
 func (s *Service) Identify(ctx context.Context, userID string) (*Identity, error) {
 	u, err := s.store.User(ctx, userID)
 	if fault.Is(err, fault.NotFound) {
@@ -353,6 +381,20 @@ func (s *Service) Identify(ctx context.Context, userID string) (*Identity, error
 		return nil, err
 	}
 	return &Identity{User: u}, nil
+}
+
+// byID is the identity of a token by its id.
+func (s *Service) byID(ctx context.Context, userID, tokenID string) (*Identity, error) {
+	tokens, err := s.store.Tokens(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tokens {
+		if t.ID == tokenID {
+			return s.byHash(ctx, t.Hash)
+		}
+	}
+	return nil, fault.New(fault.Unauthenticated, "the token behind this ticket was revoked")
 }
 
 func digest(secret string) []byte {

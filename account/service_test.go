@@ -186,6 +186,39 @@ func TestTicketsWorkOnceAndNotForLong(t *testing.T) {
 	requireCode(t, err, fault.Unauthenticated)
 }
 
+func TestASocketTicketStandsForItsToken(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	u := o.member(t, "ann")
+	secret, tok, err := o.CreateToken(ctx, u.ID, "phone", time.Hour)
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, secret)
+	require.NoError(t, err)
+	ticket, err := o.NewSocketTicket(ctx, who)
+	require.NoError(t, err)
+	got, err := o.TakeSocketTicket(ctx, ticket)
+	require.NoError(t, err)
+	require.Equal(t, u.ID, got.User.ID)
+	require.Equal(t, tok.ID, got.TokenID)
+	require.Equal(t, who.ExpiresAt, got.ExpiresAt)
+	_, err = o.TakeSocketTicket(ctx, ticket)
+	requireCode(t, err, fault.Unauthenticated)
+
+	ticket, err = o.NewSocketTicket(ctx, who)
+	require.NoError(t, err)
+	_, err = o.TakeSocketTicket(ctx, strings.TrimSuffix(ticket, tok.ID)) // for no token
+	requireCode(t, err, fault.Unauthenticated)
+	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
+	_, err = o.TakeSocketTicket(ctx, ticket)
+	requireCode(t, err, fault.Unauthenticated)
+
+	admin, err := o.NewSocketTicket(ctx, &account.Identity{User: u}) // of the admin token
+	require.NoError(t, err)
+	got, err = o.TakeSocketTicket(ctx, admin)
+	require.NoError(t, err)
+	require.Empty(t, got.TokenID)
+}
+
 func TestPasswords(t *testing.T) {
 	ctx := t.Context()
 	o := open(t)
