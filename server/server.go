@@ -54,6 +54,7 @@ type Options struct {
 	HelloWithin    time.Duration // default 10 s
 	WriteWithin    time.Duration // one frame; default 10 s
 	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
+	Recheck        time.Duration // how often tokens of connections are looked up again; 0 = no other process revokes any
 	DrainNotice    time.Duration // told to clients before a restart; default 10 s
 	Compression    bool          // permessage-deflate; default off: it costs memory per connection
 
@@ -114,6 +115,9 @@ func New(d Deps, opts Options) *Server {
 	s.sockets.init(s)
 	s.stopRevoke = s.accounts.OnRevoke(s.sockets.revoked)
 	s.wg.Go(s.sockets.beat)
+	if s.opts.Recheck > 0 {
+		s.wg.Go(s.sockets.recheck)
+	}
 
 	s.echo = echo.New()
 	s.echo.HideBanner, s.echo.HidePort = true, true

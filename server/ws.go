@@ -106,11 +106,7 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 		return s.authenticate(r)
 	}
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		userID, err := s.accounts.TakeTicket(r.Context(), account.PurposeWS, ticket)
-		if err != nil {
-			return nil, err
-		}
-		return s.accounts.Identify(r.Context(), userID)
+		return s.accounts.TakeSocketTicket(r.Context(), ticket)
 	}
 	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
 		return s.authenticate(r)
@@ -274,6 +270,30 @@ func (k *sockets) beat() {
 		case now := <-t.C:
 			for _, c := range k.list() {
 				c.beat(now)
+			}
+		}
+	}
+}
+
+// recheck looks at the tokens of all connections, because another process may
+// have revoked one.
+func (k *sockets) recheck() {
+	t := time.NewTicker(k.s.opts.Recheck)
+	defer t.Stop()
+	for {
+		select {
+		case <-k.s.ctx.Done():
+			return
+		case <-t.C:
+		}
+		for _, c := range k.list() {
+			who := c.identity()
+			if who == nil {
+				continue
+			}
+			err := k.s.accounts.Check(k.s.ctx, who)
+			if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
+				c.out.close(closeAuth, "the token was revoked", true)
 			}
 		}
 	}

@@ -315,6 +315,17 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 	}
 }
 
+func TestATokenThatAnotherProcessRevoked(t *testing.T) {
+	h := build(t, func(o *Options) { o.Recheck = time.Millisecond })
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: secret})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	h.must(h.db.DeleteToken(ctx, h.user.ID, token.ID)) // nobody tells the server
+	p.ends(closeAuth)
+}
+
 func TestAnExpiringTokenIsRenewed(t *testing.T) {
 	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
 	ctx := context.Background()

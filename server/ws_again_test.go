@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"nodest/nodest"
+)
+
+// TestEveryWriteFiveTimes sends every write command five times, at once, over two
+// WebSockets and REST, under one key: each has one effect and one answer.
+func TestEveryWriteFiveTimes(t *testing.T) {
+	h := build(t, nil)
+	one, _ := h.phone(map[string]any{"deviceId": "d-1"})
+	two, _ := h.phone(map[string]any{"deviceId": "d-2"})
+	character, chat := h.character(), h.chat()
+	greeting := h.head(chat)
+	sent := one.ok("chat.send", "first", map[string]any{"conversationId": chat, "text": "Hi"})
+	said, reply := field[string](t, sent, "userMessage.id"), field[string](t, sent, "message.id")
+	one.event("gen.done", field[string](t, sent, "generationId"))
+	one.ok("message.delete", "second", map[string]any{"messageId": said, "scope": "after"})
+	one.ok("message.restore", "third", map[string]any{"messageId": said})
+
+	for i, c := range []struct {
+		command string
+		data    map[string]any
+		method  string
+		path    string
+		body    map[string]any
+		starts  int // generations
+	}{
+		{"chat.create", map[string]any{"characterId": character}, "POST", "/conversations", map[string]any{"characterId": character}, 0},
+		{"chat.update", map[string]any{"conversationId": chat, "title": "T"}, "PATCH", "/conversations/" + chat, map[string]any{"title": "T"}, 0},
+		{"chat.send", map[string]any{"conversationId": chat, "text": "Once", "reply": false}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "Once", "reply": false}, 0},
+		{"chat.send", map[string]any{"conversationId": chat, "text": "And answer"}, "POST", "/conversations/" + chat + "/messages", map[string]any{"text": "And answer"}, 1},
+		{"gen.regenerate", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/regenerate", nil, 1},
+		{"gen.continue", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/continue", nil, 1},
+		{"gen.impersonate", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/impersonate", nil, 1},
+		{"message.edit", map[string]any{"messageId": said, "text": "Edited"}, "PATCH", "/messages/" + said, map[string]any{"text": "Edited"}, 0},
+		{"message.swipe", map[string]any{"messageId": reply, "swipe": "prev"}, "POST", "/messages/" + reply + "/swipe", map[string]any{"swipe": "prev"}, 0},
+		{"message.delete", map[string]any{"messageId": reply, "scope": "one"}, "DELETE", "/messages/" + reply + "?scope=one", nil, 0},
+		{"message.restore", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/restore", nil, 0},
+		{"chat.head", map[string]any{"conversationId": chat, "messageId": greeting}, "PUT", "/conversations/" + chat + "/head", map[string]any{"messageId": greeting}, 0},
+		{"chat.delete", map[string]any{"conversationId": chat}, "DELETE", "/conversations/" + chat, nil, 0},
+	} {
+		t.Run(fmt.Sprint(c.command, " ", i), func(t *testing.T) {
+			key := fmt.Sprint("five-", i)
+			before := h.seq()
+			answers := make([]*frame, 4)
+			var all sync.WaitGroup
+			for n := range answers {
+				p := []*phone{one, two}[n%2]
+				all.Go(func() { answers[n] = p.answer(p.send(c.command, key, c.data)) })
+			}
+			all.Wait()
+			fresh := 0
+			for _, f := range answers {
+				if !*f.OK {
+					t.Fatalf("%+v", f.Error)
+				}
+				if !f.Replay {
+					fresh++
+				}
+				if string(f.Data) != string(answers[0].Data) {
+					t.Errorf("two answers:\n%s\n%s", f.Data, answers[0].Data)
+				}
+			}
+			if fresh != 1 {
+				t.Errorf("%d of 4 answers are first ones", fresh)
+			}
+			body := ""
+			if c.body != nil {
+				b, err := json.Marshal(c.body)
+				h.must(err)
+				body = string(b)
+			}
+			a := h.rest(c.method, c.path, body, "Idempotency-Key: "+key, "Prefer: respond-async")
+			if a.status >= 300 || a.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("REST: %d %s", a.status, a.body)
+			}
+			if gen := field[string](t, answers[0], "generationId"); gen != "" {
+				if _, err := h.engine.Wait(context.Background(), h.user.ID, gen); err != nil {
+					t.Error(err)
+				}
+			}
+			generations := map[string]bool{}
+			events, err := h.db.Events(context.Background(), h.user.ID, before, 1000)
+			h.must(err)
+			for _, e := range events {
+				if e.Type == "gen.started" {
+					generations[e.GenerationID] = true
+				}
+			}
+			if len(generations) != c.starts {
+				t.Errorf("%d generations, want %d", len(generations), c.starts)
+			}
+		})
+	}
+}
+
+func (h *house) seq() int64 {
+	h.t.Helper()
+	at, _, err := h.db.Position(context.Background(), h.user.ID)
+	h.must(err)
+	return at.Seq
+}
+
+func (h *house) head(chat string) string {
+	h.t.Helper()
+	c, err := h.engine.Conversation(context.Background(), h.user.ID, chat)
+	h.must(err)
+	return c.HeadID
+}
+
+// TestAKeyThatIsStillInWork: REST is told so at once, the WebSocket waits.
+func TestAKeyThatIsStillInWork(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	started, release := make(chan struct{}), make(chan struct{})
+	call := func() *nodest.Call { return &nodest.Call{UserID: h.user.ID, Key: "k"} }
+	first := make(chan error, 1)
+	go func() {
+		_, err := h.server.once(ctx, call(), false, func() (any, error) {
+			close(started)
+			<-release
+			return nil, nil
+		})
+		first <- err
+	}()
+	awaits(t, started, "the first call")
+	chat := h.chat()
+	a := h.rest("PATCH", "/conversations/"+chat, `{"title":"x"}`, "Idempotency-Key: k")
+	if a.status != http.StatusConflict || a.object(t)["code"] != "in_progress" || a.object(t)["retry"] != "same" {
+		t.Errorf("REST: %d %s", a.status, a.body)
+	}
+	p, _ := h.phone(nil)
+	id := p.send("chat.update", "k", map[string]any{"conversationId": chat, "title": "x"})
+	close(release)
+	if f := p.answer(id); !*f.OK || f.Replay {
+		t.Errorf("WebSocket: %+v", f)
+	}
+	h.must(awaits(t, first, "the end of the first call"))
+}
+
+// TestMemoryOfIdleConnections prints what an idle connection costs; the aim is
+// at most 30 KiB for both of its ends, of which the server's is less than half.
+// NODEST_LONG=1 opens 2,000.
+func TestMemoryOfIdleConnections(t *testing.T) {
+	n := long(2000, 60)
+	h := build(t, func(o *Options) { o.PerDevice, o.PerUser = n, n })
+	before, routines := settled(), runtime.NumGoroutine()
+	for i := range n {
+		p, _, _ := h.dial(dialed{token: h.token, still: true})
+		p.send("hello", "", map[string]any{"protocol": 1, "deviceId": fmt.Sprint("d-", i)})
+		if _, _, err := p.ws.ReadMessage(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := settled()
+	t.Logf("%d connections: %d bytes and %.1f goroutines each, client included",
+		n, (int64(after)-int64(before))/int64(n), float64(runtime.NumGoroutine()-routines)/float64(n))
+}
+
+// settled is the heap and the stacks in use when the garbage is gone.
+func settled() uint64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}
