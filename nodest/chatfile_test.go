@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 		t.Errorf("conversation = %+v", conv)
 	}
 	sameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
-	if told := h.told(); len(told) != 2 {
+	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
 		t.Errorf("events = %v", told)
 	}
 }

@@ -48,7 +48,8 @@ func (e *Engine) CreateConversation(ctx context.Context, c *Call, in Conversatio
 }
 
 // insertConversation stores a conversation with its messages, each the child of
-// the one before, and tells of the conversation and of its last message.
+// the one before, and tells of the conversation; of its message too, if it is the
+// only one. Of a longer history clients read what they show.
 func insertConversation(tx Tx, c *Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
@@ -66,8 +67,8 @@ func insertConversation(tx Tx, c *Call, conv *Conversation, messages ...*Message
 		parent = m.ID
 	}
 	events := []*stream.Event{conversationEvent(c.UserID, "chat.created", c.by(), conv)}
-	if len(messages) > 0 {
-		events = append(events, messageEvent(c.UserID, "message.created", c.by(), messages[len(messages)-1]))
+	if len(messages) == 1 {
+		events = append(events, messageEvent(c.UserID, "message.created", c.by(), messages[0]))
 	}
 	return tx.Emit(events...)
 }

@@ -51,9 +51,6 @@ func TestUsageIsReadByDays(t *testing.T) {
 		return tx.AddUsage(nodest.UsageRow{Provider: "offline", Model: "m", Requests: 1, PromptTokens: 7})
 	}))
 	for _, days := range [][2]string{{"", ""}, {today, today}, {"2020-01-01", ""}} {
-		if today > "2020-01-01" && days[1] == "" {
-			days[1] = "" // to the day of the reading, which may be the next one by now
-		}
 		rows, err := h.Usage(t.Context(), me, days[0], days[1])
 		must(t, err)
 		if len(rows) != 1 || rows[0].PromptTokens != 7 || rows[0].Day != today {
