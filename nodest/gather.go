@@ -244,16 +244,22 @@ func (t *turn) chatOf(path []*Message) []framework.Message {
 }
 
 // said is one message as it is sent: what the user typed went through the
-// scripts for user input.
+// scripts for user input, and tagged blocks are no part of what was said (those
+// of our replies are stored apart; imported and edited texts may have some).
 func (t *turn) said(m *Message) framework.Message {
 	s := m.Chosen()
 	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, Greeting: m.Greeting}
-	if m.Role == RoleUser {
-		sent, warnings := t.scene.docs.asSent(s.RevisionID, s.Text)
+	sent := s.Text
+	switch m.Role {
+	case RoleUser:
+		var warnings []framework.Warning
+		sent, warnings = t.scene.docs.asSent(s.RevisionID, s.Text)
 		t.warn(warnings)
-		if sent != s.Text {
-			out.Text, out.ID = sent, "" // the stored prompt has to hold this text itself
-		}
+	case RoleAssistant:
+		sent = framework.StripBlocks(s.Text)
+	}
+	if sent != s.Text {
+		out.Text, out.ID = sent, "" // the stored prompt has to hold this text itself
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 )
 
 // greeting is the first message of a conversation: the card's first message and
-// its alternate greetings, a swipe each. The names of the two stand in the
+// its alternate greetings, a swipe each, with the extra greetings of a file of
+// the NodeST app behind them. The names of the two stand in the
 // stored text, as the user will read it; a later change of persona or character
 // does not rewrite what was said.
 func greeting(ch *Character, conversationID, user string, now time.Time) (*Message, error) {
@@ -23,10 +25,29 @@ func greeting(ch *Character, conversationID, user string, now time.Time) (*Messa
 		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
-	for _, text := range view.Greetings() {
+	for _, text := range append(view.Greetings(), ch.extraGreetings()...) {
 		m.Swipes = append(m.Swipes, newSwipe(named(text, card.Dialect(ch.Dialect), ch.Name, user), now))
 	}
 	return m, nil
+}
+
+// extraGreetings are those that a file of the NodeST app has beside its card.
+func (ch *Character) extraGreetings() []string {
+	var kept struct {
+		Extra struct {
+			Greetings []any `json:"extraGreetings"`
+		} `json:"extra"`
+	}
+	if len(ch.Source) == 0 || json.Unmarshal(ch.Source, &kept) != nil {
+		return nil // without any, or of another type
+	}
+	var texts []string
+	for _, v := range kept.Extra.Greetings {
+		if s, ok := v.(string); ok && s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return texts
 }
 
 // newSwipe is a text that was not made by a model of ours.
