@@ -1,0 +1,136 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// protocolCommands are those that the connection answers itself.
+var protocolCommands = []string{"hello", "ping", "subscribe", "unsubscribe", "auth.refresh"}
+
+func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
+	c := theContract()
+	described := map[string]bool{}
+	for name := range c.asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
+		if command, ok := strings.CutPrefix(name, "command."); ok {
+			described[command] = true
+		}
+	}
+	served := byCommand(operations)
+	for command, o := range served {
+		if !described[command] {
+			t.Errorf("%s is served and not described", command)
+			continue
+		}
+		required, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "required")
+		if slices.Contains(required.([]any), any("key")) != o.key {
+			t.Errorf("%s: needs a key: %v; the document says something else", command, o.key)
+		}
+	}
+	for command := range described {
+		if served[command] == nil && !slices.Contains(protocolCommands, command) {
+			t.Errorf("%s is described and not served", command)
+		}
+	}
+	for _, command := range protocolCommands {
+		if !described[command] {
+			t.Errorf("%s is not described", command)
+		}
+	}
+}
+
+// A command and its twin in REST take the same members: those of the body, of
+// the path and of the query.
+func TestTwinsTakeTheSameMembers(t *testing.T) {
+	c := theContract()
+	for command, o := range byCommand(operations) {
+		if o.path == "" {
+			continue // its twin is no plain one
+		}
+		data, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "properties", "data", "properties")
+		ours := slices.Sorted(maps.Keys(data.(map[string]any)))
+		path := "/api/v1" + echoParam.ReplaceAllString(o.path, "{$1}")
+		var theirs []string
+		for _, member := range o.params {
+			theirs = append(theirs, member)
+		}
+		for name := range o.query {
+			theirs = append(theirs, name)
+		}
+		body, _ := at(c.openapi, "paths", path, strings.ToLower(o.method), "requestBody", "content", "application/json", "schema", "properties")
+		members, _ := body.(map[string]any)
+		theirs = append(theirs, slices.Collect(maps.Keys(members))...)
+		slices.Sort(theirs)
+		if !slices.Equal(ours, theirs) {
+			t.Errorf("%s takes %v, %s %s takes %v", command, ours, o.method, path, theirs)
+		}
+	}
+}
+
+func TestTheAsyncAPIDocumentIsConsistent(t *testing.T) {
+	c := theContract()
+	if c.asyncapi["asyncapi"] != "3.0.0" {
+		t.Errorf("asyncapi: %v", c.asyncapi["asyncapi"])
+	}
+	components := c.asyncapi["components"].(map[string]any)
+	messages := components["messages"].(map[string]any)
+	ofChannel, _ := at(c.asyncapi, "channels", "socket", "messages")
+	operated := map[string]bool{}
+	walkRefs(c.asyncapi, func(ref string) {
+		doc := c.asyncapi
+		path, inside, _ := strings.Cut(ref, "#/")
+		if path != "" {
+			doc = c.openapi
+		}
+		if v, _ := at(doc, strings.Split(inside, "/")...); v == nil {
+			t.Errorf("%s leads nowhere", ref)
+		}
+		if name, ok := strings.CutPrefix(inside, "channels/socket/messages/"); ok {
+			operated[name] = true
+		}
+	})
+	for name := range messages {
+		if ofChannel.(map[string]any)[name] == nil {
+			t.Errorf("the message %s is in no channel", name)
+		}
+		if !operated[name] {
+			t.Errorf("the message %s is in no operation", name)
+		}
+		if err := c.message(map[string]any{}, name); err == nil {
+			t.Errorf("an empty object passes for %s", name)
+		}
+	}
+}
+
+func walkRefs(v any, visit func(string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if ref, ok := member.(string); ok && name == "$ref" {
+				visit(ref)
+			}
+			walkRefs(member, visit)
+		}
+	case []any:
+		for _, item := range v {
+			walkRefs(item, visit)
+		}
+	}
+}
+
+// Durable events have a place in the log, the others must not claim one.
+func TestEventsAreDescribedWithTheirClass(t *testing.T) {
+	for name := range theContract().asyncapi["components"].(map[string]any)["messages"].(map[string]any) {
+		kind, ok := strings.CutPrefix(name, "event.")
+		if !ok || kind == "skip" {
+			continue
+		}
+		seq, _ := at(theContract().asyncapi, "components", "messages", name, "payload", "properties", "seq")
+		transient := classOf(kind) == "deltas" || slices.Contains([]string{"typing", "auth.expiring", "server.going_away", "pong"}, kind)
+		if transient != (seq == nil) {
+			t.Errorf("%s: transient %v, seq %v", kind, transient, seq)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/account"
+	"nodest/nodest"
+)
+
+// doorCase is one thing to ask for. $name in data stands for an id that an
+// earlier answer had.
+type doorCase struct {
+	command string
+	data    string
+	code    string            // of the failure that both doors must give; "" = it succeeds
+	key     string            // "" = a new one
+	replay  bool              // the answer is that of an earlier case with this key
+	keep    map[string]string // name -> member of the result
+}
+
+type kept = map[string]string
+
+// doorCases is a life of a conversation, with everything that can go wrong on
+// the way. Both doors go through it from top to bottom. Unlike TestTwins they
+// also begin generations and repeat themselves.
+var doorCases = []doorCase{
+	{command: "chat.create", data: `{}`, code: "invalid_field"},
+	{command: "chat.create", data: `{"characterId":"$char","settings":{"temperature":3}}`, code: "invalid_field"},
+	{command: "chat.create", data: `{"characterId":"$char","personaId":"nobody"}`, code: "not_found"},
+	{command: "chat.create", data: `{"characterId":"$char","title":"A walk"}`, key: "first", keep: kept{"conv": "id"}},
+	{command: "chat.create", data: `{"characterId":"$char","title":"A walk"}`, key: "first", replay: true},
+	{command: "chat.create", data: `{"characterId":"$char","title":"A run"}`, key: "first", code: "key_reused"},
+
+	{command: "chat.send", data: `{"conversationId":"$conv","text":" \n "}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":42}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","x":1,"y":2}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","options":{"temperature":9,"topP":-1}}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","options":{"maxTokens":1.5}}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","whenBusy":"shout"}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","attachments":["f"]}`, code: "invalid_field"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"hi","parentId":"nobody"}`, code: "not_found"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"Where are we?","clientMsgId":"c-1"}`, key: "sent",
+		keep: kept{"user": "userMessage.id", "reply": "message.id", "gen": "generationId"}},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"Where are we?","clientMsgId":"c-1"}`, key: "sent", replay: true},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"Where else?","clientMsgId":"c-1"}`, key: "sent", code: "key_reused"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"Again","clientMsgId":"c-1"}`, code: "conflict"},
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"A note","reply":false}`, keep: kept{"note": "userMessage.id"}},
+
+	{command: "chat.history", data: `{"conversationId":"$conv"}`},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":2}`, keep: kept{"before": "nextCursor"}},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":2,"before":"$before"}`},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":"many"}`, code: "invalid_field"},
+	{command: "chat.history", data: `{"conversationId":"$conv","before":"nobody"}`, code: "not_found"},
+
+	{command: "gen.attach", data: `{"generationId":"$gen"}`, keep: kept{"prompt": "generation.promptId"}},
+	{command: "gen.attach", data: `{"generationId":"$gen","off":2}`},
+	{command: "gen.attach", data: `{"generationId":"$gen","off":-1}`, code: "invalid_field"},
+	{command: "gen.cancel", data: `{"generationId":"$gen"}`},
+	{command: "gen.cancel", data: `{"generationId":"nobody"}`, code: "not_found"},
+	{command: "gen.regenerate", data: `{"messageId":"$reply","wish":"shorter"}`, keep: kept{"gen2": "generationId"}},
+	{command: "gen.regenerate", data: `{"messageId":"$reply","wish":7}`, code: "invalid_field"},
+	{command: "gen.regenerate", data: `{"messageId":"$user"}`, code: "invalid_field"},
+	{command: "gen.regenerate", data: `{"messageId":"nobody"}`, code: "not_found"},
+	{command: "gen.attach", data: `{"generationId":"$gen2"}`, keep: kept{"prompt2": "generation.promptId"}},
+	{command: "gen.continue", data: `{"messageId":"$reply"}`},
+	{command: "gen.continue", data: `{"messageId":"nobody"}`, code: "not_found"},
+	{command: "gen.continue", data: `{"messageId":"$reply","options":{"contextTokens":1}}`, code: "invalid_field"},
+	{command: "gen.impersonate", data: `{"conversationId":"$conv"}`},
+	{command: "gen.impersonate", data: `{"conversationId":"nobody"}`, code: "not_found"},
+
+	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"prev"}`},
+	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"next"}`},
+	{command: "message.swipe", data: `{"messageId":"$reply"}`, code: "invalid_field"},
+	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"next","generateIfLast":true}`},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Where exactly are we?","ifRev":1}`},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Where, then?","ifRev":1}`, code: "conflict"},
+	{command: "message.edit", data: `{"messageId":"$user","text":"x","regenerate":true}`, code: "invalid_field"},
+	{command: "message.edit", data: `{"messageId":"$reply","text":"x","mode":"branch"}`, code: "invalid_field"},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Who are you?","mode":"branch","regenerate":true}`, keep: kept{"reply2": "message.id"}},
+	{command: "message.delete", data: `{"messageId":"$reply2"}`},
+	{command: "message.delete", data: `{"messageId":"nobody"}`, code: "not_found"},
+	{command: "message.restore", data: `{"messageId":"$reply2"}`},
+	{command: "message.restore", data: `{"messageId":"nobody"}`, code: "not_found"},
+	{command: "message.delete", data: `{"messageId":"$reply","scope":"swipe"}`},
+
+	{command: "chat.head", data: `{"conversationId":"$conv","messageId":"$note"}`},
+	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
+	{command: "chat.update", data: `{"conversationId":"$conv","title":"A long walk","archived":true}`},
+	{command: "chat.update", data: `{"conversationId":"$conv","archived":"yes"}`, code: "invalid_field"},
+	{command: "chat.update", data: `{"conversationId":"$conv","settings":{"heat":1}}`, code: "invalid_field"},
+	{command: "chat.update", data: `{"conversationId":"nobody","title":"x"}`, code: "not_found"},
+
+	{command: "prompt.preview", data: `{"conversationId":"$conv","text":"And now?"}`},
+	{command: "prompt.preview", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "prompt.get", data: `{"promptId":"$prompt"}`},
+	{command: "prompt.get", data: `{"promptId":"nobody"}`, code: "not_found"},
+	{command: "prompt.diff", data: `{"promptId":"$prompt","with":"$prompt2"}`},
+	{command: "prompt.diff", data: `{"promptId":"$prompt","with":"nobody"}`, code: "not_found"},
+	{command: "card.lint", data: `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"{{usr}}"}}`},
+	{command: "card.lint", data: `42`, code: "unsupported_card"},
+	{command: "ack", data: `{"seq":1,"read":{"$conv":"$note"}}`},
+	{command: "ack", data: `{"seq":-1}`, code: "invalid_field"},
+	{command: "ack", data: `{"read":{"$conv":"nobody"}}`, code: "not_found"},
+	{command: "chat.delete", data: `{"conversationId":"$conv"}`},
+	{command: "chat.delete", data: `{"conversationId":"$conv"}`, code: "not_found"},
+}
+
+func TestBothDoorsGiveTheSameAnswers(t *testing.T) {
+	h := build(t, nil)
+	rest, socket := h.restDoor(), h.socketDoor()
+	for i, c := range doorCases {
+		name := fmt.Sprintf("case %d, %s %.80s", i, c.command, c.data)
+		if a, b := rest.pass(t, name, c), socket.pass(t, name, c); a != b {
+			t.Errorf("%s:\nREST      %s\nWebSocket %s", name, a, b)
+		}
+		if t.Failed() {
+			return // what follows rests on it
+		}
+	}
+}
+
+func TestTheDoorsAreTriedWithEveryCommand(t *testing.T) {
+	works, fails := map[string]bool{}, map[string]bool{}
+	for _, c := range doorCases {
+		works[c.command] = works[c.command] || c.code == ""
+		fails[c.command] = fails[c.command] || c.code != ""
+	}
+	for command := range byCommand(operations) {
+		if command != "typing" && (!works[command] || !fails[command]) { // typing has no twin
+			t.Errorf("%s: succeeds in a case: %v, fails in one: %v", command, works[command], fails[command])
+		}
+	}
+}
+
+// door is one way to ask. Each has a user of its own.
+type door struct {
+	h      *house
+	userID string
+	token  string
+	ask    func(command, key, data string) (result, failure json.RawMessage, replay bool)
+	ids    map[string]string // $name -> id
+	seen   map[string]string // id -> the name that it is compared by
+	keys   int
+}
+
+func (h *house) newDoor(username string) *door {
+	h.t.Helper()
+	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: username, Password: "a long enough password"})
+	h.must(err)
+	d := &door{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, seen: map[string]string{}}
+	ch, err := h.engine.CreateCharacter(context.Background(), &nodest.Call{UserID: u.ID}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	h.must(err)
+	d.ids["char"] = ch.ID
+	return d
+}
+
+// pass asks for one case, checks what must hold at every door, and returns the
+// answer in a form that can be compared.
+func (d *door) pass(t *testing.T, name string, c doorCase) string {
+	t.Helper()
+	data := c.data
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(d.ids))) { // $prompt2 before $prompt
+		data = strings.ReplaceAll(data, "$"+id, d.ids[id])
+	}
+	key := c.key
+	if key == "" {
+		d.keys++
+		key = fmt.Sprintf("key-%d", d.keys)
+	}
+	result, failure, replay := d.ask(c.command, key, data)
+	if replay != c.replay {
+		t.Errorf("%s: replay %v, want %v", name, replay, c.replay)
+	}
+	var f struct{ Code string }
+	if failure != nil {
+		d.h.must(json.Unmarshal(failure, &f))
+	}
+	if f.Code != c.code {
+		t.Errorf("%s: %s, want %q", name, failure, c.code)
+	}
+	var begun struct{ GenerationID string }
+	if json.Unmarshal(orObject(result), &begun) == nil && begun.GenerationID != "" {
+		_, err := d.h.engine.Wait(context.Background(), d.userID, begun.GenerationID) // the next case finds the end of it
+		d.h.must(err)
+	}
+	if len(c.keep) > 0 && c.code == "" {
+		var answer map[string]any
+		d.h.must(json.Unmarshal(result, &answer))
+		keep(t, c.keep, answer, d.ids)
+	}
+	return fmt.Sprintf("%s %s %v", d.plain(result), d.plain(failure), replay)
+}
+
+// plain gives ids the names of their order of appearance and forgets what must
+// differ: times, the id of the request, and type, which only REST has.
+func (d *door) plain(doc json.RawMessage) string {
+	var v map[string]any
+	if doc == nil || json.Unmarshal(doc, &v) != nil {
+		return string(doc)
+	}
+	delete(v, "requestId")
+	delete(v, "type")
+	text, err := json.Marshal(v) // members in order of their names
+	d.h.must(err)
+	text = aTime.ReplaceAll(text, []byte("TIME"))
+	text = aPrint.ReplaceAll(text, []byte("HASH"))
+	return string(anID.ReplaceAllFunc(text, func(id []byte) []byte {
+		if d.seen[string(id)] == "" {
+			d.seen[string(id)] = fmt.Sprintf("ID%d", len(d.seen)+1)
+		}
+		return []byte(d.seen[string(id)])
+	}))
+}
+
+func (h *house) socketDoor() *door {
+	d := h.newDoor("socket")
+	p, _, _ := h.dial(dialed{token: d.token})
+	p.ok("hello", "", map[string]any{"protocol": 1, "deviceId": "device"})
+	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
+		f := p.do(command, key, json.RawMessage(data))
+		if *f.OK {
+			return f.Data, nil, f.Replay
+		}
+		failure, err := json.Marshal(f.Error)
+		h.must(err)
+		return nil, failure, f.Replay
+	}
+	return d
+}
+
+func (h *house) restDoor() *door {
+	d := h.newDoor("rest")
+	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
+		method, path, body := h.twinRequest(command, data)
+		a := h.rest(method, path, body, "Authorization: Bearer "+d.token, "Idempotency-Key: "+key, "Prefer: respond-async", "X-Device-Id: device")
+		replay = a.header.Get("Idempotency-Replayed") == "true"
+		switch {
+		case a.status >= 400:
+			return nil, a.body, replay
+		case a.status == http.StatusNoContent:
+			return json.RawMessage("{}"), nil, replay
+		}
+		return a.body, nil, replay
+	}
+	return d
+}
+
+// twinRequest makes the request of REST that says the same as a command.
+func (h *house) twinRequest(command, data string) (method, path, body string) {
+	o := h.server.ops[command]
+	switch command {
+	case "card.lint":
+		return http.MethodPost, "/lint", data
+	case "ack":
+		return http.MethodPut, "/devices/device/ack", data
+	case "gen.attach":
+		o = &operation{method: http.MethodGet, path: "/generations/:id", params: map[string]string{"id": "generationId"}}
+	}
+	var members map[string]json.RawMessage
+	h.must(json.Unmarshal([]byte(data), &members))
+	path = o.path
+	for param, member := range o.params {
+		var id string
+		h.must(json.Unmarshal(members[member], &id))
+		delete(members, member)
+		path = strings.Replace(path, ":"+param, url.PathEscape(id), 1)
+	}
+	if o.method != http.MethodGet && o.method != http.MethodDelete {
+		rest, err := json.Marshal(members)
+		h.must(err)
+		return o.method, path, string(rest)
+	}
+	query := url.Values{}
+	for name, value := range members {
+		query.Set(name, strings.Trim(string(value), `"`))
+	}
+	return o.method, path + "?" + query.Encode(), ""
+}
