@@ -248,10 +248,10 @@ func (b *builder) buildFrame() {
 }
 
 // framePiece makes the message of an item of the frame. Keys count only when
-// Options.FilterKeyed is set.
+// Options or the book of the item ask for it (FilterKeyed).
 func (b *builder) framePiece(it *item) (piece, bool) {
 	why, key := WhyFixed, ""
-	filtered := b.in.Options.FilterKeyed && !it.constant && len(it.keys) > 0
+	filtered := (b.in.Options.FilterKeyed || it.filter) && !it.constant && len(it.keys) > 0
 	if it.constant {
 		why = WhyConstant
 	} else if filtered {

@@ -51,7 +51,7 @@ func (c buildCase) input(t *testing.T) Input {
 		s.GlobalBook = bookOf(t, c.GlobalBook)
 	}
 	for _, b := range c.MoreBooks {
-		s.MoreBooks = append(s.MoreBooks, BoundBook{b.ID, *bookOf(t, b.Book)})
+		s.MoreBooks = append(s.MoreBooks, BoundBook{ID: b.ID, Book: *bookOf(t, b.Book)})
 	}
 	scripts, err := card.ParseRegexScripts(c.Scripts)
 	if err != nil {

@@ -75,9 +75,9 @@ func resolvePreset(s Sources) card.Preset {
 //
 // Source: NodeST specification 5.
 func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
-	own := bookItems(SourceBook, "", s.Book)
+	own := bookItems(SourceBook, "", s.Book, false)
 	if s.GlobalBook != nil {
-		global := bookItems(SourceGlobalBook, "", *s.GlobalBook)
+		global := bookItems(SourceGlobalBook, "", *s.GlobalBook, s.GlobalFilterKeyed)
 		if s.GlobalPriority == CharacterLater {
 			own, dropped = mergeBooks(global, own)
 		} else {
@@ -85,7 +85,7 @@ func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 		}
 	}
 	for _, b := range s.MoreBooks {
-		own = append(own, bookItems(SourceBook, b.ID+"/", b.Book)...)
+		own = append(own, bookItems(SourceBook, b.ID+"/", b.Book, b.FilterKeyed)...)
 	}
 	for _, it := range own {
 		switch {
@@ -110,7 +110,7 @@ func (it bookItem) dropped(reason string) Dropped {
 	return Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason}
 }
 
-func bookItems(source Source, prefix string, b card.WorldBook) []bookItem {
+func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []bookItem {
 	items := make([]bookItem, len(b.Entries))
 	for i := range b.Entries {
 		e := &b.Entries[i]
@@ -121,7 +121,7 @@ func bookItems(source Source, prefix string, b card.WorldBook) []bookItem {
 		items[i] = bookItem{disable: e.Disable, item: &item{
 			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
 			position: int(e.Position), order: e.Order, depth: e.Depth,
-			constant: e.Constant, keys: e.Key,
+			constant: e.Constant, filter: filter, keys: e.Key,
 		}}
 	}
 	return items

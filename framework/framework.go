@@ -40,12 +40,16 @@ type Sources struct {
 	GlobalPreset   *card.Preset // not nil: takes the place of Preset
 	GlobalBook     *card.WorldBook
 	GlobalPriority Priority
+	// GlobalFilterKeyed is Options.FilterKeyed for the entries of GlobalBook.
+	GlobalFilterKeyed bool
 }
 
 // BoundBook is a free-standing world book with the id it is known by.
 type BoundBook struct {
 	ID   string
 	Book card.WorldBook
+	// FilterKeyed is Options.FilterKeyed for the entries of this book.
+	FilterKeyed bool
 }
 
 // Note is an author's note. One with an empty text is only an anchor for
@@ -145,7 +149,7 @@ type Options struct {
 	ScanDepth int       // newest messages that keys are looked for in; 0 = 20, below 0 = all
 	// FilterKeyed leaves out entries of position 0 and 1 that have keys, are not
 	// constant, and match nothing in the scanned messages. Without it they are
-	// part of the fixed frame whatever their keys.
+	// part of the fixed frame whatever their keys. Books can ask for it too.
 	FilterKeyed bool
 	// NeedAnchor leaves out entries of position 0 and 1 when the preset has no
 	// place for the character's description, as the app does. Without it they

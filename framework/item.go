@@ -19,6 +19,7 @@ type item struct {
 	order    float64 // of world-book entries and settings
 	depth    int     // of what stands in the chat
 	constant bool
+	filter   bool // its book asks for FilterKeyed
 	keys     []string
 	keyIDs   []int32 // of keys, in Compiled.keys; nil when constant
 

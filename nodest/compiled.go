@@ -148,14 +148,16 @@ func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
 func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
 	switch r.Kind {
 	case WorldBook:
-		book, err := card.ParseWorldBook(res.Document, card.Dialect(cmp.Or(res.Dialect, string(s.Dialect))))
+		dialect := card.Dialect(cmp.Or(res.Dialect, string(s.Dialect)))
+		book, err := card.ParseWorldBook(res.Document, dialect)
 		if err != nil {
 			return nil, err
 		}
+		filter := dialect == card.SillyTavern // its entries wait for their keys at every position
 		if r.ID == w.book && !r.Bound {
-			s.GlobalBook, s.GlobalPriority = &book, framework.Priority(w.priority)
+			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(w.priority), filter
 		} else {
-			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book})
+			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
 		}
 	case Preset:
 		preset, err := parsePreset(res.Document)

@@ -49,3 +49,48 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 		t.Error("the log that came in is not the one that goes out")
 	}
 }
+
+// Most entries of SillyTavern books are keyed and stand around the character.
+// They wait for their keys also where the character is of the NodeST dialect.
+func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	must(t, err)
+	book := func(name, dialect string, bound ...string) *nodest.Resource {
+		doc := `{"entries":{"0":{"key":["dragon"],"content":"Dragons of ` + name + ` sleep.","constant":false,"position":0},
+			"1":{"key":[],"content":"The sky of ` + name + ` is green.","constant":true,"position":1}}}`
+		r, err := h.CreateResource(t.Context(), h.call(), nodest.WorldBook, nodest.ResourceInput{
+			Name: name, Dialect: dialect, Document: []byte(doc), Characters: bound,
+		})
+		must(t, err)
+		return r
+	}
+	book("Tavern", "sillytavern", ch.ID)
+	book("App", "nodest", ch.ID)
+	global := book("Globe", "sillytavern")
+	_, err = h.PutSettings(t.Context(), h.call(), nodest.Settings{GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: global.ID}}, 0)
+	must(t, err)
+
+	sent := func(text string) string {
+		p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: text})
+		must(t, err)
+		var all []string
+		for _, m := range p.Messages {
+			all = append(all, m.Text)
+		}
+		return strings.Join(all, "\n")
+	}
+	calm, alarmed := sent("Hello."), sent("A dragon!")
+	for _, name := range []string{"Tavern", "App", "Globe"} {
+		if !strings.Contains(calm, "The sky of "+name) {
+			t.Errorf("the constant entry of %s is missing", name)
+		}
+		if got, want := strings.Contains(calm, "Dragons of "+name), name == "App"; got != want {
+			t.Errorf("the keyed entry of %s without its key: %v, want %v", name, got, want)
+		}
+		if !strings.Contains(alarmed, "Dragons of "+name) {
+			t.Errorf("the keyed entry of %s is missing", name)
+		}
+	}
+}
