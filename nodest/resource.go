@@ -46,7 +46,8 @@ type importedResource struct {
 }
 
 // ImportResource stores a resource from a file, in any of the forms that package
-// card reads for its kind. Personas have no file form.
+// card reads for its kind. Personas have no file form. A group of scripts of the
+// NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
 func (e *Engine) ImportResource(ctx context.Context, c *Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
@@ -60,10 +61,14 @@ func (e *Engine) ImportResource(ctx context.Context, c *Call, kind ResourceKind,
 	if err != nil {
 		return nil, nil, err
 	}
+	var group struct {
+		BindType string `json:"bindType"`
+	}
 	answer, err := once(ctx, e, c, func(tx Tx) (*importedResource, error) {
 		r := &Resource{
 			Kind: kind, Name: cmp.Or(shortened(oneLine(doc.Name), maxResourceName), string(kind)),
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
+			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
 		}
 		return &importedResource{r, append([]card.Warning{}, doc.Warnings...)}, insertResource(tx, c, r)
 	})

@@ -225,3 +225,15 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 	_, _, err := h.ImportResource(t.Context(), h.call(), nodest.Persona, []byte(`{}`), "x.json")
 	refused(t, err, fault.NotFound, "")
 }
+
+func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
+	h := newHome(t)
+	for bind, want := range map[string]bool{"all": true, "character": false} {
+		group := `{"id":"g","name":"Shouts","bindType":"` + bind + `","scripts":[{"scriptName":"shout","findRegex":"a","placement":[2]}]}`
+		r, _, err := h.ImportResource(t.Context(), h.call(), nodest.RegexScript, []byte(group), "g.json")
+		must(t, err)
+		if r.BindAll != want {
+			t.Errorf("bindType %s: bound to all is %v", bind, r.BindAll)
+		}
+	}
+}
