@@ -225,7 +225,7 @@ func (s *Server) revokeToken(c echo.Context, who *account.Identity) error {
 }
 
 func (s *Server) ticket(c echo.Context, who *account.Identity) error {
-	secret, err := s.accounts.NewTicket(c.Request().Context(), who.User.ID, account.PurposeWS)
+	secret, err := s.accounts.NewSocketTicket(c.Request().Context(), who)
 	if err != nil {
 		return err
 	}

@@ -229,13 +229,17 @@ func TestCommandsThatCannotBeDone(t *testing.T) {
 func TestTooManyCommands(t *testing.T) {
 	h := build(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
 	p, _ := h.phone(nil)
-	for range 3 {
-		p.ok("ping", "", nil)
+	var ids []string
+	for range 3 + mostRefused {
+		ids = append(ids, p.send("ping", "", nil))
 	}
-	for range mostRefused {
-		f := p.fails("rate_limited", "ping", "", nil)
-		if f.Error.RetryAfterMs == nil || *f.Error.RetryAfterMs <= 0 || f.Error.Retry != "later" {
-			t.Errorf("error %+v", f.Error)
+	for i, id := range ids {
+		f := p.answer(id)
+		if *f.OK != (i < 3) {
+			t.Fatalf("command %d: %+v", i, f)
+		}
+		if e := f.Error; e != nil && (e.Code != "rate_limited" || e.RetryAfterMs == nil || *e.RetryAfterMs <= 0 || e.Retry != "later") {
+			t.Errorf("error %+v", e)
 		}
 	}
 	p.ends(closeRate)
@@ -251,7 +255,7 @@ func TestPingIsAnswered(t *testing.T) {
 }
 
 func TestASilentConnectionIsPinged(t *testing.T) {
-	h := build(t, func(o *Options) { o.PingEvery, o.Tick = time.Millisecond, time.Millisecond })
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
 	pinged := make(chan struct{}, 100)
 	p, _, _ := h.dial(dialed{token: h.token, still: true})
 	p.ws.SetPingHandler(func(s string) error {
@@ -263,9 +267,10 @@ func TestASilentConnectionIsPinged(t *testing.T) {
 	})
 	go p.read()
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	for range 3 {
-		awaits(t, pinged, "a ping")
+	for _, c := range h.server.sockets.list() {
+		c.seen.Store(0) // it was silent since 1970
 	}
+	awaits(t, pinged, "a ping")
 }
 
 func TestTheOldestOfADeviceIsReplaced(t *testing.T) {
@@ -315,6 +320,29 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 	}
 }
 
+func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "page", 0)
+	h.must(err)
+	ticket := func() string {
+		answer := h.rest("POST", "/ws/tickets", "", "Authorization: Bearer "+secret)
+		if answer.status != http.StatusCreated {
+			t.Fatalf("%d %s", answer.status, answer.body)
+		}
+		return "?ticket=" + answer.object(t)["ticket"].(string)
+	}
+	p, _, _ := h.dial(dialed{query: ticket()})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	unused := ticket()
+	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
+	p.ends(closeAuth)
+	_, res, err := h.dial(dialed{query: unused, quiet: true})
+	if err == nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the ticket of the revoked token connects: %v", err)
+	}
+}
+
 func TestATokenThatAnotherProcessRevoked(t *testing.T) {
 	h := build(t, func(o *Options) { o.Recheck = time.Millisecond })
 	ctx := context.Background()
@@ -329,7 +357,7 @@ func TestATokenThatAnotherProcessRevoked(t *testing.T) {
 func TestAnExpiringTokenIsRenewed(t *testing.T) {
 	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
 	ctx := context.Background()
-	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 50*time.Second)
+	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 59*time.Second)
 	h.must(err)
 	p, _, _ := h.dial(dialed{token: short})
 	p.ok("hello", "", map[string]any{"protocol": 1})
@@ -618,6 +646,15 @@ func TestQuietAndWantLeaveNoHoles(t *testing.T) {
 	for _, f := range else1.all() {
 		if f.Ev == "gen.delta" && f.Gen == gen {
 			t.Error("a delta after unsubscribe")
+		}
+	}
+	p.ok("unsubscribe", "", map[string]any{"conversationIds": []string{chat}})
+	sent = p.ok("chat.send", "k4", map[string]any{"conversationId": chat, "text": "And again"})
+	gen = field[string](t, sent, "generationId")
+	p.event("gen.done", gen)
+	for _, f := range p.all() {
+		if f.Ev == "gen.delta" && f.Gen == gen {
+			t.Error("a delta of a conversation that was left out of all")
 		}
 	}
 }
