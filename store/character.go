@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -69,6 +70,10 @@ const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS 
 	JOIN character_versions src ON src.character_id = c.id AND src.version = v.source_version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
+// listCharacters is selectCharacters without the imported files, which no list
+// shows and which may be large.
+var listCharacters = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
+
 func (r *storedCharacter) character() *nodest.Character {
 	return &nodest.Character{
 		ID: r.ID, Name: string(r.Name), Dialect: string(r.Dialect), IsCradle: r.IsCradle,
@@ -130,7 +135,7 @@ func (t *tx) oneCharacter(where string, args ...any) (*nodest.Character, error) 
 	return row.character(), nil
 }
 
-// Characters lists newest first.
+// Characters lists newest first, without Source.
 func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, error) {
 	where, args := "AND v.version = c.version", []any{text(t.userID)}
 	if cursor != "" {
@@ -143,7 +148,7 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 	}
 	limit = pageLength(limit)
 	var rows []*storedCharacter
-	_, err := t.scan(t.raw(selectCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
+	_, err := t.scan(t.raw(listCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
 		append(args, limit+1)...), &rows)
 	if err != nil {
 		return nil, "", err

@@ -53,6 +53,13 @@ func TestDocumentsGoOutByteForByte(t *testing.T) {
 						e.Errorf("document %q came back as %.40q", name, d)
 					}
 				}
+				list, _, err := tx.Characters("", 1)
+				if err != nil {
+					return err
+				}
+				if len(list) != 1 || list[0].Source != nil || !bytes.Equal(list[0].RoleCard, raw) {
+					e.Errorf("a list shows a card and not the file that it came from: %+v", list)
+				}
 				res, err := tx.Resource(nodest.Preset, r.ID)
 				if err != nil {
 					return err
