@@ -153,8 +153,11 @@ func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framewor
 		if err != nil {
 			return nil, err
 		}
+		if r.Bound && r.ID == w.book {
+			return nil, nil // it is in the prompt once, as the global one
+		}
 		filter := dialect == card.SillyTavern // its entries wait for their keys at every position
-		if r.ID == w.book && !r.Bound {
+		if r.ID == w.book {
 			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(w.priority), filter
 		} else {
 			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
