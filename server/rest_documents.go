@@ -68,9 +68,18 @@ type wireCharacter struct {
 func wireCharacterOf(c *nodest.Character) any {
 	return wireCharacter{
 		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar,
-		RoleCard: c.RoleCard, WorldBook: c.WorldBook, Preset: c.Preset, AuthorNote: c.AuthorNote, RegexScripts: c.RegexScripts,
-		Version: c.Version, CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+		RoleCard: present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
+		AuthorNote: present(c.AuthorNote), RegexScripts: present(c.RegexScripts), Version: c.Version, CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
 	}
+}
+
+// present is a document, nil for none: a character that comes out of a kept
+// answer has null where it has no document.
+func present(document json.RawMessage) json.RawMessage {
+	if string(document) == "null" {
+		return nil
+	}
+	return document
 }
 
 func characterOf(c *nodest.Character, err error) (any, error) {

@@ -124,7 +124,6 @@ func New(d Deps, opts Options) *Server {
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Pre(s.requestID)
 	s.echo.Pre(s.secure)
-	s.echo.Pre(headAsGet)
 	s.echo.Use(s.logRequests, s.recoverPanics)
 	s.routes(s.echo)
 	return s
@@ -140,7 +139,7 @@ func (s *Server) routes(e *echo.Echo) {
 }
 
 // Handler returns the HTTP handler of everything.
-func (s *Server) Handler() http.Handler { return s.echo }
+func (s *Server) Handler() http.Handler { return headAsGet(s.echo) }
 
 // Draining says whether Drain has been called: /readyz answers 503 from then on.
 func (s *Server) Draining() bool { return s.draining.Load() }

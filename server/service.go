@@ -31,18 +31,15 @@ func (s *Server) serviceRoutes(e *echo.Echo) {
 
 // headAsGet lets every address that answers GET answer HEAD too; net/http leaves
 // the body out. Streams have no end and so no HEAD.
-func headAsGet(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r := c.Request()
-		if r.Method != http.MethodHead || r.URL.Path == base+"/events" || r.URL.Path == base+"/ws" {
-			return next(c)
+func headAsGet(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && r.URL.Path != base+"/events" && r.URL.Path != base+"/ws" {
+			r = r.Clone(r.Context())
+			r.Method = http.MethodGet
+			r.Header.Del("Accept") // a stream was not meant
 		}
-		get := r.Clone(r.Context())
-		get.Method = http.MethodGet
-		get.Header.Del("Accept") // a stream was not meant
-		c.SetRequest(get)
-		return next(c)
-	}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // ready says whether requests can be answered.

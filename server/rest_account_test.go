@@ -1,0 +1,209 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"nodest/account"
+)
+
+const goodPassword = "correct horse battery"
+
+func (h *house) mia() *account.User {
+	h.t.Helper()
+	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "Mia", Password: goodPassword})
+	h.must(err)
+	return u
+}
+
+func TestSignInAndOut(t *testing.T) {
+	h := build(t, nil)
+	mia := h.mia()
+	for name, body := range map[string]string{
+		"a wrong password":   `{"username":"mia","password":"wrong"}`,
+		"nobody":             `{"username":"nobody","password":"` + goodPassword + `"}`,
+		"without a password": `{"username":"mia"}`,
+		"nothing at all":     ``,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.rest("POST", "/auth/login", body, "Authorization: ").refuses(t, 401, "unauthenticated")
+		})
+	}
+	in := h.rest("POST", "/auth/login", `{"username":" MIA ","password":"`+goodPassword+`"}`, "Authorization: ")
+	got := in.wants(t, 200)
+	if got["user"].(map[string]any)["id"] != mia.ID || in.header.Get("Set-Cookie") != "" {
+		t.Errorf("%s %v", in.body, in.header)
+	}
+	bearer := "Authorization: Bearer " + got["token"].(string)
+	if me := h.rest("GET", "/me", "", bearer).wants(t, 200); me["username"] != "Mia" || me["role"] != "member" {
+		t.Errorf("me: %v", me)
+	}
+	list := h.rest("GET", "/tokens", "", bearer).wants(t, 200)["items"].([]any)
+	if one := list[0].(map[string]any); len(list) != 1 || one["session"] != true || one["token"] != nil || one["expiresAt"] == nil {
+		t.Errorf("tokens: %v", list)
+	}
+	h.rest("POST", "/auth/logout", "", bearer).wants(t, 204)
+	h.rest("GET", "/me", "", bearer).refuses(t, 401, "unauthenticated")
+	if strings.Contains(h.log.String(), goodPassword) || strings.Contains(h.log.String(), got["token"].(string)) {
+		t.Error("the log has a secret")
+	}
+}
+
+func TestGuessingIsSlowedDown(t *testing.T) {
+	h := build(t, nil)
+	h.mia()
+	var last *restAnswer
+	for range 7 {
+		last = h.rest("POST", "/auth/login", `{"username":"mia","password":"guess"}`, "Authorization: ")
+	}
+	last.refuses(t, 429, "rate_limited")
+	if last.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	// The right password must not be told from a wrong one now.
+	h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ").refuses(t, 429, "rate_limited")
+}
+
+func TestALinkSignsInOnce(t *testing.T) {
+	h := build(t, nil)
+	link, err := h.accounts.Bootstrap(context.Background(), true)
+	h.must(err)
+	h.rest("POST", "/auth/signin", `{"link":"`+link+`"}`, "Authorization: ").wants(t, 200)
+	h.rest("POST", "/auth/signin", `{"link":"`+link+`"}`, "Authorization: ").refuses(t, 401, "unauthenticated")
+	h.rest("POST", "/auth/signin", `{}`, "Authorization: ").refuses(t, 401, "unauthenticated")
+}
+
+func TestTokens(t *testing.T) {
+	h := build(t, nil)
+	made := h.rest("POST", "/tokens", `{"name":"phone","expiresIn":"720h"}`).wants(t, 201)
+	bearer := "Authorization: Bearer " + made["token"].(string)
+	h.rest("GET", "/me", "", bearer).wants(t, 200)
+	for body, field := range map[string]string{
+		`{"name":7}`: "name", `{"name":"x","expiresIn":"soon"}`: "expiresIn", `{"name":"x","expiresIn":"-1h"}`: "expiresIn",
+		`{"name":"` + strings.Repeat("x", 101) + `"}`: "name", `{"name":"x","scope":"all"}`: "scope",
+	} {
+		h.rest("POST", "/tokens", body).refuses(t, 400, "invalid_field", field)
+	}
+	p, _, _ := h.dial(dialed{token: made["token"].(string)})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	h.rest("DELETE", "/tokens/"+made["id"].(string), "").wants(t, 204)
+	h.rest("GET", "/me", "", bearer).refuses(t, 401, "unauthenticated")
+	p.ends(closeAuth)
+	h.rest("DELETE", "/tokens/"+made["id"].(string), "").refuses(t, 404, "not_found")
+}
+
+func TestATicketOpensOneSocket(t *testing.T) {
+	h := build(t, nil)
+	ticket := h.rest("POST", "/ws/tickets", "").wants(t, 201)
+	if ticket["expiresIn"] != 30.0 {
+		t.Errorf("ticket: %v", ticket)
+	}
+	query := "?ticket=" + ticket["ticket"].(string)
+	p, _, _ := h.dial(dialed{query: query})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	if _, res, err := h.dial(dialed{query: query, quiet: true}); err == nil || res.StatusCode != 401 {
+		t.Errorf("a second time: %v", err)
+	}
+	h.rest("GET", "/me", "", "Authorization: Bearer "+ticket["ticket"].(string)).refuses(t, 401, "unauthenticated")
+}
+
+func TestOwnersManageUsers(t *testing.T) {
+	h := build(t, nil)
+	mia := h.rest("POST", "/users", `{"username":"Mia","password":"`+goodPassword+`","limits":{"tokensPerDay":9}}`).wants(t, 201)
+	if mia["role"] != "member" || mia["limits"].(map[string]any)["tokensPerDay"] != 9.0 {
+		t.Errorf("user: %v", mia)
+	}
+	id := mia["id"].(string)
+	h.rest("POST", "/users", `{"username":"mIA","password":"`+goodPassword+`"}`).refuses(t, 409, "conflict")
+	for body, field := range map[string]string{
+		`{"username":"","password":"` + goodPassword + `"}`:                                   "username",
+		`{"username":"x","password":"short"}`:                                                 "password",
+		`{"username":"x","password":"` + goodPassword + `","role":"king"}`:                    "role",
+		`{"username":"x","password":"` + goodPassword + `","limits":{"generations":-1}}`:      "limits",
+		`{"username":"x","password":"` + goodPassword + `","limits":{"generations":"many"}}`:  "limits.generations",
+		`{"username":"x","password":"` + goodPassword + `","passwordHash":"$argon2id$v=19$"}`: "passwordHash",
+	} {
+		p := h.rest("POST", "/users", body).refuses(t, 400, "invalid_field")
+		if !strings.HasPrefix(p.Errors[0].Field, field) {
+			t.Errorf("%s: %+v", body, p.Errors)
+		}
+	}
+	token := h.newToken(id)
+	h.rest("PATCH", "/users/"+id, `{"limits":{"generations":1}}`).wants(t, 200)
+	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200)
+	h.rest("PATCH", "/users/"+id, `{"password":"another good password"}`).wants(t, 200)
+	h.rest("GET", "/me", "", "Authorization: Bearer "+token).refuses(t, 401, "unauthenticated") // it ends all tokens
+	if users := h.rest("GET", "/users", "").wants(t, 200)["items"].([]any); len(users) != 2 {
+		t.Errorf("users: %v", users)
+	}
+	h.rest("DELETE", "/users/"+id, "").wants(t, 204)
+	h.rest("DELETE", "/users/"+id, "").refuses(t, 404, "not_found")
+}
+
+func TestProviderKeysAreWriteOnly(t *testing.T) {
+	h := build(t, nil)
+	secret := "sk-a-secret-of-mine"
+	h.rest("PUT", "/providers/gemini/key", `{"key":"`+secret+`"}`).wants(t, 204)
+	h.rest("PUT", "/providers/gemini/key", `{"key":""}`).refuses(t, 400, "invalid_field", "key")
+	h.rest("PUT", "/providers/offline/key", `{"key":"x"}`).refuses(t, 404, "not_found")
+	list := h.rest("GET", "/providers", "")
+	list.wants(t, 200)
+	if bytes.Contains(list.body, []byte(secret)) || strings.Contains(h.log.String(), secret) {
+		t.Error("the key is shown")
+	}
+	h.rest("DELETE", "/providers/gemini/key", "").wants(t, 204)
+	h.rest("DELETE", "/providers/gemini/key", "").refuses(t, 404, "not_found")
+}
+
+// A cookie is sent by the browser whoever made it ask: the origin decides.
+func TestCookiesAndOrigins(t *testing.T) {
+	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
+	h.mia()
+	login := func(origin string) *restAnswer {
+		return h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ", "Origin: "+origin)
+	}
+	login("https://evil.example").refuses(t, 403, "forbidden")
+	in := login(h.http.URL)
+	in.wants(t, 200)
+	cookie, err := http.ParseSetCookie(in.header.Get("Set-Cookie"))
+	h.must(err)
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Secure || cookie.MaxAge <= 0 {
+		t.Errorf("cookie %s", in.header.Get("Set-Cookie"))
+	}
+	proxied := h.rest("POST", "/auth/login", `{"username":"mia","password":"`+goodPassword+`"}`, "Authorization: ",
+		"Origin: "+h.http.URL, "X-Forwarded-Proto: https")
+	if !strings.Contains(proxied.header.Get("Set-Cookie"), "Secure") {
+		t.Error("behind TLS the cookie is not Secure")
+	}
+	sent := "Cookie: " + cookie.Name + "=" + cookie.Value
+	for _, c := range []struct {
+		method, origin string
+		status         int
+	}{
+		{"GET", "", 200}, {"GET", h.http.URL, 200}, {"GET", "https://app.example", 200}, {"GET", "https://evil.example", 403},
+		{"PUT", "", 403}, {"PUT", h.http.URL, 200}, {"PUT", "https://app.example", 200}, {"PUT", "https://evil.example", 403},
+		{"PUT", "null", 403},
+	} {
+		t.Run(c.method+" from "+c.origin, func(t *testing.T) {
+			body := ""
+			if c.method == "PUT" {
+				body = `{}`
+			}
+			a := h.rest(c.method, "/settings", body, "Authorization: ", sent, "Origin: "+c.origin)
+			if a.status != c.status {
+				t.Errorf("%d %s, want %d", a.status, a.body, c.status)
+			}
+		})
+	}
+	// A token in a header was put there by somebody who has it.
+	h.rest("PUT", "/settings", `{}`, "Origin: https://evil.example").wants(t, 200)
+	out := h.rest("POST", "/auth/logout", "", "Authorization: ", sent, "Origin: "+h.http.URL)
+	out.wants(t, 204)
+	if !strings.Contains(out.header.Get("Set-Cookie"), "Max-Age=0") {
+		t.Errorf("the cookie stays: %v", out.header)
+	}
+	h.rest("GET", "/me", "", "Authorization: ", sent).refuses(t, 401, "unauthenticated")
+}

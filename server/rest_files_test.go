@@ -1,0 +1,229 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+)
+
+// onePixel is the smallest picture.
+var onePixel = func() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}()
+
+const chatLog = `{"user_name":"Mia","character_name":"Alice","create_date":"2026-01-31@10h00m00s"}
+{"name":"Alice","is_user":false,"mes":"Hello, traveller.","swipes":["Hello, traveller.","Oh, you again."],"swipe_id":0}
+{"name":"Mia","is_user":true,"mes":"Where are we?"}
+`
+
+// chunk is one chunk of a PNG file.
+func chunk(kind string, data []byte) []byte {
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.BigEndian, uint32(len(data)))
+	b.WriteString(kind)
+	b.Write(data)
+	_ = binary.Write(&b, binary.BigEndian, crc32.ChecksumIEEE(append([]byte(kind), data...)))
+	return b.Bytes()
+}
+
+// hugeChunk is a picture that says that 200 MB follow.
+func hugeChunk() []byte {
+	b := bytes.Clone(onePixel[:33]) // signature and IHDR
+	b = binary.BigEndian.AppendUint32(b, 200<<20)
+	return append(b, "tEXtchara\x00eyJ9"...)
+}
+
+func TestCardsThatCannotBeImported(t *testing.T) {
+	h := build(t, nil)
+	sample := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
+	card := h.rest("GET", "/characters/"+sample+"/export?format=png", "")
+	card.wants(t, 200)
+	h.rest("DELETE", "/characters/"+sample, "").wants(t, 204)
+	for name, c := range map[string]struct {
+		file string
+		data []byte
+		code string
+	}{
+		"a PNG that was cut":          {"a.png", card.body[:len(card.body)/2], "unsupported_card"},
+		"a PNG that ends in a header": {"a.png", onePixel[:10], "unsupported_card"},
+		"a PNG without a card":        {"a.png", onePixel, "unsupported_card"},
+		"a PNG with a 200 MB chunk":   {"a.png", hugeChunk(), "unsupported_card"},
+		"a card that is no base64":    {"a.png", append(bytes.Clone(onePixel[:33]), chunk("tEXt", []byte("chara\x00{{{"))...), "unsupported_card"},
+		"a card without a name":       {"a.json", []byte(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"first_mes":"Hi"}}`), "unsupported_card"},
+		"a card with a blank name":    {"a.json", []byte(`{"name":"  ","first_mes":"Hi"}`), "unsupported_card"},
+		"a list":                      {"a.json", []byte(`[1,2]`), "unsupported_card"},
+		"half an object":              {"a.json", []byte(`{"name":"Alice",`), "unsupported_card"},
+		"nothing":                     {"a.json", nil, "unsupported_card"},
+		"a ZIP without a card":        {"a.charx", []byte("PK\x05\x06" + strings.Repeat("\x00", 18)), "unsupported_card"},
+		"a text":                      {"a.txt", []byte("Alice is a guide."), "unsupported_card"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.upload("POST", "/characters/import", c.file, c.data).refuses(t, 422, c.code)
+		})
+	}
+	if items := h.rest("GET", "/characters", "").wants(t, 200)["items"].([]any); len(items) != 0 {
+		t.Errorf("something was stored: %v", items)
+	}
+}
+
+func TestUploadsThatAreNoForms(t *testing.T) {
+	h := build(t, nil)
+	h.rest("POST", "/characters/import", `{"name":"Alice"}`).refuses(t, 415, "unsupported_media_type")
+	h.rest("POST", "/characters/import", "").refuses(t, 415, "unsupported_media_type")
+	h.rest("POST", "/characters/import", "--x", "Content-Type: multipart/form-data").refuses(t, 400, "bad_request")
+	form := "Content-Type: multipart/form-data; boundary=x"
+	h.rest("POST", "/characters/import", "--x\r\nContent-Disp", form).refuses(t, 400, "bad_request")
+	h.rest("POST", "/characters/import", "--x\r\nContent-Disposition: form-data; name=\"card\"; filename=\"a\"\r\n\r\n{}\r\n--x--\r\n", form).
+		refuses(t, 400, "invalid_field", "file")
+	part := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.json\"\r\n\r\n" + alicesCard + "\r\n"
+	h.rest("POST", "/characters/import", part+part+"--x--\r\n", form).refuses(t, 400, "invalid_field", "file")
+	h.upload("POST", "/conversations/import", "a.jsonl", []byte(chatLog)).refuses(t, 400, "invalid_field", "characterId")
+	h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: "+strings.Repeat("k", 65)).
+		refuses(t, 400, "invalid_field", "key")
+}
+
+// A name of a file is only ever a name.
+func TestNamesOfFilesAreHarmless(t *testing.T) {
+	for in, want := range map[string]string{
+		`../../etc/passwd`: "passwd", `C:\cards\alice.png`: "alice.png", "a\x00b\nc.json": "abc.json", "茶.png": "茶.png", "": "",
+		strings.Repeat("x", 300) + ".png": strings.Repeat("x", 196) + ".png",
+	} {
+		if got := plainFilename(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+	h := build(t, nil)
+	e := h.rest("POST", "/characters", `{"roleCard":{"name":"A\"li/ce\\茶","first_mes":"Hi"}}`).wants(t, 201)
+	a := h.rest("GET", "/characters/"+e["id"].(string)+"/export", "")
+	a.wants(t, 200)
+	if d := a.header.Get("Content-Disposition"); !strings.HasPrefix(d, "attachment; filename") || strings.ContainsAny(d, "\n/\\") {
+		t.Errorf("Content-Disposition: %s", d)
+	}
+}
+
+// What goes out comes in again, in every form.
+func TestCharactersGoOutAndComeInAgain(t *testing.T) {
+	h := build(t, nil)
+	first := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)
+	id := first["id"].(string)
+	h.upload("PUT", "/characters/"+id+"/avatar", "a.png", onePixel).wants(t, 200)
+	for _, query := range []string{"", "?format=json&spec=v2", "?format=json&spec=nodest", "?format=png", "?format=png&spec=v2", "?format=charx"} {
+		t.Run(query, func(t *testing.T) {
+			file := h.rest("GET", "/characters/"+id+"/export"+query, "")
+			file.wants(t, 200)
+			got := h.upload("POST", "/characters/import", "again", file.body).wants(t, 201)["character"].(map[string]any)
+			if got["name"] != first["name"] || got["roleCard"] == nil {
+				t.Errorf("came back as %v", got["name"])
+			}
+			if strings.Contains(query, "png") && got["hasAvatar"] != true {
+				t.Error("the picture is lost")
+			}
+		})
+	}
+	h.rest("GET", "/characters/"+id+"/export?format=pdf", "").refuses(t, 400, "invalid_field", "format")
+	h.rest("GET", "/characters/"+id+"/export?spec=v9", "").refuses(t, 400, "invalid_field", "spec")
+}
+
+func TestResourcesGoOutAndComeInAgain(t *testing.T) {
+	h := build(t, nil)
+	for path, document := range map[string]string{
+		"worldbooks":   `{"entries":{"0":{"uid":0,"key":["tea"],"content":"Tea is green.","comment":"tea","unknown":{"kept":true}}},"name":"Drinks"}`,
+		"presets":      `{"prompts":[{"identifier":"main","name":"Main","role":"system","content":"Be brief."}],"prompt_order":[],"temperature":0.5,"unknown":1}`,
+		"regexscripts": `{"id":"x","scriptName":"stars","findRegex":"/\\*/g","replaceString":"","placement":[2],"unknown":"kept"}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			got := h.upload("POST", "/"+path+"/import", "my file.json", []byte(document)).wants(t, 201)["resource"].(map[string]any)
+			file := h.rest("GET", "/"+path+"/"+got["id"].(string)+"/export", "")
+			file.wants(t, 200)
+			if !bytes.Contains(file.body, []byte("unknown")) {
+				t.Errorf("an unknown field is lost: %s", file.body)
+			}
+			again := h.upload("POST", "/"+path+"/import", "x.json", file.body).wants(t, 201)["resource"].(map[string]any)
+			a, _ := json.Marshal(got["document"])
+			b, _ := json.Marshal(again["document"])
+			if !bytes.Equal(a, b) {
+				t.Errorf("%s\nbecame\n%s", a, b)
+			}
+			h.upload("POST", "/"+path+"/import", "x.json", []byte(`"text"`)).wants(t, 422)
+		})
+	}
+	h.upload("POST", "/personas/import", "x.json", []byte(`{"name":"Mia"}`)).refuses(t, 404, "not_found")
+}
+
+func TestChatsGoOutAndComeInAgain(t *testing.T) {
+	h := build(t, nil)
+	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
+	c := h.upload("POST", "/conversations/import", "Old days.jsonl", []byte(chatLog), "characterId="+character).wants(t, 201)
+	if c["title"] != "Old days" {
+		t.Errorf("title %v", c["title"])
+	}
+	id := c["id"].(string)
+	items := h.rest("GET", "/conversations/"+id+"/messages", "").wants(t, 200)["items"].([]any)
+	if len(items) != 2 || len(items[0].(map[string]any)["swipes"].([]any)) != 2 {
+		t.Fatalf("messages: %v", items)
+	}
+	file := h.rest("GET", "/conversations/"+id+"/export", "")
+	file.wants(t, 200)
+	if n := bytes.Count(bytes.TrimSpace(file.body), []byte("\n")); n != 2 || !bytes.Contains(file.body, []byte("Oh, you again.")) {
+		t.Errorf("export:\n%s", file.body)
+	}
+	h.upload("POST", "/conversations/import", "again.jsonl", file.body, "characterId="+character).wants(t, 201)
+	h.upload("POST", "/conversations/import", "a.jsonl", []byte("no chat\x00"), "characterId="+character).refuses(t, 422, "invalid_import")
+	h.rest("GET", "/conversations/"+id+"/export?format=docx", "").refuses(t, 400, "invalid_field", "format")
+}
+
+func TestAnAvatarIsFetchedOnce(t *testing.T) {
+	h := build(t, nil)
+	id := h.character()
+	h.rest("GET", "/characters/"+id+"/avatar", "").refuses(t, 404, "not_found")
+	h.upload("PUT", "/characters/"+id+"/avatar", "a.png", []byte("GIF89a")).refuses(t, 415, "unsupported_media_type")
+	h.upload("PUT", "/characters/"+id+"/avatar", "a.png", append([]byte("\x89PNG"), make([]byte, 11<<20)...)).refuses(t, 413, "too_large")
+	if got := h.upload("PUT", "/characters/"+id+"/avatar", "a.png", onePixel).wants(t, 200); got["hasAvatar"] != true || got["version"] != 2.0 {
+		t.Errorf("character: %v", got)
+	}
+	a := h.rest("GET", "/characters/"+id+"/avatar", "")
+	a.wants(t, 200)
+	if a.header.Get("Content-Type") != "image/png" || !bytes.Equal(a.body, onePixel) {
+		t.Errorf("%v %d bytes", a.header, len(a.body))
+	}
+	etag := a.header.Get("ETag")
+	for _, tag := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
+		h.rest("GET", "/characters/"+id+"/avatar", "", "If-None-Match: "+tag).wants(t, 304)
+	}
+	h.rest("GET", "/characters/"+id+"/avatar", "", `If-None-Match: "other"`).wants(t, 200)
+}
+
+func TestUploadsAreDoneOnce(t *testing.T) {
+	h := build(t, nil)
+	first := h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: up-1")
+	first.wants(t, 201)
+	again := h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: up-1")
+	again.wants(t, 201)
+	if !bytes.Equal(first.body, again.body) || again.header.Get("Idempotency-Replayed") != "true" || first.header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("%s\n%s %v", first.body, again.body, again.header)
+	}
+	other := strings.Replace(alicesCard, "Alice", "Bob", 1)
+	h.upload("POST", "/characters/import", "a.json", []byte(other), "Idempotency-Key: up-1").refuses(t, 422, "key_reused")
+	h.rest("POST", "/characters/sample", "", "Idempotency-Key: up-1").refuses(t, 422, "key_reused")
+	if items := h.rest("GET", "/characters", "").wants(t, 200)["items"].([]any); len(items) != 1 {
+		t.Errorf("%d characters", len(items))
+	}
+}
+
+func TestLintTakesDocumentsAndFiles(t *testing.T) {
+	h := build(t, nil)
+	h.rest("POST", "/lint", alicesCard).wants(t, 200)
+	h.upload("POST", "/lint", "a.json", []byte(alicesCard)).wants(t, 200)
+	h.rest("POST", "/lint", `{"name":`).refuses(t, 400, "bad_request")
+	h.rest("POST", "/lint", strings.Repeat("[", 33)+strings.Repeat("]", 33)).refuses(t, 400, "bad_request")
+	h.rest("POST", "/lint", `42`).refuses(t, 422, "unsupported_card")
+}

@@ -1,0 +1,262 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"nodest/account"
+)
+
+// upload sends a file as a browser would; fields are "name=value".
+func (h *house) upload(method, path, filename string, data []byte, fields ...string) *restAnswer {
+	h.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	var header []string
+	for _, f := range fields {
+		if name, value, _ := strings.Cut(f, "="); !strings.Contains(f, ": ") {
+			h.must(form.WriteField(name, value))
+		} else {
+			header = append(header, f)
+		}
+	}
+	part, err := form.CreateFormFile("file", filename)
+	h.must(err)
+	_, err = part.Write(data)
+	h.must(err)
+	h.must(form.Close())
+	return h.rest(method, path, body.String(), append(header, "Content-Type: "+form.FormDataContentType())...)
+}
+
+// wants checks the status of an answer and returns its object.
+func (a *restAnswer) wants(t testing.TB, status int) map[string]any {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("%d %.400s; want %d", a.status, a.body, status)
+	}
+	if a.header.Get("Content-Type") != "application/json" || len(a.body) == 0 || a.body[0] != '{' {
+		return nil
+	}
+	return a.object(t)
+}
+
+// refuses checks the code of a failure, and its field where one is named.
+func (a *restAnswer) refuses(t testing.TB, status int, code string, field ...string) *problem {
+	t.Helper()
+	var p problem
+	if err := json.Unmarshal(a.body, &p); err != nil || a.status != status || string(p.Code) != code {
+		t.Fatalf("%d %.400s; want %d %s", a.status, a.body, status, code)
+	}
+	if p.Status != status || p.RequestID != a.header.Get("X-Request-Id") || p.Type != "urn:nodest:error:"+code {
+		t.Errorf("problem %s with request id %s", a.body, a.header.Get("X-Request-Id"))
+	}
+	if len(field) > 0 && (len(p.Errors) == 0 || p.Errors[0].Field != field[0]) {
+		t.Errorf("fields %+v; want %s", p.Errors, field[0])
+	}
+	return &p
+}
+
+// estate is one of everything that has an id.
+type estate struct {
+	character, conversation, message, reply, generation, prompt, prompt2, token string
+	resources                                                                   map[string]string // path -> id
+}
+
+func (h *house) estate() *estate {
+	h.t.Helper()
+	t := h.t
+	e := &estate{resources: map[string]string{}}
+	id := func(a *restAnswer, status int) string { return a.wants(t, status)["id"].(string) }
+	e.character = id(h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`}`), 201)
+	e.conversation = id(h.rest("POST", "/conversations", `{"characterId":"`+e.character+`"}`), 201)
+	for range 2 {
+		sent := h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Hello"}`).wants(t, 200)
+		e.message = sent["userMessage"].(map[string]any)["id"].(string)
+		e.reply = sent["message"].(map[string]any)["id"].(string)
+		e.generation = sent["generationId"].(string)
+		e.prompt, e.prompt2 = sent["promptId"].(string), e.prompt
+	}
+	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
+	for path, document := range map[string]string{
+		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
+		"regexscripts": `[{"scriptName":"s","findRegex":"/a/g","replaceString":"b","placement":[2]}]`,
+	} {
+		e.resources[path] = id(h.rest("POST", "/"+path, `{"document":`+document+`,"characterIds":["`+e.character+`"]}`), 201)
+	}
+	return e
+}
+
+// idFor is the id that stands in the path of a route; "" for routes whose id is
+// not an object of a user.
+func (e *estate) idFor(path string) (id string, ok bool) {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(path, base+"/"), "/")
+	id, ok = map[string]string{
+		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
+		"prompts": e.prompt, "tokens": e.token,
+		"users":   "", // for owners only: TestOnlyOwnersManageUsers
+		"devices": "", // the client's own name for itself
+	}[kind]
+	if !ok {
+		id, ok = e.resources[kind]
+	}
+	return id, ok
+}
+
+// bodyFor is a body that is right for a route, so that only the id is wrong.
+func (e *estate) bodyFor(method, path string) string {
+	document := `{"document":{"entries":{},"name":"x","prompts":[]}}`
+	if strings.Contains(path, "regexscripts") {
+		document = `{"document":[]}`
+	}
+	switch rest := method + " " + strings.TrimPrefix(path, base); rest {
+	case "POST /conversations/:id/messages", "PATCH /messages/:id":
+		return `{"text":"Hi"}`
+	case "PUT /conversations/:id/head":
+		return `{"messageId":"` + e.message + `"}`
+	case "POST /messages/:id/swipe":
+		return `{"swipe":"next"}`
+	case "PUT /characters/:id", "PATCH /characters/:id":
+		return `{"roleCard":{"name":"Bob"}}`
+	default:
+		if method == http.MethodPut && strings.Count(rest, "/") == 2 {
+			return document
+		}
+		if method == http.MethodGet || method == http.MethodDelete {
+			return ""
+		}
+		return `{}`
+	}
+}
+
+// Nobody finds out whether an id exists that is not theirs: every route with an
+// id answers the same for another user's and for one that nobody has.
+func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	before := h.everything(e)
+	stranger := h.member("stranger")
+	tried := 0
+	for _, r := range h.server.echo.Routes() {
+		if !strings.Contains(r.Path, "/:id") {
+			continue
+		}
+		id, known := e.idFor(r.Path)
+		if !known {
+			t.Errorf("whose is the id of %s %s?", r.Method, r.Path)
+		}
+		if id == "" {
+			continue
+		}
+		tried++
+		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+			ask := func(id, token string) *restAnswer {
+				path := strings.Replace(strings.TrimPrefix(r.Path, base), ":id", id, 1)
+				if strings.HasSuffix(path, "/diff") {
+					path += "?with=" + e.prompt2
+				}
+				if strings.HasSuffix(path, "/avatar") && r.Method == http.MethodPut {
+					return h.upload("PUT", path, "a.png", onePixel, "Authorization: Bearer "+token)
+				}
+				return h.rest(r.Method, path, e.bodyFor(r.Method, r.Path), "Authorization: Bearer "+token)
+			}
+			foreign, nobodys := ask(id, stranger), ask(newID(), h.token)
+			foreign.refuses(t, 404, "not_found")
+			nobodys.refuses(t, 404, "not_found")
+			ask("%00", h.token).refuses(t, 404, "not_found")
+			if foreign.object(t)["detail"] != nobodys.object(t)["detail"] && !strings.Contains(string(foreign.body), id) {
+				t.Errorf("one can tell them apart:\n%s%s", foreign.body, nobodys.body)
+			}
+		})
+	}
+	t.Logf("%d routes with an id", tried)
+	if after := h.everything(e); after != before {
+		t.Errorf("something has changed:\n%s\n%s", before, after)
+	}
+}
+
+// everything is what the owner of an estate reads of it.
+func (h *house) everything(e *estate) string {
+	var b strings.Builder
+	for _, path := range []string{
+		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
+		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
+	} {
+		a := h.rest("GET", path, "")
+		a.wants(h.t, 200)
+		b.Write(a.body)
+	}
+	return b.String()
+}
+
+// The ids of others in bodies.
+func TestIdsOfOthersCannotBeNamed(t *testing.T) {
+	h := build(t, nil)
+	theirs := h.estate()
+	h.token = h.member("stranger")
+	mine := h.estate()
+	for _, c := range []struct{ method, path, body, field string }{
+		{"POST", "/conversations", `{"characterId":"$character"}`, "characterId"},
+		{"POST", "/conversations", `{"characterId":"` + mine.character + `","personaId":"$persona"}`, "personaId"},
+		{"PATCH", "/conversations/" + mine.conversation, `{"personaId":"$persona"}`, "personaId"},
+		{"PUT", "/conversations/" + mine.conversation + "/head", `{"messageId":"$message"}`, "messageId"},
+		{"POST", "/conversations/" + mine.conversation + "/messages", `{"text":"x","parentId":"$message"}`, ""},
+		{"POST", "/conversations/" + mine.conversation + "/messages", `{"text":"x","options":{"characterId":"$character"}}`, ""},
+		{"PUT", "/settings", `{"personaId":"$persona"}`, "personaId"},
+		{"PUT", "/settings", `{"globalPreset":{"enabled":true,"id":"$preset"}}`, "globalPreset.id"},
+		{"PUT", "/settings", `{"globalWorldBook":{"enabled":true,"id":"$book"}}`, "globalWorldBook.id"},
+		{"POST", "/worldbooks", `{"document":{"entries":{}},"characterIds":["$character"]}`, "characterIds[0]"},
+		{"PUT", "/devices/d/ack", `{"read":{"$conversation":"$message"}}`, ""},
+	} {
+		t.Run(c.method+" "+c.path[:min(len(c.path), 16)]+" "+c.body, func(t *testing.T) {
+			body := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
+				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation).Replace(c.body)
+			p := h.rest(c.method, c.path, body).refuses(t, 404, "not_found")
+			if c.field != "" && !strings.HasPrefix(p.Detail, c.field) {
+				t.Errorf("detail %q does not name %s", p.Detail, c.field)
+			}
+		})
+	}
+	h.rest("GET", "/prompts/"+mine.prompt+"/diff?with="+theirs.prompt, "").refuses(t, 404, "not_found")
+	h.upload("POST", "/conversations/import", "a.jsonl", []byte(chatLog), "characterId="+theirs.character).refuses(t, 404, "not_found")
+}
+
+func TestOnlyOwnersManageUsers(t *testing.T) {
+	h := build(t, nil)
+	member, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: "mia", Password: "a long enough password"})
+	h.must(err)
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/users", ""}, {"POST", "/users", `{"username":"x","password":"a long enough password"}`},
+		{"PATCH", "/users/" + h.user.ID, `{"role":"member"}`}, {"DELETE", "/users/" + h.user.ID, ""},
+		{"PATCH", "/users/" + member.ID, `{"role":"owner"}`}, {"DELETE", "/users/" + newID(), ""},
+	} {
+		h.rest(c.method, c.path, c.body, "Authorization: Bearer "+h.newToken(member.ID)).refuses(t, 403, "forbidden")
+	}
+	h.rest("PATCH", "/users/"+newID(), `{}`).refuses(t, 404, "not_found")
+	h.rest("DELETE", "/users/"+newID(), "").refuses(t, 404, "not_found")
+	h.rest("DELETE", "/users/"+h.user.ID, "").refuses(t, 409, "conflict") // somebody must be able to manage users
+}
+
+// Without a token nothing but the front door opens.
+func TestEveryRouteWantsToKnowWhoAsks(t *testing.T) {
+	h := build(t, nil)
+	open := map[string]bool{"POST /api/v1/auth/login": true, "POST /api/v1/auth/signin": true, "GET /api/v1/ws": true}
+	for _, r := range h.server.echo.Routes() {
+		if !strings.HasPrefix(r.Path, base) || open[r.Method+" "+r.Path] {
+			continue
+		}
+		path := strings.NewReplacer(":id", newID(), ":name", "gemini").Replace(strings.TrimPrefix(r.Path, base))
+		for _, header := range []string{"Authorization: ", "Authorization: Bearer wrong", "Authorization: Basic b3duZXI6eA==", "Authorization: Bearer "} {
+			a := h.rest(r.Method, path, "", header)
+			a.refuses(t, 401, "unauthenticated")
+			if a.header.Get("WWW-Authenticate") == "" {
+				t.Error(fmt.Sprint(r.Method, r.Path, " does not say how"))
+			}
+		}
+	}
+}
