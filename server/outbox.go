@@ -1,8 +1,6 @@
 package server
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -401,29 +399,11 @@ func (o *outbox) batching() bool {
 	return o.batch
 }
 
-// subscribe adds or removes conversations whose deltas are wanted and returns
-// all of them; ok is false, and nothing changes, if there would be too many.
+// subscribe changes the conversations whose deltas are wanted.
 func (o *outbox) subscribe(ids []string, add bool) (named []string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if add && len(o.filter.chats)+len(ids) > mostSubscribed {
-		return nil, false
-	}
-	chats := maps.Clone(o.filter.chats)
-	if chats == nil {
-		chats = map[string]bool{}
-	}
-	for _, id := range ids {
-		if add {
-			chats[id] = true
-		} else {
-			delete(chats, id)
-		}
-	}
-	if add || o.filter.chats != nil {
-		o.filter.chats = chats
-	}
-	return slices.Sorted(maps.Keys(chats)), true
+	return o.filter.subscribe(ids, add)
 }
 
 // begin lets events through: those after pos from the log, then the live ones.

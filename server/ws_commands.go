@@ -197,7 +197,7 @@ func (c *socket) subscribe(cmd *command) {
 		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "at most %d conversations", mostSubscribed))
 		return
 	}
-	c.succeed(cmd.ID, subscribeData{named}, false)
+	c.succeed(cmd.ID, subscribeData{orEmpty(named)}, false)
 }
 
 type refreshData struct {

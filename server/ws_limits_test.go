@@ -1,0 +1,189 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Limits, heartbeats, tokens and the end of the server.
+
+func TestTooManyCommands(t *testing.T) {
+	h := build(t, func(o *Options) { o.Burst, o.CommandsPer10s = 3, 1 })
+	p, _ := h.phone(nil)
+	var ids []string
+	for range 3 + mostRefused {
+		ids = append(ids, p.send("ping", "", nil))
+	}
+	for i, id := range ids {
+		f := p.answer(id)
+		if *f.OK != (i < 3) {
+			t.Fatalf("command %d: %+v", i, f)
+		}
+		if e := f.Error; e != nil && (e.Code != "rate_limited" || e.RetryAfterMs == nil || *e.RetryAfterMs <= 0 || e.Retry != "later") {
+			t.Errorf("error %+v", e)
+		}
+	}
+	p.ends(closeRate)
+}
+
+func TestPingIsAnswered(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(nil)
+	p.text(`{"cmd":"ping"}`)
+	if f := p.event("pong", ""); f.Now == 0 {
+		t.Error("pong without now")
+	}
+}
+
+func TestASilentConnectionIsPinged(t *testing.T) {
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	pinged := make(chan struct{}, 100)
+	p, _, _ := h.dial(dialed{token: h.token, still: true})
+	p.ws.SetPingHandler(func(s string) error {
+		select {
+		case pinged <- struct{}{}:
+		default:
+		}
+		return p.ws.WriteControl(websocket.PongMessage, []byte(s), time.Now().Add(patience))
+	})
+	go p.read()
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	for _, c := range h.server.sockets.list() {
+		c.seen.Store(0) // it was silent since 1970
+	}
+	awaits(t, pinged, "a ping")
+}
+
+func TestTheOldestOfADeviceIsReplaced(t *testing.T) {
+	h := build(t, func(o *Options) { o.PerDevice, o.PerUser = 2, 3 })
+	hello := func(device string) *phone {
+		p, _ := h.phone(map[string]any{"deviceId": device})
+		return p
+	}
+	a1, a2, b1 := hello("a"), hello("a"), hello("b")
+	a3 := hello("a")
+	if code, reason := a1.goodbye(); code != closeSlow || reason != "replaced" {
+		t.Errorf("the oldest of the device: %d %q", code, reason)
+	}
+	c1 := hello("c")
+	if code, reason := a2.goodbye(); code != closeSlow || reason != "replaced" {
+		t.Errorf("the oldest of the user: %d %q", code, reason)
+	}
+	for _, p := range []*phone{b1, a3, c1} {
+		p.ok("ping", "", nil)
+	}
+}
+
+func TestNoMoreConnectionsThanTheProcessTakes(t *testing.T) {
+	h := build(t, func(o *Options) { o.Connections = 1 })
+	p, _ := h.phone(nil)
+	_, res, err := h.dial(dialed{token: h.token, quiet: true})
+	if err == nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Fatalf("%v, %+v", err, res)
+	}
+	p.ok("ping", "", nil)
+}
+
+func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: secret})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	other, _ := h.phone(nil)
+	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
+	p.ends(closeAuth)
+	other.ok("ping", "", nil)
+	_, res, err := h.dial(dialed{token: secret, quiet: true})
+	if err == nil || res.StatusCode != 401 {
+		t.Errorf("the revoked token connects: %v", err)
+	}
+}
+
+func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "page", 0)
+	h.must(err)
+	ticket := func() string {
+		answer := h.rest("POST", "/ws/tickets", "", "Authorization: Bearer "+secret)
+		if answer.status != http.StatusCreated {
+			t.Fatalf("%d %s", answer.status, answer.body)
+		}
+		return "?ticket=" + answer.object(t)["ticket"].(string)
+	}
+	p, _, _ := h.dial(dialed{query: ticket()})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	unused := ticket()
+	h.must(h.accounts.RevokeToken(ctx, h.user.ID, token.ID))
+	p.ends(closeAuth)
+	_, res, err := h.dial(dialed{query: unused, quiet: true})
+	if err == nil || res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the ticket of the revoked token connects: %v", err)
+	}
+}
+
+func TestATokenThatAnotherProcessRevoked(t *testing.T) {
+	h := build(t, func(o *Options) { o.Recheck = time.Millisecond })
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: secret})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	h.must(h.db.DeleteToken(ctx, h.user.ID, token.ID)) // nobody tells the server
+	p.ends(closeAuth)
+}
+
+func TestAnExpiringTokenIsRenewed(t *testing.T) {
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	ctx := context.Background()
+	short, _, err := h.accounts.CreateToken(ctx, h.user.ID, "short", 59*time.Second)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: short})
+	p.ok("hello", "", map[string]any{"protocol": 1})
+	p.event("auth.expiring", "")
+	p.fails("unauthenticated", "auth.refresh", "", map[string]any{"token": "wrong"})
+	p.fails("forbidden", "auth.refresh", "", map[string]any{"token": h.member("bob")})
+	p.ok("auth.refresh", "", map[string]any{"token": h.token})
+	p.ok("ping", "", nil)
+}
+
+func TestAnExpiredTokenClosesTheSocket(t *testing.T) {
+	h := build(t, func(o *Options) { o.Tick = time.Millisecond })
+	p, _ := h.phone(nil)
+	for _, c := range h.server.sockets.list() {
+		c.mu.Lock()
+		expired, past := *c.who, time.Now().Add(-time.Second)
+		expired.ExpiresAt = &past
+		c.who = &expired
+		c.mu.Unlock()
+	}
+	p.ends(closeAuth)
+}
+
+func TestGoingAway(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(nil)
+	finished := false
+	h.must(h.server.Drain(context.Background(), func(ctx context.Context) error {
+		if f := p.event("server.going_away", ""); field[float64](t, f, "inMs") != 10_000 {
+			t.Errorf("going away: %s", f.Data)
+		}
+		p.fails("shutting_down", "chat.send", "k", map[string]any{"conversationId": "x", "text": "hi"})
+		_, res, err := h.dial(dialed{token: h.token, quiet: true})
+		if err == nil || res.StatusCode != 503 {
+			t.Errorf("a connection while draining: %v", err)
+		}
+		finished = true
+		return nil
+	}))
+	if !finished {
+		t.Error("the generations were not given time")
+	}
+	p.ends(closeRestart)
+}
