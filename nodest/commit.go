@@ -39,7 +39,7 @@ func (e *Engine) conclude(t *task, how end) {
 	}
 	g := t.generation()
 	how = e.polish(t, g, how)
-	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (*Generation, error) {
+	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (landed, error) {
 		ended, err := e.commit(t, g, how)
 		if errors.Is(err, errLost) {
 			err = backoff.Permanent(err)
@@ -50,8 +50,11 @@ func (e *Engine) conclude(t *task, how end) {
 		e.opts.Log.Error("the end of a generation was not stored", "generation", t.id, "err", err)
 		return
 	}
-	t.became(ended)
-	e.logEnd(ended, how)
+	if g.Kind == KindReply && ended.message != nil {
+		e.pasts.grow(t.conversationID, ended.version, ended.message)
+	}
+	t.became(ended.gen)
+	e.logEnd(ended.gen, how)
 }
 
 // polish applies the regex scripts for replies to what the model wrote, decides
@@ -78,7 +81,7 @@ func (e *Engine) polish(t *task, g *Generation, how end) end {
 
 func hasText(g *Generation) bool { return strings.TrimSpace(g.Text) != "" }
 
-func (e *Engine) commit(t *task, g *Generation, how end) (ended *Generation, err error) {
+func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
 	defer cancel()
 	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
@@ -95,6 +98,13 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended *Generation, err
 	return ended, err
 }
 
+// landed is a generation that has ended.
+type landed struct {
+	gen     *Generation
+	message *Message // that it has changed; nil = none
+	version int64    // of the chat after that
+}
+
 // land ends a generation: its text goes into its message, and the events tell of
 // it. A message or conversation that is gone meanwhile loses the text; the
 // generation ends all the same.
@@ -102,39 +112,43 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended *Generation, err
 // decide gets the generation as it is stored, under the lock of its conversation
 // (so that of two who end it one comes first), and says how it ends. It is not
 // asked for one that has ended already: that is errLost.
-func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Generation, end, error)) (*Generation, error) {
+func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Generation, end, error)) (landed, error) {
 	chat, err := tx.LockConversation(conversationID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return nil, err
+		return landed{}, err
 	}
 	stored, err := tx.Generation(id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return nil, errLost
+		return landed{}, errLost
 	case err != nil:
-		return nil, err
+		return landed{}, err
 	case stored.Ended():
-		return nil, errLost
+		return landed{}, errLost
 	}
 	g, how, err := decide(stored)
 	if err != nil {
-		return nil, err
+		return landed{}, err
 	}
 	at := tx.Now()
 	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseUntil = how.status, string(how.finish), how.err, &at, at
 	m, err := settle(tx, chat, g, how)
 	if err != nil {
-		return nil, err
+		return landed{}, err
 	}
 	if err := tx.UpdateGeneration(g); err != nil {
-		return nil, err
+		return landed{}, err
 	}
 	if how.usage != nil {
 		if err := tx.AddUsage(*how.usage); err != nil {
-			return nil, err
+			return landed{}, err
 		}
 	}
-	return g, tx.Emit(endEvents(tx.UserID(), by, m, g, how)...)
+	ended := landed{gen: g, message: m}
+	if m != nil {
+		ended.version = chat.Version
+	}
+	return ended, tx.Emit(endEvents(tx.UserID(), by, m, g, how)...)
 }
 
 // endEvents tell of the message first: after the end of its generation a stored

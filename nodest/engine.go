@@ -16,6 +16,7 @@ type Engine struct {
 	opts   Options
 
 	compiled *compiledDocs    // documents by version
+	pasts    *pasts           // the ends of chats by version
 	counts   *framework.Cache // token counts and key scans by content
 
 	working sync.WaitGroup // accepting calls and generations
@@ -30,7 +31,7 @@ type Engine struct {
 func New(store Store, models Models, pub Publisher, opts Options) *Engine {
 	return &Engine{
 		store: store, models: models, pub: pub, opts: opts.withDefaults(),
-		compiled: newCompiledDocs(), counts: framework.NewCache(0),
+		compiled: newCompiledDocs(), pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }

@@ -16,6 +16,7 @@ import (
 // turn is one request to a model in the making.
 type turn struct {
 	scene   *scene
+	version int64  // of the chat that is read
 	base    string // continue: the text that stands before
 	swipeID string // continue: the swipe that is lengthened
 	variant int    // swipes that exist already
@@ -74,7 +75,10 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		}
 		target = s.target
 	}
-	turn := &turn{scene: s}
+	turn := &turn{scene: s, version: s.conversation.Version}
+	if !t.queued && t.order.version != 0 {
+		turn.version = t.order.version
+	}
 	g := t.generation()
 	if err := turn.aim(g, target); err != nil {
 		return nil, err
@@ -198,28 +202,42 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
 	if head == "" {
 		return nil, nil
 	}
-	var pages [][]*Message
+	chat := t.scene.conversation.ID
 	room := t.input.Options.Context - t.input.Options.Reserve
+	if path, more, ok := e.pasts.find(chat, t.version, head, room); ok {
+		t.unread = more
+		return path, nil
+	}
+	path, more, err := readPath(tx, chat, head, room)
+	if err != nil {
+		return nil, err
+	}
+	t.unread = more
+	now, err := tx.Conversation(chat) // its version in this snapshot
+	if err != nil {
+		return nil, err
+	}
+	e.pasts.put(chat, now.Version, path, !more, room)
+	return path, nil
+}
+
+// readPath reads a branch backwards, page by page, until room tokens are full.
+func readPath(tx Tx, chat, head string, room int) (path []*Message, more bool, err error) {
+	var pages [][]*Message
 	before, size := "", firstPage
 	for {
-		page, more, err := tx.Path(t.scene.conversation.ID, head, before, size)
+		page, more, err := tx.Path(chat, head, before, size)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		pages = append(pages, page)
-		for _, m := range page {
-			// Tokenizers make fewer tokens than the estimate out of some texts, so
-			// that it counts half; the exact limit is the build's business.
-			room -= llm.EstimateTokens(m.Text())/2 + 2
-		}
+		room -= weigh(page)
 		if !more || len(page) == 0 || room <= 0 {
-			t.unread = more
-			break
+			slices.Reverse(pages)
+			return slices.Concat(pages...), more, nil
 		}
-		before, size = page[0].ID, min(size*4, largePage)
+		before, size = page[0].ID, min(size*2, largePage)
 	}
-	slices.Reverse(pages)
-	return slices.Concat(pages...), nil
 }
 
 // chatOf turns messages into the chat of a prompt. Hidden messages and places

@@ -27,7 +27,7 @@ func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInp
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	turn := &turn{scene: s}
+	turn := &turn{scene: s, version: s.conversation.Version}
 	// What the macros would draw changes with the conversation, not with each look.
 	e.prepare(turn, seedOf(s.conversation.ID+"@"+strconv.FormatInt(s.conversation.Version, 10)))
 	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })

@@ -51,10 +51,10 @@ func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error)
 		if err != nil {
 			return nil, nil, err
 		}
-		begun.order = order{target: reply}
 		if err := insertMessages(tx, c, chat, said, reply); err != nil {
 			return nil, nil, err
 		}
+		begun.order, begun.said = order{target: reply, version: chat.Version}, said
 		return &Sent{UserMessage: said, Message: reply, GenerationID: reply.GenerationID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
@@ -111,6 +111,7 @@ func insertMessages(tx Tx, c *Call, chat *Conversation, messages ...*Message) er
 type started struct {
 	gen    *Generation
 	order  order
+	said   *Message // stored with it; nil = none
 	cancel []string // generations that it replaces
 }
 
@@ -161,6 +162,9 @@ func begin[T any](ctx context.Context, e *Engine, c *Call, q query, do func(tx T
 	}
 	for _, id := range begun.cancel {
 		e.stop(c.UserID, id)
+	}
+	if begun.said != nil {
+		e.pasts.grow(begun.gen.ConversationID, begun.order.version, begun.said)
 	}
 	e.start(c, s, begun)
 	return answer, nil

@@ -16,6 +16,8 @@ type order struct {
 	// lengthened; nil for an impersonation. Of a generation that had to wait it is
 	// read again when its turn has come.
 	target *Message
+	// version is the chat's after a message was stored for this; 0 = none was.
+	version int64
 }
 
 // start gives an accepted generation to a goroutine of the engine.

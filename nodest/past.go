@@ -1,0 +1,150 @@
+package nodest
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+
+	"nodest/llm"
+)
+
+// pasts keeps the ends of the chats that were talked in last, so that a turn in a
+// long chat need not read it again. An entry is what the database holds at one
+// version of the conversation; since every change of a chat is a new version, an
+// entry is either exact or not found.
+type pasts struct {
+	mu     sync.Mutex
+	byChat map[string]*list.Element
+	used   *list.List // of *past, the newest in front
+	bytes  int
+}
+
+// past is the end of the branch that ends in the last message of path.
+type past struct {
+	chat    string
+	version int64
+	path    []*Message // oldest first; shared, never changed
+	whole   bool       // it begins with the first message
+	room    int        // tokens that it was read for
+	bytes   int
+}
+
+// keepPasts bounds the kept texts, in bytes.
+const keepPasts = 64 << 20
+
+func newPasts() *pasts { return &pasts{byChat: map[string]*list.Element{}, used: list.New()} }
+
+// find returns the branch that ends in head as it stands at a version of the
+// chat, if it is kept and reaches as far back as room tokens; more says that it
+// does not begin with the first message.
+func (p *pasts) find(chat string, version int64, head string, room int) (path []*Message, more, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	el := p.byChat[chat]
+	if el == nil {
+		return nil, false, false
+	}
+	kept := el.Value.(*past)
+	if kept.version != version {
+		return nil, false, false
+	}
+	for end := len(kept.path); end > 0; end-- {
+		if kept.path[end-1].ID != head {
+			continue
+		}
+		path = kept.path[:end:end]
+		if !kept.whole && weigh(path) < room {
+			return nil, false, false
+		}
+		p.used.MoveToFront(el)
+		return path, !kept.whole, true
+	}
+	return nil, false, false
+}
+
+// put keeps what was read.
+func (p *pasts) put(chat string, version int64, path []*Message, whole bool, room int) {
+	slim := make([]*Message, len(path))
+	for i, m := range path {
+		slim[i] = slimmed(m)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keep(&past{chat: chat, version: version, path: slim, whole: whole, room: room})
+}
+
+// grow follows a change that did nothing but add m at the end of the kept branch
+// and made the chat's version. After any other change the entry goes.
+func (p *pasts) grow(chat string, version int64, m *Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	el := p.byChat[chat]
+	if el == nil {
+		return
+	}
+	old := el.Value.(*past)
+	if old.version != version-1 || len(old.path) == 0 || old.path[len(old.path)-1].ID != m.ParentID {
+		p.drop(el)
+		return
+	}
+	next := &past{chat: chat, version: version, whole: old.whole, room: old.room}
+	next.path = slices.Concat(old.path, []*Message{slimmed(m)})
+	if weigh(next.path) > 2*next.room {
+		next.cut()
+	}
+	p.keep(next)
+}
+
+// cut leaves as much of the path as it was read for, and some more.
+func (p *past) cut() {
+	from, weight := len(p.path), 0
+	for from > 0 && weight <= p.room+p.room/4 {
+		from--
+		weight += weightOf(p.path[from])
+	}
+	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
+}
+
+func (p *pasts) keep(n *past) {
+	if el := p.byChat[n.chat]; el != nil {
+		p.drop(el)
+	}
+	for _, m := range n.path {
+		const frame = 300 // of a message without text, about
+		n.bytes += len(m.Text()) + frame
+	}
+	p.byChat[n.chat] = p.used.PushFront(n)
+	p.bytes += n.bytes
+	for p.bytes > keepPasts && p.used.Len() > 0 {
+		p.drop(p.used.Back())
+	}
+}
+
+func (p *pasts) drop(el *list.Element) {
+	old := p.used.Remove(el).(*past)
+	delete(p.byChat, old.chat)
+	p.bytes -= old.bytes
+}
+
+// slimmed is a copy of m with the chosen text alone: all that a prompt needs.
+func slimmed(m *Message) *Message {
+	slim := *m
+	slim.Swipes, slim.SwipeIndex = nil, 0
+	if s := m.Chosen(); s != nil {
+		slim.Swipes = []Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text}}
+	}
+	return &slim
+}
+
+// weightOf is at most about the number of tokens of a message. Tokenizers make
+// fewer tokens than the estimate out of some texts, so that three quarters of it
+// count; the exact limit is the business of the build.
+func weightOf(m *Message) int { return llm.EstimateTokens(m.Text())*3/4 + 3 }
+
+func weigh(path []*Message) int {
+	n := 0
+	for _, m := range path {
+		n += weightOf(m)
+	}
+	return n
+}

@@ -1,0 +1,168 @@
+package nodest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// What an engine remembers of a chat is what the database holds: whatever is done
+// to the chat, an engine that remembers nothing builds the same prompt.
+func TestAnEngineRemembersNothingWrong(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	rng := rand.New(rand.NewPCG(seed(t), 2))
+	c := s.chat()
+	n := 0
+	pick := func() *nodest.Message {
+		page, err := s.History(t.Context(), ann, c.ID, "", 6)
+		s.must(err)
+		return page.Items[rng.IntN(len(page.Items))]
+	}
+	text := func() string { n++; return fmt.Sprintf("words number %d", n) }
+	deleted := ""
+	ops := []struct {
+		name string
+		do   func() (string, error)
+	}{
+		{"send", func() (string, error) { s.model.next(says(text())); return s.send(c, text()).GenerationID, nil }},
+		{"send again", func() (string, error) { s.model.next(says(text())); return s.send(c, text()).GenerationID, nil }},
+		{"fail", func() (string, error) {
+			s.model.next(says().failing(llm.CutOff("puppet", nil)))
+			return s.send(c, text()).GenerationID, nil
+		}},
+		{"note", func() (string, error) {
+			_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text(), NoReply: true})
+			return "", err
+		}},
+		{"edit", func() (string, error) {
+			_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: pick().ID, Text: text()})
+			return "", err
+		}},
+		{"regenerate", func() (string, error) {
+			m := pick()
+			if m.Role != nodest.RoleAssistant {
+				return "", nil
+			}
+			s.model.next(says(text()))
+			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+			if err == nil && done.GenerationID == "" { // the greeting
+				s.model.script = nil
+			}
+			return done.GenerationID, err
+		}},
+		{"continue", func() (string, error) {
+			m := pick()
+			if m.Role != nodest.RoleAssistant || m.Text() == "" {
+				return "", nil
+			}
+			s.model.next(says(" " + text()))
+			done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+			return done.GenerationID, err
+		}},
+		{"swipe", func() (string, error) {
+			_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: pick().ID, Swipe: "prev"})
+			return "", err
+		}},
+		{"delete", func() (string, error) {
+			m := pick()
+			if m.Greeting {
+				return "", nil
+			}
+			deleted = m.ID
+			_, err := s.DeleteMessage(t.Context(), s.call(), m.ID, "one")
+			return "", err
+		}},
+		{"restore", func() (string, error) {
+			if deleted == "" {
+				return "", nil
+			}
+			_, err := s.RestoreMessage(t.Context(), s.call(), deleted)
+			deleted = ""
+			return "", err
+		}},
+		{"head", func() (string, error) {
+			_, err := s.ChooseHead(t.Context(), s.call(), c.ID, pick().ID)
+			return "", err
+		}},
+	}
+	preview := nodest.PreviewInput{ConversationID: c.ID, Text: "And now?"}
+	for step := range 150 {
+		op := ops[rng.IntN(len(ops))]
+		id, err := op.do()
+		if err != nil {
+			t.Logf("step %d, %s: %v", step, op.name, err)
+			s.model.script = nil
+		}
+		if id != "" {
+			s.wait(id)
+		}
+		got, err := s.PreviewPrompt(t.Context(), ann, preview)
+		s.must(err)
+		want, err := nodest.New(s.db, s, s.ears, s.opts).PreviewPrompt(t.Context(), ann, preview)
+		s.must(err)
+		if !slices.Equal(got.Messages, want.Messages) {
+			t.Fatalf("step %d, after %s: the engine remembers\n%v\nthe database has\n%v", step, op.name, got.Messages, want.Messages)
+		}
+		if id == "" || op.name == "fail" {
+			continue
+		}
+		// So was the request that the model got.
+		all := s.model.asked()
+		p, err := s.Prompt(t.Context(), ann, s.generation(id).PromptID)
+		s.must(err)
+		if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) {
+			t.Fatalf("step %d: the request of %s is not what was stored", step, op.name)
+		}
+	}
+	t.Logf("%d requests", len(s.model.asked()))
+}
+
+// counted counts how often a branch is read.
+type counted struct {
+	nodest.Store
+	paths atomic.Int64
+}
+
+type countedTx struct {
+	nodest.Tx
+	paths *atomic.Int64
+}
+
+func (c *counted) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return c.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(countedTx{tx, &c.paths}) })
+}
+
+func (c countedTx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+	c.paths.Add(1)
+	return c.Tx.Path(conversationID, headID, beforeID, limit)
+}
+
+// The cost of a further turn does not depend on the length of the chat: nothing
+// of it is read again.
+func TestAFurtherTurnReadsNothingAgain(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	store := &counted{Store: s.db}
+	s.Engine = nodest.New(store, s, s.ears, s.opts)
+	defer func() { s.must(s.Close(context.WithoutCancel(t.Context()))) }()
+	reply := s.say(c, "The first turn")
+	read := store.paths.Load()
+	for i := range 5 {
+		reply = s.say(c, fmt.Sprintf("turn %d", i))
+	}
+	s.regenerate(reply.ID, "") // of the newest one
+	if n := store.paths.Load() - read; read == 0 || n != 0 {
+		t.Errorf("%d reads for the first turn, %d for six more", read, n)
+	}
+	for _, part := range []string{"The first turn", "turn 0", "turn 4", "Fine."} {
+		if !contains(s.model.last(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
+		}
+	}
+}
