@@ -44,11 +44,11 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		streams: []int{1, 10, 100}, samples: 40, cpuStreams: 32, cpuTurns: 4, cpuTokens: 200,
+		streams: []int{1, 10, 100}, samples: 20, cpuStreams: 32, cpuTurns: 4, cpuTokens: 200,
 		idle: 10_000, settle: 30 * time.Second, long: 100_000, starts: 7, requests: 300, storing: 5 * time.Second,
 	}
 	smallSizes = sizes{
-		streams: []int{1, 2}, samples: 2, cpuStreams: 2, cpuTurns: 1, cpuTokens: 20,
+		streams: []int{1, 2}, samples: 3, cpuStreams: 2, cpuTurns: 1, cpuTokens: 20,
 		idle: 20, settle: 0, long: 300, starts: 1, requests: 5, storing: 50 * time.Millisecond,
 	}
 )

@@ -36,7 +36,7 @@ type CPUFigures struct {
 
 // The provider of the measurements: tokens come as fast as from a quick model.
 const (
-	ttftTokens = 25
+	ttftTokens = 100
 	ttftFirst  = 20 * time.Millisecond
 	tokenGap   = 20 * time.Millisecond
 )
@@ -72,26 +72,19 @@ func (c *chat) both(ctx context.Context, name string, n, tokens int, f func(s *c
 	return errors.Join(err, s.stop())
 }
 
-// turns lets every app have its turns one after the other, width apps at a time,
-// beginning at different moments of a reply.
-func turns(apps []*talker, width, each, tokens int, number *atomic.Int64) ([]turnTimes, error) {
+// turns lets every app have each turns one after the other, all apps at the same
+// time, beginning at different moments of a reply.
+func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes, error) {
 	var mu sync.Mutex
 	var all []turnTimes
 	var errs []error
 	var wg sync.WaitGroup
-	queue := make(chan *talker, len(apps)*each)
-	for range each {
-		for _, a := range apps {
-			queue <- a
-		}
-	}
-	close(queue)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range width {
-		late := time.Duration(rng.Int64N(int64(ttftTokens * tokenGap)))
+	for _, a := range apps {
+		late := time.Duration(rng.Int64N(int64(tokens) * int64(tokenGap)))
 		wg.Go(func() {
 			time.Sleep(late)
-			for a := range queue {
+			for range each {
 				t, err := a.turn(int(number.Add(1)), tokens)
 				mu.Lock()
 				all, errs = append(all, t), append(errs, err)
@@ -111,12 +104,12 @@ func (c *chat) ttft(ctx context.Context) error {
 	most := c.n.streams[len(c.n.streams)-1]
 	var number atomic.Int64
 	err := c.both(ctx, "ttft", most, ttftTokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
-		if _, err := turns(apps, most, 1, ttftTokens, &number); err != nil { // warm up
+		if _, err := turns(apps, 1, ttftTokens, &number); err != nil { // warm up
 			return err
 		}
 		for i, n := range c.n.streams {
 			// An app has one turn at a time, so n streams need n apps.
-			times, err := turns(apps[:n], n, max(1, c.n.samples/n, min(3, c.n.samples)), ttftTokens, &number)
+			times, err := turns(apps[:n], max(4, c.n.samples/n), ttftTokens, &number)
 			if err != nil {
 				return err
 			}
@@ -156,14 +149,14 @@ func (c *chat) cpu(ctx context.Context) error {
 	f := &CPUFigures{Streams: c.n.cpuStreams, PerReply: c.n.cpuTokens, Tokens: c.n.cpuStreams * c.n.cpuTurns * c.n.cpuTokens}
 	var number atomic.Int64
 	err := c.both(ctx, "cpu", c.n.cpuStreams, c.n.cpuTokens, func(s *child, apps []*talker, _ *provider, floor bool) error {
-		if _, err := turns(apps, len(apps), 1, c.n.cpuTokens, &number); err != nil { // warm up
+		if _, err := turns(apps, 1, c.n.cpuTokens, &number); err != nil { // warm up
 			return err
 		}
 		before, err := s.cpu()
 		if err != nil {
 			return err
 		}
-		if _, err := turns(apps, len(apps), c.n.cpuTurns, c.n.cpuTokens, &number); err != nil {
+		if _, err := turns(apps, c.n.cpuTurns, c.n.cpuTokens, &number); err != nil {
 			return err
 		}
 		after, err := s.cpu()
