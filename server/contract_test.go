@@ -172,10 +172,29 @@ func (c *contract) check(x *exchange) error {
 	if err != nil {
 		return nil // it was refused, or is a file
 	}
-	if err := c.holds(v, openapiAt, "paths", path, method, "requestBody", "content", "application/json", "schema"); err != nil {
+	if err := c.holds(withoutNulls(v), openapiAt, "paths", path, method, "requestBody", "content", "application/json", "schema"); err != nil {
 		return fmt.Errorf("an accepted body is not described: %w", err)
 	}
 	return nil
+}
+
+// withoutNulls takes out the members that are null: they stand for absent ones.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+			} else {
+				v[name] = withoutNulls(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
+	return v
 }
 
 // unknown checks the answer to what is not in the document.

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+)
+
+// Bad input has one clear answer, with the code and the member, and nothing is
+// stored.
+func TestBadBodies(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	before := h.everything(e)
+	messages := "/conversations/" + e.conversation + "/messages"
+	deep := func(n int) string {
+		return `{"roleCard":{"name":"Deep","x":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}}`
+	}
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		code, field              string
+		header                   string
+	}{
+		{name: "no JSON", method: "POST", path: messages, body: `{"text":`, status: 400, code: "bad_request"},
+		{name: "words", method: "POST", path: messages, body: `hello`, status: 400, code: "bad_request"},
+		{name: "a list", method: "POST", path: messages, body: `["hello"]`, status: 400, code: "bad_request"},
+		{name: "two objects", method: "POST", path: messages, body: `{"text":"a"}{"text":"b"}`, status: 400, code: "bad_request"},
+		{name: "invalid UTF-8", method: "POST", path: messages, body: "{\"text\":\"\xff\"}", status: 400, code: "bad_request"},
+		{name: "33 deep", method: "POST", path: "/characters", body: deep(33), status: 400, code: "bad_request"},
+		{name: "a million deep", method: "POST", path: "/characters", body: strings.Repeat("[", 1_000_000), status: 400, code: "bad_request"},
+		{name: "another content type", method: "POST", path: messages, body: `text=hello`, status: 415, code: "unsupported_media_type", header: "Content-Type: application/x-www-form-urlencoded"},
+		{name: "no content type", method: "POST", path: messages, body: `{"text":"a"}`, status: 415, code: "unsupported_media_type", header: "Content-Type: "},
+		{name: "257 KiB", method: "POST", path: messages, body: `{"text":"` + strings.Repeat("a", 257<<10) + `"}`, status: 413, code: "too_large"},
+		{name: "a document of 17 MiB", method: "POST", path: "/characters", body: `{"roleCard":{"name":"` + strings.Repeat("a", 17<<20) + `"}}`, status: 413, code: "too_large"},
+		{name: "a text over the limit", method: "POST", path: messages, body: `{"text":"` + strings.Repeat("茶", 32_001) + `"}`, status: 413, code: "too_large"},
+		{name: "a wrong type", method: "POST", path: messages, body: `{"text":["a"]}`, status: 400, code: "invalid_field", field: "text"},
+		{name: "a wrong type inside", method: "POST", path: messages, body: `{"text":"a","options":{"stop":[1]}}`, status: 400, code: "invalid_field", field: "options.stop[0]"},
+		{name: "an unknown member", method: "POST", path: messages, body: `{"text":"a","txet":"b"}`, status: 400, code: "invalid_field", field: "txet"},
+		{name: "an unknown member inside", method: "POST", path: messages, body: `{"text":"a","options":{"heat":1}}`, status: 400, code: "invalid_field", field: "options.heat"},
+		{name: "a member in other letters", method: "POST", path: messages, body: `{"Text":"a"}`, status: 400, code: "invalid_field", field: "Text"},
+		{name: "the id in the body", method: "POST", path: messages, body: `{"text":"a","conversationId":"x"}`, status: 400, code: "invalid_field", field: "conversationId"},
+		{name: "a number out of range", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":2.1}}`, status: 400, code: "invalid_field", field: "options.temperature"},
+		{name: "a number without end", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":1e999}}`, status: 400, code: "invalid_field", field: "options.temperature"},
+		{name: "a number that is no whole one", method: "POST", path: messages, body: `{"text":"a","options":{"maxTokens":1.5}}`, status: 400, code: "invalid_field", field: "options.maxTokens"},
+		{name: "a limit of 0", method: "GET", path: "/conversations?limit=0", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a limit of 201", method: "GET", path: "/characters?limit=201", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a limit of words", method: "GET", path: "/worldbooks?limit=many", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a limit twice", method: "GET", path: "/presets?limit=1&limit=2", status: 400, code: "invalid_field", field: "limit"},
+		{name: "an unknown parameter", method: "GET", path: "/conversations?page=2", status: 400, code: "invalid_field", field: "page"},
+		{name: "a cursor of another server", method: "GET", path: "/conversations?cursor=%FF%00", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "a truth that is none", method: "GET", path: "/conversations?archived=maybe", status: 400, code: "invalid_field", field: "archived"},
+		{name: "a day that is none", method: "GET", path: "/usage?from=2026-02-30", status: 400, code: "invalid_field", field: "from"},
+		{name: "days backwards", method: "GET", path: "/usage?from=2026-02-02&to=2026-02-01", status: 400, code: "invalid_field", field: "from"},
+		{name: "a position below 0", method: "GET", path: "/sync?since=-1", status: 400, code: "invalid_field", field: "since"},
+		{name: "an offset of words", method: "GET", path: "/generations/" + e.generation + "?off=x", status: 400, code: "invalid_field", field: "off"},
+		{name: "a card without a name", method: "POST", path: "/characters", body: `{"roleCard":{"first_mes":"Hi"}}`, status: 422, code: "unsupported_card"},
+		{name: "a book that is none", method: "POST", path: "/worldbooks", body: `{"document":{"entries":7}}`, status: 422, code: "invalid_world_book"},
+		{name: "a document that is missing", method: "POST", path: "/presets", body: `{"name":"x"}`, status: 400, code: "invalid_field", field: "document"},
+		{name: "a dialect that is unknown", method: "POST", path: "/characters", body: `{"roleCard":{"name":"x"},"dialect":"latin"}`, status: 400, code: "invalid_field", field: "dialect"},
+		{name: "settings out of range", method: "PUT", path: "/characters/" + e.character + "/settings", body: `{"memory":{"summaryThreshold":2999}}`, status: 400, code: "invalid_field", field: "memory.summaryThreshold"},
+		{name: "an unknown group of settings", method: "PUT", path: "/characters/" + e.character + "/settings", body: `{"mood":{}}`, status: 400, code: "invalid_field", field: "mood"},
+		{name: "settings of a user out of range", method: "PUT", path: "/settings", body: `{"topP":2}`, status: 400, code: "invalid_field", field: "topP"},
+		{name: "a device of odd letters", method: "PUT", path: "/devices/a%20b/ack", body: `{"seq":1}`, status: 400, code: "invalid_field", field: "id"},
+		{name: "a key that is too long", method: "POST", path: messages, body: `{"text":"a"}`, status: 400, code: "invalid_field", field: "key", header: "Idempotency-Key: " + strings.Repeat("k", 65)},
+		{name: "a key with blanks", method: "POST", path: "/characters/sample", status: 400, code: "invalid_field", field: "key", header: "Idempotency-Key: a b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var header []string
+			if c.header != "" {
+				header = append(header, c.header)
+			}
+			a := h.rest(c.method, c.path, c.body, header...)
+			if c.field != "" {
+				a.refuses(t, c.status, c.code, c.field)
+			} else {
+				a.refuses(t, c.status, c.code)
+			}
+		})
+	}
+	h.rest("POST", "/characters", deep(32)).wants(t, 201)
+	h.rest("DELETE", "/characters/"+h.rest("GET", "/characters?limit=1", "").wants(t, 200)["items"].([]any)[0].(map[string]any)["id"].(string), "").wants(t, 204)
+	if after := h.everything(e); after != before {
+		t.Errorf("something was stored:\n%s\n%s", before, after)
+	}
+	if strings.Contains(h.log.String(), "level=ERROR") {
+		t.Errorf("bad input is no error of ours:\n%s", h.log.String())
+	}
+}
+
+// All members that are wrong are told at once.
+func TestAllWrongMembersAreTold(t *testing.T) {
+	h := build(t, nil)
+	p := h.rest("POST", "/conversations/"+h.chat()+"/messages", `{"text":1,"x":2,"options":{"topP":"high","stop":"now"}}`).
+		refuses(t, 400, "invalid_field")
+	var fields []string
+	for _, f := range p.Errors {
+		fields = append(fields, f.Field+" "+f.Code)
+	}
+	if got := strings.Join(fields, ", "); got != "options.stop type, options.topP type, text type, x unknown" {
+		t.Errorf("fields: %s", got)
+	}
+}
+
+func TestIfMatchKeepsOthersChanges(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	for _, c := range []struct{ path, method, body string }{
+		{"/characters/" + e.character, "PATCH", `{"isCradle":true}`},
+		{"/characters/" + e.character, "PUT", `{"roleCard":{"name":"Alice"}}`},
+		{"/characters/" + e.character + "/settings", "PUT", `{"memory":{"enabled":false}}`},
+		{"/conversations/" + e.conversation, "PATCH", `{"title":"x"}`},
+		{"/worldbooks/" + e.resources["worldbooks"], "PATCH", `{"name":"x"}`},
+		{"/personas/" + e.resources["personas"], "PUT", `{"document":{"name":"Mia"}}`},
+		{"/settings", "PUT", `{"temperature":1}`},
+	} {
+		t.Run(c.method+" "+c.path[:min(12, len(c.path))], func(t *testing.T) {
+			read := h.rest("GET", c.path, "")
+			read.wants(t, 200)
+			etag := read.header.Get("ETag")
+			first := h.rest(c.method, c.path, c.body, "If-Match: "+etag)
+			first.wants(t, 200)
+			if first.header.Get("ETag") == etag {
+				t.Errorf("the ETag stays %s", etag)
+			}
+			late := h.rest(c.method, c.path, c.body, "If-Match: "+etag)
+			late.refuses(t, 412, "precondition_failed")
+			h.rest(c.method, c.path, c.body, "If-Match: "+first.header.Get("ETag")).wants(t, 200)
+			h.rest(c.method, c.path, c.body, "If-Match: *").wants(t, 200)
+			h.rest(c.method, c.path, c.body).wants(t, 200) // the last write wins
+			h.rest(c.method, c.path, c.body, `If-Match: "nonsense"`).refuses(t, 412, "precondition_failed")
+		})
+	}
+	// Where nothing compares it, nobody may believe that it protects.
+	h.rest("DELETE", "/characters/"+e.character, "", `If-Match: "1"`).refuses(t, 400, "bad_request")
+	h.rest("PATCH", "/messages/"+e.message, `{"text":"x"}`, `If-Match: "1"`).refuses(t, 400, "bad_request")
+}
+
+func TestKeysOfREST(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	settings := h.rest("GET", "/settings", "").wants(t, 200)["version"]
+	for i, c := range []struct {
+		method, path, body, other string
+		status                    int
+	}{
+		{"POST", "/characters", `{"roleCard":{"name":"Bob"}}`, `{"roleCard":{"name":"Eve"}}`, 201},
+		{"PATCH", "/characters/" + e.character, `{"isCradle":true}`, `{"isCradle":false}`, 200},
+		{"PUT", "/characters/" + e.character + "/settings", `{"dream":{"enabled":false}}`, `{}`, 200},
+		{"PUT", "/settings", `{"temperature":1}`, `{"temperature":0.5}`, 200},
+		{"POST", "/presets", `{"name":"a","document":{"prompts":[]}}`, `{"name":"b","document":{"prompts":[]}}`, 201},
+		{"POST", "/conversations", `{"characterId":"` + e.character + `"}`, `{"characterId":"` + e.character + `","title":"x"}`, 201},
+		{"POST", "/conversations/" + e.conversation + "/messages", `{"text":"Once"}`, `{"text":"Twice"}`, 200},
+		{"PATCH", "/messages/" + e.message, `{"text":"Better"}`, `{"text":"Best"}`, 200},
+		{"DELETE", "/messages/" + e.message + "?scope=after", ``, ``, 200},
+		{"DELETE", "/personas/" + e.resources["personas"], ``, ``, 204},
+	} {
+		t.Run(c.method+" "+c.path[:min(14, len(c.path))], func(t *testing.T) {
+			key := "Idempotency-Key: rest-" + string(rune('a'+i))
+			first := h.rest(c.method, c.path, c.body, key)
+			first.wants(t, c.status)
+			again := h.rest(c.method, c.path, c.body, key)
+			again.wants(t, c.status)
+			if !bytes.Equal(first.body, again.body) || first.header.Get("ETag") != again.header.Get("ETag") {
+				t.Errorf("first  %s\nagain %s", first.body, again.body)
+			}
+			if first.header.Get("Idempotency-Replayed") != "" || again.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("replayed: %q, %q", first.header.Get("Idempotency-Replayed"), again.header.Get("Idempotency-Replayed"))
+			}
+			if c.other != "" {
+				h.rest(c.method, c.path, c.other, key).refuses(t, 422, "key_reused")
+			}
+			h.rest("POST", "/characters", `{"roleCard":{"name":"Other"}}`, key).refuses(t, 422, "key_reused")
+		})
+	}
+	if v := h.rest("GET", "/settings", "").wants(t, 200)["version"]; v != settings.(float64)+1 {
+		t.Errorf("settings were stored %v times", v)
+	}
+	// The keys of two users have nothing to do with each other.
+	h.rest("POST", "/characters", `{"roleCard":{"name":"Hers"}}`, "Idempotency-Key: rest-a", "Authorization: Bearer "+h.member("mia")).wants(t, 201)
+}
+
+func TestSettingsMayBeSentBack(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	h.rest("PUT", "/settings", `{"temperature":0.5,"userName":"Mia","stop":["END"],"globalPreset":{"enabled":true,"id":"`+
+		e.resources["presets"]+`"},"customSetting":{"content":"tall"}}`).wants(t, 200)
+	for _, path := range []string{"/settings", "/characters/" + e.character + "/settings"} {
+		read := h.rest("GET", path, "")
+		read.wants(t, 200)
+		back := h.rest("PUT", path, string(read.body))
+		want, got := read.object(t), back.wants(t, 200)
+		for _, o := range []map[string]any{want, got} {
+			delete(o, "version")
+			delete(o, "updatedAt")
+		}
+		a, _ := json.Marshal(want)
+		b, _ := json.Marshal(got)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s:\n%s\nbecame\n%s", path, a, b)
+		}
+	}
+	// null is as good as nothing.
+	h.rest("PUT", "/settings", `{"temperature":null,"personaId":null}`).wants(t, 200)
+}
+
+// Pages have no gaps and nothing twice.
+func TestListsInPages(t *testing.T) {
+	h := build(t, nil)
+	character := h.character()
+	for range 6 {
+		h.rest("POST", "/conversations", `{"characterId":"`+character+`"}`).wants(t, 201)
+		h.rest("POST", "/personas", `{"document":{"name":"Mia"}}`).wants(t, 201)
+		h.rest("POST", "/characters", `{"roleCard":{"name":"Bob"}}`).wants(t, 201)
+	}
+	for _, path := range []string{"/conversations", "/personas", "/characters"} {
+		seen, cursor, pages := map[string]bool{}, "", 0
+		for {
+			p := h.rest("GET", path+"?limit=2"+cursor, "").wants(t, 200)
+			pages++
+			for _, item := range p["items"].([]any) {
+				id := item.(map[string]any)["id"].(string)
+				if seen[id] {
+					t.Errorf("%s: %s comes twice", path, id)
+				}
+				seen[id] = true
+			}
+			next, more := p["nextCursor"].(string)
+			if !more {
+				break
+			}
+			cursor = "&cursor=" + next
+		}
+		if want := map[string]int{"/conversations": 6, "/personas": 6, "/characters": 7}[path]; len(seen) != want || pages < 3 {
+			t.Errorf("%s: %d items on %d pages", path, len(seen), pages)
+		}
+	}
+}
+
+// A reply can be waited for, left behind, or fail.
+func TestTheThreeWaysToWaitForAReply(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	path := "/conversations/" + chat + "/messages"
+	got := h.rest("POST", path, `{"text":"One"}`).wants(t, 200)
+	if m := got["message"].(map[string]any); m["status"] != "complete" || m["text"] != "Yes." || got["usage"] == nil || got["promptId"] == nil {
+		t.Errorf("waited for: %v", got)
+	}
+	async := h.rest("POST", path, `{"text":"Two"}`, "Prefer: respond-async")
+	if m := async.wants(t, 202)["message"].(map[string]any); m["text"] != "" || async.header.Get("Preference-Applied") != "respond-async" {
+		t.Errorf("async: %s %v", async.body, async.header)
+	}
+	_, err := h.engine.Wait(context.Background(), h.user.ID, async.object(t)["generationId"].(string))
+	h.must(err)
+	h.voice.lay(&script{pieces: []string{"Well"}, fails: fault.New(fault.UpstreamRate, "slow down").With("provider", "offline")})
+	p := h.rest("POST", path, `{"text":"Three"}`).refuses(t, 503, "upstream_rate_limited")
+	id, _ := p.Details["messageId"].(string)
+	m := h.rest("GET", "/messages/"+id, "").wants(t, 200)
+	if m["status"] != "error" || m["text"] != "Well" || m["error"].(map[string]any)["code"] != "upstream_rate_limited" {
+		t.Errorf("what came is kept: %v", m)
+	}
+	line := h.rest("POST", "/conversations/"+chat+"/impersonate", "").wants(t, 200)
+	if line["text"] != "Yes." || line["message"] != nil {
+		t.Errorf("impersonation: %v", line)
+	}
+	usage := h.rest("GET", "/usage", "").wants(t, 200)["items"].([]any)
+	if len(usage) == 0 {
+		t.Error("nothing was metered")
+	}
+}
+
+// A panic reaches nobody.
+func TestAPanicIsAnInternalError(t *testing.T) {
+	h := build(t, nil)
+	h.server.provs = nil
+	a := h.rest("GET", "/providers", "")
+	a.refuses(t, 500, "internal")
+	if strings.Contains(string(a.body), "nil pointer") || !strings.Contains(h.log.String(), "nil pointer") {
+		t.Errorf("told: %s", a.body)
+	}
+}
