@@ -29,6 +29,14 @@ func (p *program) more() []*cobra.Command {
 	}
 }
 
+// jsonFlag gives a command whose output is data the flag --json.
+func jsonFlag(cmd *cobra.Command, help string) *bool {
+	return cmd.Flags().Bool("json", false, help)
+}
+
+// printJSON prints one JSON document on a line.
+func (p *program) printJSON(v any) error { return json.NewEncoder(p.out).Encode(v) }
+
 // withClient runs f against the running server, or one of its own.
 func (p *program) withClient(ctx context.Context, f func(c *client) error) error {
 	c, closeAll, err := p.connect(ctx)
@@ -41,6 +49,7 @@ func (p *program) withClient(ctx context.Context, f func(c *client) error) error
 
 func (p *program) importCommand() *cobra.Command {
 	var sample bool
+	var asJSON *bool
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Import character cards (PNG, JSON, CHARX)",
 		Example: "  nodest import seraphina.png\n  nodest import --sample",
@@ -50,26 +59,27 @@ func (p *program) importCommand() *cobra.Command {
 			}
 			return p.withClient(cmd.Context(), func(c *client) error {
 				if sample {
-					if err := p.importSample(cmd.Context(), c); err != nil {
+					if err := p.importSample(cmd.Context(), c, *asJSON); err != nil {
 						return err
 					}
 				}
-				return p.importFiles(cmd.Context(), c, files)
+				return p.importFiles(cmd.Context(), c, files, *asJSON)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
+	asJSON = jsonFlag(cmd, "as JSON: the character and the warnings of each file, one object a line")
 	return cmd
 }
 
 // importFiles imports each file and says what became of it; one that cannot be
 // used does not keep the others out.
-func (p *program) importFiles(ctx context.Context, c *client, files []string) error {
+func (p *program) importFiles(ctx context.Context, c *client, files []string, asJSON bool) error {
 	failed := 0
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err == nil {
-			err = p.importOne(ctx, c, file, data)
+			err = p.importOne(ctx, c, file, data, asJSON)
 		}
 		if err != nil {
 			failed++
@@ -82,7 +92,14 @@ func (p *program) importFiles(ctx context.Context, c *client, files []string) er
 	return nil
 }
 
-func (p *program) importOne(ctx context.Context, c *client, file string, data []byte) error {
+func (p *program) importOne(ctx context.Context, c *client, file string, data []byte, asJSON bool) error {
+	var raw json.RawMessage
+	if err := c.upload(ctx, "/api/v1/characters/import", file, data, &raw); err != nil {
+		return err
+	}
+	if asJSON {
+		return p.printJSON(raw)
+	}
 	var out struct {
 		Character chatCharacter `json:"character"`
 		Warnings  []struct {
@@ -90,7 +107,7 @@ func (p *program) importOne(ctx context.Context, c *client, file string, data []
 			Detail string `json:"detail"`
 		} `json:"warnings"`
 	}
-	if err := c.upload(ctx, "/api/v1/characters/import", file, data, &out); err != nil {
+	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.out, "%s  %s\n", out.Character.ID, out.Character.Name)
@@ -100,12 +117,12 @@ func (p *program) importOne(ctx context.Context, c *client, file string, data []
 	return nil
 }
 
-func (p *program) importSample(ctx context.Context, c *client) error {
+func (p *program) importSample(ctx context.Context, c *client, asJSON bool) error {
 	file, err := card.Export(card.Sample(), card.JSON, "v3")
 	if err != nil {
 		return err
 	}
-	return p.importOne(ctx, c, file.Name, file.Data)
+	return p.importOne(ctx, c, file.Name, file.Data, asJSON)
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -265,16 +282,24 @@ func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "token", Short: "Make, list and revoke your bearer tokens", Args: cobra.NoArgs, Example: "  nodest token create --name phone"}
 	var name, expires string
 	var quiet bool
+	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create", Short: "Make a token; its text is shown once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
-				var out struct{ Token, ID string }
+				var raw json.RawMessage
 				body := map[string]any{"name": name}
 				if expires != "" {
 					body["expiresIn"] = expires
 				}
-				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/tokens", body, &out); err != nil {
+				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/tokens", body, &raw); err != nil {
+					return err
+				}
+				if *asJSON {
+					return p.printJSON(raw)
+				}
+				var out struct{ Token, ID string }
+				if err := json.Unmarshal(raw, &out); err != nil {
 					return err
 				}
 				if !quiet {
@@ -288,10 +313,12 @@ func (p *program) tokenCommand() *cobra.Command {
 	create.Flags().StringVar(&name, "name", "", "what it is for")
 	create.Flags().StringVar(&expires, "expires", "", "how long it works, like 720h; default for ever")
 	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the token alone")
+	asJSON = jsonFlag(create, "as JSON")
 	list := &cobra.Command{
 		Use: "list", Short: "List the tokens, as JSON", Args: cobra.NoArgs, Example: "  nodest token list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/tokens") },
 	}
+	jsonFlag(list, "as JSON, one object a line (always)")
 	revoke := &cobra.Command{
 		Use: "revoke ID", Short: "End a token at once", Args: cobra.ExactArgs(1), Example: "  nodest token revoke 0199…",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -318,6 +345,7 @@ func (p *program) list(ctx context.Context, path string) error {
 func (p *program) userCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Make, list and delete accounts", Args: cobra.NoArgs, Example: "  nodest user create alice"}
 	var owner bool
+	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Make an account; the password is asked for", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
@@ -331,20 +359,30 @@ func (p *program) userCommand() *cobra.Command {
 				role = "owner"
 			}
 			return p.withClient(cmd.Context(), func(c *client) error {
-				var out struct{ ID, Username string }
-				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &out)
-				if err == nil {
-					fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
+				var raw json.RawMessage
+				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &raw)
+				if err != nil {
+					return err
 				}
+				if *asJSON {
+					return p.printJSON(raw)
+				}
+				var out struct{ ID, Username string }
+				if err := json.Unmarshal(raw, &out); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
 				return err
 			})
 		},
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "may manage users")
+	asJSON = jsonFlag(create, "as JSON")
 	list := &cobra.Command{
 		Use: "list", Short: "List the accounts, as JSON", Args: cobra.NoArgs, Example: "  nodest user list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/users") },
 	}
+	jsonFlag(list, "as JSON, one object a line (always)")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete an account and everything of it", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	var health, offlineOnly bool
+	var asJSON *bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check configuration, database and providers, and say what to mend", Args: cobra.NoArgs,
 		Example: "  nodest doctor",
@@ -23,11 +25,12 @@ func (p *program) doctorCommand() *cobra.Command {
 			if health {
 				return p.health(cmd.Context())
 			}
-			return p.doctor(cmd.Context(), !offlineOnly)
+			return p.doctor(cmd.Context(), !offlineOnly, *asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&health, "health", false, "only whether the server answers (for containers)")
 	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not ask the providers")
+	asJSON = jsonFlag(cmd, "as JSON: a list of checks")
 	return cmd
 }
 
@@ -50,20 +53,23 @@ type check struct {
 	fix    string // what to do; "" = all is well
 }
 
+// MarshalJSON is a check as --json shows it.
+func (c check) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Detail string `json:"detail"`
+		Fix    string `json:"fix,omitempty"`
+	}{c.name, c.fix == "", c.detail, c.fix})
+}
+
 // doctor prints one line per check and fails if anything is to be mended.
-func (p *program) doctor(ctx context.Context, network bool) error {
-	cfg, err := p.config()
-	if err != nil {
-		fmt.Fprintln(p.out, "✗ configuration:", err)
-		return errSaid
-	}
-	log := newLog(p.err, cfg)
-	checks := []check{{name: "configuration", detail: "reads well"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
-	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
-	if err != nil {
-		checks = append(checks, check{"providers", "cannot be used", oneLine(err)})
-	} else {
-		checks = append(checks, m.checks(ctx, network)...)
+func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
+	checks := p.examine(ctx, network)
+	if asJSON {
+		if err := p.printJSON(checks); err != nil {
+			return err
+		}
 	}
 	sick := 0
 	for _, c := range checks {
@@ -71,6 +77,9 @@ func (p *program) doctor(ctx context.Context, network bool) error {
 		if c.fix != "" {
 			mark = "✗"
 			sick++
+		}
+		if asJSON {
+			continue
 		}
 		fmt.Fprintf(p.out, "%s %s: %s\n", mark, c.name, c.detail)
 		if c.fix != "" {
@@ -81,6 +90,22 @@ func (p *program) doctor(ctx context.Context, network bool) error {
 		return errSaid
 	}
 	return nil
+}
+
+// examine makes the checks. Without a configuration there is nothing else to look
+// at.
+func (p *program) examine(ctx context.Context, network bool) []check {
+	cfg, err := p.config()
+	if err != nil {
+		return []check{{"configuration", "cannot be used", err.Error()}}
+	}
+	log := newLog(p.err, cfg)
+	checks := []check{{name: "configuration", detail: "reads well"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
+	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
+	if err != nil {
+		return append(checks, check{"providers", "cannot be used", oneLine(err)})
+	}
+	return append(checks, m.checks(ctx, network)...)
 }
 
 func (p *program) checkFolder(cfg *config) check {

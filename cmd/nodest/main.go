@@ -87,11 +87,17 @@ func (p *program) root() *cobra.Command {
 func (p *program) config() (*config, error) { return loadConfig(p.getenv, p.flags) }
 
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON *bool
+	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  nodest version",
 		RunE: func(*cobra.Command, []string) error {
+			if *asJSON {
+				return p.printJSON(map[string]string{"version": version})
+			}
 			_, err := fmt.Fprintln(p.out, "nodest", version)
 			return err
 		},
 	}
+	asJSON = jsonFlag(cmd, "as JSON")
+	return cmd
 }

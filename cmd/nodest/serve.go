@@ -143,6 +143,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.server = server.New(server.Deps{Engine: r.engine, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
+		DrainNotice: cfg.duration("NODEST_GRACE"),
 	})
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
 	r.end, r.tended = end, make(chan struct{})
