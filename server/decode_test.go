@@ -1,0 +1,114 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+)
+
+func TestEveryWrongMemberIsNamed(t *testing.T) {
+	type inner struct {
+		Number *float64 `json:"number,omitempty"`
+	}
+	type shape struct {
+		Text  string            `json:"text"`
+		Count int               `json:"count"`
+		Flag  *bool             `json:"flag"`
+		List  []string          `json:"list"`
+		Map   map[string]string `json:"map"`
+		Inner inner             `json:"inner"`
+		Any   json.RawMessage   `json:"any"`
+		kept  string
+	}
+	for name, c := range map[string]struct{ in, want string }{
+		"everything right":       {`{"text":"a","count":3,"flag":true,"list":["x"],"map":{"a":"b"},"inner":{"number":1.5},"any":[1,{"x":null}]}`, ""},
+		"nothing at all":         {`{}`, ""},
+		"null is absent":         {`{"text":null,"count":null,"list":null,"inner":null}`, ""},
+		"unknown":                {`{"txt":"a"}`, "txt unknown"},
+		"another case":           {`{"Text":"a"}`, "Text unknown"},
+		"not exported":           {`{"kept":"a"}`, "kept unknown"},
+		"unknown inside":         {`{"inner":{"a":{"b":1}}}`, "inner.a unknown"},
+		"several":                {`{"text":1,"count":"2","flag":0}`, "count type, flag type, text type"},
+		"half a number":          {`{"count":1.5}`, "count type"},
+		"a number beyond int64":  {`{"count":9223372036854775808}`, "count type"},
+		"a number beyond floats": {`{"inner":{"number":1e999}}`, "inner.number type"},
+		"in a list":              {`{"list":["a",1,null]}`, "list[1] type, list[2] type"},
+		"in a map":               {`{"map":{"a":1}}`, "map.a type"},
+		"no list":                {`{"list":"a"}`, "list type"},
+		"no object":              {`{"inner":[]}`, "inner type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var v shape
+			err := decodeStrict([]byte(c.in), &v)
+			if got := fieldsOf(err); got != c.want {
+				t.Errorf("got %q (%v), want %q", got, err, c.want)
+			}
+			_ = v.kept
+		})
+	}
+}
+
+func fieldsOf(err error) string {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	var list []string
+	for _, f := range e.Fields {
+		list = append(list, f.Field+" "+f.Code)
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestWhatIsNoObjectIsABadRequest(t *testing.T) {
+	for _, in := range []string{"", "[]", "1", "null", `{"text":"a"} x`, `{"text":"a"}{}`, `{"text":`, "{\"text\":\"\xff\"}", strings.Repeat(`{"a":`, 33) + "1" + strings.Repeat("}", 33)} {
+		var v struct {
+			Text string `json:"text"`
+		}
+		if err := decodeStrict([]byte(in), &v); !fault.Is(err, fault.BadRequest) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for in, want := range map[string]int{
+		`1`: 0, `{}`: 1, `[[]]`: 2, `{"a":[{}]}`: 3, `{"[[[":"]]]"}`: 1, `{"\"[[":1}`: 1, `[][[]]`: 2,
+	} {
+		if got := depth([]byte(in)); got != want {
+			t.Errorf("%s: %d, want %d", in, got, want)
+		}
+	}
+}
+
+// FuzzDecode: whatever comes in, it is either the object that it says, or one
+// clear error; and what is accepted has the depth that is allowed.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"1","cmd":"chat.send","key":"k","data":{"text":"hi","options":{"stop":["a"]}}}`,
+		`{"id":null}`, `[{"id":"1"}]`, `{"id":1}`, "{\"id\":\"\xc3\"}", `{"id":"1"}}`, strings.Repeat("[", 40), `{"a":"\ud800"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var cmd command
+		err := decodeStrict(data, &cmd)
+		if err != nil {
+			if c := fault.Public(err).Code; c != fault.BadRequest && c != fault.Invalid {
+				t.Fatalf("%q: %v", data, err)
+			}
+			return
+		}
+		if !json.Valid(data) || depth(data) > maxDepth {
+			t.Fatalf("%q was accepted", data)
+		}
+		if o := byCommand(operations)["chat.send"]; cmd.Data != nil {
+			if _, _, err := o.prepare(cmd.Data); err != nil && fault.Public(err).Code == fault.Internal {
+				t.Fatalf("%q: %v", cmd.Data, err)
+			}
+		}
+	})
+}
