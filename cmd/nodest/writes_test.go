@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// write is one writing command on things of its own.
+type write struct {
+	cmd    string
+	data   map[string]any
+	method string // of the twin in REST
+	path   string // below /api/v1
+	body   map[string]any
+	event  string              // that tells of the effect
+	about  func(f *frame) bool // whether such an event is of this write
+	since  int64               // events before are the preparation's
+	key    string
+
+	answer json.RawMessage // the first that came
+}
+
+// story is a conversation with one message and its reply, for one write.
+type story struct {
+	conversation, greeting, said, reply string
+}
+
+func newStory(t *testing.T, c *client, character string) story {
+	t.Helper()
+	s := story{conversation: newConversation(t, c, character)}
+	var sent struct{ UserMessage, Message chatMessage }
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent))
+	s.said, s.reply = sent.UserMessage.ID, sent.Message.ID
+	s.greeting = history(t, c, s.conversation)[0].ID
+	return s
+}
+
+// eachWrite prepares every command that writes (protocol page, section 6), each
+// with a story of its own.
+func eachWrite(t *testing.T, c *client, character string, round int) []*write {
+	t.Helper()
+	var all []*write
+	add := func(w write) {
+		w.key = fmt.Sprintf("key-%d-%d", round, len(all))
+		all = append(all, &w)
+	}
+	in := func(id string) func(*frame) bool { return func(f *frame) bool { return f.Conv == id } }
+	on := func(id string) func(*frame) bool { return func(f *frame) bool { return f.Msg == id } }
+	titled := fmt.Sprintf("round %d", round)
+
+	s := newStory(t, c, character)
+	add(write{cmd: "chat.send", data: map[string]any{"conversationId": s.conversation, "text": "What now?"},
+		method: http.MethodPost, path: "/conversations/" + s.conversation + "/messages", body: map[string]any{"text": "What now?"},
+		event: "gen.end", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	add(write{cmd: "chat.send", data: map[string]any{"conversationId": s.conversation, "text": "Just so.", "reply": false},
+		method: http.MethodPost, path: "/conversations/" + s.conversation + "/messages", body: map[string]any{"text": "Just so.", "reply": false},
+		event: "message.created", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	add(write{cmd: "gen.regenerate", data: map[string]any{"messageId": s.reply},
+		method: http.MethodPost, path: "/messages/" + s.reply + "/regenerate", event: "gen.end", about: on(s.reply)})
+	s = newStory(t, c, character)
+	add(write{cmd: "gen.continue", data: map[string]any{"messageId": s.reply},
+		method: http.MethodPost, path: "/messages/" + s.reply + "/continue", event: "gen.end", about: on(s.reply)})
+	s = newStory(t, c, character)
+	add(write{cmd: "gen.impersonate", data: map[string]any{"conversationId": s.conversation},
+		method: http.MethodPost, path: "/conversations/" + s.conversation + "/impersonate", event: "gen.end", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	add(write{cmd: "message.edit", data: map[string]any{"messageId": s.said, "text": "Good morning."},
+		method: http.MethodPatch, path: "/messages/" + s.said, body: map[string]any{"text": "Good morning."}, event: "message.updated", about: on(s.said)})
+	s = newStory(t, c, character)
+	add(write{cmd: "message.swipe", data: map[string]any{"messageId": s.greeting, "swipe": "next"},
+		method: http.MethodPost, path: "/messages/" + s.greeting + "/swipe", body: map[string]any{"swipe": "next"}, event: "message.updated", about: on(s.greeting)})
+	s = newStory(t, c, character)
+	add(write{cmd: "message.delete", data: map[string]any{"messageId": s.reply},
+		method: http.MethodDelete, path: "/messages/" + s.reply, event: "message.deleted", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	require.NoError(t, c.call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil))
+	add(write{cmd: "message.restore", data: map[string]any{"messageId": s.reply},
+		method: http.MethodPost, path: "/messages/" + s.reply + "/restore", event: "message.restored", about: in(s.conversation)})
+	add(write{cmd: "chat.create", data: map[string]any{"characterId": character, "title": titled},
+		method: http.MethodPost, path: "/conversations", body: map[string]any{"characterId": character, "title": titled},
+		event: "chat.created", about: func(f *frame) bool { return bytes.Contains(f.Data, []byte(titled)) }})
+	s = newStory(t, c, character)
+	add(write{cmd: "chat.update", data: map[string]any{"conversationId": s.conversation, "title": "Renamed"},
+		method: http.MethodPatch, path: "/conversations/" + s.conversation, body: map[string]any{"title": "Renamed"}, event: "chat.updated", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	add(write{cmd: "chat.head", data: map[string]any{"conversationId": s.conversation, "messageId": s.greeting},
+		method: http.MethodPut, path: "/conversations/" + s.conversation + "/head", body: map[string]any{"messageId": s.greeting}, event: "chat.updated", about: in(s.conversation)})
+	s = newStory(t, c, character)
+	add(write{cmd: "chat.delete", data: map[string]any{"conversationId": s.conversation},
+		method: http.MethodDelete, path: "/conversations/" + s.conversation, event: "chat.deleted", about: in(s.conversation)})
+
+	at := logEnd(t, c)
+	for _, w := range all {
+		w.since = at
+	}
+	return all
+}
+
+// rest sends the twin of the command under the same key and returns its answer,
+// nil for one without content.
+func (w *write) rest(t *testing.T, c *client) json.RawMessage {
+	t.Helper()
+	var content io.Reader
+	if w.body != nil {
+		text, err := json.Marshal(w.body)
+		require.NoError(t, err)
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), w.method, c.base+"/api/v1"+w.path, content)
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Prefer", "respond-async")
+	req.Header.Set("Idempotency-Key", w.key)
+	res, err := c.http.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Less(t, res.StatusCode, 400, "%s %s: %s", w.method, w.path, text)
+	return bytes.TrimSpace(text)
+}
+
+// same says that an answer is the first one.
+func (w *write) same(t *testing.T, door string, answer json.RawMessage) {
+	t.Helper()
+	if len(answer) == 0 { // 204
+		return
+	}
+	if w.answer == nil {
+		w.answer = answer
+		return
+	}
+	require.JSONEq(t, string(w.answer), string(answer), "%s again, %s", w.cmd, door)
+}
+
+// effects counts the events that tell of the write.
+func (w *write) effects(log []*frame) int {
+	n := 0
+	for _, f := range log {
+		end := f.Ev == "gen.done" || f.Ev == "gen.failed"
+		if f.Seq > w.since && (f.Ev == w.event || w.event == "gen.end" && end) && w.about(f) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWritesHappenOnce sends every writing command over one connection, kills
+// the server, some of the answers not come yet, and sends each again four times:
+// over two new connections and twice over REST. Every answer is the first one,
+// and the effect is there once.
+func TestWritesHappenOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		rounds := long(t, 1, 20)
+		rng := seeded(t)
+		inst := newInstallation(t, url, "NODEST_GENERATIONS=16")
+		p := inst.start(t)
+		character := twoGreetings(t, p.client)
+		for round := range rounds {
+			all := eachWrite(t, p.client, character, round)
+			rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+			sendOnce(t, p, all, rng.IntN(len(all)))
+			p.kill(t)
+			p = inst.start(t)
+			sendAgain(t, p.client, all)
+			eventually(t, "the effects", func() error { return happenedOnce(wholeLog(t, p.client), all) })
+		}
+		verifyLog(t, p.client)
+		t.Logf("%d rounds of %d commands, each sent five times", rounds, 13)
+		p.stop(t)
+	})
+}
+
+// sendOnce sends every command and waits for the answers to the first ones.
+func sendOnce(t *testing.T, p *process, all []*write, answered int) {
+	t.Helper()
+	first := newPhone(t, p.client, "first")
+	ids := map[string]*write{}
+	for _, w := range all {
+		ids[first.send(w.cmd, w.key, w.data)] = w
+	}
+	for answered > 0 {
+		f, err := first.next()
+		require.NoError(t, err)
+		if w := ids[f.ID]; w != nil {
+			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
+			w.same(t, "first", f.Data)
+			answered--
+		}
+	}
+}
+
+func sendAgain(t *testing.T, c *client, all []*write) {
+	t.Helper()
+	doors := []*phone{newPhone(t, c, "second"), newPhone(t, c, "third")}
+	for i, w := range all {
+		over := doors[i%2]
+		for range 2 {
+			w.same(t, "REST", w.rest(t, c))
+			f, err := over.answer(over.send(w.cmd, w.key, w.data))
+			require.NoError(t, err)
+			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
+			require.True(t, f.Replay, "%s again", w.cmd)
+			w.same(t, "WebSocket", f.Data)
+			over = doors[(i+1)%2]
+		}
+	}
+}
+
+func happenedOnce(log []*frame, all []*write) error {
+	for _, w := range all {
+		if n := w.effects(log); n != 1 {
+			return fmt.Errorf("%s happened %d times: %w", w.cmd, n, errNotYet)
+		}
+	}
+	return nil
+}
+
+// wholeLog reads every event of the user.
+func wholeLog(t *testing.T, c *client) []*frame {
+	t.Helper()
+	var snapshot struct{ Epoch string }
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
+	var log []*frame
+	for {
+		after := int64(0)
+		if len(log) > 0 {
+			after = log[len(log)-1].Seq
+		}
+		var page struct{ Events []*frame }
+		require.NoError(t, c.call(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after), nil, &page))
+		if len(page.Events) == 0 {
+			return log
+		}
+		log = append(log, page.Events...)
+	}
+}
+
+func logEnd(t *testing.T, c *client) int64 {
+	t.Helper()
+	var at struct{ Seq int64 }
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
+	return at.Seq
+}
+
+// twoGreetings makes a character whose greeting has two swipes.
+func twoGreetings(t *testing.T, c *client) string {
+	t.Helper()
+	var ch chatCharacter
+	body := map[string]any{"roleCard": map[string]any{
+		"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper.", "alternate_greetings": []string{"You again?"},
+	}}
+	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	return ch.ID
+}
