@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,13 +30,14 @@ type Scripts struct {
 
 type script struct {
 	card.RegexScript
-	pattern *pattern
-	index   int // in the set
+	pattern  *pattern
+	patience *patience // of the set
+	index    int       // in the set
 }
 
 // ScriptLimit is the time that one script may take for one text, unless
 // CompileScripts is told another. Where it runs out that script leaves the text
-// as it was; the others go on.
+// as it was, and rests; the others go on, within the patience of the set.
 const ScriptLimit = 250 * time.Millisecond
 
 var compiledIDs atomic.Uint64
@@ -48,7 +50,7 @@ func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duratio
 	if limit <= 0 {
 		limit = ScriptLimit
 	}
-	s := &Scripts{id: compiledIDs.Add(1)}
+	s, shared := &Scripts{id: compiledIDs.Add(1)}, &patience{limit: limit}
 	for _, g := range groups {
 		bound := g.BindType == "" || g.BindType == "all" ||
 			g.BindType == "character" && g.CharacterID != "" && g.CharacterID == characterID
@@ -64,7 +66,7 @@ func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duratio
 				s.warnings = append(s.warnings, Warning{"invalid_pattern", scriptPath(sc), err.Error()})
 				continue
 			}
-			s.list = append(s.list, script{sc, p, len(s.list)})
+			s.list = append(s.list, script{sc, p, shared, len(s.list)})
 		}
 	}
 	return s
@@ -181,9 +183,15 @@ func (s *Scripts) run(text string, scripts []*script) (string, []Warning) {
 	return text, warnings
 }
 
-// runScript applies one script; with a warning the text is as it was.
+// runScript applies one script, unless the set has cost too much of late; with a
+// warning the text is as it was.
 func runScript(sc *script, text string) (string, []Warning) {
+	if !sc.patience.allows(sc.pattern) {
+		return text, []Warning{slowScript(sc)}
+	}
+	started := time.Now()
 	changed, err := sc.pattern.replace(text, sc.Replace)
+	sc.patience.note(sc.pattern, time.Since(started), errors.Is(err, errPatternTime))
 	if err != nil {
 		return text, []Warning{slowScript(sc)}
 	}
