@@ -68,6 +68,7 @@ type settingRule struct {
 	oneOf    []string
 	clock    bool // "HH:MM"; of a list: its elements
 	readOnly bool // a client may send it back; it changes nothing
+	notZero  bool // 0 would mean nothing here
 	text     int  // longest text, in code points
 }
 
@@ -117,7 +118,7 @@ var characterSettings = []settingGroup{
 	}},
 	{name: "prompt", rules: []settingRule{
 		{name: "depthMode", def: "messages", oneOf: []string{"messages", "user_messages"}},
-		{name: "scanDepth", def: 20.0, min: -1, max: 100_000},
+		{name: "scanDepth", def: 20.0, min: -1, max: 100_000, notZero: true},
 		{name: "filterKeyed", def: false}, // true for imported SillyTavern characters
 	}},
 	{name: "user", rules: []settingRule{
@@ -294,6 +295,8 @@ func (r settingRule) checkNumber(path string, value json.RawMessage) error {
 	switch {
 	case v != math.Trunc(v):
 		return fault.InvalidField(path, "type", "must be a whole number")
+	case v == 0 && r.notZero:
+		return fault.InvalidField(path, "range", "must be from 1 to %.0f, or -1 for all", r.max)
 	case v < r.min || v > r.max:
 		return fault.InvalidField(path, "range", "must be from %.0f to %.0f", r.min, r.max)
 	}

@@ -305,6 +305,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"circle":{"scheduledTimes":["8:15"]}}`:       "circle.scheduledTimes[0]",
 		`{"circle":{"scheduledTimes":"08:15"}}`:        "circle.scheduledTimes",
 		`{"prompt":{"depthMode":"words"}}`:             "prompt.depthMode",
+		`{"prompt":{"scanDepth":0}}`:                   "prompt.scanDepth",
 		`{"user":{"customSetting":{"position":9}}}`:    "user.customSetting.position",
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",
