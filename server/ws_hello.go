@@ -134,12 +134,16 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	if err != nil {
 		return err
 	}
+	parallel := c.s.opts.Generations
+	if own := c.identity().User.Limits.Generations; own > 0 {
+		parallel = own
+	}
 	w := welcome{
 		Session: c.id, User: c.userID(), Server: "nodest/" + c.s.opts.Version, Protocol: 1,
 		Epoch: r.at.Epoch, Seq: r.at.Seq, Resumed: r.reason == "", Reason: r.reason,
 		PingS: c.s.opts.PingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
 		Limits: limits{
-			c.s.opts.FrameBytes, c.s.opts.TextChars, c.s.opts.CommandsPer10s, c.s.opts.Generations, c.s.opts.QueueBytes,
+			c.s.opts.FrameBytes, c.s.opts.TextChars, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
 		},
 	}
 	c.greeted.Store(true)

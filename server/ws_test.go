@@ -34,6 +34,21 @@ func TestHelloTellsWhereTheStreamStands(t *testing.T) {
 	}
 }
 
+func TestHelloTellsTheUsersOwnLimit(t *testing.T) {
+	h := build(t, nil)
+	_, f := h.phone(nil)
+	if got := field[float64](t, f, "limits.gensParallel"); got != 2 {
+		t.Errorf("gensParallel %v, want the default", got)
+	}
+	own := account.Limits{Generations: 5}
+	_, err := h.accounts.UpdateUser(context.Background(), h.user, h.user.ID, account.UserPatch{Limits: &own})
+	h.must(err)
+	_, f = h.phone(nil)
+	if got := field[float64](t, f, "limits.gensParallel"); got != 5 {
+		t.Errorf("gensParallel %v, want the user's own", got)
+	}
+}
+
 func TestWhoMayConnect(t *testing.T) {
 	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
 	ctx := context.Background()
