@@ -68,8 +68,13 @@ func syntaxDetail(err error) string {
 	return "it ends too early"
 }
 
+// mostTold bounds how many wrong members one error names: a body can hold a
+// million of them.
+const mostTold = 20
+
 func invalid(wrong []fault.Field) error {
 	slices.SortFunc(wrong, func(a, b fault.Field) int { return strings.Compare(a.Field, b.Field) })
+	wrong = slices.Clone(wrong[:min(len(wrong), mostTold)])
 	e := fault.New(fault.Invalid, "%s: %s", wrong[0].Field, wrong[0].Detail)
 	e.Fields = wrong
 	return e

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,21 @@ func TestEveryWrongMemberIsNamed(t *testing.T) {
 			}
 			_ = v.kept
 		})
+	}
+}
+
+func TestAnErrorDoesNotGrowWithTheBody(t *testing.T) {
+	var many strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&many, `"u%05d":1,`, i)
+	}
+	var v struct {
+		Text string `json:"text"`
+	}
+	err := decodeStrict([]byte("{"+many.String()+`"text":"a"}`), &v)
+	var e *fault.Error
+	if !errors.As(err, &e) || len(e.Fields) != mostTold || e.Fields[0].Field != "u00000" {
+		t.Errorf("got %.200v", err)
 	}
 }
 
