@@ -58,6 +58,21 @@ func storeSettings(tx Tx, c *Call, s *Settings) error {
 	}{"settings", s.Version}))
 }
 
+// TellProvider tells that the user's own key of a provider was stored, or
+// deleted. The key itself is in no event.
+func (e *Engine) TellProvider(ctx context.Context, c *Call, name string, deleted bool) error {
+	kind := "resource.updated"
+	if deleted {
+		kind = "resource.deleted"
+	}
+	return e.store.Update(ctx, c.UserID, func(tx Tx) error {
+		return tx.Emit(event(c.UserID, kind, c.by(), struct {
+			Kind string `json:"kind"`
+			ID   string `json:"id"`
+		}{"provider", name}))
+	})
+}
+
 // changeSettings stores the settings again if change says that it changed them.
 func changeSettings(tx Tx, c *Call, change func(*Settings) bool) error {
 	s, err := tx.Settings()

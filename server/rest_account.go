@@ -294,12 +294,21 @@ func (s *Server) setProviderKey(c echo.Context, who *account.Identity) error {
 	if err := s.accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
 		return err
 	}
-	return c.NoContent(http.StatusNoContent)
+	return s.tellProvider(c, who, name, false)
 }
 
 func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) error {
 	if err := s.accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
 		return err
+	}
+	return s.tellProvider(c, who, c.Param("name"), true)
+}
+
+// tellProvider tells the user's devices that a key has changed. The key is stored
+// by then, so the answer does not depend on it.
+func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) error {
+	if err := s.engine.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
+		s.opts.Log.Warn("a changed provider key was not told", "requestId", idOf(c), "err", err)
 	}
 	return c.NoContent(http.StatusNoContent)
 }

@@ -158,6 +158,21 @@ func TestProviderKeysAreWriteOnly(t *testing.T) {
 	h.rest("DELETE", "/providers/gemini/key", "").refuses(t, 404, "not_found")
 }
 
+func TestDevicesLearnThatAProviderKeyChanged(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(nil)
+	h.rest("PUT", "/providers/gemini/key", `{"key":"a-secret-of-the-user"}`, "X-Device-Id: d-1").wants(t, 204)
+	f := p.event("resource.updated", "")
+	if got := string(f.Data); got != `{"kind":"provider","id":"gemini"}` || f.By != "d-1" {
+		t.Errorf("told %s by %s", got, f.By)
+	}
+	h.rest("DELETE", "/providers/gemini/key", "").wants(t, 204)
+	p.event("resource.deleted", "")
+	if strings.Contains(p.heard(), "a-secret") {
+		t.Error("an event has the key")
+	}
+}
+
 // A cookie is sent by the browser whoever made it ask: the origin decides.
 func TestCookiesAndOrigins(t *testing.T) {
 	h := build(t, func(o *Options) { o.Origins = []string{"https://app.example"} })
