@@ -277,9 +277,12 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = io.NopCloser(bytes.NewReader(x.sent))
 	}
 	res, err := w.next.RoundTrip(r)
-	if err != nil || res.StatusCode == http.StatusSwitchingProtocols ||
-		strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return res, err // frames and events are held against asyncapi.yaml
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		res.Body = &eventWitness{ReadCloser: res.Body, t: w.t}
+		return res, nil
 	}
 	x.status, x.header = res.StatusCode, res.Header
 	x.body, err = io.ReadAll(res.Body)
@@ -298,6 +301,42 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 func (w witness) CloseIdleConnections() {
 	if t, ok := w.next.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
+	}
+}
+
+// eventWitness holds the events of a stream against asyncapi.yaml.
+type eventWitness struct {
+	io.ReadCloser
+	t    testing.TB
+	line []byte // that has not ended yet
+}
+
+func (w *eventWitness) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	w.line = append(w.line, p[:n]...)
+	for {
+		line, rest, ok := bytes.Cut(w.line, []byte("\n"))
+		if !ok {
+			return n, err
+		}
+		w.line = rest
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			w.check(data)
+		}
+	}
+}
+
+// check holds one event against its description. The end of a generation that is
+// told again has no seq.
+func (w *eventWitness) check(data []byte) {
+	for _, event := range objectsOf(data) {
+		kind, _ := event["ev"].(string)
+		if event["seq"] == nil && (kind == "message.updated" || kind == "gen.done" || kind == "gen.failed") {
+			event["seq"] = json.Number("1")
+		}
+		if err := theContract().message(event, "event."+kind); err != nil {
+			w.t.Errorf("the event %.600s\nis not as asyncapi.yaml says: %v", data, err)
+		}
 	}
 }
 
