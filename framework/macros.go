@@ -23,14 +23,17 @@ type Macros struct {
 	LastUserMessage string
 	LastCharMessage string
 	Seed            uint64
+
+	grown int // bytes that the macros of all texts have added so far
 }
 
-// Expand replaces the macros in text.
-func (m *Macros) Expand(text string) string {
-	if !strings.Contains(text, "{{") {
+// Expand replaces the macros in text, until together they have added maxGrown.
+func (m *Macros) Expand(text string) (expanded string) {
+	if !strings.Contains(text, "{{") || m.grown > maxGrown {
 		return text
 	}
 	origin := text
+	defer func() { m.grown += max(0, len(expanded)-len(origin)) }()
 	for _, v := range [...]struct{ name, value string }{
 		{"lastmessage", m.LastUserMessage},
 		{"lastusermessage", m.LastUserMessage},
@@ -56,6 +59,11 @@ func (m *Macros) Expand(text string) string {
 // maxExpanded bounds what macros can make of a text, in bytes: what would go
 // beyond it stays as it is.
 const maxExpanded = 4 << 20
+
+// maxGrown bounds what macros add to all texts of one prompt, in bytes. In the
+// texts behind it they stay: thousands of entries that each repeat a long
+// message would make gigabytes of a card of a few.
+const maxGrown = 16 << 20
 
 // replaceMacro replaces every {{name…}} by its value. A name that ends in "::"
 // takes arguments: all up to the closing braces; any other must stand alone.

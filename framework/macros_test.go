@@ -77,3 +77,19 @@ func FuzzMacros(f *testing.F) {
 		unknownMacros(text)
 	})
 }
+
+// TestMacrosDoNotGrowAPromptWithoutBound: a card of a few megabytes must not
+// become a prompt of gigabytes.
+func TestMacrosDoNotGrowAPromptWithoutBound(t *testing.T) {
+	m := Macros{LastUserMessage: strings.Repeat("x", 100_000)}
+	text, total := strings.Repeat("{{lastMessage}}", 30), 0
+	for range 1000 {
+		total += len(m.Expand(text))
+	}
+	if most := maxGrown + maxExpanded + 1000*len(text); total > most {
+		t.Errorf("the texts have %d bytes, want at most %d", total, most)
+	}
+	if got := m.Expand("{{user}}"); got != "{{user}}" {
+		t.Errorf("got %q", got)
+	}
+}
