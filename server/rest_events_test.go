@@ -1,0 +1,50 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+)
+
+// elsewhere are the events that other tests bring about: they need a slow
+// reader, tagged text, a token near its end, or the end of the server.
+var elsewhere = []string{"hello", "gen.behind", "gen.block", "auth.expiring", "server.going_away"}
+
+// Every change over REST is told on the socket, and every event that is described
+// happens. What is in them is checked by the phone.
+func TestEveryEventIsTold(t *testing.T) {
+	h := build(t, nil)
+	p, _ := h.phone(map[string]any{"deviceId": "phone"})
+	quiet, _ := h.phone(map[string]any{"deviceId": "quiet", "quiet": true})
+	e := h.estate()
+	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
+	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Anybody?"}`).refuses(t, 503, "upstream_unavailable")
+	h.rest("DELETE", "/messages/"+e.message+"?scope=after", "").wants(t, 200)
+	h.rest("POST", "/messages/"+e.message+"/restore", "").wants(t, 200)
+	h.rest("PATCH", "/conversations/"+e.conversation, `{"title":"x"}`).wants(t, 200)
+	h.rest("PUT", "/devices/tablet/ack", `{"seq":1,"read":{"`+e.conversation+`":"`+e.message+`"}}`).wants(t, 200)
+	h.rest("PATCH", "/characters/"+e.character, `{"isCradle":true}`).wants(t, 200)
+	h.rest("PUT", "/settings", `{}`).wants(t, 200)
+	h.rest("DELETE", "/presets/"+e.resources["presets"], "").wants(t, 204)
+	quiet.ok("typing", "", map[string]any{"conversationId": e.conversation})
+	p.ok("ping", "", nil)
+	h.rest("DELETE", "/conversations/"+e.conversation, "").wants(t, 204)
+	h.rest("DELETE", "/characters/"+e.character, "").wants(t, 204)
+	p.event("typing", "")
+	p.event("character.deleted", "")
+	quiet.event("skip", "")
+
+	seen := map[string]bool{}
+	for _, f := range append(p.all(), quiet.all()...) {
+		seen[f.Ev] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(theContract().asyncapi["components"].(map[string]any)["messages"].(map[string]any))) {
+		kind, ok := strings.CutPrefix(name, "event.")
+		if ok && !seen[kind] && !slices.Contains(elsewhere, kind) {
+			t.Errorf("%s is described and never told", kind)
+		}
+	}
+}
