@@ -50,7 +50,7 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 	}
 	return lastWins(ctx, e, c, 0, func(tx Tx) (*Imported, error) {
 		ch := &Character{
-			Name: oneLine(doc.Name), Dialect: string(doc.Dialect),
+			Name: shortened(oneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
 			HasAvatar: avatar != nil,
@@ -66,6 +66,10 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 		return &Imported{Character: ch, Warnings: warnings}, nil
 	})
 }
+
+// maxCharacterName bounds the name under which a character is known, in code
+// points: it stands in every list, message and event. The card keeps its own.
+const maxCharacterName = 200
 
 // maxAssets bounds what is kept of the files in a CHARX archive, in bytes.
 const maxAssets = 4 << 20
@@ -326,7 +330,7 @@ func (in CharacterInput) prepare(all bool) (*checkedInput, error) {
 	if err != nil {
 		return nil, inField("roleCard", err)
 	}
-	p := &checkedInput{CharacterInput: in, all: all, name: oneLine(view.Name)}
+	p := &checkedInput{CharacterInput: in, all: all, name: shortened(oneLine(view.Name), maxCharacterName)}
 	if all {
 		p.inside, err = embeddedIn(in.RoleCard)
 	}

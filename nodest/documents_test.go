@@ -138,8 +138,20 @@ func TestNamesInAGreeting(t *testing.T) {
 		{card.SillyTavern, "<USER> <bot> <char>", "$1 A A"},
 	}
 	for _, tt := range tests {
-		if got := named(tt.text, tt.dialect, "A", "$1"); got != tt.want {
+		n := namer{char: "A", user: "$1", old: tt.dialect == card.SillyTavern, left: maxNamed}
+		if got := n.named(tt.text); got != tt.want {
 			t.Errorf("named(%q) = %q, want %q", tt.text, got, tt.want)
 		}
+	}
+}
+
+func TestNamesDoNotMakeGreetingsGrowWithoutBound(t *testing.T) {
+	n := namer{char: strings.Repeat("n", maxNamed/4), left: maxNamed}
+	text := strings.Repeat("{{char}}", 100)
+	if size := len(n.named(text)); size > maxNamed+len(text) {
+		t.Errorf("the first text has %d bytes", size)
+	}
+	if got := n.named(text); got != text {
+		t.Errorf("the second text has %d bytes", len(got))
 	}
 }

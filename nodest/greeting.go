@@ -25,8 +25,9 @@ func greeting(ch *Character, conversationID, user string, now time.Time) (*Messa
 		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
+	n := namer{char: ch.Name, user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
 	for _, text := range append(view.Greetings(), ch.extraGreetings()...) {
-		m.Swipes = append(m.Swipes, newSwipe(named(text, card.Dialect(ch.Dialect), ch.Name, user), now))
+		m.Swipes = append(m.Swipes, newSwipe(n.named(text), now))
 	}
 	return m, nil
 }
@@ -65,17 +66,33 @@ var (
 	oldMacro  = regexp.MustCompile(`(?i)<(char|bot|user)>`) // SillyTavern cards only
 )
 
-// named puts the names into a text of a card. Other macros stay: they are
+// maxNamed bounds what names add to the greetings of a card, in bytes: a long
+// name that is put in often could make gigabytes of a small card. Where it runs
+// out the macros stay.
+const maxNamed = 4 << 20
+
+// namer puts the names into the texts of a card. Other macros stay: they are
 // replaced in each prompt.
-func named(text string, dialect card.Dialect, char, user string) string {
+type namer struct {
+	char, user string
+	old        bool // the card may hold old macros
+	left       int  // bytes that names may still add
+}
+
+func (n *namer) named(text string) string {
 	put := func(macro string) string {
+		name := n.char
 		if strings.EqualFold(strings.Trim(macro, "{}<>"), "user") {
-			return user
+			name = n.user
 		}
-		return char
+		if len(name) > n.left {
+			return macro
+		}
+		n.left -= len(name)
+		return name
 	}
 	text = nameMacro.ReplaceAllStringFunc(text, put)
-	if dialect == card.SillyTavern {
+	if n.old {
 		text = oldMacro.ReplaceAllStringFunc(text, put)
 	}
 	return text
