@@ -128,14 +128,17 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
-	var poll time.Duration
-	if cfg.get("NODEST_DATABASE_URL") != "" { // other processes may write too
-		poll = time.Second
+	// The folder of SQLite is locked; on PostgreSQL other processes may write,
+	// revoke tokens and leave replies behind.
+	alone := cfg.get("NODEST_DATABASE_URL") == ""
+	var poll, recheck time.Duration
+	if !alone {
+		poll, recheck = time.Second, 30*time.Second
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Alone: cfg.get("NODEST_DATABASE_URL") == "", Log: log, // the folder of SQLite is locked: nobody else writes
+		Alone: alone, Log: log,
 	})
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -143,7 +146,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.server = server.New(server.Deps{Engine: r.engine, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.duration("NODEST_GRACE"),
+		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
 	})
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
 	r.end, r.tended = end, make(chan struct{})
