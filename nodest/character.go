@@ -71,8 +71,9 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 // points: it stands in every list, message and event. The card keeps its own.
 const maxCharacterName = 200
 
-// maxAssets bounds what is kept of the files in a CHARX archive, in bytes.
-const maxAssets = 4 << 20
+// maxAssets bounds what is kept of the files in a CHARX archive, in bytes. It is
+// as much as an archive may weigh, so that only packed texts can be dropped.
+const maxAssets = 32 << 20
 
 // source is what is kept of an imported file beside the documents, for export.
 type source struct {
@@ -265,7 +266,11 @@ func unbind(tx Tx, c *Call, characterID string) error {
 func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error) {
 	doc := &card.Character{}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
-		ch, err := tx.Character(id)
+		newest, err := tx.Character(id)
+		if err != nil {
+			return err
+		}
+		ch, err := tx.CharacterVersion(id, newest.Version) // with the file that it came from
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (e *Engine) CreateConversation(ctx context.Context, c *Call, in Conversatio
 		if err != nil {
 			return nil, err
 		}
-		first, err := greeting(ch, conv.ID, user, tx.Now())
+		first, err := greeting(tx, ch, conv.ID, user)
 		if err != nil {
 			return nil, err
 		}

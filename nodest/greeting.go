@@ -16,31 +16,43 @@ import (
 // the NodeST app behind them. The names of the two stand in the
 // stored text, as the user will read it; a later change of persona or character
 // does not rewrite what was said.
-func greeting(ch *Character, conversationID, user string, now time.Time) (*Message, error) {
+func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, error) {
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil {
 		return nil, err
 	}
+	more, err := extraGreetings(tx, ch)
+	if err != nil {
+		return nil, err
+	}
+	now := tx.Now()
 	m := &Message{
 		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
 	n := namer{char: ch.Name, user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
-	for _, text := range append(view.Greetings(), ch.extraGreetings()...) {
+	for _, text := range append(view.Greetings(), more...) {
 		m.Swipes = append(m.Swipes, newSwipe(n.named(text), now))
 	}
 	return m, nil
 }
 
 // extraGreetings are those that a file of the NodeST app has beside its card.
-func (ch *Character) extraGreetings() []string {
+func extraGreetings(tx Tx, ch *Character) ([]string, error) {
+	if ch.Dialect != string(card.NodeST) {
+		return nil, nil // no other file has any, and it may be large
+	}
+	whole, err := tx.CharacterVersion(ch.ID, ch.Version)
+	if err != nil || len(whole.Source) == 0 {
+		return nil, err
+	}
 	var kept struct {
 		Extra struct {
 			Greetings []any `json:"extraGreetings"`
 		} `json:"extra"`
 	}
-	if len(ch.Source) == 0 || json.Unmarshal(ch.Source, &kept) != nil {
-		return nil // without any, or of another type
+	if json.Unmarshal(whole.Source, &kept) != nil {
+		return nil, nil // of another type
 	}
 	var texts []string
 	for _, v := range kept.Extra.Greetings {
@@ -48,7 +60,7 @@ func (ch *Character) extraGreetings() []string {
 			texts = append(texts, s)
 		}
 	}
-	return texts
+	return texts, nil
 }
 
 // newSwipe is a text that was not made by a model of ours.

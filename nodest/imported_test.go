@@ -1,9 +1,14 @@
 package nodest_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
+	"nodest/card"
 	"nodest/nodest"
 )
 
@@ -92,5 +97,41 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 		if !strings.Contains(alarmed, "Dragons of "+name) {
 			t.Errorf("the keyed entry of %s is missing", name)
 		}
+	}
+}
+
+func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
+	h := newHome(t)
+	picture := bytes.Repeat([]byte("0123456789abcdef"), 5<<16) // 5 MiB
+	var archive bytes.Buffer
+	w := zip.NewWriter(&archive)
+	for _, file := range []card.Asset{
+		{Path: "card.json", Data: []byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","first_mes":"Hi."}}`)},
+		{Path: "assets/emotions/a.bin", Data: picture},
+	} {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: file.Path, Method: zip.Store})
+		must(t, err)
+		_, err = f.Write(file.Data)
+		must(t, err)
+	}
+	must(t, w.Close())
+	got, err := h.ImportCharacter(t.Context(), h.call(), archive.Bytes(), "ada.charx")
+	must(t, err)
+	if len(got.Warnings) != 0 {
+		t.Errorf("warnings = %v", got.Warnings)
+	}
+	id := got.Character.ID
+	_, err = h.UpdateCharacter(t.Context(), h.call(), id, nodest.CharacterInput{AuthorNote: json.RawMessage(`{"content":"It rains."}`)}, false, 0)
+	must(t, err)
+	data, _, _, err := h.ExportCharacter(t.Context(), me, id, "charx", "v3")
+	must(t, err)
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	must(t, err)
+	f, err := r.Open("assets/emotions/a.bin")
+	must(t, err)
+	kept, err := io.ReadAll(f)
+	must(t, err)
+	if !bytes.Equal(kept, picture) {
+		t.Errorf("the picture came back as %d bytes", len(kept))
 	}
 }

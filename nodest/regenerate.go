@@ -138,7 +138,7 @@ func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
 	if err != nil {
 		return err
 	}
-	now, err := greeting(ch, chat.ID, user, tx.Now())
+	now, err := greeting(tx, ch, chat.ID, user)
 	if err != nil {
 		return err
 	}

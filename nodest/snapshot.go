@@ -41,7 +41,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 			}
 			for _, ch := range items {
 				ch.RoleCard, ch.WorldBook, ch.Preset, ch.AuthorNote, ch.RegexScripts = nil, nil, nil, nil, nil
-				ch.Source, ch.Settings = nil, nil
+				ch.Settings = nil
 				snap.Characters = append(snap.Characters, ch)
 			}
 			if cursor = next; next == "" {

@@ -95,6 +95,10 @@ type UserTx interface {
 	Usage(from, to string) ([]UsageRow, error)
 	// Limits returns the user's own limits (0 = the server's default).
 	Limits() (UserLimits, error)
+	// LockLimits is Limits for a transaction that gives a generation its place: no
+	// other one that calls it for this user goes on until this one ends, so that
+	// Running counts what the others have taken. It comes after LockConversation.
+	LockLimits() (UserLimits, error)
 	// Ack stores how far a device has read; nil read = seq only.
 	Ack(deviceID string, seq int64, read map[string]string) error
 }
@@ -103,14 +107,15 @@ type UserTx interface {
 // conversation state can name the version it was made with.
 type CharacterTx interface {
 	InsertCharacter(c *Character) error
-	// Character returns the newest version.
+	// Character returns the newest version, without Source.
 	Character(id string) (*Character, error)
+	// CharacterVersion returns one version, Source included.
 	CharacterVersion(id string, version int64) (*Character, error)
 	// Characters lists newest first, at most limit, beginning after cursor ("" =
-	// start); next is "" at the end.
+	// start), without Source; next is "" at the end.
 	Characters(cursor string, limit int) (items []*Character, next string, err error)
 	// UpdateCharacter stores c as a new version; c.Version must be one more than
-	// the newest, else fault.PreconditionFailed.
+	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
 	UpdateCharacter(c *Character) error
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).

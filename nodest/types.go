@@ -265,7 +265,7 @@ type Character struct {
 	Preset       json.RawMessage `json:"preset"`
 	AuthorNote   json.RawMessage `json:"authorNote"`
 	RegexScripts json.RawMessage `json:"regexScripts"`
-	Source       json.RawMessage `json:"-"` // the whole imported document, for export
+	Source       json.RawMessage `json:"-"` // what is kept of an imported file beside the documents, for export; not read in every case
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
 	Version      int64           `json:"version"`

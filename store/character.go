@@ -70,9 +70,9 @@ const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS 
 	JOIN character_versions src ON src.character_id = c.id AND src.version = v.source_version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
-// listCharacters is selectCharacters without the imported files, which no list
-// shows and which may be large.
-var listCharacters = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
+// selectDocuments is selectCharacters without the imported files: they may be
+// large, and only an export wants them.
+var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
 
 func (r *storedCharacter) character() *nodest.Character {
 	return &nodest.Character{
@@ -113,19 +113,19 @@ func (t *tx) insertCharacterVersion(c *nodest.Character, sourceVersion int64) er
 	return t.insert(row)
 }
 
-// Character returns the newest version.
+// Character returns the newest version, without Source.
 func (t *tx) Character(id string) (*nodest.Character, error) {
-	return t.oneCharacter("AND c.id = ? AND v.version = c.version", text(id))
+	return t.oneCharacter(selectDocuments+"AND c.id = ? AND v.version = c.version", text(id))
 }
 
-// CharacterVersion returns one version.
+// CharacterVersion returns one version, Source included.
 func (t *tx) CharacterVersion(id string, version int64) (*nodest.Character, error) {
-	return t.oneCharacter("AND c.id = ? AND v.version = ?", text(id), version)
+	return t.oneCharacter(selectCharacters+"AND c.id = ? AND v.version = ?", text(id), version)
 }
 
-func (t *tx) oneCharacter(where string, args ...any) (*nodest.Character, error) {
+func (t *tx) oneCharacter(query string, args ...any) (*nodest.Character, error) {
 	var row storedCharacter
-	found, err := t.scan(t.raw(selectCharacters+where, append([]any{text(t.userID)}, args...)...), &row)
+	found, err := t.scan(t.raw(query, append([]any{text(t.userID)}, args...)...), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 	}
 	limit = pageLength(limit)
 	var rows []*storedCharacter
-	_, err := t.scan(t.raw(listCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
+	_, err := t.scan(t.raw(selectDocuments+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
 		append(args, limit+1)...), &rows)
 	if err != nil {
 		return nil, "", err
@@ -161,7 +161,7 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 	return items, next, nil
 }
 
-// UpdateCharacter stores c as the next version.
+// UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t *tx) UpdateCharacter(c *nodest.Character) error {
 	if err := t.writable(); err != nil {
 		return err
@@ -183,13 +183,17 @@ func (t *tx) UpdateCharacter(c *nodest.Character) error {
 		Source        document
 		SourceVersion int64
 	}
-	_, err = t.scan(t.raw("SELECT src.source, src.version AS source_version FROM character_versions v"+
+	source := "src.source"
+	if c.Source == nil {
+		source = "NULL AS source"
+	}
+	_, err = t.scan(t.raw("SELECT "+source+", src.version AS source_version FROM character_versions v"+
 		" JOIN character_versions src ON src.character_id = v.character_id AND src.version = v.source_version"+
 		" WHERE v.character_id = ? AND v.version = ?", text(c.ID), c.Version-1), &last)
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(last.Source, c.Source) {
+	if c.Source == nil || bytes.Equal(last.Source, c.Source) {
 		return t.insertCharacterVersion(c, last.SourceVersion)
 	}
 	return t.insertCharacterVersion(c, c.Version)
