@@ -1,0 +1,148 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite what tests compare with: the settings table of the README")
+
+// from makes a getenv of pairs.
+func from(pairs ...string) func(string) string {
+	env := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		env[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return env[name] }
+}
+
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "nodest.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
+	file := configFile(t, "log_level: warn\nmodel: from-file\ngrace: 5s\nfallbacks: [gemini, openrouter:vendor/model]\ngemini_api_key: key-of-file\n")
+	for _, tt := range []struct {
+		name, env, want, from string
+		getenv                func(string) string
+		flags                 map[string]string
+	}{
+		{name: "default", env: "NODEST_LOG_LEVEL", want: "info", from: "default", getenv: from()},
+		{name: "file", env: "NODEST_LOG_LEVEL", want: "warn", from: file, getenv: from("NODEST_CONFIG", file)},
+		{name: "a list in the file", env: "NODEST_FALLBACKS", want: "gemini,openrouter:vendor/model", from: file, getenv: from("NODEST_CONFIG", file)},
+		{name: "a name without NODEST_", env: "GEMINI_API_KEY", want: "key-of-file", from: file, getenv: from("NODEST_CONFIG", file)},
+		{name: "environment", env: "NODEST_LOG_LEVEL", want: "error", from: "environment", getenv: from("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error")},
+		{name: "empty in the environment is not set", env: "NODEST_MODEL", want: "from-file", from: file, getenv: from("NODEST_CONFIG", file, "NODEST_MODEL", "")},
+		{
+			name: "flag", env: "NODEST_LOG_LEVEL", want: "debug", from: "flag",
+			getenv: from("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error"), flags: map[string]string{"NODEST_LOG_LEVEL": "debug"},
+		},
+		{name: "an empty flag is set", env: "NODEST_MODEL", want: "", from: "flag", getenv: from("NODEST_MODEL", "m"), flags: map[string]string{"NODEST_MODEL": ""}},
+		{name: "file named by a flag", env: "NODEST_GRACE", want: "5s", from: file, getenv: from("NODEST_CONFIG", "/nowhere"), flags: map[string]string{"NODEST_CONFIG": file}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg, err := loadConfig(tt.getenv, tt.flags)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, cfg.get(tt.env))
+			require.Equal(t, tt.from, cfg.from[tt.env])
+		})
+	}
+}
+
+// TestConfigErrorsNameTheSetting: whoever reads the line knows what to change,
+// and no secret is in it.
+func TestConfigErrorsNameTheSetting(t *testing.T) {
+	for env, wrong := range map[string]string{
+		"NODEST_ADDR": "8080", "NODEST_DATABASE_URL": "mysql://u:hunter2hunter2@h/d", "NODEST_ADMIN_TOKEN": "hunter2", "NODEST_PROVIDER": "claude",
+		"NODEST_GEMINI_BASE_URL": "ftp://host", "NODEST_GEMINI_TRANSPORT": "grpc", "NODEST_OPENROUTER_BASE_URL": "host/path",
+		"OPENAI_BASE_URL": "127.0.0.1:11434", "NODEST_TOKENS_PER_DAY": "many", "NODEST_GENERATIONS": "-1", "NODEST_MAX_CONNECTIONS": "1.5",
+		"NODEST_GRACE": "20", "NODEST_OFFLINE_DELAY": "-1s", "NODEST_LOG_LEVEL": "loud", "NODEST_LOG_FORMAT": "xml",
+	} {
+		_, err := loadConfig(from(env, wrong), nil)
+		require.ErrorContains(t, err, env)
+		require.NotContains(t, err.Error(), "hunter2", env)
+		require.NotContains(t, err.Error(), "\n", env)
+	}
+}
+
+func TestConfigFileRefusesWhatItDoesNotKnow(t *testing.T) {
+	for text, want := range map[string]string{
+		"adr: 127.0.0.1:1\n": `there is no setting "adr"`,
+		"NODEST_ADDR: x\n":   `there is no setting "NODEST_ADDR"`,
+		"log_level: loud\n":  "NODEST_LOG_LEVEL",
+		"addr: [":            "yaml",
+	} {
+		path := configFile(t, text)
+		_, err := loadConfig(from("NODEST_CONFIG", path), nil)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, path)
+	}
+	_, err := loadConfig(from("NODEST_CONFIG", "/no/such.yaml"), nil)
+	require.ErrorContains(t, err, "NODEST_CONFIG: there is no file /no/such.yaml")
+}
+
+func TestConfigMasksSecrets(t *testing.T) {
+	secrets := []string{
+		"NODEST_DATABASE_URL=postgres://u:secret-1@h/d", "NODEST_ADMIN_TOKEN=secret-2-secret-2", "NODEST_SECRET_KEY=secret-3",
+		"GEMINI_API_KEY=secret-4", "OPENROUTER_API_KEY=secret-5", "OPENAI_API_KEY=secret-6",
+	}
+	inst := newInstallation(t, "", secrets...)
+	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
+		out, errOut, err := inst.command(t, nil, args...)
+		require.NoError(t, err)
+		require.NotContains(t, out+errOut, "secret-")
+		require.Contains(t, out, "NODEST_ADMIN_TOKEN")
+		for _, s := range settings {
+			require.Contains(t, out, s.env)
+		}
+	}
+}
+
+// TestServeRefusesAnOpenDoor: on an address that others can reach somebody must
+// be able to sign in.
+func TestServeRefusesAnOpenDoor(t *testing.T) {
+	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0")
+	_, _, err := inst.command(t, nil, "serve")
+	require.Error(t, err)
+	require.Contains(t, oneLine(err), "NODEST_ADMIN_TOKEN")
+	require.NotContains(t, oneLine(err), "\n")
+}
+
+// TestReadmeListsTheSettings compares the README's table with the one in
+// config.go; -update writes it.
+func TestReadmeListsTheSettings(t *testing.T) {
+	const path, begin, end = "../../README.md", "<!-- settings: checked against cmd/nodest/config.go by a test -->\n", "<!-- end of settings -->"
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok, "the README has no %s", begin)
+	table, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, "the README has no %s", end)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(before+begin+settingsTable()+end+after), 0o644))
+		return
+	}
+	require.Equal(t, settingsTable(), table, "go test ./cmd/nodest -run Readme -update writes it")
+}
+
+// settingsTable is the settings as Markdown.
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | default | meaning |\n| --- | --- | --- |\n")
+	for _, s := range settings {
+		def := ""
+		if s.def != "" {
+			def = "`" + s.def + "`"
+		}
+		b.WriteString("| `" + s.env + "` | " + def + " | " + s.help + " |\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/llm/llmtest"
+)
+
+// TestSilentReaderHoldsNobodyUp lets one device read nothing while replies
+// stream: another device of the same user gets every piece of them, and all
+// replies end. How long the pieces take is printed, with and without.
+func TestSilentReaderHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	const pieces = 200
+	turns := long(t, 4, 100)
+	fake := llmtest.NewOpenAI(t)
+	said := make([]string, pieces)
+	for i := range said {
+		said[i] = fmt.Sprintf("%03d %s. ", i, strings.Repeat("word ", 100))
+	}
+	gate := make(chan struct{}, 2*pieces)
+	fake.Always(func(llmtest.Request) llmtest.Reply {
+		reply := llmtest.Say(said...)
+		reply.Gate = gate
+		return reply
+	})
+	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
+	p := inst.start(t)
+	character := sampleCharacter(t, p.client)
+	reader := newPhone(t, p.client, "reader")
+	l := &listener{t: t, p: reader, gate: gate, want: strings.TrimSpace(strings.Join(said, ""))}
+
+	alone := l.listen(newConversation(t, p.client, character), turns)
+	silent, err := dialPhone(t, p.client, func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(4096)
+		}
+		return conn, err
+	})
+	require.NoError(t, err)
+	f, err := silent.answer(silent.send("hello", "", map[string]any{"protocol": 1, "deviceId": "silent"}))
+	require.NoError(t, err)
+	require.True(t, *f.OK, "%s", f.Error)
+	beside := l.listen(newConversation(t, p.client, character), turns)
+
+	require.Len(t, beside, len(alone), "pieces that came")
+	t.Logf("%d and %d pieces; 99 of 100 came within %v of the one before, beside a silent device within %v", len(alone), len(beside), share(alone, 0.99), share(beside, 0.99))
+	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/readyz", nil, nil))
+	p.stop(t)
+}
+
+// listener is an app whose model speaks one piece for each that has arrived: a
+// reply that is held up anywhere does not end.
+type listener struct {
+	t    *testing.T
+	p    *phone
+	gate chan<- struct{}
+	want string
+}
+
+// listen has turns in a conversation and returns the time before each piece of
+// the replies, which must be whole.
+func (l *listener) listen(conversation string, turns int) []time.Duration {
+	l.t.Helper()
+	var gaps []time.Duration
+	for n := range turns {
+		id := l.p.send("chat.send", fmt.Sprintf("%s-%d", conversation[24:], n), map[string]any{"conversationId": conversation, "text": "Go on."})
+		gaps = append(gaps, l.turn(id)...)
+	}
+	return gaps
+}
+
+func (l *listener) turn(id string) (gaps []time.Duration) {
+	l.t.Helper()
+	l.gate <- struct{}{}
+	text, final := "", ""
+	last := time.Now()
+	for {
+		f, err := l.p.next()
+		require.NoError(l.t, err)
+		switch {
+		case f.ID == id:
+			require.True(l.t, *f.OK, "%s", f.Error)
+		case f.Ev == "gen.delta":
+			var d struct{ Text string }
+			f.into(l.t, &d)
+			text += d.Text
+			gaps, last = append(gaps, time.Since(last)), time.Now()
+			l.gate <- struct{}{}
+		case f.Ev == "message.updated":
+			var d struct{ Message chatMessage }
+			f.into(l.t, &d)
+			final = strings.TrimSpace(d.Message.Text)
+		case f.Ev == "gen.failed":
+			l.t.Fatalf("the reply failed: %s", f.Data)
+		case f.Ev == "gen.done":
+			require.True(l.t, final == l.want, "the stored text has %d of %d bytes", len(final), len(l.want))
+			require.True(l.t, strings.TrimSpace(text) == l.want, "the pieces have %d of %d bytes", len(text), len(l.want))
+			return gaps
+		}
+	}
+}
+
+func share(times []time.Duration, of float64) time.Duration {
+	slices.Sort(times)
+	return times[int(of*float64(len(times)-1))].Round(time.Microsecond)
+}
