@@ -7,8 +7,12 @@ import (
 	"hash/crc32"
 	"image"
 	"image/png"
+	"mime/multipart"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"nodest/fault"
 )
 
 // onePixel is the smallest picture.
@@ -89,6 +93,25 @@ func TestUploadsThatAreNoForms(t *testing.T) {
 	h.upload("POST", "/conversations/import", "a.jsonl", []byte(chatLog)).refuses(t, 400, "invalid_field", "characterId")
 	h.upload("POST", "/characters/import", "a.json", []byte(alicesCard), "Idempotency-Key: "+strings.Repeat("k", 65)).
 		refuses(t, 400, "invalid_field", "key")
+}
+
+func TestAFileThatIsTooLarge(t *testing.T) {
+	h := build(t, nil)
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "a.png")
+	h.must(err)
+	_, err = part.Write(make([]byte, 5000))
+	h.must(err)
+	h.must(form.Close())
+	for limit, code := range map[int64]fault.Code{1000: fault.TooLarge, 4999: fault.TooLarge, 10_000: ""} {
+		r := httptest.NewRequest("POST", "/", bytes.NewReader(body.Bytes()))
+		r.Header.Set("Content-Type", form.FormDataContentType())
+		data, _, err := h.server.upload(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
+		if code == "" && (err != nil || len(data) != 5000) || code != "" && !fault.Is(err, code) {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(data), err)
+		}
+	}
 }
 
 // A name of a file is only ever a name.
