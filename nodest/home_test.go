@@ -18,7 +18,6 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/store/storetest"
 	"nodest/stream"
 )
 
@@ -38,7 +37,7 @@ const me, stranger = "019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	return newHomeOn(t, storetest.OpenWith)
+	return newHomeOn(t, database(t))
 }
 
 // newHomeOn is newHome on a database that open opens.

@@ -118,7 +118,7 @@ func (e *Engine) awaitTurn(t *task) error {
 // claim starts a queued generation if it is its turn.
 func (e *Engine) claim(t *task) (started bool, err error) {
 	if err := e.store.View(t.ctx, t.userID, func(tx Tx) error {
-		started, err = turnOf(tx, t.id, e.opts)
+		started, err = turnOf(tx, tx.Limits, t.id, e.opts)
 		return err
 	}); err != nil || !started {
 		return false, err
@@ -128,7 +128,7 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 		if g, err = e.own(tx, t); err != nil {
 			return err
 		}
-		if started, err = turnOf(tx, t.id, e.opts); err != nil || !started {
+		if started, err = turnOf(tx, tx.LockLimits, t.id, e.opts); err != nil || !started {
 			return err
 		}
 		g.Status, g.LeaseUntil = GenBuilding, tx.Now().Add(e.opts.Lease)
@@ -141,12 +141,14 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 	return true, nil
 }
 
-func turnOf(tx Tx, id string, opts Options) (bool, error) {
-	running, err := tx.Running("")
+// turnOf says whether it is a queued generation's turn; read is Limits, or
+// LockLimits where the generation starts on the answer.
+func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bool, error) {
+	limits, err := read()
 	if err != nil {
 		return false, err
 	}
-	limits, err := tx.Limits()
+	running, err := tx.Running("")
 	if err != nil {
 		return false, err
 	}

@@ -19,7 +19,6 @@ type scene struct {
 	persona      framework.Persona
 	settings     []framework.Setting
 	note         *framework.Note
-	limits       UserLimits
 	model        Model
 	query        query
 }
@@ -81,10 +80,11 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 	if err := s.setUp(user); err != nil || !s.query.model {
 		return err
 	}
-	if s.limits, err = tx.Limits(); err != nil {
+	limits, err := tx.Limits()
+	if err != nil {
 		return err
 	}
-	return checkQuota(tx, s.limits, e.opts)
+	return checkQuota(tx, limits, e.opts)
 }
 
 // setUp decides who the user is in this chat, and which notes apply.

@@ -118,11 +118,15 @@ type started struct {
 // accept gives a new generation its place: at work, or in the queue. g is
 // completed; the caller stores it.
 func (e *Engine) accept(tx Tx, c *Call, s *scene, whenBusy string, g *Generation) (*started, error) {
+	limits, err := tx.LockLimits()
+	if err != nil {
+		return nil, err
+	}
 	running, err := tx.Running("")
 	if err != nil {
 		return nil, err
 	}
-	place, err := admit(running, g.ConversationID, whenBusy, parallel(s.limits, e.opts), e.opts.QueuePerUser)
+	place, err := admit(running, g.ConversationID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
 	if err != nil {
 		return nil, err
 	}

@@ -50,12 +50,9 @@ func newStudio(t *testing.T, opts nodest.Options) *studio {
 func newStudioAt(t *testing.T, opts nodest.Options, now func() time.Time) *studio {
 	t.Helper()
 	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
-	db, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Committed: s.ears.committed, Log: quiet, Now: now})
-	s.must(err)
-	t.Cleanup(func() { s.must(db.Close()) })
-	s.db = db
+	s.db = database(t)(t, store.Options{Committed: s.ears.committed, Log: quiet, Now: now})
 	for _, id := range []string{ann, bob} {
-		s.must(db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
+		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
 	s.opts.Alone = true
 	if s.opts.Log == nil {

@@ -98,6 +98,43 @@ func TestAnAckMovesForward(t *testing.T) {
 	})
 }
 
+// TestTheFirstAcksOfADeviceAtOnce: none of them loses the marks of another.
+func TestTheFirstAcksOfADeviceAtOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		const writers = 6
+		for round := range 3 {
+			device := fmt.Sprintf("phone-%d", round)
+			var open, group sync.WaitGroup
+			open.Add(writers)
+			for w := range writers {
+				group.Go(func() {
+					var once sync.Once
+					err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+						if store.OnPostgres(e.db) { // all transactions are open before one acknowledges
+							once.Do(func() { open.Done(); open.Wait() })
+						}
+						chat := fmt.Sprintf("c%d", w)
+						return tx.Ack(device, int64(10+w), map[string]string{chat: "m"})
+					})
+					if err != nil {
+						e.Error(err)
+					}
+				})
+			}
+			group.Wait()
+			rows, err := store.Query[string](e.db, "SELECT CAST(seq AS TEXT) || ' ' || read_marks FROM devices"+
+				" WHERE user_id = ? AND device_id = ?", e.user, device)
+			if err != nil {
+				e.Fatal(err)
+			}
+			e.equal("device", rows, []string{`15 {"c0":"m","c1":"m","c2":"m","c3":"m","c4":"m","c5":"m"}`})
+		}
+		if store.OnPostgres(e.db) {
+			e.equal("deadlocks", store.Deadlocks(e.db), 0)
+		}
+	})
+}
+
 func TestUsers(t *testing.T) {
 	conform(t, func(e *env) {
 		ctx := context.Background()

@@ -201,3 +201,82 @@ func TestADeadlockIsResolved(t *testing.T) {
 		t.Error("there was no deadlock to resolve")
 	}
 }
+
+// TestPlacesAreGivenOneAfterTheOther: what a transaction counts under LockLimits
+// stays true until it ends, in whichever conversation it is; another user's
+// places and the user's own other writes do not wait for it.
+func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
+	conform(t, func(e *env) {
+		const writers, places = 6, 2
+		ctx := context.Background()
+		var conversations [writers]string
+		for i := range conversations {
+			conversations[i] = e.conversation()
+		}
+		var open, group sync.WaitGroup
+		open.Add(writers)
+		for _, c := range conversations {
+			group.Go(func() {
+				var once sync.Once
+				err := e.db.Update(ctx, e.user, func(tx nodest.Tx) error {
+					if _, err := tx.LockConversation(c); err != nil {
+						return err
+					}
+					if store.OnPostgres(e.db) { // all are open before one counts
+						once.Do(func() { open.Done(); open.Wait() })
+					}
+					if _, err := tx.LockLimits(); err != nil {
+						return err
+					}
+					running, err := tx.Running("")
+					if err != nil || len(running) >= places {
+						return err
+					}
+					if err := tx.InsertGeneration(&nodest.Generation{ID: id(), ConversationID: c, Status: nodest.GenBuilding}); err != nil {
+						return err
+					}
+					return tx.Emit(&stream.Event{Type: "a"})
+				})
+				if err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		e.view(func(tx nodest.Tx) error {
+			running, err := tx.Running("")
+			e.equal("running", len(running), places)
+			return err
+		})
+		if store.OnPostgres(e.db) {
+			e.equal("deadlocks", store.Deadlocks(e.db), 0)
+		}
+	})
+}
+
+// TestAPlaceKeepsNobodyElseWaiting: while one transaction holds the lock of a
+// user's places, another user takes one, and the same user writes elsewhere.
+func TestAPlaceKeepsNobodyElseWaiting(t *testing.T) {
+	db := storetest.OpenPostgres(t, store.Options{})
+	ada, bo := storetest.User(t, db), storetest.User(t, db)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
+	defer cancel()
+	other := &nodest.Conversation{ID: id()}
+	if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.InsertConversation(other) }); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Update(ctx, ada, func(tx nodest.Tx) error {
+		if _, err := tx.LockLimits(); err != nil {
+			return err
+		}
+		return errors.Join(
+			db.Update(ctx, bo, func(tx nodest.Tx) error { return last(tx.LockLimits()) }),
+			db.Update(ctx, ada, func(tx nodest.Tx) error { return last(say(tx, other.ID, "", "hello")) }),
+		)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func last[T any](_ T, err error) error { return err }

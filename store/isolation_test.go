@@ -112,7 +112,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return nothing(e, len(u) == 0, err)
 	},
-	"Limits": nil,
+	"Limits": nil, "LockLimits": nil,
 	"Ack": func(e *env, tx nodest.Tx, x things) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},

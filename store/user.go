@@ -150,9 +150,24 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 }
 
 // Limits returns the user's own limits.
-func (t *tx) Limits() (nodest.UserLimits, error) {
+func (t *tx) Limits() (nodest.UserLimits, error) { return t.limits("") }
+
+// LockLimits returns them and keeps their row locked. The lock is the weak one:
+// it does not keep foreign keys from being checked, so transactions that insert
+// rows of the user go on.
+func (t *tx) LockLimits() (nodest.UserLimits, error) {
+	if err := t.writable(); err != nil {
+		return nodest.UserLimits{}, err
+	}
+	if t.postgres {
+		return t.limits(" FOR NO KEY UPDATE")
+	}
+	return t.limits("")
+}
+
+func (t *tx) limits(lock string) (nodest.UserLimits, error) {
 	var l nodest.UserLimits
-	found, err := t.scan(t.raw("SELECT tokens_per_day, generations FROM users WHERE id = ?", text(t.userID)),
+	found, err := t.scan(t.raw("SELECT tokens_per_day, generations FROM users WHERE id = ?"+lock, text(t.userID)),
 		&l.TokensPerDay, &l.Generations)
 	if err == nil && !found {
 		return l, fault.New(fault.NotFound, "no such user")
@@ -166,27 +181,46 @@ func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
+	if read == nil {
+		read = map[string]string{}
+	}
+	known, err := t.ackAgain(deviceID, seq, read)
+	if known || err != nil {
+		return err
+	}
+	doc, err := encode(read)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(t.raw("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, device_id) DO NOTHING", text(t.userID), text(deviceID), seq, doc, t.now))
+	if err == nil && n == 0 { // another transaction stored it meanwhile
+		_, err = t.ackAgain(deviceID, seq, read)
+	}
+	return err
+}
+
+// ackAgain is Ack of a device that is stored already; known is false when it is not.
+func (t *tx) ackAgain(deviceID string, seq int64, read map[string]string) (known bool, err error) {
 	var stored struct {
 		Seq       int64
 		ReadMarks document
 	}
-	_, err := t.scan(t.raw("SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.forUpdate(),
+	known, err = t.scan(t.raw("SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.forUpdate(),
 		text(t.userID), text(deviceID)), &stored)
-	if err != nil {
-		return err
+	if err != nil || !known {
+		return false, err
 	}
 	marks := map[string]string{}
 	if err := decode(stored.ReadMarks, &marks); err != nil {
-		return err
+		return false, err
 	}
 	maps.Copy(marks, read)
 	doc, err := encode(marks)
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = t.exec(t.raw(`INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (user_id, device_id) DO UPDATE
-		SET seq = EXCLUDED.seq, read_marks = EXCLUDED.read_marks, updated_at = EXCLUDED.updated_at`,
-		text(t.userID), text(deviceID), max(seq, stored.Seq), doc, t.now))
-	return err
+	_, err = t.exec(t.raw("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
+		max(seq, stored.Seq), doc, t.now, text(t.userID), text(deviceID)))
+	return true, err
 }
