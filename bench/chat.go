@@ -31,6 +31,7 @@ var ChatParts = []string{"ttft", "cpu", "idle", "startup", "append", "store"}
 type sizes struct {
 	streams    []int // ttft: running at once
 	samples    int   // ttft: turns at each number of streams, at least
+	ttftTokens int   // ttft: of each reply
 	cpuStreams int
 	cpuTurns   int // of each stream
 	cpuTokens  int // of each reply
@@ -44,11 +45,11 @@ type sizes struct {
 
 var (
 	fullSizes = sizes{
-		streams: []int{1, 10, 100}, samples: 20, cpuStreams: 32, cpuTurns: 4, cpuTokens: 200,
+		streams: []int{1, 10, 100}, samples: 20, ttftTokens: 100, cpuStreams: 32, cpuTurns: 4, cpuTokens: 200,
 		idle: 10_000, settle: 30 * time.Second, long: 100_000, starts: 7, requests: 300, storing: 5 * time.Second,
 	}
 	smallSizes = sizes{
-		streams: []int{1, 2}, samples: 3, cpuStreams: 2, cpuTurns: 1, cpuTokens: 20,
+		streams: []int{1, 2}, samples: 2, cpuStreams: 2, cpuTurns: 1, cpuTokens: 20, ttftTokens: 5,
 		idle: 20, settle: 0, long: 300, starts: 1, requests: 5, storing: 50 * time.Millisecond,
 	}
 )

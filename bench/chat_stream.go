@@ -36,14 +36,13 @@ type CPUFigures struct {
 
 // The provider of the measurements: tokens come as fast as from a quick model.
 const (
-	ttftTokens = 100
-	ttftFirst  = 20 * time.Millisecond
+	firstToken = 20 * time.Millisecond
 	tokenGap   = 20 * time.Millisecond
 )
 
 // both runs f against NodeST and against the floor, with n apps each.
 func (c *chat) both(ctx context.Context, name string, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
-	p, err := newProvider(ctx, tokens, ttftFirst, tokenGap)
+	p, err := newProvider(ctx, tokens, firstToken, tokenGap)
 	if err != nil {
 		return err
 	}
@@ -103,13 +102,13 @@ func (c *chat) ttft(ctx context.Context) error {
 	rows := make([]TTFTFigures, len(c.n.streams))
 	most := c.n.streams[len(c.n.streams)-1]
 	var number atomic.Int64
-	err := c.both(ctx, "ttft", most, ttftTokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
-		if _, err := turns(apps, 1, ttftTokens, &number); err != nil { // warm up
+	err := c.both(ctx, "ttft", most, c.n.ttftTokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
+		if _, err := turns(apps, 1, c.n.ttftTokens, &number); err != nil { // warm up
 			return err
 		}
 		for i, n := range c.n.streams {
 			// An app has one turn at a time, so n streams need n apps.
-			times, err := turns(apps[:n], max(4, c.n.samples/n), ttftTokens, &number)
+			times, err := turns(apps[:n], max(min(4, c.n.samples), c.n.samples/n), c.n.ttftTokens, &number)
 			if err != nil {
 				return err
 			}
@@ -121,7 +120,7 @@ func (c *chat) ttft(ctx context.Context) error {
 		return err
 	}
 	c.figures.TTFT = rows
-	fmt.Fprintf(c.out, "\nadded time to first token, ms (replies of %d tokens, %v apart)\n", ttftTokens, tokenGap)
+	fmt.Fprintf(c.out, "\nadded time to first token, ms (replies of %d tokens, %v apart)\n", c.n.ttftTokens, tokenGap)
 	fmt.Fprintf(c.out, "%8s %8s %11s %11s %15s %10s %11s %11s\n", "streams", "samples", "NodeST p50", "NodeST p95", "to provider p50", "back p50", "floor p50", "floor p95")
 	for _, r := range rows {
 		fmt.Fprintf(c.out, "%8d %8d %11.2f %11.2f %15.2f %10.2f %11.2f %11.2f\n", r.Streams, r.Samples, r.P50, r.P95, r.ThereP50, r.BackP50, r.FloorP50, r.FloorP95)

@@ -4,111 +4,212 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"nodest/bench"
 )
 
-// lines decodes what a command printed, one JSON document a line.
-func lines(t *testing.T, out string) []map[string]any {
+// ok runs a command that must succeed and returns what it printed.
+func (i *installation) ok(t *testing.T, args ...string) string {
 	t.Helper()
-	var all []map[string]any
-	for line := range strings.Lines(out) {
-		var v map[string]any
-		require.NoError(t, json.Unmarshal([]byte(line), &v), line)
-		all = append(all, v)
-	}
-	return all
+	out, errOut, err := i.command(t, strings.NewReader(""), args...)
+	require.NoError(t, err, "%v: %s", args, errOut)
+	return out
 }
 
-func TestCommandsPrintDataAsJSON(t *testing.T) {
-	i := newInstallation(t, "")
-	do := func(args ...string) string {
-		t.Helper()
-		out, errOut, err := i.command(t, strings.NewReader("correct horse\n"), args...)
-		require.NoError(t, err, errOut)
-		return out
-	}
-	got := lines(t, do("import", "--sample", "--json"))
-	require.Len(t, got, 1)
-	require.NotEmpty(t, got[0]["character"].(map[string]any)["id"])
-	require.Contains(t, got[0], "warnings")
-
-	created := lines(t, do("token", "create", "--name", "phone", "--json"))
-	require.NotEmpty(t, created[0]["token"])
-	names := []any{}
-	for _, token := range lines(t, do("token", "list", "--json")) {
-		require.NotContains(t, token, "token", "a secret is shown once")
-		names = append(names, token["name"])
-	}
-	require.Contains(t, names, "phone")
-
-	user := lines(t, do("user", "create", "alice", "--json"))
-	require.Equal(t, "alice", user[0]["username"])
-	require.Equal(t, "member", user[0]["role"])
-	require.Len(t, lines(t, do("user", "list", "--json")), 2)
-
-	require.Equal(t, version, lines(t, do("version", "--json"))[0]["version"])
-	var checks []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(do("doctor", "--no-network", "--json")), &checks))
-	for _, c := range checks {
-		require.Equal(t, true, c["ok"], c)
-	}
+func inFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
-func TestACommandFailsWithOneLine(t *testing.T) {
-	i := newInstallation(t, "")
-	missing := filepath.Join(i.dir, "missing.png")
-	for _, args := range [][]string{
-		{"frob"}, {"serve", "--frob"}, {"prompt"}, {"prompt", "unknown"}, {"lint", missing}, {"import"}, {"export", "unknown"},
-		{"config", "--data", i.dir, "--log-level", "loud"}, {"token", "revoke", "unknown"},
-	} {
-		_, _, err := i.command(t, strings.NewReader(""), args...)
-		require.Error(t, err, args)
-		require.NotContains(t, oneLine(err), "\n", args)
-	}
-}
+const miraCard = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","description":"Keeps a lighthouse.","first_mes":"Hello.","extensions":{"shelf":{"row":7}}}}`
 
-// Every command says how it is used, with an example.
-func TestEveryCommandHasAnExample(t *testing.T) {
-	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		require.NotEmpty(t, c.Example, c.CommandPath())
-		require.NotEmpty(t, c.Short, c.CommandPath())
-		for _, sub := range c.Commands() {
-			walk(sub)
+// TestCommandsTellAStory goes through the commands as a new user does, without a
+// server, on one data folder.
+func TestCommandsTellAStory(t *testing.T) {
+	t.Parallel()
+	inst := newInstallation(t, "")
+	require.Equal(t, "the database is up to date\n", inst.ok(t, "migrate"))
+
+	imported := inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	id, name, ok := strings.Cut(strings.TrimSpace(strings.SplitN(imported, "\n", 2)[0]), "  ")
+	require.True(t, ok, imported)
+	require.Equal(t, "Mira", name)
+	require.NotEmpty(t, inst.ok(t, "import", "--sample"))
+
+	var exported struct {
+		Data struct {
+			Name       string
+			Extensions map[string]any
 		}
 	}
-	walk(p.root())
+	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "export", id, "--spec", "v2")), &exported))
+	require.Equal(t, "Mira", exported.Data.Name)
+	require.Equal(t, map[string]any{"row": 7.0}, exported.Data.Extensions["shelf"], "unknown fields stay")
+	png := filepath.Join(t.TempDir(), "mira.png")
+	require.Empty(t, inst.ok(t, "export", id, "--format", "png", "-o", png))
+	require.Contains(t, inst.ok(t, "import", png), "Mira")
+
+	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", "Mira", "--new")
+	require.NoError(t, err)
+	require.Contains(t, out, "Mira: Hello.")
+	_, rest, _ := strings.Cut(out, "(conversation ")
+	conversation, _, _ := strings.Cut(rest, ";")
+	require.Contains(t, inst.ok(t, "prompt", conversation, "--text", "Where is the key?"), "Where is the key?")
+	var prompt struct{ Messages []struct{ Role, Content string } }
+	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt))
+	require.NotEmpty(t, prompt.Messages)
+	_, _, err = inst.command(t, nil, "export", id, "--format", "gif")
+	require.ErrorContains(t, err, "format")
+	require.Contains(t, inst.ok(t, "doctor", "--no-network"), "✓ database")
 }
 
-func TestWhereASettingComesFrom(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "nodest.yaml")
-	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	write("addr: 127.0.0.1:1\nmodel: of-file\nfallbacks: [gemini:a, openai]\ngemini_api_key: secret\n")
-	env := map[string]string{"NODEST_CONFIG": file, "NODEST_ADDR": "127.0.0.1:2", "NODEST_DATA": "of-env"}
-	load := func(flags map[string]string) (*config, error) {
-		return loadConfig(func(name string) string { return env[name] }, flags)
+func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	inst := newInstallation(t, "")
+	token := strings.TrimSpace(inst.ok(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
+	require.NotContains(t, token, " ")
+	var phone string
+	for line := range strings.Lines(inst.ok(t, "token", "list")) {
+		var row struct{ ID, Name string }
+		require.NoError(t, json.Unmarshal([]byte(line), &row))
+		require.NotContains(t, line, token)
+		if row.Name == "phone" {
+			phone = row.ID
+		}
 	}
-	cfg, err := load(map[string]string{"NODEST_ADDR": "127.0.0.1:3"})
-	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1:3", cfg.get("NODEST_ADDR"))
-	require.Equal(t, "of-env", cfg.get("NODEST_DATA"))
-	require.Equal(t, "of-file", cfg.get("NODEST_MODEL"))
-	require.Equal(t, "gemini:a,openai", cfg.get("NODEST_FALLBACKS"))
-	require.Equal(t, "info", cfg.get("NODEST_LOG_LEVEL"))
-	require.Equal(t, "secret", cfg.get("GEMINI_API_KEY"))
+	require.NotEmpty(t, phone)
+	inst.ok(t, "token", "revoke", phone)
+	require.NotContains(t, inst.ok(t, "token", "list"), phone)
 
-	for _, text := range []string{"frob: 1\n", "addr: nowhere\n", "grace: soon\n", "generations: -1\n", "\t"} {
-		write(text)
-		env["NODEST_ADDR"] = ""
-		_, err := load(nil)
-		require.Error(t, err, text)
+	out, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
+	require.NoError(t, err)
+	id, name, _ := strings.Cut(strings.TrimSpace(out), "  ")
+	require.Equal(t, "alice", name)
+	require.Contains(t, inst.ok(t, "user", "list"), id)
+	inst.ok(t, "user", "delete", id)
+	require.NotContains(t, inst.ok(t, "user", "list"), id)
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	inst := newInstallation(t, "")
+	require.Equal(t, "nodest "+version+"\n", inst.ok(t, "version"))
+	p := &program{getenv: func(string) string { return "" }, flags: map[string]string{}}
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		require.NotEmpty(t, c.Example, "%s --help has no example", c.CommandPath())
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		for _, sub := range c.Commands() {
+			check(sub)
+		}
 	}
-	env["NODEST_CONFIG"] = file + ".gone"
-	_, err = load(nil)
-	require.Error(t, err)
+	check(p.root())
+}
+
+// TestLintTellsWhere prints findings with file and path, and exits non-zero when
+// there are any.
+func TestLintTellsWhere(t *testing.T) {
+	inst := newInstallation(t, "")
+	good := inFile(t, "good.json", miraCard)
+	require.Empty(t, inst.ok(t, "lint", good))
+	bad := inFile(t, "bad.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","first_mes":"Hello.","character_book":{"entries":[{"keys":[],"content":"","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
+	out, _, err := inst.command(t, nil, "lint", bad)
+	require.ErrorIs(t, err, errSaid)
+	require.Contains(t, out, bad+": ")
+	out, _, err = inst.command(t, nil, "lint", "--json", bad, good)
+	require.ErrorIs(t, err, errSaid)
+	var found map[string][]struct{ Path, Code, Detail string }
+	require.NoError(t, json.Unmarshal([]byte(out), &found))
+	require.NotEmpty(t, found[bad])
+	require.Empty(t, found[good])
+}
+
+// TestBadInputIsOneClearLine: every wrong command ends with an error of one line
+// that says what was wrong, and starts nothing where it need not.
+func TestBadInputIsOneClearLine(t *testing.T) {
+	t.Parallel()
+	inst := newInstallation(t, "")
+	broken := inFile(t, "broken.json", `{"name":`)
+	nameless := inFile(t, "nameless.json", `{"spec":"chara_card_v2","data":{"description":"nobody"}}`)
+	cut := inFile(t, "cut.png", "\x89PNG\r\n\x1a\n\x00\x00")
+	for _, tt := range []struct {
+		args []string
+		in   string
+		want string // in the error, or in what was said before it
+	}{
+		{args: []string{"sing"}, want: `unknown command "sing"`},
+		{args: []string{"serve", "--port", "1"}, want: "unknown flag: --port"},
+		{args: []string{"serve", "extra"}, want: "extra"},
+		{args: []string{"--log-level", "loud", "config"}, want: "NODEST_LOG_LEVEL"},
+		{args: []string{"--config", "/no/such.yaml", "config"}, want: "/no/such.yaml"},
+		{args: []string{"import"}, want: "which file?"},
+		{args: []string{"import", "/no/such.png"}, want: "/no/such.png"},
+		{args: []string{"import", broken}, want: broken},
+		{args: []string{"import", nameless}, want: "name"},
+		{args: []string{"import", cut}, want: cut},
+		{args: []string{"export"}, want: "accepts 1 arg"},
+		{args: []string{"export", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such character"},
+		{args: []string{"lint"}, want: "requires at least 1 arg"},
+		{args: []string{"lint", "/no/such.json"}, want: "/no/such.json"},
+		{args: []string{"lint", broken}, want: broken},
+		{args: []string{"prompt", "nowhere"}, want: "no such conversation"},
+		{args: []string{"chat", "Nobody"}, want: "there is no character"},
+		{args: []string{"token", "create", "--expires", "soon"}, want: "expiresIn"},
+		{args: []string{"token", "revoke", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such token"},
+		{args: []string{"user", "create", "bob"}, in: "\n", want: "password"},
+		{args: []string{"user", "create", strings.Repeat("b", 65)}, in: "correct horse battery\n", want: "username"},
+		{args: []string{"user", "delete", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such user"},
+		{args: []string{"bench", "chat", "--only", "luck"}, want: "luck"},
+		{args: []string{"doctor", "--health"}, want: "connect"},
+	} {
+		t.Run(strings.Join(tt.args[:min(2, len(tt.args))], " "), func(t *testing.T) {
+			out, errOut, err := inst.command(t, strings.NewReader(tt.in), tt.args...)
+			require.Error(t, err, out)
+			line := oneLine(err)
+			require.NotContains(t, line, "\n")
+			require.NotContains(t, line, "goroutine")
+			require.Contains(t, errOut+line, tt.want)
+		})
+	}
+}
+
+// TestDoctorSaysWhatToMend exits non-zero with a line for what is wrong.
+func TestDoctorSaysWhatToMend(t *testing.T) {
+	inst := newInstallation(t, "", "NODEST_PROVIDER=gemini")
+	out, _, err := inst.command(t, nil, "doctor", "--no-network")
+	require.ErrorIs(t, err, errSaid)
+	require.Contains(t, out, "GEMINI_API_KEY")
+	inst = newInstallation(t, "", "NODEST_GRACE=soon")
+	out, _, err = inst.command(t, nil, "doctor", "--no-network")
+	require.ErrorIs(t, err, errSaid)
+	require.Contains(t, out, "NODEST_GRACE")
+}
+
+// TestBenchChatRuns tries every measurement out in small sizes; what it finds
+// says nothing.
+func TestBenchChatRuns(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("skipped: processor time and memory of processes are read from /proc")
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	var out strings.Builder
+	o := bench.ChatOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}}
+	require.NoError(t, bench.Chat(t.Context(), &out, o))
+	var found bench.Figures
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &found))
+	require.Len(t, found.TTFT, 2)
+	require.NotNil(t, found.CPU)
+	require.NotNil(t, found.Idle)
+	require.NotNil(t, found.Startup)
+	require.NotNil(t, found.Append)
+	require.NotNil(t, found.Storing)
 }

@@ -204,6 +204,7 @@ func (a *app) turn(conversation, key, want string) {
 // provider sent; no event came twice and none is missing. NODEST_LONG=1 makes
 // 1,000 cuts.
 func TestCuts(t *testing.T) {
+	t.Parallel()
 	rng := seeded(t)
 	fake := llmtest.NewOpenAI(t)
 	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)

@@ -159,6 +159,7 @@ func (w *write) effects(log []*frame) int {
 // over two new connections and twice over REST. Every answer is the first one,
 // and the effect is there once.
 func TestWritesHappenOnce(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		rounds := long(t, 1, 20)
 		rng := seeded(t)
