@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,11 @@ func (p *program) chatCommand() *cobra.Command {
 		Long:    "Talk to a character, by name or id; without one, to the character of the newest chat.\nCtrl-C stops the reply, not the program; /help lists the commands.",
 		Example: "  nodest chat\n  nodest chat Seraphina --new",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, closeAll, err := p.connect(cmd.Context())
+			// Ctrl-C ends the context of every other command. Here it belongs to the
+			// reply that is being written.
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
+			defer stop()
+			c, closeAll, err := p.connect(ctx)
 			if err != nil {
 				return err
 			}
@@ -37,10 +42,10 @@ func (p *program) chatCommand() *cobra.Command {
 			if len(args) > 0 {
 				name = args[0]
 			}
-			if err := t.open(cmd.Context(), name, conversation, fresh); err != nil {
+			if err := t.open(ctx, name, conversation, fresh); err != nil {
 				return err
 			}
-			return t.loop(cmd.Context())
+			return t.loop(ctx)
 		},
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "go on with this conversation")

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// terminal collects what a program prints.
+type terminal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *terminal) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *terminal) shows(t *testing.T, text string, times int) {
+	t.Helper()
+	eventually(t, "the terminal shows "+text, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if strings.Count(s.b.String(), text) < times {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
+	i := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
+	_, errOut, err := i.command(t, nil, "import", "--sample")
+	require.NoError(t, err, errOut)
+
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "chat")
+	cmd.Env = i.env
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	var out terminal
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, cmd.Start())
+	write := func(line string) {
+		t.Helper()
+		_, err := in.Write([]byte(line + "\n"))
+		require.NoError(t, err)
+	}
+	out.shows(t, "\n> ", 1)
+	write("Hello there.")
+	out.shows(t, "\nWren Halloway: ", 1) // of the reply; the greeting has a number
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	out.shows(t, "(stopped)", 1)
+	write("/history 1")
+	out.shows(t, "\nWren Halloway: ", 2)
+	write("/quit")
+	require.NoError(t, cmd.Wait(), out.b.String())
+}
