@@ -85,6 +85,12 @@ func (c *socket) greet(cmd *command) {
 		c.who = who
 		c.mu.Unlock()
 	}
+	// From here on a revocation finds the connection; one that came since the
+	// token was looked at is found now.
+	if err := c.s.accounts.Check(ctx, c.identity()); err != nil {
+		c.refuse(cmd, err, closeAuth, "sign in first")
+		return
+	}
 	if err := c.welcome(ctx, cmd, &in); err != nil {
 		c.refuse(cmd, err, closeInternal, "hello failed")
 	}

@@ -105,6 +105,17 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 	}
 }
 
+func TestATokenThatWasRevokedBeforeHello(t *testing.T) {
+	h := build(t, nil)
+	ctx := context.Background()
+	secret, token, err := h.accounts.CreateToken(ctx, h.user.ID, "phone", 0)
+	h.must(err)
+	p, _, _ := h.dial(dialed{token: secret})
+	h.must(h.db.DeleteToken(ctx, h.user.ID, token.ID)) // as if between the look at the token and the upgrade
+	p.fails("unauthenticated", "hello", "", map[string]any{"protocol": 1})
+	p.ends(closeAuth)
+}
+
 func TestARevokedTokenClosesTheSocketsOfItsTickets(t *testing.T) {
 	h := build(t, nil)
 	ctx := context.Background()
