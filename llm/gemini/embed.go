@@ -3,7 +3,6 @@ package gemini
 import (
 	"cmp"
 	"context"
-	"math"
 	"strconv"
 	"sync/atomic"
 
@@ -57,38 +56,18 @@ func (e *embedder) viaCard() bool {
 // Embed sends the texts in batches, one after the other. The API counts nothing,
 // so the usage stays zero.
 func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (llm.Embeddings, error) {
-	out := llm.Embeddings{Model: e.ModelID(), Dim: e.Dim(), Vectors: make([][]float32, 0, len(texts))}
-	for start := 0; start < len(texts); {
-		end := batchEnd(texts, start)
-		vectors, err := e.batch(ctx, task, texts[start:end])
-		if err != nil {
-			return llm.Embeddings{}, err
-		}
-		if err := llm.CheckVectors(name, vectors, end-start, out.Dim); err != nil {
-			return llm.Embeddings{}, err
-		}
-		out.Dim = len(vectors[0])
-		out.Vectors = append(out.Vectors, vectors...)
-		start = end
+	batches := llm.Batches{Provider: name, Texts: batchTexts, Bytes: batchBytes,
+		Call: func(ctx context.Context, texts []string) ([][]float32, int, error) {
+			vectors, err := e.batch(ctx, task, texts)
+			return vectors, 0, err
+		}}
+	out, err := batches.Embed(ctx, texts, e.Dim())
+	if err != nil {
+		return llm.Embeddings{}, err
 	}
-	for _, v := range out.Vectors {
-		normalise(v)
-	}
+	out.Model = e.ModelID()
 	e.dim.Store(int64(out.Dim))
 	return out, nil
-}
-
-// batchEnd returns the end of the batch that starts at start; it holds at least
-// one text.
-func batchEnd(texts []string, start int) int {
-	size := 0
-	for i := start; i < len(texts); i++ {
-		size += len(texts[i])
-		if i > start && (size > batchBytes || i-start >= batchTexts) {
-			return i
-		}
-	}
-	return len(texts)
 }
 
 func (e *embedder) batch(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, err error) {
@@ -164,17 +143,4 @@ func (e *embedder) currentBatch(ctx context.Context, task llm.EmbedTask, texts [
 		}
 	}
 	return vectors, nil
-}
-
-// normalise gives v the length one: shortened vectors come without.
-func normalise(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if scale := 1 / math.Sqrt(sum); math.Abs(scale-1) > 1e-6 {
-		for i := range v {
-			v[i] = float32(float64(v[i]) * scale)
-		}
-	}
 }

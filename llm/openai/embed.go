@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"math"
 	"strconv"
 	"sync/atomic"
 
@@ -46,39 +45,14 @@ func (e *embedder) Dim() int { return int(e.dim.Load()) }
 // Embed sends the texts in batches, one after the other. The task makes no
 // difference to these models.
 func (e *embedder) Embed(ctx context.Context, _ llm.EmbedTask, texts []string) (llm.Embeddings, error) {
-	out := llm.Embeddings{Model: e.ModelID(), Dim: e.Dim(), Vectors: make([][]float32, 0, len(texts))}
-	for start := 0; start < len(texts); {
-		end := batchEnd(texts, start)
-		vectors, usage, err := e.batch(ctx, texts[start:end])
-		if err != nil {
-			return llm.Embeddings{}, err
-		}
-		if err := llm.CheckVectors(e.client.opts.Name, vectors, end-start, out.Dim); err != nil {
-			return llm.Embeddings{}, err
-		}
-		out.Dim = len(vectors[0])
-		out.Vectors = append(out.Vectors, vectors...)
-		out.Usage.PromptTokens += usage
-		start = end
+	batches := llm.Batches{Provider: e.client.opts.Name, Texts: batchTexts, Bytes: batchBytes, Call: e.batch}
+	out, err := batches.Embed(ctx, texts, e.Dim())
+	if err != nil {
+		return llm.Embeddings{}, err
 	}
-	for _, v := range out.Vectors {
-		normalise(v)
-	}
+	out.Model = e.ModelID()
 	e.dim.Store(int64(out.Dim))
 	return out, nil
-}
-
-// batchEnd returns the end of the batch that starts at start; it holds at least
-// one text.
-func batchEnd(texts []string, start int) int {
-	size := 0
-	for i := start; i < len(texts); i++ {
-		size += len(texts[i])
-		if i > start && (size > batchBytes || i-start >= batchTexts) {
-			return i
-		}
-	}
-	return len(texts)
 }
 
 type embeddingRequest struct {
@@ -123,17 +97,4 @@ func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 		vectors[d.Index] = d.Embedding
 	}
 	return vectors, answer.Usage.PromptTokens, nil
-}
-
-// normalise gives v the length one.
-func normalise(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if scale := 1 / math.Sqrt(sum); math.Abs(scale-1) > 1e-6 {
-		for i := range v {
-			v[i] = float32(float64(v[i]) * scale)
-		}
-	}
 }
