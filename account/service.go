@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -408,10 +407,4 @@ func random() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func newID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		panic(errors.New("no random numbers: " + err.Error())) // the machine is broken
-	}
-	return id.String()
-}
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
