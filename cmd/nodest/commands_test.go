@@ -63,7 +63,9 @@ func TestCommandsTellAStory(t *testing.T) {
 	_, rest, _ := strings.Cut(out, "(conversation ")
 	conversation, _, _ := strings.Cut(rest, ";")
 	require.Contains(t, inst.ok(t, "prompt", conversation, "--text", "Where is the key?"), "Where is the key?")
-	var prompt struct{ Messages []struct{ Role, Content string } }
+	var prompt struct {
+		Messages []struct{ Role, Content string }
+	}
 	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt))
 	require.NotEmpty(t, prompt.Messages)
 	_, _, err = inst.command(t, nil, "export", id, "--format", "gif")
