@@ -216,3 +216,16 @@ func TestBenchChatRuns(t *testing.T) {
 		require.Contains(t, found, part)
 	}
 }
+
+func TestEverySettingThatIsNoSecretIsAFlagOfServe(t *testing.T) {
+	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
+	serve, _, err := p.root().Find([]string{"serve"})
+	require.NoError(t, err)
+	for _, s := range settings {
+		name := strings.ReplaceAll(s.key(), "_", "-")
+		there := serve.Flags().Lookup(name) != nil || serve.InheritedFlags().Lookup(name) != nil
+		if s.env != "NODEST_DATABASE_URL" { // may hold a password, and need not
+			require.Equal(t, !s.secret, there, s.env)
+		}
+	}
+}

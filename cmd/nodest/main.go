@@ -65,6 +65,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	return root.ExecuteContext(ctx)
 }
 
+// everywhere lists the settings that are flags of every command; those that are
+// no secret are flags of serve.
+var everywhere = []string{"NODEST_DATA", "NODEST_DATABASE_URL", "NODEST_CONFIG", "NODEST_LOG_LEVEL"}
+
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "nodest",
@@ -75,7 +79,7 @@ func (p *program) root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	for _, name := range []string{"NODEST_DATA", "NODEST_DATABASE_URL", "NODEST_CONFIG", "NODEST_LOG_LEVEL"} {
+	for _, name := range everywhere {
 		p.flag(root.PersistentFlags(), name)
 	}
 	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand())

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,12 @@ func (p *program) serveCommand() *cobra.Command {
 			return p.serve(cmd.Context(), cfg)
 		},
 	}
-	for _, name := range []string{"NODEST_ADDR", "NODEST_PROVIDER", "NODEST_MODEL"} {
-		p.flag(cmd.Flags(), name)
+	for _, s := range settings {
+		// The other settings that are not secret are flags of every command; a secret
+		// in a command line could be read by everybody on the machine.
+		if !s.secret && !slices.Contains(everywhere, s.env) {
+			p.flag(cmd.Flags(), s.env)
+		}
 	}
 	return cmd
 }
