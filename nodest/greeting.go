@@ -110,6 +110,16 @@ func (n *namer) named(text string) string {
 	return text
 }
 
+// calledIn is userName in a conversation that exists: its persona may have been
+// deleted since.
+func calledIn(tx Tx, ch *Character, conv *Conversation) (string, error) {
+	name, err := userName(tx, ch, conv.PersonaID)
+	if fault.Is(err, fault.NotFound) {
+		return userName(tx, ch, "")
+	}
+	return name, err
+}
+
 // userName is what the user is called in a chat with a character: the name of
 // the conversation's persona, else what the character calls them, else the name
 // of the persona that is bound to the character, or of the user's own, else the

@@ -135,3 +135,19 @@ func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
 		t.Errorf("the picture came back as %d bytes", len(kept))
 	}
 }
+
+func TestAChatOutlivesItsPersona(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
+	must(t, err)
+	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
+	must(t, err)
+	must(t, h.DeleteResource(t.Context(), h.call(), nodest.Persona, persona.ID))
+	_, _, err = h.ExportChat(t.Context(), me, conv.ID)
+	must(t, err)
+	_, err = h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: "Hello."})
+	must(t, err)
+	_, err = h.Regenerate(t.Context(), h.call(), nodest.GenerateInput{MessageID: conv.HeadID})
+	must(t, err)
+}

@@ -134,7 +134,7 @@ func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
 	if err != nil {
 		return err
 	}
-	user, err := userName(tx, ch, chat.PersonaID)
+	user, err := calledIn(tx, ch, chat)
 	if err != nil {
 		return err
 	}
