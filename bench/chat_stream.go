@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,7 +78,7 @@ func (c *chat) both(ctx context.Context, name string, n, tokens int, f func(s *c
 func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes, error) {
 	var mu sync.Mutex
 	var all []turnTimes
-	var errs []error
+	var failed error
 	var wg sync.WaitGroup
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, a := range apps {
@@ -86,7 +88,7 @@ func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes,
 			for range each {
 				t, err := a.turn(int(number.Add(1)), tokens)
 				mu.Lock()
-				all, errs = append(all, t), append(errs, err)
+				all, failed = append(all, t), cmp.Or(failed, err)
 				mu.Unlock()
 				if err != nil {
 					return
@@ -95,7 +97,7 @@ func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes,
 		})
 	}
 	wg.Wait()
-	return all, errors.Join(errs...)
+	return all, failed
 }
 
 func (c *chat) ttft(ctx context.Context) error {
@@ -106,7 +108,9 @@ func (c *chat) ttft(ctx context.Context) error {
 		if _, err := turns(apps, 1, c.n.ttftTokens, &number); err != nil { // warm up
 			return err
 		}
-		for i, n := range c.n.streams {
+		// The widest first: apps that have nothing to do any more do not answer
+		// pings, and are disconnected.
+		for i, n := range slices.Backward(c.n.streams) {
 			// An app has one turn at a time, so n streams need n apps.
 			times, err := turns(apps[:n], max(min(4, c.n.samples), c.n.samples/n), c.n.ttftTokens, &number)
 			if err != nil {
