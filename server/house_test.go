@@ -53,10 +53,9 @@ func build(t testing.TB, change func(*Options)) *house {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ctx := context.Background()
 	var err error
-	h.db, err = store.Open(ctx, store.Options{Dir: t.TempDir(), Log: log, Committed: func(userID string, events []*stream.Event) {
+	h.db = database(t)(t, store.Options{Log: log, Committed: func(userID string, events []*stream.Event) {
 		h.hub.Committed(userID, events)
 	}})
-	h.must(err)
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +14,18 @@ import (
 	"go.uber.org/goleak"
 
 	"nodest/account"
+	"nodest/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := storetest.DropSchemas(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
+}
 
 func TestHelloTellsWhereTheStreamStands(t *testing.T) {
 	h := build(t, nil)
