@@ -10,7 +10,7 @@ import (
 // ExportChat writes a log as SillyTavern JSONL. A line or header that says the
 // same as its Raw form is written as it came; otherwise the fields of Raw that
 // ChatMessage does not cover are kept.
-func ExportChat(chat *Chat) ([]byte, error) {
+func ExportChat(chat *Chat) []byte {
 	var b bytes.Buffer
 	b.Write(chat.header())
 	b.WriteByte('\n')
@@ -18,16 +18,7 @@ func ExportChat(chat *Chat) ([]byte, error) {
 		b.Write(m.line())
 		b.WriteByte('\n')
 	}
-	return b.Bytes(), nil
-}
-
-// ExportFile is ExportChat as a file.
-func (c *Chat) ExportFile() (*File, error) {
-	data, err := ExportChat(c)
-	if err != nil {
-		return nil, err
-	}
-	return &File{Data: data, ContentType: "application/jsonl", Name: FileName(c.CharacterName, ".jsonl")}, nil
+	return b.Bytes()
 }
 
 func (c *Chat) header() json.RawMessage {

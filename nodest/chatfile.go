@@ -159,10 +159,7 @@ func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) 
 	if err != nil {
 		return nil, "", err
 	}
-	if data, err = card.ExportChat(chat); err != nil {
-		return nil, "", err
-	}
-	return data, card.FileName(title, ".jsonl"), nil
+	return card.ExportChat(chat), card.FileName(title, ".jsonl"), nil
 }
 
 func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
@@ -179,7 +176,7 @@ func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
 		return chat, err
 	}
 	chat.CharacterName = ch.Name
-	if chat.UserName, err = userName(tx, ch, conv.PersonaID); err != nil {
+	if chat.UserName, err = calledIn(tx, ch, conv); err != nil {
 		return chat, err
 	}
 	branch, err := wholeBranch(tx, conv)
