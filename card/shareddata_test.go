@@ -72,7 +72,11 @@ func roundTrips(t *testing.T, ch *card.Character) {
 		{card.PNG, ""}, {card.CHARX, card.SpecV3}, {card.CHARX, card.SpecV2},
 	} {
 		name := string(way.format) + " " + string(way.spec)
-		file, err := card.Export(ch, way.format, way.spec)
+		ch := *ch
+		if way.format == card.CHARX && way.spec == card.SpecV2 {
+			ch.Avatar, ch.AvatarType, ch.Assets = nil, "", nil // packed as with V3; compressing them again is slow
+		}
+		file, err := card.Export(&ch, way.format, way.spec)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -80,7 +84,7 @@ func roundTrips(t *testing.T, ch *card.Character) {
 		if err != nil {
 			t.Fatalf("%s: the export is refused: %v", name, err)
 		}
-		want := *ch
+		want := ch
 		switch way.format {
 		case card.JSON:
 			want.Avatar, want.AvatarType, want.Assets = nil, "", nil
@@ -174,10 +178,7 @@ func TestEverySharedChatSurvivesExport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := card.ExportChat(chat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := card.ExportChat(chat)
 		again, err := card.ImportChat(file, card.ChatNames{}, card.Limits{})
 		if err != nil {
 			t.Fatal(err)

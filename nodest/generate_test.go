@@ -27,6 +27,15 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
+// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
+func long(least, all int) int {
+	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
+	if err != nil {
+		return least
+	}
+	return max(least, int(share*float64(all)))
+}
+
 // Whatever the borders of the chunks: the deltas of each part give the text that
 // is stored, without a gap, and their positions are code points.
 func TestDeltasAreTheStoredText(t *testing.T) {

@@ -92,7 +92,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 		}},
 	}
 	preview := nodest.PreviewInput{ConversationID: c.ID, Text: "And now?"}
-	for step := range 150 {
+	for step := range long(60, 600) {
 		op := ops[rng.IntN(len(ops))]
 		id, err := op.do()
 		if err != nil {
