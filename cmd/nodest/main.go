@@ -21,13 +21,12 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	stop()
 	if err != nil && !errors.Is(err, errSaid) {
 		fmt.Fprintln(os.Stderr, "nodest:", oneLine(err))
 	}
 	if err != nil {
-		stop()
 		os.Exit(1)
 	}
 }
