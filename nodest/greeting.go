@@ -51,9 +51,7 @@ func extraGreetings(tx Tx, ch *Character) ([]string, error) {
 			Greetings []any `json:"extraGreetings"`
 		} `json:"extra"`
 	}
-	if json.Unmarshal(whole.Source, &kept) != nil {
-		return nil, nil // of another type
-	}
+	_ = json.Unmarshal(whole.Source, &kept) // of odd types nothing is read
 	var texts []string
 	for _, v := range kept.Extra.Greetings {
 		if s, ok := v.(string); ok && s != "" {

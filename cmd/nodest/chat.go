@@ -203,8 +203,10 @@ func (t *talk) loop(ctx context.Context) error {
 		default:
 			err = t.stream(ctx, "/api/v1/conversations/"+t.id+"/messages", map[string]any{"text": line})
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return nil
+		default:
 		}
 		if err != nil {
 			fmt.Fprintln(t.out, "!", oneLine(err))
