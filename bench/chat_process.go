@@ -69,8 +69,7 @@ func (c *child) stop() error {
 		return err
 	case <-time.After(30 * time.Second):
 		_ = c.cmd.Process.Kill()
-		<-c.gone
-		return errors.New("the server did not stop within 30 s")
+		return errors.Join(errors.New("the server did not stop within 30 s"), <-c.gone)
 	}
 }
 

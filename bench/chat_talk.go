@@ -32,6 +32,9 @@ func dial(ctx context.Context, base, path, token string) (*websocket.Conn, error
 	}
 	d := websocket.Dialer{HandshakeTimeout: 30 * time.Second, ReadBufferSize: 1024, WriteBufferSize: 1024}
 	ws, res, err := d.DialContext(ctx, "ws"+strings.TrimPrefix(base, "http")+path, header)
+	if res != nil {
+		_ = res.Body.Close()
+	}
 	if err != nil && res != nil {
 		return nil, fmt.Errorf("%w: %s", err, res.Status)
 	}

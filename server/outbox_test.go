@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +19,6 @@ import (
 type rig struct {
 	o     outbox
 	woken bool
-	mu    sync.Mutex
 	sent  []string // frames, shortened
 	code  int
 	text  string // of the generation so far

@@ -50,9 +50,8 @@ func field[T any](t testing.TB, f *frame, path string) T {
 // phone is a client over a real socket. It collects every frame; tests wait for
 // those they want.
 type phone struct {
-	t    testing.TB
-	ws   *websocket.Conn
-	user string
+	t  testing.TB
+	ws *websocket.Conn
 
 	mu     sync.Mutex
 	frames []*frame

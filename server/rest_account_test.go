@@ -114,7 +114,7 @@ func TestATicketOpensOneSocket(t *testing.T) {
 	query := "?ticket=" + ticket["ticket"].(string)
 	p, _, _ := h.dial(dialed{query: query})
 	p.ok("hello", "", map[string]any{"protocol": 1})
-	if _, res, err := h.dial(dialed{query: query, quiet: true}); err == nil || res.StatusCode != 401 {
+	if _, res, err := h.dial(dialed{query: query, quiet: true}); err == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a second time: %v", err)
 	}
 	h.rest("GET", "/me", "", "Authorization: Bearer "+ticket["ticket"].(string)).refuses(t, 401, "unauthenticated")

@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/png"
 	"mime/multipart"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestAFileThatIsTooLarge(t *testing.T) {
 	h.must(err)
 	h.must(form.Close())
 	for limit, code := range map[int64]fault.Code{1000: fault.TooLarge, 4999: fault.TooLarge, 10_000: ""} {
-		r := httptest.NewRequest("POST", "/", bytes.NewReader(body.Bytes()))
+		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body.Bytes()))
 		r.Header.Set("Content-Type", form.FormDataContentType())
 		data, _, err := h.server.upload(h.server.echo.NewContext(r, httptest.NewRecorder()), limit)
 		if code == "" && (err != nil || len(data) != 5000) || code != "" && !fault.Is(err, code) {

@@ -61,7 +61,7 @@ func TestWhoReadsTheMetrics(t *testing.T) {
 	h.plain("GET", "/metrics", proxied).refuses(t, 401, "unauthenticated")
 	h.plain("GET", "/metrics", proxied, "Authorization: Bearer "+h.member("mia")).refuses(t, 403, "forbidden")
 	h.plain("GET", "/metrics", proxied, "Authorization: Bearer "+h.token).wants(t, 200)
-	r := httptest.NewRequest("GET", "/metrics", nil) // from 192.0.2.1
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil) // from 192.0.2.1
 	w := httptest.NewRecorder()
 	h.server.Handler().ServeHTTP(w, r)
 	if w.Code != 401 {

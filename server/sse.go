@@ -284,8 +284,8 @@ func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	}
 	t.start()
 	for _, e := range end {
-		if err := t.write([]*item{{event: e}}); err != nil {
-			return true, nil // the client is gone
+		if t.write([]*item{{event: e}}) != nil {
+			return true, nil //nolint:nilerr // the client is gone: nobody can be told
 		}
 	}
 	return true, nil

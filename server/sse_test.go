@@ -132,7 +132,7 @@ func TestAMessageIsAnsweredAsEvents(t *testing.T) {
 	chat := h.chat()
 	h.voice.lay(&script{pieces: []string{"Good ", "morning, ", "旅人"}})
 	l := h.listen("POST", "/conversations/"+chat+"/messages", `{"text":"Hi"}`, "Idempotency-Key: k-1")
-	if got := l.res.Header.Get("Content-Type"); l.res.StatusCode != 200 || got != "text/event-stream" {
+	if got := l.res.Header.Get("Content-Type"); l.res.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("%d %s", l.res.StatusCode, got)
 	}
 	events := l.rest()
@@ -224,7 +224,7 @@ func TestAClosedRequestIsNotACancel(t *testing.T) {
 			s := h.voice.lay(&script{pieces: []string{"still ", "here"}, gate: gate})
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, "POST", h.http.URL+"/api/v1/conversations/"+chat+"/messages", strings.NewReader(`{"text":"Hi"}`))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.http.URL+"/api/v1/conversations/"+chat+"/messages", strings.NewReader(`{"text":"Hi"}`))
 			h.must(err)
 			req.Header.Set("Authorization", "Bearer "+h.token)
 			req.Header.Set("Content-Type", "application/json")

@@ -166,7 +166,7 @@ func (k *sockets) add(c *socket, run func()) bool {
 func (k *sockets) enter(c *socket) {
 	k.mu.Lock()
 	user, device := c.userID(), c.device
-	list := append(k.users[user], c)
+	list := append(slices.Clip(k.users[user]), c)
 	var replaced []*socket
 	if of := ofDevice(list, device); len(of) > k.s.opts.PerDevice {
 		replaced = of[:len(of)-k.s.opts.PerDevice]

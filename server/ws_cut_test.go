@@ -71,10 +71,9 @@ type app struct {
 // session is one connection of an app, until it is cut or done says so.
 type session struct {
 	*app
-	p      *phone
-	n      int // frames of the connection that were used
-	unsent []string
-	sent   map[string]*frame // replies by command id
+	p    *phone
+	n    int               // frames of the connection that were used
+	sent map[string]*frame // replies by command id
 }
 
 // connect dials and says hello until that succeeds; bytes is after how many

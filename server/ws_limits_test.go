@@ -82,7 +82,7 @@ func TestNoMoreConnectionsThanTheProcessTakes(t *testing.T) {
 	h := build(t, func(o *Options) { o.Connections = 1 })
 	p, _ := h.phone(nil)
 	_, res, err := h.dial(dialed{token: h.token, quiet: true})
-	if err == nil || res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+	if err == nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Fatalf("%v, %+v", err, res)
 	}
 	p.ok("ping", "", nil)
@@ -100,7 +100,7 @@ func TestARevokedTokenClosesItsSocketsAtOnce(t *testing.T) {
 	p.ends(closeAuth)
 	other.ok("ping", "", nil)
 	_, res, err := h.dial(dialed{token: secret, quiet: true})
-	if err == nil || res.StatusCode != 401 {
+	if err == nil || res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the revoked token connects: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestGoingAway(t *testing.T) {
 		}
 		p.fails("shutting_down", "chat.send", "k", map[string]any{"conversationId": "x", "text": "hi"})
 		_, res, err := h.dial(dialed{token: h.token, quiet: true})
-		if err == nil || res.StatusCode != 503 {
+		if err == nil || res.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("a connection while draining: %v", err)
 		}
 		finished = true

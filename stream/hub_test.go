@@ -308,7 +308,7 @@ func TestAFrameIsEncodedOnce(t *testing.T) {
 	if got := string(e.Frame()); got != want {
 		t.Errorf("got %s", got)
 	}
-	if &e.Frame()[0] != &e.Frame()[0] {
+	if first, second := e.Frame(), e.Frame(); &first[0] != &second[0] {
 		t.Error("encoded twice")
 	}
 	if d := e.Delta(); d.Text != "é" || d.Runes != 1 || d.Part != "text" {
