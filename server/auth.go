@@ -29,6 +29,7 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		defer s.leavePlace(c)
 		return h(c, who)
 	}
 }

@@ -125,7 +125,7 @@ func (s *Server) logRequests(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := next(c); err != nil {
 			c.Error(err)
 		}
-		s.requests.WithLabelValues(c.Request().Method, c.Path(), strconv.Itoa(c.Response().Status)).Inc()
+		s.requests.WithLabelValues(methodOf(c.Request()), c.Path(), strconv.Itoa(c.Response().Status)).Inc()
 		s.opts.Log.Debug("request", "requestId", idOf(c), "method", c.Request().Method, "path", c.Request().URL.Path,
 			"status", c.Response().Status, "bytes", c.Response().Size, "ms", time.Since(start).Milliseconds())
 		return nil

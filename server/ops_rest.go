@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -240,9 +239,9 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation)
 // body reads a JSON body of at most limit bytes; an absent one is "".
 func (s *Server) body(c echo.Context, limit int64) ([]byte, error) {
 	r := c.Request()
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, limit))
+	body, err := s.readAll(c, limit)
 	if err != nil {
-		return nil, fromEcho(err)
+		return nil, err
 	}
 	if len(body) == 0 {
 		return nil, nil
@@ -301,7 +300,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		data, filename, err = s.upload(c, lintBytes)
-	} else if data, err = io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, lintBytes)); err == nil {
+	} else if data, err = s.readAll(c, lintBytes); err == nil {
 		_, err = parseJSON(data)
 	}
 	if err != nil {

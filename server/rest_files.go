@@ -47,7 +47,6 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 // "file".
 func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename string, err error) {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
 		return nil, "", fault.New(fault.UnsupportedMedia, "the body must be multipart/form-data with the file in the field file")
@@ -57,11 +56,12 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 			_ = r.MultipartForm.RemoveAll() // temporary files of the form
 		}
 	}()
-	if err := r.ParseMultipartForm(formMemory); err != nil {
-		if err = fromEcho(err); fault.Is(err, fault.TooLarge) {
-			return nil, "", err
-		}
-		return nil, "", fault.Wrap(err, fault.BadRequest, "the form cannot be read")
+	err = s.readBody(c, limit, func(r *http.Request) error { return r.ParseMultipartForm(formMemory) })
+	if err != nil {
+		return nil, "", err
+	}
+	if err := s.takePlace(c); err != nil {
+		return nil, "", err
 	}
 	files := r.MultipartForm.File["file"]
 	if len(files) != 1 {

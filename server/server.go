@@ -41,6 +41,8 @@ type Options struct {
 	Log     *slog.Logger                // default slog.Default()
 
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
+	BodyWithin     time.Duration // a body, and a second more for each 32 KiB that it may have; default 1 min
+	LargeBodies    int           // bodies of more than 1 MiB that are worked on at once; default 4
 	FrameBytes     int64         // frame from a client; default 256 KiB
 	QueueBytes     int           // waiting for one connection; default 1 MiB
 	QueueFrames    int           // the same, counted; default 512
@@ -68,6 +70,8 @@ func (o Options) withDefaults() Options {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.FrameBytes = cmp.Or(o.FrameBytes, 256<<10)
 	o.BodyBytes = cmp.Or(o.BodyBytes, o.FrameBytes)
+	o.BodyWithin = cmp.Or(o.BodyWithin, time.Minute)
+	o.LargeBodies = cmp.Or(o.LargeBodies, 4)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 1<<20)
 	o.QueueFrames = cmp.Or(o.QueueFrames, 512)
 	o.Connections = cmp.Or(o.Connections, 10_000)
@@ -97,6 +101,7 @@ type Server struct {
 	ops      map[string]*operation // by command
 	calls    inflight
 	sockets  sockets
+	places   chan struct{} // for large bodies
 	requests *prometheus.CounterVec
 
 	draining   atomic.Bool
@@ -111,6 +116,7 @@ func New(d Deps, opts Options) *Server {
 	s := &Server{engine: d.Engine, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
+	s.places = make(chan struct{}, s.opts.LargeBodies)
 	s.ops = byCommand(operations)
 	s.sockets.init(s)
 	s.stopRevoke = s.accounts.OnRevoke(s.sockets.revoked)

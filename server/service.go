@@ -102,6 +102,16 @@ func (s *Server) metrics() echo.HandlerFunc {
 	}
 }
 
+// methodOf is the method of a request as the counter names it: a client can
+// invent as many as it likes.
+func methodOf(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return r.Method
+	}
+	return "other"
+}
+
 // requestCounter counts answers by route, not by path: paths hold ids.
 func requestCounter() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
