@@ -29,7 +29,6 @@ var only = map[string]string{
 	"github.com/gorilla/websocket":       "server bench cmd/nodest",
 	"github.com/google/generative-ai-go": "llm/gemini",
 	"google.golang.org/genai":            "llm/gemini",
-	"github.com/philippgille/chromem-go": "index",
 	"github.com/alexedwards/argon2id":    "account",
 	"github.com/tiktoken-go/tokenizer":   "framework",
 	"github.com/spf13/cobra":             "cmd/nodest",
