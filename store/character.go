@@ -135,8 +135,15 @@ func (t *tx) oneCharacter(query string, args ...any) (*nodest.Character, error) 
 	return row.character(), nil
 }
 
-// Characters lists newest first, without Source.
+// Characters lists newest first, without Source. A page of large documents may
+// be shorter than limit.
 func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, error) {
+	return pageOfDocuments(cursor, pageLength(limit), t.someCharacters, func(c *nodest.Character) int {
+		return len(c.RoleCard) + len(c.WorldBook) + len(c.Preset) + len(c.AuthorNote) + len(c.RegexScripts)
+	})
+}
+
+func (t *tx) someCharacters(cursor string, limit int) ([]*nodest.Character, string, error) {
 	where, args := "AND v.version = c.version", []any{text(t.userID)}
 	if cursor != "" {
 		after, err := parseCursor(cursor)
@@ -146,7 +153,6 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 		where += " AND (c.created_at, c.id) < (?, ?)"
 		args = append(args, after.ms, text(after.id))
 	}
-	limit = pageLength(limit)
 	var rows []*storedCharacter
 	_, err := t.scan(t.raw(selectDocuments+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
 		append(args, limit+1)...), &rows)

@@ -153,6 +153,13 @@ func (t *tx) resources(kind nodest.ResourceKind, rest string, args ...any) ([]*n
 
 // Resources lists newest first.
 func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
+	some := func(cursor string, limit int) ([]*nodest.Resource, string, error) {
+		return t.someResources(kind, cursor, limit)
+	}
+	return pageOfDocuments(cursor, pageLength(limit), some, func(r *nodest.Resource) int { return len(r.Document) })
+}
+
+func (t *tx) someResources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
 	rest, args := "AND v.version = r.version", []any{}
 	if cursor != "" {
 		after, err := parseCursor(cursor)
@@ -162,7 +169,6 @@ func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*n
 		rest += " AND (r.created_at, r.id) < (?, ?)"
 		args = append(args, after.ms, text(after.id))
 	}
-	limit = pageLength(limit)
 	items, err := t.resources(kind, rest+" ORDER BY r.created_at DESC, r.id DESC LIMIT ?", append(args, limit+1)...)
 	if err != nil {
 		return nil, "", err
