@@ -53,6 +53,11 @@ func (s *Service) SetProviderKey(ctx context.Context, userID, provider, key stri
 	if key == "" || len(key) > 4096 {
 		return fault.InvalidField("key", "range", "1 to 4096 bytes")
 	}
+	for _, c := range []byte(key) {
+		if c < ' ' || c > '~' { // a header cannot hold it
+			return fault.InvalidField("key", "encoding", "must be printable ASCII characters")
+		}
+	}
 	return s.store.PutProviderKey(ctx, userID, &SealedKey{
 		Provider: provider, Sealed: s.seal.seal(key, userID+"/"+provider), UpdatedAt: s.now(),
 	})

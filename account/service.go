@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
@@ -246,6 +247,9 @@ func (s *Service) SignIn(ctx context.Context, link string) (secret string, u *Us
 func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time.Duration) (secret string, t *Token, err error) {
 	if n := len([]rune(name)); n > 100 {
 		return "", nil, fault.InvalidField("name", "range", "at most 100 characters, not %d", n)
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return "", nil, fault.InvalidField("name", "encoding", "must not hold control characters")
 	}
 	if ttl < 0 {
 		return "", nil, fault.InvalidField("expiresIn", "range", "must not be negative")

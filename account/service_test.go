@@ -270,7 +270,8 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 	requireCode(t, err, fault.Conflict)
 
 	for name, in := range map[string]account.NewUser{
-		"no name": {Password: "correct horse"}, "long name": {Username: strings.Repeat("x", 65), Password: "correct horse"},
+		"control character": {Username: "ann\x00", Password: "correct horse"},
+		"no name":           {Password: "correct horse"}, "long name": {Username: strings.Repeat("x", 65), Password: "correct horse"},
 		"short password": {Username: "eve", Password: "short"}, "unknown role": {Username: "eve", Password: "correct horse", Role: "king"},
 		"negative limit": {Username: "eve", Password: "correct horse", Limits: account.Limits{Generations: -1}},
 	} {
@@ -320,6 +321,7 @@ func TestProviderKeysAreSealed(t *testing.T) {
 	require.NoError(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"))
 	requireCode(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"), fault.NotFound)
 	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "  "), fault.Invalid)
+	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza\r\nX-Header: 1"), fault.Invalid)
 }
 
 func TestSecretIsMadeOnceAndForTheOwnerOnly(t *testing.T) {

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -33,6 +34,9 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	name := strings.TrimSpace(in.Username)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 64 {
 		return nil, fault.InvalidField("username", "range", "1 to 64 characters, not %d", n)
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, fault.InvalidField("username", "encoding", "must not hold control characters")
 	}
 	u := &User{ID: newID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
 	if u.Role == "" {

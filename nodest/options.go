@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"nodest/fault"
@@ -25,8 +27,8 @@ func (o TurnOptions) Validate(path string) error {
 	v.float("topP", o.TopP, 0, 1)
 	v.int("maxTokens", o.MaxTokens, 1, 1_000_000)
 	v.int("contextTokens", o.ContextTokens, 512, 10_000_000)
-	v.length("provider", o.Provider, maxNameSize)
-	v.length("model", o.Model, maxNameSize)
+	v.word("provider", o.Provider, maxNameSize)
+	v.word("model", o.Model, maxNameSize)
 	if len(o.Stop) > maxStops {
 		v.add("stop", "range", "at most %d texts", maxStops)
 	}
@@ -63,7 +65,10 @@ func (v *invalid) int(field string, x *int, low, high int) {
 	}
 }
 
-func (v *invalid) length(field, s string, high int) {
+func (v *invalid) word(field, s string, high int) {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		v.add(field, "encoding", "must not hold control characters")
+	}
 	if utf8.RuneCountInString(s) > high {
 		v.add(field, "range", "must have at most %d characters", high)
 	}

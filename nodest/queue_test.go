@@ -129,12 +129,12 @@ func TestOptionsOver(t *testing.T) {
 
 func TestValidateTellsEveryField(t *testing.T) {
 	hot, none := 2.5, 0
-	err := TurnOptions{Temperature: &hot, MaxTokens: &none, Stop: []string{""}}.Validate("options")
+	err := TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
 	var fields []string
 	for _, f := range fault.Public(err).Fields {
 		fields = append(fields, f.Field)
 	}
-	want := []string{"options.temperature", "options.maxTokens", "options.stop[0]"}
+	want := []string{"options.temperature", "options.maxTokens", "options.model", "options.stop[0]"}
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields = %v, want %v", fields, want)
 	}
