@@ -46,6 +46,10 @@ func (e *Engine) conclude(t *task, how end) {
 		}
 		return ended, err
 	}, backoff.WithMaxTries(storingTries))
+	if errors.Is(err, errLost) { // its user or its conversation is gone, or a process that took it over
+		e.opts.Log.Info("a generation was ended elsewhere", "generation", t.id)
+		return
+	}
 	if err != nil {
 		e.opts.Log.Error("the end of a generation was not stored", "generation", t.id, "err", err)
 		return
