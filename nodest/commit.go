@@ -37,6 +37,7 @@ func (e *Engine) conclude(t *task, how end) {
 	if how.lost {
 		return
 	}
+	t.lands()
 	g := t.generation()
 	how = e.polish(t, g, how)
 	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (landed, error) {

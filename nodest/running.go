@@ -97,10 +97,17 @@ func from(text string, off int) (rest string, skipped int) {
 }
 
 // generation returns a generation as it is now: of this process from memory, else
-// as stored.
+// as stored. It waits for an end that is being stored.
 func (e *Engine) generation(ctx context.Context, userID, id string) (*Generation, error) {
 	if t := e.task(userID, id); t != nil {
-		return t.generation(), nil
+		if g, sure := t.current(); sure {
+			return g, nil
+		}
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	var g *Generation
 	err := e.store.View(ctx, userID, func(tx Tx) error {

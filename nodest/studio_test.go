@@ -362,10 +362,16 @@ func (p puppets) Resolve(_ context.Context, _, provider, model, _ string) (nodes
 type ears struct {
 	mu     sync.Mutex
 	events []*stream.Event
-	news   chan struct{} // closed at the next event
+	news   chan struct{}         // closed at the next event
+	told   func([]*stream.Event) // called after each commit, before its writer goes on; nil = nobody
 }
 
-func (e *ears) committed(_ string, events []*stream.Event) { e.hear(events...) }
+func (e *ears) committed(_ string, events []*stream.Event) {
+	e.hear(events...)
+	if e.told != nil {
+		e.told(events)
+	}
+}
 
 func (e *ears) Transient(ev *stream.Event) { e.hear(ev) }
 

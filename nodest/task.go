@@ -55,6 +55,7 @@ type task struct {
 	buildTime time.Duration
 	asked     int // tokens of the prompt
 	finished  llm.Finish
+	landing   bool // its end is being stored: what is in memory may be older than what was told
 }
 
 // growing is a text that only grows. A string taken from it stays valid.
@@ -99,6 +100,22 @@ func (t *task) generation() *Generation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now()
+}
+
+// current is generation; sure is false while the end is being stored. The events
+// tell of an end before the task knows that it is stored, and who has heard of
+// it must not get a generation that runs.
+func (t *task) current() (g *Generation, sure bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now(), !t.landing
+}
+
+// lands notes that the end is about to be stored.
+func (t *task) lands() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.landing = true
 }
 
 func (t *task) now() *Generation {
