@@ -69,8 +69,8 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 	ev := event(c.UserID, "message.deleted", c.by(), struct {
 		MessageIDs    []string `json:"messageIds"`
 		Scope         string   `json:"scope"`
-		RestoredUntil wireTime `json:"restoredUntil"`
-	}{ids, scope, wireTime(until)})
+		RestoredUntil WireTime `json:"restoredUntil"`
+	}{ids, scope, WireTime(until)})
 	ev.ConversationID, ev.MessageID = conv.ID, gone[0].ID
 	if err := tx.Emit(ev); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"image"
 	"image/png"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -216,7 +215,7 @@ func newID(nodest.Tx) string {
 // where there is none.
 func shared(t *testing.T, folder string) []string {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
+	files := optional(folder)
 	if len(files) == 0 {
 		t.Skip("no shared data beside the project")
 	}

@@ -12,18 +12,18 @@ import (
 // The objects as clients see them, in events and in answers. API page, "Message
 // object" and "Conversation object".
 
-// wireTime is RFC 3339 in UTC with milliseconds.
-type wireTime time.Time
+// WireTime is RFC 3339 in UTC with milliseconds.
+type WireTime time.Time
 
-func (t wireTime) MarshalJSON() ([]byte, error) {
+func (t WireTime) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
 }
 
-func optionalTime(t *time.Time) *wireTime {
+func optionalTime(t *time.Time) *WireTime {
 	if t == nil {
 		return nil
 	}
-	w := wireTime(*t)
+	w := WireTime(*t)
 	return &w
 }
 
@@ -48,8 +48,8 @@ type wireMessage struct {
 	Model          string      `json:"model,omitempty"`
 	Usage          *wireUsage  `json:"usage,omitempty"`
 	Error          *wireError  `json:"error,omitempty"`
-	CreatedAt      wireTime    `json:"createdAt"`
-	EditedAt       *wireTime   `json:"editedAt,omitempty"`
+	CreatedAt      WireTime    `json:"createdAt"`
+	EditedAt       *WireTime   `json:"editedAt,omitempty"`
 }
 
 type wireSwipe struct {
@@ -62,7 +62,7 @@ type wireSwipe struct {
 	Finish       string     `json:"finish,omitempty"`
 	Usage        *wireUsage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
-	CreatedAt    wireTime   `json:"createdAt"`
+	CreatedAt    WireTime   `json:"createdAt"`
 }
 
 // WireMessage is m as clients see it: deleted swipes are not in it, and
@@ -75,7 +75,7 @@ func messageOf(m *Message) wireMessage {
 		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, References: []any{}, MemoryIDs: []string{},
-		Error: errorOf(m.Error), CreatedAt: wireTime(m.CreatedAt), EditedAt: optionalTime(m.EditedAt),
+		Error: errorOf(m.Error), CreatedAt: WireTime(m.CreatedAt), EditedAt: optionalTime(m.EditedAt),
 	}
 	if m.ParentID != "" {
 		w.ParentID = &m.ParentID
@@ -91,7 +91,7 @@ func messageOf(m *Message) wireMessage {
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
-			Finish: s.Finish, Usage: usageOf(s.Usage), GenerationID: s.GenerationID, CreatedAt: wireTime(s.CreatedAt),
+			Finish: s.Finish, Usage: usageOf(s.Usage), GenerationID: s.GenerationID, CreatedAt: WireTime(s.CreatedAt),
 		})
 	}
 	return w
@@ -108,15 +108,15 @@ type wireConversation struct {
 	Archived    bool            `json:"archived"`
 	Version     int64           `json:"version"`
 	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
-	CreatedAt   wireTime        `json:"createdAt"`
-	UpdatedAt   wireTime        `json:"updatedAt"`
+	CreatedAt   WireTime        `json:"createdAt"`
+	UpdatedAt   WireTime        `json:"updatedAt"`
 }
 
 type wirePreview struct {
 	ID        string   `json:"id"`
 	Role      string   `json:"role"`
 	Text      string   `json:"text"`
-	CreatedAt wireTime `json:"createdAt"`
+	CreatedAt WireTime `json:"createdAt"`
 }
 
 // WireConversation is c as clients see it.
@@ -126,7 +126,7 @@ func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
 		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Version: c.Version,
-		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+		CreatedAt: WireTime(c.CreatedAt), UpdatedAt: WireTime(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {
 		w.Settings = json.RawMessage("{}")
@@ -135,7 +135,7 @@ func conversationOf(c *Conversation) wireConversation {
 		w.HeadID = &c.HeadID
 	}
 	if p := c.LastMessage; p != nil {
-		w.LastMessage = &wirePreview{p.ID, p.Role, p.Text, wireTime(p.CreatedAt)}
+		w.LastMessage = &wirePreview{p.ID, p.Role, p.Text, WireTime(p.CreatedAt)}
 	}
 	return w
 }
@@ -153,10 +153,10 @@ type wireGeneration struct {
 	Usage          *wireUsage `json:"usage,omitempty"`
 	Error          *wireError `json:"error,omitempty"`
 	By             string     `json:"by"`
-	CreatedAt      wireTime   `json:"createdAt"`
-	StartedAt      *wireTime  `json:"startedAt,omitempty"`
-	FirstTokenAt   *wireTime  `json:"firstTokenAt,omitempty"`
-	EndedAt        *wireTime  `json:"endedAt,omitempty"`
+	CreatedAt      WireTime   `json:"createdAt"`
+	StartedAt      *WireTime  `json:"startedAt,omitempty"`
+	FirstTokenAt   *WireTime  `json:"firstTokenAt,omitempty"`
+	EndedAt        *WireTime  `json:"endedAt,omitempty"`
 }
 
 // WireGeneration is g as clients see it, without its text.
@@ -164,7 +164,7 @@ func WireGeneration(g *Generation) any {
 	return wireGeneration{
 		ID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID, SwipeID: g.SwipeID,
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
-		Usage: usageOf(g.Usage), Error: errorOf(g.Error), By: g.By, CreatedAt: wireTime(g.CreatedAt),
+		Usage: usageOf(g.Usage), Error: errorOf(g.Error), By: g.By, CreatedAt: WireTime(g.CreatedAt),
 		StartedAt: optionalTime(g.StartedAt), FirstTokenAt: optionalTime(g.FirstTokenAt), EndedAt: optionalTime(g.EndedAt),
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"time"
 
 	"nodest/fault"
 	"nodest/framework"
@@ -13,11 +12,7 @@ import (
 // generations have theirs from the engine, which also puts them into events.
 
 // wireTime is RFC 3339 in UTC with milliseconds.
-type wireTime time.Time
-
-func (t wireTime) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
-}
+type wireTime = nodest.WireTime
 
 // page is a part of a list.
 type page struct {
