@@ -69,7 +69,7 @@ func TestLargeBodiesWaitForAPlace(t *testing.T) {
 
 	done := make(chan int)
 	card := []byte(`{"name":"Large","description":"` + strings.Repeat("d", largeBody) + `"}`)
-	for range 4 {
+	for range 2 {
 		go func() {
 			req := httptest.NewRequest(http.MethodPost, base+"/characters", strings.NewReader(`{"roleCard":`+string(card)+`}`))
 			req.Header.Set("Authorization", "Bearer "+h.token)
@@ -79,7 +79,7 @@ func TestLargeBodiesWaitForAPlace(t *testing.T) {
 			done <- res.Code
 		}()
 	}
-	for range 4 {
+	for range 2 {
 		if status := <-done; status != http.StatusCreated {
 			t.Errorf("status %d", status)
 		}
