@@ -39,4 +39,8 @@ func lockFolder(dir string) (*folderLock, error) {
 	return &folderLock{f}, nil
 }
 
-func (l *folderLock) release() error { return l.file.Close() }
+// release unlocks before it closes: a child that this process is just starting
+// holds the file too, until it runs its own program, and the lock with it.
+func (l *folderLock) release() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
