@@ -28,6 +28,9 @@ func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	if err := e.knowsProvider(ctx, c.UserID, s.Provider); err != nil {
+		return nil, err
+	}
 	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Settings, error) {
 		before, err := tx.Settings()
 		if err != nil {
@@ -43,6 +46,19 @@ func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion
 		after.Version = before.Version
 		return &after, storeSettings(tx, c, &after)
 	})
+}
+
+// knowsProvider refuses the name of a provider that does not exist, which would
+// fail every turn later. One without a key may be chosen: the key can come.
+func (e *Engine) knowsProvider(ctx context.Context, userID, name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := e.models.Resolve(ctx, userID, name, "", "")
+	if fault.Is(err, fault.Invalid) {
+		return fault.InvalidField("provider", "value", "there is no provider %q", name)
+	}
+	return nil
 }
 
 // storeSettings stores s as the next version and tells of it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/bench"
+	"nodest/fault"
 )
 
 // ok runs a command that must succeed and returns what it printed.
@@ -228,4 +230,14 @@ func TestEverySettingThatIsNoSecretIsAFlagOfServe(t *testing.T) {
 			require.Equal(t, !s.secret, there, s.env)
 		}
 	}
+}
+
+func TestSettingsRefuseAnUnknownProvider(t *testing.T) {
+	inst := newInstallation(t, "")
+	p := inst.start(t)
+	err := p.client.call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "nope"}, nil)
+	require.Error(t, err)
+	require.Equal(t, fault.Invalid, fault.Public(err).Code)
+	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "gemini"}, nil), "its key can come later")
+	p.stop(t)
 }

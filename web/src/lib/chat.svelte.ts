@@ -195,8 +195,15 @@ export class Chat {
   }
 
   private async loadCharacters() {
-    const page = await request<{ items: Character[] }>('GET', '/characters?limit=200').catch(() => null)
-    if (page) this.characters = page.items
+    const found: Character[] = []
+    for (let cursor = ''; ; ) {
+      const page = await request<{ items: Character[]; nextCursor: string | null }>('GET', `/characters?limit=50&cursor=${cursor}`).catch(() => null)
+      if (!page) return // the next event asks again
+      found.push(...page.items)
+      if (!page.nextCursor) break
+      cursor = encodeURIComponent(page.nextCursor)
+    }
+    this.characters = found
   }
 
   private put(conversation: Conversation) {
