@@ -192,9 +192,8 @@ func (t *tx) UpdateConversation(c *nodest.Conversation) error {
 	if !changed {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
-	q := t.db.NewUpdate().Model(row).ExcludeColumn("id", "user_id", "message_seq", "created_at", "deleted_at").
-		Where("id = ?", row.ID).Where("user_id = ?", text(t.userID))
-	if _, err := t.exec(q); err != nil {
+	but := []string{"id", "user_id", "message_seq", "created_at", "deleted_at"}
+	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
 		return err
 	}
 	return t.logConversation(row, changed)

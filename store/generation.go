@@ -135,8 +135,8 @@ func (t *tx) UpdateGeneration(g *nodest.Generation) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(t.db.NewUpdate().Model(row).ExcludeColumn("id", "user_id", "conversation_id", "created_at").
-		Where("id = ?", text(g.ID)).Where("user_id = ?", text(t.userID)))
+	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "created_at"},
+		"WHERE id = ? AND user_id = ?", text(g.ID), text(t.userID))
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "no such generation")
 	}

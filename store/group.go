@@ -178,7 +178,7 @@ func (w *groupWriter) one(t *turn) (err error, lost bool) {
 	if err := w.statement("SAVEPOINT closure"); err != nil {
 		return translate(err), true
 	}
-	t.begin <- &session{db: w.db, now: w.now()}
+	t.begin <- &session{db: w.db, binds: w.conn, now: w.now()}
 	err = <-t.ran
 	if err == nil {
 		if err = w.statement("RELEASE closure"); err == nil {

@@ -159,9 +159,8 @@ func (t *tx) flushStates() error {
 		state.Version = version
 	}
 	for rows := range slices.Chunk(t.states, 500) {
-		_, err := t.exec(t.db.NewInsert().Model(&rows).
-			On("CONFLICT (conversation_id, message_id, version) DO UPDATE").
-			Set("rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"))
+		err := t.insert(&rows, "ON CONFLICT (conversation_id, message_id, version) DO UPDATE SET"+
+			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
 		if err != nil {
 			return err
 		}
@@ -218,10 +217,9 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(t.db.NewUpdate().Model(row).
-		ExcludeColumn("id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "created_at").
-		Where("id = ?", text(m.ID)).Where("user_id = ?", text(t.userID)).
-		Where("conversation_id = ?", text(m.ConversationID)).Where("rev = ?", m.Rev-1))
+	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "created_at"},
+		"WHERE id = ? AND user_id = ? AND conversation_id = ? AND rev = ?",
+		text(m.ID), text(t.userID), text(m.ConversationID), m.Rev-1)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type session struct {
 	caller   context.Context // whose end stops the transaction between two statements
 	ctx      context.Context // for statements
 	db       bun.IDB
+	binds    bun.IConn // that arguments are bound on; nil = they are written into the text
 	postgres bool
 	now      int64 // milliseconds
 	err      error
@@ -72,17 +73,6 @@ func (s *session) scan(q scanner, dest ...any) (found bool, err error) {
 		return false, s.fail(err)
 	}
 	return true, nil
-}
-
-// raw is a statement with ? for its arguments.
-func (s *session) raw(query string, args ...any) *bun.RawQuery {
-	return s.db.NewRaw(query, args...)
-}
-
-// insert stores one row or a slice of rows.
-func (s *session) insert(rows any) error {
-	_, err := s.exec(s.db.NewInsert().Model(rows))
-	return err
 }
 
 func (s *session) ready() error {

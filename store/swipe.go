@@ -68,8 +68,8 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 		}
 	}
 	for rows := range slices.Chunk(swipes, 500) {
-		_, err := t.exec(t.db.NewInsert().Model(&rows).On("CONFLICT (message_id, id) DO UPDATE").
-			Set("position = EXCLUDED.position, rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted"))
+		err := t.insert(&rows, "ON CONFLICT (message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
+			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
 		if err != nil {
 			return err
 		}

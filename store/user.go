@@ -109,14 +109,14 @@ func (t *tx) flushUsage() error {
 	})
 	for _, k := range keys {
 		u := t.usage[k]
-		_, err := t.exec(t.db.NewInsert().Model(&usageRow{
+		err := t.insert(&usageRow{
 			UserID: t.userID, Day: text(u.Day), Provider: text(u.Provider), Model: text(u.Model), Requests: u.Requests,
 			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CostUSD: u.CostUSD,
-		}).On("CONFLICT (user_id, day, provider, model) DO UPDATE").
-			Set("requests = u.requests + EXCLUDED.requests").
-			Set("prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens").
-			Set("completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens").
-			Set("cost_usd = u.cost_usd + EXCLUDED.cost_usd"))
+		}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
+			requests = u.requests + EXCLUDED.requests,
+			prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens,
+			completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens,
+			cost_usd = u.cost_usd + EXCLUDED.cost_usd`)
 		if err != nil {
 			return err
 		}
