@@ -27,7 +27,6 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 	}
 	var split framework.Splitter
 	defer func() { e.pass(t, split.Close()) }() // what the splitter held back is text too
-	saved := 0
 	for chunk, err := range turn.scene.model.Generator.Stream(ctx, turn.request()) {
 		if unstored := wait(); unstored != nil {
 			return unstored
@@ -46,8 +45,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 			t.finish(chunk.Finish)
 			return nil
 		}
-		if n := t.size(); n-saved >= e.opts.CheckpointChars {
-			saved = n
+		if t.unsaved() >= e.opts.CheckpointChars {
 			t.askCheckpoint()
 		}
 	}
@@ -97,24 +95,28 @@ func (e *Engine) keep(t *task) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(min(e.opts.CheckpointEvery, e.opts.Lease/3))
+		every := min(e.opts.CheckpointEvery, e.opts.Lease/3)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
-		saved, renewed := 0, time.Now()
+		renewed := time.Now()
 		for {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
 			case <-t.full:
+				if t.unsaved() < e.opts.CheckpointChars {
+					continue // asked for twice
+				}
 			}
-			size := t.size()
-			if size == saved && time.Since(renewed) < e.opts.Lease/3 {
+			if t.unsaved() == 0 && time.Since(renewed) < e.opts.Lease/3 {
 				continue
 			}
 			if !e.checkpoint(t) {
 				return
 			}
-			saved, renewed = size, time.Now()
+			renewed = time.Now()
+			tick.Reset(every)
 		}
 	}()
 	return func() {
@@ -128,7 +130,7 @@ func (e *Engine) keep(t *task) (stop func()) {
 func (e *Engine) checkpoint(t *task) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), e.opts.Lease)
 	defer cancel()
-	g := t.generation()
+	g := t.toSave()
 	g.LeaseUntil = time.Now().UTC().Add(e.opts.Lease)
 	err := e.store.Checkpoint(ctx, g)
 	switch {

@@ -48,6 +48,7 @@ type task struct {
 	block   growing // text of the open block
 	blocks  []Block
 	written int // text, reasoning and blocks together, in code points
+	saved   int // of them at the last checkpoint
 	usage   *llm.Usage
 	model   string // that answers
 	by      string // provider that answers
@@ -201,11 +202,19 @@ func (t *task) take(p framework.Piece) (off int) {
 	return off
 }
 
-// size is how much was written, in code points.
-func (t *task) size() int {
+// unsaved is how much was written since the last checkpoint, in code points.
+func (t *task) unsaved() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.written
+	return t.written - t.saved
+}
+
+// toSave is generation for a checkpoint.
+func (t *task) toSave() *Generation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.saved = t.written
+	return t.now()
 }
 
 // asks notes what the model is about to be asked.
