@@ -9,11 +9,6 @@ import (
 
 // What the events of a generation carry besides the ids: protocol page, 5.2.
 
-type deltaData struct {
-	Text string `json:"text"`
-	Part string `json:"part"` // text, reasoning, mem or websearch
-}
-
 type blockData struct {
 	Part  string `json:"part"`
 	State string `json:"state"` // open or close

@@ -69,8 +69,11 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 
 // tellDelta tells of text; off is its position in code points.
 func (e *Engine) tellDelta(t *task, part, text string, off int) {
-	ev := t.transient("gen.delta", deltaData{Text: text, Part: part})
-	ev.Off = off
+	ev := &stream.Event{
+		UserID: t.userID, ConversationID: t.conversationID, MessageID: t.messageID, GenerationID: t.id,
+		Off: off, At: time.Now().UTC(), By: t.device,
+	}
+	ev.Say(text, part)
 	e.pub.Transient(ev)
 }
 
