@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -114,12 +115,18 @@ func (s *stored) addSpeaker(index, messages int, name string) {
 	s.Speaker[index] = at
 }
 
+// A compressor has tables of several 100 KB, which are used again.
+var compressors = sync.Pool{New: func() any {
+	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for an unknown level only
+	return w
+}}
+
 func (s *stored) encode() []byte {
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestSpeed)
-	if err == nil {
-		err = json.NewEncoder(w).Encode(s)
-	}
+	w := compressors.Get().(*flate.Writer)
+	defer compressors.Put(w)
+	w.Reset(&b)
+	err := json.NewEncoder(w).Encode(s)
 	if err == nil {
 		err = w.Close()
 	}
