@@ -28,7 +28,6 @@ type turn struct {
 
 	// Known once it is built.
 	prompt    *framework.Prompt
-	stored    []byte // compact form of the prompt
 	buildTime time.Duration
 }
 
@@ -39,7 +38,7 @@ func (t *turn) built(p *framework.Prompt, took time.Duration) {
 			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
 		})
 	}
-	t.prompt, t.stored, t.buildTime = p, p.Compact(), took
+	t.prompt, t.buildTime = p, took
 }
 
 // request is what the model is asked.

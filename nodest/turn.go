@@ -74,6 +74,7 @@ func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error
 
 func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 	var g *Generation
+	body := turn.prompt.Compact()
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
 		var err error
 		if g, err = e.own(tx, t); err != nil {
@@ -88,7 +89,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 			return err
 		}
 		if err := tx.PutPrompt(&StoredPrompt{
-			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Body: turn.stored, CreatedAt: now,
+			ID: promptID, ConversationID: g.ConversationID, GenerationID: g.ID, Body: body, CreatedAt: now,
 		}); err != nil {
 			return err
 		}
