@@ -62,8 +62,8 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HTTP == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 64
-		t.DisableCompression = true // a compressed stream arrives in lumps
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
+		t.DisableCompression = true                      // a compressed stream arrives in lumps
 		o.HTTP = t
 	}
 	return o

@@ -129,8 +129,8 @@ func (o Options) withDefaults() Options {
 	o.Title = cmp.Or(o.Title, "NodeST")
 	if o.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 64
-		t.DisableCompression = true // a compressed stream arrives in lumps
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
+		t.DisableCompression = true                      // a compressed stream arrives in lumps
 		o.Transport = t
 	}
 	if o.Now == nil {
