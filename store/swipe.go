@@ -153,11 +153,15 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 			m.Swipes = []nodest.Swipe{}
 			byID[m.ID], ids[i] = m, m.ID
 		}
+		in, which := "IN (?)", any(list(ids))
+		if len(ids) == 1 { // mostly; then the statement is always the same
+			in, which = "= ?", text(ids[0])
+		}
 		var rows []*swipeText
 		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, s.rev, s.revision_id, s.is_deleted, s.created_at,
 				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id
 			FROM swipes s JOIN revisions r ON r.id = s.revision_id
-			WHERE s.message_id IN (?) ORDER BY s.message_id, s.position`, list(ids)), &rows)
+			WHERE s.message_id `+in+` ORDER BY s.message_id, s.position`, which), &rows)
 		if err != nil {
 			return err
 		}
