@@ -42,11 +42,19 @@ type GenerateInput struct {
 	WhenBusy       string      `json:"whenBusy,omitempty"`
 }
 
-// EditInput changes a text in place: a new revision of the chosen swipe.
+// Modes of an edit.
+const (
+	EditInPlace = "in_place" // a new revision of the chosen swipe
+	EditBranch  = "branch"   // a message of its own beside the old one
+)
+
+// EditInput changes a text.
 type EditInput struct {
-	MessageID string `json:"-"`
-	Text      string `json:"text"`
-	IfRev     int64  `json:"ifRev,omitempty"` // 0 = last write wins
+	MessageID  string `json:"-"`
+	Text       string `json:"text"`
+	IfRev      int64  `json:"ifRev,omitempty"`      // 0 = last write wins
+	Mode       string `json:"mode,omitempty"`       // "" = EditInPlace
+	Regenerate bool   `json:"regenerate,omitempty"` // a user's message is answered again
 }
 
 // SwipeInput chooses a swipe: its id, "next" or "prev".
@@ -60,6 +68,7 @@ type SwipeInput struct {
 // Changed is a message after a change, and the generation that the change began.
 type Changed struct {
 	Message      *Message `json:"message"`
+	Reply        *Message `json:"reply,omitempty"` // an edit that is answered: the message that is written
 	GenerationID string   `json:"generationId,omitempty"`
 }
 
@@ -122,6 +131,117 @@ type ResourceInput struct {
 	Characters []string        `json:"characterIds,omitempty"`
 }
 
+// ForkInput makes a conversation of a branch.
+type ForkInput struct {
+	ConversationID string `json:"-"`
+	MessageID      string `json:"messageId,omitempty"` // the last one that is copied; "" = the head
+	Title          string `json:"title,omitempty"`     // "" = that of the source
+}
+
+// Branch is one end of a conversation's tree.
+type Branch struct {
+	Head         *Message
+	Shown        bool // it is the conversation's head
+	MessageCount int
+}
+
+// SearchInput looks for words in the user's messages.
+type SearchInput struct {
+	Query          string
+	ConversationID string
+	CharacterID    string
+	Cursor         string
+	Limit          int // 1 to 200, 0 = 50
+}
+
+// Hit is a text that holds all words of a search.
+type Hit struct {
+	Message *Message
+	SwipeID string
+	Snippet string   // of the swipe's text, around the first match
+	Matches [][2]int // in the snippet, from and to, code points
+}
+
+// SaveInput makes a save point.
+type SaveInput struct {
+	ConversationID string `json:"-"`
+	Description    string `json:"description"`
+	PreviewText    string `json:"previewText,omitempty"` // "" = the beginning of the last message
+	Thumbnail      string `json:"thumbnail,omitempty"`
+}
+
+// SaveView is a save point with the messages it stands for, rendered now.
+type SaveView struct {
+	Save     *Save
+	Messages []*Message // oldest first, as they were then
+	More     bool       // there are older ones
+}
+
+// Restored is a conversation after it was set back to a save point.
+type Restored struct {
+	Conversation *Conversation `json:"conversation"`
+	HeadID       string        `json:"headId"`
+	Before       *Save         `json:"before,omitempty"` // automatic: what was shown until now
+}
+
+// Statuses of a NodeST call: the seed's words and ours.
+const (
+	StatusNewCharacter = "新建角色"
+	StatusSameChat     = "同一角色继续对话"
+	StatusUpdateCard   = "更新人设"
+)
+
+// PortInput is a call of the NodeST interface.
+type PortInput struct {
+	UserMessage        string          `json:"userMessage"`
+	ConversationID     string          `json:"conversationId"` // the app's own key, or an id of ours
+	Status             string          `json:"status"`
+	APIKey             string          `json:"-"`
+	Provider           string          `json:"provider,omitempty"`
+	JSONString         json.RawMessage `json:"jsonString,omitempty"` // text or object
+	IsCradleGeneration *bool           `json:"isCradleGeneration,omitempty"`
+	CharacterID        string          `json:"characterId,omitempty"`
+	CustomUserName     string          `json:"customUserName,omitempty"`
+	UseToolCalls       *bool           `json:"useToolCalls,omitempty"`
+}
+
+// PortAnswer is the answer of the NodeST interface; a failure is an error.
+type PortAnswer struct {
+	Response       string `json:"response"`
+	ConversationID string `json:"conversationId"` // ours
+	CharacterID    string `json:"characterId"`
+	MessageID      string `json:"messageId,omitempty"`
+}
+
+// Actions of PortHistory: the index form of the app (nodest.md 10, 11).
+const (
+	PortEditAI     = "editAiMessageByIndex"
+	PortEditUser   = "editUserMessageByIndex"
+	PortDeleteAI   = "deleteAiMessageByIndex"
+	PortDeleteUser = "deleteUserMessageByIndex"
+	PortRegenerate = "regenerateFromMessage"
+	PortRestore    = "restoreChatHistory"
+	PortReset      = "resetChatHistory"
+	PortGet        = "getChatHistory"
+)
+
+// PortHistoryInput changes or reads a history as the app does, by index from 1.
+type PortHistoryInput struct {
+	ConversationID string          `json:"conversationId"`
+	Action         string          `json:"action"`
+	Index          int             `json:"index,omitempty"`   // regenerate: 0 = the greeting
+	Text           string          `json:"text,omitempty"`    // edit: the new text; regenerate: the wish
+	History        json.RawMessage `json:"history,omitempty"` // restore: a ChatHistoryEntity
+	APIKey         string          `json:"-"`
+}
+
+// PortHistory is what it answers.
+type PortHistory struct {
+	OK       bool            `json:"ok"`                 // false: the index is out of range, nothing changed
+	Response string          `json:"response,omitempty"` // regenerate
+	History  json.RawMessage `json:"history"`            // the ChatHistoryEntity afterwards
+}
+
 // Page is a part of a list.
 type Page[T any] struct {
 	Items      []T    `json:"items"`
@@ -177,6 +297,27 @@ type chat interface {
 	DeleteConversation(ctx context.Context, c *Call, id string) error
 	ChooseHead(ctx context.Context, c *Call, conversationID, messageID string) (*Conversation, error)
 	History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error)
+	Reset(ctx context.Context, c *Call, conversationID string) (*Conversation, error)
+	Fork(ctx context.Context, c *Call, in ForkInput) (*Conversation, error)
+	Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*Page[*Branch], error)
+	Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error)
+	ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) // JSON, all branches
+	ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error)
+
+	// save points
+	CreateSave(ctx context.Context, c *Call, in SaveInput) (*Save, error)
+	Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*Page[*Save], error)
+	Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) // limit 0 = all messages
+	RestoreSave(ctx context.Context, c *Call, saveID string) (*Restored, error)
+	PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) // the request as it was
+	DeleteSave(ctx context.Context, c *Call, saveID string) error
+	ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error)
+	ImportSave(ctx context.Context, c *Call, conversationID string, data []byte) (*Save, error)
+
+	// the NodeST interface
+	Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error)
+	PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error)
+
 	ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*Conversation, error)
 	ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) // JSONL
 

@@ -33,7 +33,14 @@ type Store interface {
 	// With owner not empty, those whose lease is not owner's count as well, over or
 	// not: that is for a process that has the database to itself.
 	Abandoned(ctx context.Context, owner string, limit int) ([]*Generation, error)
+
+	// Copying returns forks whose older messages are still to be copied, over all
+	// users, oldest first, at most limit.
+	Copying(ctx context.Context, limit int) ([]ForkRef, error)
 }
+
+// ForkRef names a fork and its user.
+type ForkRef struct{ UserID, ConversationID string }
 
 // Tx is the user's data within one transaction. Every method acts on rows of
 // the user that Update or View was called for; a row of another user is
@@ -58,6 +65,10 @@ type Tx interface {
 	ResourceTx
 	ConversationTx
 	MessageTx
+	HistoryTx
+	ForkTx
+	SaveTx
+	ArchiveTx
 	GenerationTx
 
 	// Stamps tells which versions the documents of a turn have, without reading
@@ -76,10 +87,10 @@ type Stamps struct {
 
 // ResourceStamp names one version of a resource.
 type ResourceStamp struct {
-	Kind    ResourceKind
-	ID      string
-	Version int64
-	Bound   bool // false: it was asked for by its id
+	Kind    ResourceKind `json:"kind"`
+	ID      string       `json:"id"`
+	Version int64        `json:"version"`
+	Bound   bool         `json:"bound,omitempty"` // false: it was asked for by its id
 }
 
 // UserTx keeps what belongs to the user as a whole.
@@ -192,6 +203,123 @@ type GenerationTx interface {
 	Prompt(id string) (*StoredPrompt, error)
 	// LastPrompt returns the newest prompt of a conversation, nil without one.
 	LastPrompt(conversationID string) (*StoredPrompt, error)
+}
+
+// HistoryTx reads a conversation as it was, and sets it back. A conversation has
+// one line of versions. Rewind makes a new version that shows what an older one
+// showed; versions are never removed.
+type HistoryTx interface {
+	// StateAt returns the conversation as it was at a version: HeadID, PersonaID,
+	// AuthorNote, Settings and Pins of then, Version = version, the rest as it is
+	// now. fault.NotFound for a version that it never had.
+	StateAt(conversationID string, version int64) (*Conversation, error)
+	// PathAt is Path as it was at a version: the same messages, each with the text,
+	// status and deletion of then as its chosen swipe. Its other swipes are those of
+	// now, and Rev is the rev of then.
+	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
+	// Rewind gives every message on the path that ends in headID the state that it
+	// had at a version: chosen text, status, error-free where it was, deleted or
+	// not. Only messages whose state differs are written; each gets a next rev and
+	// is returned as it is now, by seq, the deleted ones too. Messages that were
+	// stored after that version are left alone. It notes that c's next version
+	// (c.Version+1; the caller stores c) goes back to that one. Its cost grows with
+	// the number of messages changed since, not with the length of the chat.
+	Rewind(c *Conversation, version int64, headID string) ([]*Message, error)
+	// Rewinds returns the conversation's rewinds, oldest first.
+	Rewinds(conversationID string) ([]Rewind, error)
+	// Born returns the conversation's version in which a message was stored.
+	Born(messageID string) (version int64, err error)
+	// Count returns the number of messages on the path that ends in headID that are
+	// not deleted. It does not walk the path.
+	Count(conversationID, headID string) (int, error)
+	// Tips lists the ends of all branches, the newest (by seq) first: messages that
+	// are not deleted and have no child that is not. cursor "" = start, next "" = end.
+	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
+	// Texts walks the user's messages that are not deleted, in conversations that
+	// are not, the newest (by id) first, all swipes with them: at most limit, after
+	// cursor. next is "" at the end.
+	Texts(f TextFilter, cursor string, limit int) (items []*Message, next string, err error)
+}
+
+// Rewind says that a version of a conversation went back to an older one.
+type Rewind struct {
+	At int64 // the version that it made
+	To int64 // the version whose state that shows; To < At
+}
+
+// TextFilter narrows a search; the zero value takes all.
+type TextFilter struct {
+	ConversationID string
+	CharacterID    string
+}
+
+// ForkTx copies branches. A fork is there at once with its newest messages, and
+// older ones are copied after it in small pieces, from the end to the beginning.
+type ForkTx interface {
+	// InsertFork stores c, a new conversation, with a copy of the newest messages,
+	// at most limit, of the path that ends in messageID of the conversation
+	// sourceID as it is now. Copies have ids of their own and keep Seq, times, texts
+	// and all swipes; deleted messages stay deleted ones. c.HeadID and
+	// c.LastMessage are set.
+	InsertFork(c *Conversation, sourceID, messageID string, limit int) error
+	// CopyMore copies the next older messages of a fork, at most limit; left says
+	// that there are more. The fork's version stays: nothing of it has changed.
+	CopyMore(conversationID string, limit int) (left bool, err error)
+}
+
+// SaveTx keeps save points. A save point is a pointer: it costs the same whatever
+// the length of the chat.
+type SaveTx interface {
+	InsertSave(s *Save) error
+	Save(id string) (*Save, error)
+	// Saves lists newest first, at most limit; automatic ones only if asked for.
+	Saves(conversationID string, automatic bool, cursor string, limit int) (items []*Save, next string, err error)
+	DeleteSave(id string) error
+
+	// AppChat returns the conversation that the user's app calls by that key
+	// (NodeST interface); fault.NotFound without one or when it was deleted.
+	AppChat(key string) (conversationID string, err error)
+	// PutAppChat sets it, over an older one.
+	PutAppChat(key, conversationID string) error
+}
+
+// ArchiveTx writes whole conversations out and in, with all branches, texts and
+// states.
+type ArchiveTx interface {
+	// Dump reads messages by seq, those with Seq > after, at most limit, each with
+	// every revision and state.
+	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
+	// DumpStates returns the conversation's states at these versions.
+	DumpStates(conversationID string, versions []int64) ([]*Conversation, error)
+	// BeginLoad stores c hidden, as if it were deleted; a load that is never
+	// finished is removed like a deleted conversation. Load adds messages by
+	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad
+	// shows the conversation: c's head, version, preview, the states and rewinds.
+	BeginLoad(c *Conversation) error
+	Load(conversationID string, messages []*DumpedMessage) error
+	FinishLoad(c *Conversation, states []*Conversation, rewinds []Rewind) error
+}
+
+// DumpedMessage is a message with everything that it ever was.
+type DumpedMessage struct {
+	*Message
+	Texts  []DumpedText  `json:"texts"`  // every revision, oldest first; the newest ones of the swipes too
+	States []DumpedState `json:"states"` // oldest first
+}
+
+// DumpedText is one revision: Swipe.RevisionID, Rev and text in force then.
+type DumpedText struct {
+	Swipe
+	StoredAt time.Time `json:"storedAt"`
+}
+
+// DumpedState is what a message was from a version of its conversation on.
+type DumpedState struct {
+	Version    int64  `json:"version"`
+	Rev        int64  `json:"rev"`
+	RevisionID string `json:"revisionId,omitempty"`
+	Status     string `json:"status"`
+	Deleted    bool   `json:"deleted,omitempty"`
 }
 
 // KeyRecord is the memory of one idempotent command.

@@ -37,7 +37,9 @@ type Conversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"` // TurnOptions of the conversation
 	Archived    bool            `json:"archived"`
-	Extra       json.RawMessage `json:"-"` // of an imported log: its header and metadata, for export
+	Extra       json.RawMessage `json:"-"`              // of an imported log: its header and metadata, for export
+	Pins        *Pins           `json:"pins,omitempty"` // documents of a restored save point; nil = the newest
+	Copying     bool            `json:"-"`              // a fork whose older messages are still to be copied; only the store sets it
 	Version     int64           `json:"version"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
 	CreatedAt   time.Time       `json:"createdAt"`
@@ -113,6 +115,7 @@ type Swipe struct {
 	Finish       string     `json:"finish,omitempty"` // llm finish words
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
+	Wish         string     `json:"wish,omitempty"` // for a rewrite, that it was written on
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt"`
 }

@@ -1,0 +1,77 @@
+package nodest
+
+import (
+	"context"
+
+	"nodest/fault"
+	"nodest/framework"
+)
+
+// Operations that are not built yet. This file goes when the last one is there.
+
+func notBuilt() error { return fault.New(fault.Internal, "not built yet") }
+
+// D
+func (e *Engine) Fork(ctx context.Context, c *Call, in ForkInput) (*Conversation, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*Page[*Branch], error) {
+	return nil, notBuilt()
+}
+func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error) {
+	return nil, notBuilt()
+}
+func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID string) ([]byte, string, error) {
+	return nil, "", notBuilt()
+}
+func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error) {
+	return nil, notBuilt()
+}
+
+// WireBranch is b as clients see it.
+func WireBranch(b *Branch) any { return nil }
+
+// WireHit is h as clients see it.
+func WireHit(h *Hit) any { return nil }
+
+// B
+func (e *Engine) CreateSave(ctx context.Context, c *Call, in SaveInput) (*Save, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*Page[*Save], error) {
+	return nil, notBuilt()
+}
+func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) RestoreSave(ctx context.Context, c *Call, saveID string) (*Restored, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) DeleteSave(ctx context.Context, c *Call, saveID string) error { return notBuilt() }
+func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) ([]byte, string, error) {
+	return nil, "", notBuilt()
+}
+func (e *Engine) ImportSave(ctx context.Context, c *Call, conversationID string, data []byte) (*Save, error) {
+	return nil, notBuilt()
+}
+
+// WireSave is s as clients see it in lists, answers and events: the seed's
+// ChatSave without messages.
+func WireSave(s *Save) any { return nil }
+
+// WireChatSave is a save point with its messages: the seed's ChatSave.
+func WireChatSave(v *SaveView) any { return nil }
+
+// C
+func (e *Engine) Reset(ctx context.Context, c *Call, conversationID string) (*Conversation, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
+	return nil, notBuilt()
+}
+func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error) {
+	return nil, notBuilt()
+}
