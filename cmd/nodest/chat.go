@@ -61,15 +61,22 @@ type talk struct {
 	id      string // of the conversation
 	name    string // of the character
 	deleted string // message that /undo brings back
+
+	// What /branches and /saves numbered last; nil = nothing.
+	listed      []chatBranch
+	listedSaves []chatSave
 }
 
 type chatMessage struct {
-	ID     string `json:"id"`
-	Role   string `json:"role"`
-	Name   string `json:"name"`
-	Text   string `json:"text"`
-	Status string `json:"status"`
-	Swipes []struct {
+	ID           string `json:"id"`
+	Seq          int64  `json:"seq"`
+	Rev          int64  `json:"rev"`
+	Role         string `json:"role"`
+	Name         string `json:"name"`
+	Text         string `json:"text"`
+	Status       string `json:"status"`
+	GenerationID string `json:"generationId"`
+	Swipes       []struct {
 		ID string `json:"id"`
 	} `json:"swipes"`
 	SwipeIndex int `json:"swipeIndex"`
@@ -179,7 +186,7 @@ func (t *talk) show(m chatMessage) {
 	if len(m.Swipes) > 1 {
 		more = fmt.Sprintf(" [%d/%d]", m.SwipeIndex+1, len(m.Swipes))
 	}
-	fmt.Fprintf(t.out, "\n%s%s: %s\n", who, more, m.Text)
+	fmt.Fprintf(t.out, "\n#%d %s%s: %s\n", m.Seq, who, more, m.Text)
 }
 
 // loop reads lines until the end of the input or /quit. What goes wrong with one
@@ -216,7 +223,11 @@ func (t *talk) loop(ctx context.Context) error {
 
 // stream starts a generation and prints it as it comes. Ctrl-C cancels it.
 func (t *talk) stream(ctx context.Context, path string, body any) error {
-	res, err := t.c.send(ctx, http.MethodPost, path, body, "text/event-stream")
+	return t.streamBy(ctx, http.MethodPost, path, body)
+}
+
+func (t *talk) streamBy(ctx context.Context, method, path string, body any) error {
+	res, err := t.c.send(ctx, method, path, body, "text/event-stream")
 	if err != nil {
 		return err
 	}

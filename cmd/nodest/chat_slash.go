@@ -4,95 +4,203 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"nodest/fault"
 )
 
-const chatHelp = `  /regenerate [wish]    another answer, as a further swipe
-  /continue             lengthen the last answer
-  /impersonate          let the model write a line for you
-  /swipe next|prev      show another swipe of the last answer
-  /edit TEXT            change the last message that you wrote
-  /delete               delete the last message
-  /undo                 bring back what /delete took
-  /history [n]          show the last n messages (20)
-  /prompt               show what would be sent
-  /quit                 leave`
+const chatHelp = `  #N names a message by the number that is shown before it; without one the last that fits.
+  /regenerate [#N] [wish]     another answer: a further swipe, or a branch where the chat went on
+  /continue [#N]              lengthen an answer
+  /impersonate                let the model write a line for you
+  /stop                       stop the reply that is being written here (Ctrl-C in this terminal)
+  /swipe [#N] next|prev|new   show another swipe of an answer; new writes one after the last
+  /edit [#N] TEXT             change a message (your last one)
+  /branch [#N] TEXT           say it otherwise, on a branch, and get an answer
+  /delete [#N] [after|swipe]  delete a message, also all after it, or only its shown text
+  /undo                       bring back what /delete took
+  /fork [#N] [title]          go on in a copy of the chat up to a message
+  /branches                   list the ends of all branches
+  /head N                     show a branch of that list
+  /reset                      begin again with the greeting; what was said stays a branch
+  /save [description]         make a save point
+  /saves                      list the save points
+  /restore N                  go back to a save point of that list
+  /search WORDS               find messages of yours
+  /history [n]                show the last n messages (20)
+  /prompt                     show what would be sent
+  /quit                       leave`
 
 // command carries out a line that begins with a slash.
 func (t *talk) command(ctx context.Context, line string) error {
 	name, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimSpace(rest)
-	switch name {
-	case "/help":
-		fmt.Fprintln(t.out, chatHelp)
-		return nil
-	case "/regenerate":
-		return t.onLast(ctx, "assistant", func(m chatMessage) error {
-			return t.stream(ctx, "/api/v1/messages/"+m.ID+"/regenerate", map[string]any{"wish": rest})
-		})
-	case "/continue":
-		return t.onLast(ctx, "assistant", func(m chatMessage) error {
-			return t.stream(ctx, "/api/v1/messages/"+m.ID+"/continue", map[string]any{})
-		})
-	case "/impersonate":
-		return t.stream(ctx, "/api/v1/conversations/"+t.id+"/impersonate", map[string]any{})
-	case "/swipe":
-		return t.onLast(ctx, "assistant", func(m chatMessage) error { return t.swipe(ctx, m, rest) })
-	case "/edit":
-		return t.onLast(ctx, "user", func(m chatMessage) error {
-			return t.change(ctx, http.MethodPatch, m.ID, "", map[string]any{"text": rest, "mode": "in_place"})
-		})
-	case "/delete":
-		return t.onLast(ctx, "", func(m chatMessage) error {
-			t.deleted = m.ID
-			return t.c.call(ctx, http.MethodDelete, "/api/v1/messages/"+m.ID+"?scope=one", nil, nil)
-		})
-	case "/undo":
-		return t.undo(ctx)
-	case "/history":
-		return t.history(ctx, rest)
-	case "/prompt":
-		return showPrompt(ctx, t.c, t.out, t.id, "")
+	run, ok := chatCommands[name]
+	if !ok {
+		return fault.New(fault.UnknownCommand, "there is no command %s; /help lists them", name)
 	}
-	return fault.New(fault.UnknownCommand, "there is no command %s; /help lists them", name)
+	return run(t, ctx, strings.TrimSpace(rest))
 }
 
-// onLast calls f with the last message of a role ("" = any).
-func (t *talk) onLast(ctx context.Context, role string, f func(chatMessage) error) error {
-	page, err := t.last(ctx, 50)
+var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) error{
+	"/help": func(t *talk, _ context.Context, _ string) error {
+		_, err := fmt.Fprintln(t.out, chatHelp)
+		return err
+	},
+	"/regenerate": (*talk).regenerate,
+	"/continue":   (*talk).lengthen,
+	"/impersonate": func(t *talk, ctx context.Context, _ string) error {
+		return t.stream(ctx, t.conversation("/impersonate"), map[string]any{})
+	},
+	"/stop":     (*talk).stop,
+	"/swipe":    (*talk).swipe,
+	"/edit":     (*talk).edit,
+	"/branch":   (*talk).branch,
+	"/delete":   (*talk).remove,
+	"/undo":     (*talk).undo,
+	"/fork":     (*talk).fork,
+	"/branches": (*talk).branches,
+	"/head":     (*talk).head,
+	"/reset":    (*talk).reset,
+	"/save":     (*talk).save,
+	"/saves":    (*talk).saves,
+	"/restore":  (*talk).restore,
+	"/search":   (*talk).search,
+	"/history":  (*talk).history,
+	"/prompt": func(t *talk, ctx context.Context, _ string) error {
+		return showPrompt(ctx, t.c, t.out, t.id, "")
+	},
+}
+
+// conversation is the path of an operation on the chat.
+func (t *talk) conversation(op string) string { return "/api/v1/conversations/" + t.id + op }
+
+func messagePath(m chatMessage, op string) string { return "/api/v1/messages/" + m.ID + op }
+
+var numbered = regexp.MustCompile(`^#(\d+)(?:\s+|$)`)
+
+// message finds the message that a command is for: the one named by #N at the
+// beginning of rest, else the last one of a role ("" = any).
+func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, after string, err error) {
+	seq := int64(-1)
+	if named := numbered.FindStringSubmatch(rest); named != nil {
+		if seq, err = strconv.ParseInt(named[1], 10, 64); err != nil {
+			return m, "", fault.InvalidField("N", "range", "there is no message %s", named[0])
+		}
+		rest = rest[len(named[0]):]
+	}
+	for before := ""; ; {
+		var page pageOf[chatMessage]
+		if err := t.c.call(ctx, http.MethodGet, t.conversation("/messages?limit=200&before="+before), nil, &page); err != nil {
+			return m, "", err
+		}
+		for i := len(page.Items) - 1; i >= 0; i-- {
+			m := page.Items[i]
+			if seq >= 0 && m.Seq == seq || seq < 0 && (role == "" || m.Role == role) {
+				return m, strings.TrimSpace(rest), nil
+			}
+		}
+		if page.NextCursor == nil || len(page.Items) == 0 {
+			return m, "", fault.New(fault.NotFound, "there is no such message in the chat that is shown")
+		}
+		before = url.QueryEscape(page.Items[0].ID)
+	}
+}
+
+func (t *talk) regenerate(ctx context.Context, rest string) error {
+	m, wish, err := t.message(ctx, rest, "assistant")
 	if err != nil {
 		return err
 	}
-	for i := len(page) - 1; i >= 0; i-- {
-		if role == "" || page[i].Role == role {
-			return f(page[i])
-		}
-	}
-	return fault.New(fault.NotFound, "there is no such message")
+	return t.stream(ctx, messagePath(m, "/regenerate"), map[string]any{"wish": wish})
 }
 
-func (t *talk) swipe(ctx context.Context, m chatMessage, to string) error {
+func (t *talk) lengthen(ctx context.Context, rest string) error {
+	m, _, err := t.message(ctx, rest, "assistant")
+	if err != nil {
+		return err
+	}
+	return t.stream(ctx, messagePath(m, "/continue"), map[string]any{})
+}
+
+// stop cancels what is being written in this chat, by whatever device.
+func (t *talk) stop(ctx context.Context, _ string) error {
+	m, _, err := t.message(ctx, "", "assistant")
+	if err != nil {
+		return err
+	}
+	if m.Status != "pending" && m.Status != "streaming" || m.GenerationID == "" {
+		return fault.New(fault.NotFound, "nothing is being written here")
+	}
+	return t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+m.GenerationID+"/cancel", nil, nil)
+}
+
+func (t *talk) swipe(ctx context.Context, rest string) error {
+	m, to, err := t.message(ctx, rest, "assistant")
+	if err != nil {
+		return err
+	}
+	if to == "new" {
+		return t.stream(ctx, messagePath(m, "/regenerate"), map[string]any{})
+	}
 	if to == "" {
 		to = "next"
 	}
-	return t.change(ctx, http.MethodPost, m.ID, "/swipe", map[string]any{"swipe": to})
+	return t.change(ctx, http.MethodPost, messagePath(m, "/swipe"), map[string]any{"swipe": to})
+}
+
+func (t *talk) edit(ctx context.Context, rest string) error {
+	m, text, err := t.message(ctx, rest, "user")
+	if err != nil {
+		return err
+	}
+	return t.change(ctx, http.MethodPatch, messagePath(m, ""), map[string]any{"text": text, "mode": "in_place", "ifRev": m.Rev})
+}
+
+// branch says a message otherwise. What a character is made to say needs no answer.
+func (t *talk) branch(ctx context.Context, rest string) error {
+	m, text, err := t.message(ctx, rest, "user")
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"text": text, "mode": "branch", "ifRev": m.Rev}
+	if m.Role != "user" {
+		return t.change(ctx, http.MethodPatch, messagePath(m, ""), body)
+	}
+	body["regenerate"] = true
+	return t.streamBy(ctx, http.MethodPatch, messagePath(m, ""), body)
+}
+
+func (t *talk) remove(ctx context.Context, rest string) error {
+	m, scope, err := t.message(ctx, rest, "")
+	if err != nil {
+		return err
+	}
+	if scope == "" {
+		scope = "one"
+	}
+	if err := t.c.call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(scope)), nil, nil); err != nil {
+		return err
+	}
+	t.deleted = m.ID
+	return nil
 }
 
 // change calls an operation on a message and shows the message afterwards.
-func (t *talk) change(ctx context.Context, method, id, op string, body any) error {
+func (t *talk) change(ctx context.Context, method, path string, body any) error {
 	var out struct {
 		Message chatMessage `json:"message"`
 	}
-	if err := t.c.call(ctx, method, "/api/v1/messages/"+id+op, body, &out); err != nil {
+	if err := t.c.call(ctx, method, path, body, &out); err != nil {
 		return err
 	}
 	t.show(out.Message)
 	return nil
 }
 
-func (t *talk) undo(ctx context.Context) error {
+func (t *talk) undo(ctx context.Context, _ string) error {
 	if t.deleted == "" {
 		return fault.New(fault.NotFound, "nothing was deleted here")
 	}
@@ -104,9 +212,9 @@ func (t *talk) undo(ctx context.Context) error {
 }
 
 func (t *talk) history(ctx context.Context, n string) error {
-	count := 20
+	count, err := 20, error(nil)
 	if n != "" {
-		if _, err := fmt.Sscanf(n, "%d", &count); err != nil {
+		if count, err = strconv.Atoi(n); err != nil {
 			return fault.InvalidField("n", "type", "%q is not a number", n)
 		}
 	}

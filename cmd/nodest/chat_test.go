@@ -58,7 +58,7 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	out.shows(t, "(stopped)", 1)
 	write("/history 1")
-	out.shows(t, "\nWren Halloway: ", 2)
+	out.shows(t, "Wren Halloway: ", 2)
 	write("/quit")
 	require.NoError(t, cmd.Wait(), out.b.String())
 }

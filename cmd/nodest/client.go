@@ -132,15 +132,19 @@ func problemOf(res *http.Response) error {
 	return fault.New(problem.Code, "%s", problem.Detail)
 }
 
-// upload posts a file as multipart.
-func (c *client) upload(ctx context.Context, path, filename string, data []byte, out any) error {
+// upload posts a file as multipart, behind the other fields of the form.
+func (c *client) upload(ctx context.Context, path, filename string, data []byte, fields map[string]string, out any) error {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", filepath.Base(filename))
-	if err == nil {
-		_, err = part.Write(data)
+	var err error
+	for name, value := range fields {
+		err = errors.Join(err, form.WriteField(name, value))
 	}
-	if err = errors.Join(err, form.Close()); err != nil {
+	part, failed := form.CreateFormFile("file", filepath.Base(filename))
+	if failed == nil {
+		_, failed = part.Write(data)
+	}
+	if err = errors.Join(err, failed, form.Close()); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, &body)

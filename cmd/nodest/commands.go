@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"nodest/card"
 	"nodest/framework"
 	"nodest/nodest"
 )
@@ -24,7 +23,7 @@ import (
 // more lists the commands beside serve, config and version.
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
-		p.chatCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
+		p.chatCommand(), p.saveCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
 		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
 	}
 }
@@ -45,115 +44,6 @@ func (p *program) withClient(ctx context.Context, f func(c *client) error) error
 	}
 	defer closeAll()
 	return f(c)
-}
-
-func (p *program) importCommand() *cobra.Command {
-	var sample bool
-	var asJSON *bool
-	cmd := &cobra.Command{
-		Use: "import FILE…", Short: "Import character cards (PNG, JSON, CHARX)",
-		Example: "  nodest import seraphina.png\n  nodest import --sample",
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if len(files) == 0 && !sample {
-				return errors.New("which file? nodest import card.png, or nodest import --sample")
-			}
-			return p.withClient(cmd.Context(), func(c *client) error {
-				if sample {
-					if err := p.importSample(cmd.Context(), c, *asJSON); err != nil {
-						return err
-					}
-				}
-				return p.importFiles(cmd.Context(), c, files, *asJSON)
-			})
-		},
-	}
-	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
-	asJSON = jsonFlag(cmd, "as JSON: the character and the warnings of each file, one object a line")
-	return cmd
-}
-
-// importFiles imports each file and says what became of it; one that cannot be
-// used does not keep the others out.
-func (p *program) importFiles(ctx context.Context, c *client, files []string, asJSON bool) error {
-	failed := 0
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err == nil {
-			err = p.importOne(ctx, c, file, data, asJSON)
-		}
-		if err != nil {
-			failed++
-			fmt.Fprintf(p.err, "%s: %s\n", file, oneLine(err))
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d files were not imported", failed, len(files))
-	}
-	return nil
-}
-
-func (p *program) importOne(ctx context.Context, c *client, file string, data []byte, asJSON bool) error {
-	var raw json.RawMessage
-	if err := c.upload(ctx, "/api/v1/characters/import", file, data, &raw); err != nil {
-		return err
-	}
-	if asJSON {
-		return p.printJSON(raw)
-	}
-	var out struct {
-		Character chatCharacter `json:"character"`
-		Warnings  []struct {
-			Path   string `json:"path"`
-			Detail string `json:"detail"`
-		} `json:"warnings"`
-	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "%s  %s\n", out.Character.ID, out.Character.Name)
-	for _, w := range out.Warnings {
-		fmt.Fprintf(p.out, "  note: %s %s\n", w.Path, w.Detail)
-	}
-	return nil
-}
-
-func (p *program) importSample(ctx context.Context, c *client, asJSON bool) error {
-	file, err := card.Export(card.Sample(), card.JSON, "v3")
-	if err != nil {
-		return err
-	}
-	return p.importOne(ctx, c, file.Name, file.Data, asJSON)
-}
-
-func (p *program) exportCommand() *cobra.Command {
-	var format, spec, file string
-	cmd := &cobra.Command{
-		Use: "export CHARACTER", Short: "Export a character by id", Args: cobra.ExactArgs(1),
-		Example: "  nodest export 0199… --format png -o seraphina.png",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				path := fmt.Sprintf("/api/v1/characters/%s/export?format=%s&spec=%s", url.PathEscape(args[0]), url.QueryEscape(format), url.QueryEscape(spec))
-				res, err := c.send(cmd.Context(), http.MethodGet, path, nil, "*/*")
-				if err != nil {
-					return err
-				}
-				defer func() { _ = res.Body.Close() }()
-				if file == "" {
-					_, err = io.Copy(p.out, res.Body)
-					return err
-				}
-				data, err := io.ReadAll(res.Body)
-				if err != nil {
-					return err
-				}
-				return os.WriteFile(file, data, 0o644)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&format, "format", "json", "png, json or charx")
-	cmd.Flags().StringVar(&spec, "spec", "v3", "v2 or v3")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; default standard output")
-	return cmd
 }
 
 func (p *program) lintCommand() *cobra.Command {

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"nodest/fault"
+)
+
+// The commands of nodest chat that leave the shown branch: forks, branches, save
+// points, search.
+
+// chatBranch is one end of a chat, as GET …/branches lists it.
+type chatBranch struct {
+	Head         chatMessage `json:"head"`
+	Shown        bool        `json:"shown"`
+	MessageCount int         `json:"messageCount"`
+}
+
+// chatSave is a save point in a list.
+type chatSave struct {
+	ID           string `json:"id"`
+	Timestamp    int64  `json:"timestamp"`
+	Description  string `json:"description"`
+	PreviewText  string `json:"previewText"`
+	MessageCount int    `json:"messageCount"`
+	Automatic    bool   `json:"automatic"`
+}
+
+func (t *talk) fork(ctx context.Context, rest string) error {
+	m, title, err := t.message(ctx, rest, "")
+	if err != nil {
+		return err
+	}
+	var conv chatConversation
+	if err := t.c.call(ctx, http.MethodPost, t.conversation("/fork"), map[string]any{"messageId": m.ID, "title": title}, &conv); err != nil {
+		return err
+	}
+	t.id, t.deleted = conv.ID, ""
+	t.listed, t.listedSaves = nil, nil
+	_, err = fmt.Fprintf(t.out, "now in conversation %s\n", conv.ID)
+	return err
+}
+
+func (t *talk) branches(ctx context.Context, _ string) error {
+	list, err := all[chatBranch](ctx, t.c, t.conversation("/branches"))
+	if err != nil {
+		return err
+	}
+	t.listed = list
+	for i, b := range list {
+		mark := " "
+		if b.Shown {
+			mark = "*"
+		}
+		fmt.Fprintf(t.out, "%s %d  %d messages, to #%d: %s\n", mark, i+1, b.MessageCount, b.Head.Seq, beginning(b.Head.Text))
+	}
+	return nil
+}
+
+func (t *talk) head(ctx context.Context, rest string) error {
+	if t.listed == nil {
+		return fault.New(fault.NotFound, "/branches numbers the branches")
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 1 || n > len(t.listed) {
+		return fault.InvalidField("N", "range", "must be a number of the list of /branches, 1 to %d", len(t.listed))
+	}
+	if err := t.c.call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": t.listed[n-1].Head.ID}, nil); err != nil {
+		return err
+	}
+	return t.history(ctx, "3")
+}
+
+func (t *talk) reset(ctx context.Context, _ string) error {
+	if err := t.c.call(ctx, http.MethodPost, t.conversation("/reset"), map[string]any{}, nil); err != nil {
+		return err
+	}
+	t.deleted = ""
+	return t.history(ctx, "1")
+}
+
+func (t *talk) save(ctx context.Context, rest string) error {
+	var s chatSave
+	if err := t.c.call(ctx, http.MethodPost, t.conversation("/saves"), map[string]any{"description": rest}, &s); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(t.out, "saved, %d messages\n", s.MessageCount)
+	return err
+}
+
+func (t *talk) saves(ctx context.Context, _ string) error {
+	list, err := all[chatSave](ctx, t.c, t.conversation("/saves?automatic=true"))
+	if err != nil {
+		return err
+	}
+	t.listedSaves = list
+	for i, s := range list {
+		fmt.Fprintf(t.out, "  %d  %s\n", i+1, lineOf(s))
+	}
+	return nil
+}
+
+func (t *talk) restore(ctx context.Context, rest string) error {
+	if t.listedSaves == nil {
+		return fault.New(fault.NotFound, "/saves numbers the save points")
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n < 1 || n > len(t.listedSaves) {
+		return fault.InvalidField("N", "range", "must be a number of the list of /saves, 1 to %d", len(t.listedSaves))
+	}
+	if err := t.c.call(ctx, http.MethodPost, "/api/v1/saves/"+t.listedSaves[n-1].ID+"/restore", map[string]any{}, nil); err != nil {
+		return err
+	}
+	t.deleted, t.listed, t.listedSaves = "", nil, nil
+	return t.history(ctx, "3")
+}
+
+func (t *talk) search(ctx context.Context, rest string) error {
+	var page pageOf[struct {
+		Message        chatMessage `json:"message"`
+		ConversationID string      `json:"conversationId"`
+		Snippet        string      `json:"snippet"`
+	}]
+	if err := t.c.call(ctx, http.MethodGet, "/api/v1/messages/search?limit=20&q="+url.QueryEscape(rest), nil, &page); err != nil {
+		return err
+	}
+	for _, hit := range page.Items {
+		where := fmt.Sprintf("#%d", hit.Message.Seq)
+		if hit.ConversationID != t.id {
+			where += " of " + hit.ConversationID
+		}
+		fmt.Fprintf(t.out, "  %s %s: %s\n", where, hit.Message.Name, beginning(hit.Snippet))
+	}
+	if len(page.Items) == 0 && page.NextCursor == nil {
+		fmt.Fprintln(t.out, "nothing found")
+	}
+	return nil
+}
+
+// lineOf is a save point in one line.
+func lineOf(s chatSave) string {
+	line := fmt.Sprintf("%s  %d messages", time.UnixMilli(s.Timestamp).Local().Format(time.DateTime), s.MessageCount)
+	if s.Automatic {
+		line += "  (automatic)"
+	}
+	if s.Description != "" {
+		line += "  " + beginning(s.Description)
+	}
+	if s.PreviewText != "" {
+		line += "  – " + beginning(s.PreviewText)
+	}
+	return line
+}
+
+// beginning is the first 60 characters of a text, on one line.
+func beginning(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > 60 {
+		return string(runes[:59]) + "…"
+	}
+	return string(runes)
+}
