@@ -21,15 +21,21 @@ type conversationRow struct {
 	Settings      document
 	Archived      bool
 	Extra         document
+	Pins          document
 	Version       int64
 	LastMessage   document
 	// MessageSeq is the newest seq that was given to a message, DocumentsVersion
-	// the version at which AuthorNote or Settings changed last.
+	// the version at which AuthorNote, Settings or Pins changed last.
 	MessageSeq       int64
 	DocumentsVersion int64
-	CreatedAt        int64
-	UpdatedAt        int64
-	DeletedAt        *int64
+	// What a fork has still to copy: the path that ends in that message of that
+	// conversation, as it was at that version; "" = nothing.
+	RestConversationID string
+	RestMessageID      string
+	RestVersion        int64
+	CreatedAt          int64
+	UpdatedAt          int64
+	DeletedAt          *int64
 }
 
 // conversationStateRow is what a conversation was at one version.
@@ -42,6 +48,7 @@ type conversationStateRow struct {
 	PersonaID        text
 	AuthorNote       document
 	Settings         document
+	Pins             document
 	DocumentsVersion int64
 	CreatedAt        int64
 }
@@ -51,7 +58,10 @@ func (r *conversationRow) conversation() (*nodest.Conversation, error) {
 		ID: r.ID, CharacterID: string(r.CharacterID), Title: string(r.Title), PersonaID: string(r.PersonaID),
 		HeadID: string(r.HeadID), AuthorNote: []byte(r.AuthorNote), Settings: []byte(r.Settings),
 		Archived: r.Archived, Extra: []byte(r.Extra), Version: r.Version,
-		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+		Copying: r.RestMessageID != "", CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+	}
+	if err := decode(r.Pins, &c.Pins); err != nil {
+		return nil, err
 	}
 	return c, decode(r.LastMessage, &c.LastMessage)
 }
@@ -61,10 +71,14 @@ func (t *tx) conversationRow(c *nodest.Conversation) (*conversationRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	pins, err := encode(c.Pins)
+	if err != nil {
+		return nil, err
+	}
 	return &conversationRow{
 		ID: c.ID, UserID: t.userID, CharacterID: text(c.CharacterID), Title: text(c.Title),
 		PersonaID: text(c.PersonaID), HeadID: text(c.HeadID), AuthorNote: document(c.AuthorNote),
-		Settings: document(c.Settings), Archived: c.Archived, Extra: document(c.Extra), Version: c.Version,
+		Settings: document(c.Settings), Archived: c.Archived, Extra: document(c.Extra), Pins: pins, Version: c.Version,
 		LastMessage: last, DocumentsVersion: c.Version,
 		CreatedAt: millis(c.CreatedAt), UpdatedAt: millis(c.UpdatedAt),
 	}, nil
@@ -96,7 +110,7 @@ func (t *tx) logConversation(row *conversationRow, documents bool) error {
 		PersonaID: row.PersonaID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.now,
 	}
 	if documents {
-		state.AuthorNote, state.Settings = row.AuthorNote, row.Settings
+		state.AuthorNote, state.Settings, state.Pins = row.AuthorNote, row.Settings, row.Pins
 	}
 	t.versions[row.ID] = row.Version
 	return t.insert(state)
@@ -188,11 +202,12 @@ func (t *tx) UpdateConversation(c *nodest.Conversation) error {
 	if err != nil {
 		return err
 	}
-	changed := !bytes.Equal(stored.AuthorNote, row.AuthorNote) || !bytes.Equal(stored.Settings, row.Settings)
+	changed := !bytes.Equal(stored.AuthorNote, row.AuthorNote) || !bytes.Equal(stored.Settings, row.Settings) ||
+		!bytes.Equal(stored.Pins, row.Pins)
 	if !changed {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
-	but := []string{"id", "user_id", "message_seq", "created_at", "deleted_at"}
+	but := []string{"id", "user_id", "message_seq", "rest_conversation_id", "rest_message_id", "rest_version", "created_at", "deleted_at"}
 	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
 		return err
 	}

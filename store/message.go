@@ -28,9 +28,13 @@ type messageRow struct {
 	Error          document
 	GenerationID   text
 	Extra          document
-	CreatedAt      int64
-	EditedAt       *int64
-	DeletedAt      *int64
+	// Depth counts the messages from the root to it, itself included. Chain names
+	// the unbranched run of the tree that it is in, see place. Both are set once.
+	Depth     int64
+	Chain     int64
+	CreatedAt int64
+	EditedAt  *int64
+	DeletedAt *int64
 }
 
 func (r *messageRow) message() (*nodest.Message, error) {
@@ -70,6 +74,9 @@ type messageStateRow struct {
 	RevisionID     string
 	Status         text
 	IsDeleted      bool
+	// Previous is the version of the message's state before this one, which held
+	// until Version; 0 = there is none.
+	Previous int64
 }
 
 // InsertMessage stores m. Its seq comes from the conversation's row, whose lock
@@ -87,15 +94,13 @@ func (t *tx) InsertMessage(m *nodest.Message) error {
 	if !found {
 		return fault.New(fault.NotFound, "no such conversation")
 	}
-	if m.ParentID != "" {
-		if err := t.inConversation(m.ConversationID, m.ParentID); err != nil {
-			return err
-		}
-	}
 	t.fillTimes(&m.CreatedAt)
 	m.Rev = max(m.Rev, 1)
 	row, err := t.messageRow(m)
 	if err != nil {
+		return err
+	}
+	if err := t.place(row); err != nil {
 		return err
 	}
 	if err := t.insert(row); err != nil {
@@ -104,8 +109,41 @@ func (t *tx) InsertMessage(m *nodest.Message) error {
 	if err := t.putSwipes(m, nil); err != nil {
 		return err
 	}
-	t.logState(m)
+	t.logState(m, true)
 	return nil
+}
+
+// place says where a new message stands in the tree, and returns fault.NotFound
+// if its parent is not of the conversation. The first child of a message, deleted
+// ones count, goes on with its parent's chain. Any other child begins a chain,
+// named by its own seq, and so does a root. So the messages of one chain up to a
+// depth are a piece of a path, and a path is few pieces, however long it is.
+func (t *tx) place(row *messageRow) error {
+	row.Depth, row.Chain = 1, row.Seq
+	if row.ParentID == "" {
+		return nil
+	}
+	var depth, chain int64
+	var branches bool
+	found, err := t.scan(t.raw(`SELECT p.depth, p.chain, EXISTS
+			(SELECT 1 FROM messages s WHERE s.conversation_id = p.conversation_id AND s.parent_id = p.id)
+		FROM messages p WHERE p.id = ? AND p.conversation_id = ? AND p.user_id = ?`,
+		row.ParentID, text(row.ConversationID), text(t.userID)), &depth, &chain, &branches)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNotInConversation()
+	}
+	row.Depth = depth + 1
+	if !branches {
+		row.Chain = chain
+	}
+	return nil
+}
+
+func errNotInConversation() error {
+	return fault.New(fault.NotFound, "no such message in this conversation")
 }
 
 // inConversation returns fault.NotFound if the message is not one of it. Because
@@ -116,24 +154,28 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 	found, err := t.scan(t.raw("SELECT 1 FROM messages WHERE id = ? AND conversation_id = ? AND user_id = ?",
 		text(messageID), text(conversationID), text(t.userID)), &one)
 	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such message in this conversation")
+		return errNotInConversation()
 	}
 	return err
 }
 
 // logState notes what m shows now; finish writes it under the version that the
-// conversation has in the end.
-func (t *tx) logState(m *nodest.Message) {
+// conversation has in the end. isNew says that the message was not there before.
+func (t *tx) logState(m *nodest.Message, isNew bool) {
 	state := &messageStateRow{
 		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
-		Status: text(m.Status), IsDeleted: m.DeletedAt != nil,
+		Status: text(m.Status), IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
 	}
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
 	}
+	if isNew {
+		state.Previous = 0
+	}
 	// The newest stand at the end, and a message that changes twice does it soon.
 	for i, old := range slices.Backward(t.states) {
 		if old.MessageID == m.ID {
+			state.Previous = old.Previous
 			t.states[i] = state
 			return
 		}
@@ -143,6 +185,9 @@ func (t *tx) logState(m *nodest.Message) {
 	}
 	t.states = append(t.states, state)
 }
+
+// unknownPrevious stands in a state until flushStates looks the previous one up.
+const unknownPrevious = -1
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
@@ -158,6 +203,9 @@ func (t *tx) flushStates() error {
 		}
 		state.Version = version
 	}
+	if err := t.fillPrevious(); err != nil {
+		return err
+	}
 	for rows := range slices.Chunk(t.states, 500) {
 		err := t.insert(&rows, "ON CONFLICT (conversation_id, message_id, version) DO UPDATE SET"+
 			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
@@ -166,6 +214,45 @@ func (t *tx) flushStates() error {
 		}
 	}
 	return nil
+}
+
+// fillPrevious looks up which states the new ones follow.
+func (t *tx) fillPrevious() error {
+	changed := map[string][]*messageStateRow{} // by conversation: one, as a rule
+	for _, state := range t.states {
+		if state.Previous == unknownPrevious {
+			state.Previous = 0
+			changed[state.ConversationID] = append(changed[state.ConversationID], state)
+		}
+	}
+	for conversationID, states := range changed {
+		for part := range slices.Chunk(states, 500) {
+			if err := t.fillPreviousOf(conversationID, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) fillPreviousOf(conversationID string, states []*messageStateRow) error {
+	byID := make(map[string]*messageStateRow, len(states))
+	ids := make([]string, len(states))
+	for i, state := range states {
+		byID[state.MessageID], ids[i] = state, state.MessageID
+	}
+	in, which := among(ids)
+	var rows []struct {
+		MessageID string
+		Version   int64
+	}
+	_, err := t.scan(t.raw("SELECT message_id, MAX(version) AS version FROM message_states"+
+		" WHERE conversation_id = ? AND message_id "+in+" AND version < ? GROUP BY message_id",
+		text(conversationID), which, states[0].Version), &rows)
+	for _, row := range rows {
+		byID[row.MessageID].Previous = row.Version
+	}
+	return err
 }
 
 // Message returns one, also when it is deleted.
@@ -217,7 +304,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 	if err != nil {
 		return err
 	}
-	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "created_at"},
+	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
 		"WHERE id = ? AND user_id = ? AND conversation_id = ? AND rev = ?",
 		text(m.ID), text(t.userID), text(m.ConversationID), m.Rev-1)
 	if err != nil {
@@ -237,7 +324,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 	if err := t.putSwipes(m, stored); err != nil {
 		return err
 	}
-	t.logState(m)
+	t.logState(m, false)
 	return nil
 }
 

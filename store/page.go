@@ -76,6 +76,15 @@ func (t *tx) fillTimes(times ...*time.Time) {
 	}
 }
 
+// among is a condition on ids, one at least, and its argument. For one id, as it
+// mostly is, the statement is always the same.
+func among(ids []string) (condition string, arg any) {
+	if len(ids) == 1 {
+		return "= ?", text(ids[0])
+	}
+	return "IN (?)", list(ids)
+}
+
 // list is ids in a statement: IN (?). There must be one at least.
 func list(ids []string) schema.QueryAppender {
 	texts := make([]text, len(ids))

@@ -35,6 +35,7 @@ type revisionRow struct {
 	Finish        text
 	Usage         document
 	GenerationID  text
+	Wish          text
 	CreatedAt     int64
 }
 
@@ -111,7 +112,7 @@ func (t *tx) newRevision(m *nodest.Message, s *nodest.Swipe, old *swipeRow) (*re
 	return &revisionRow{
 		ID: s.RevisionID, UserID: t.userID, MessageID: m.ID, SwipeID: s.ID, Rev: s.Rev,
 		Text: text(s.Text), Reasoning: text(s.Reasoning), Blocks: blocks, Model: text(s.Model),
-		Finish: text(s.Finish), Usage: usage, GenerationID: text(s.GenerationID), CreatedAt: at,
+		Finish: text(s.Finish), Usage: usage, GenerationID: text(s.GenerationID), Wish: text(s.Wish), CreatedAt: at,
 	}, nil
 }
 
@@ -130,13 +131,14 @@ type swipeText struct {
 	Finish       text
 	Usage        document
 	GenerationID text
+	Wish         text
 }
 
 func (r *swipeText) swipe() (nodest.Swipe, error) {
 	s := nodest.Swipe{
 		ID: r.ID, RevisionID: r.RevisionID, Rev: r.Rev, Text: string(r.Text), Reasoning: string(r.Reasoning),
 		Model: string(r.Model), Finish: string(r.Finish), GenerationID: string(r.GenerationID),
-		Deleted: r.IsDeleted, CreatedAt: moment(r.CreatedAt),
+		Wish: string(r.Wish), Deleted: r.IsDeleted, CreatedAt: moment(r.CreatedAt),
 	}
 	if err := decode(r.Blocks, &s.Blocks); err != nil {
 		return s, err
@@ -153,13 +155,10 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 			m.Swipes = []nodest.Swipe{}
 			byID[m.ID], ids[i] = m, m.ID
 		}
-		in, which := "IN (?)", any(list(ids))
-		if len(ids) == 1 { // mostly; then the statement is always the same
-			in, which = "= ?", text(ids[0])
-		}
+		in, which := among(ids)
 		var rows []*swipeText
 		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, s.rev, s.revision_id, s.is_deleted, s.created_at,
-				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id
+				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish
 			FROM swipes s JOIN revisions r ON r.id = s.revision_id
 			WHERE s.message_id `+in+` ORDER BY s.message_id, s.position`, which), &rows)
 		if err != nil {
