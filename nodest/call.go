@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -82,22 +81,10 @@ func (c *Call) by() string {
 // newID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// previewSize is the length of the beginnings of messages in lists, code points.
-const previewSize = 200
-
-// preview is the beginning of m for lists; nil for no message.
+// preview is m.Preview, nil for no message.
 func preview(m *Message) *Preview {
 	if m == nil {
 		return nil
 	}
-	text := m.Text()
-	for i, n := 0, 0; i < len(text); n++ {
-		if n == previewSize {
-			text = text[:i]
-			break
-		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-	}
-	return &Preview{ID: m.ID, Role: m.Role, Text: text, CreatedAt: m.CreatedAt}
+	return m.Preview()
 }

@@ -3,6 +3,7 @@ package nodest
 import (
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 
 	"nodest/fault"
 	"nodest/llm"
@@ -101,6 +102,23 @@ func (m *Message) Chosen() *Swipe {
 		return nil
 	}
 	return &m.Swipes[m.SwipeIndex]
+}
+
+// previewSize is the length of the beginnings of messages in lists, code points.
+const previewSize = 200
+
+// Preview is the beginning of the message for lists.
+func (m *Message) Preview() *Preview {
+	text := m.Text()
+	for i, n := 0, 0; i < len(text); n++ {
+		if n == previewSize {
+			text = text[:i]
+			break
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return &Preview{ID: m.ID, Role: m.Role, Text: text, CreatedAt: m.CreatedAt}
 }
 
 // Swipe is one text of a message: its newest revision.
