@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"nodest/fault"
@@ -55,6 +56,9 @@ func takes[In any](command string, f func(ctx context.Context, s *Server, c *nod
 		return run, hex.EncodeToString(sum[:]), nil
 	}
 }
+
+// operations is the one list of what both doors offer. Protocol page, section 6.
+var operations = slices.Concat(chatOperations, historyOperations, saveOperations)
 
 // byCommand indexes the table for the WebSocket.
 func byCommand(table []operation) map[string]*operation {

@@ -11,9 +11,8 @@ import (
 	"nodest/nodest"
 )
 
-// operations is the one list of what both doors offer about conversations,
-// messages, generations and prompts. Protocol page, section 6.
-var operations = []operation{
+// chatOperations are about conversations, messages, generations and prompts.
+var chatOperations = []operation{
 	{
 		command: "chat.send", method: http.MethodPost, path: "/conversations/:id/messages", key: true, starts: true,
 		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.send", chatSend),
@@ -103,28 +102,42 @@ type sendData struct {
 	WhenBusy       string             `json:"whenBusy,omitempty"`
 }
 
-// sent is the answer to chat.send. Usage and PromptID are there when the door
-// waited for the reply.
+// sent is the answer to an operation that may begin a generation. Usage and
+// PromptID are there when the door waited for the reply.
 type sent struct {
 	UserMessage  any    `json:"userMessage,omitempty"`
 	Message      any    `json:"message,omitempty"`
+	Reply        any    `json:"reply,omitempty"` // of an edit that is answered
 	GenerationID string `json:"generationId,omitempty"`
 	Usage        any    `json:"usage,omitempty"`
 	PromptID     string `json:"promptId,omitempty"`
 	Text         string `json:"text,omitempty"` // of an impersonation that was waited for
 
-	userMessageID, messageID string
+	messages []string // the ids of those above
+	written  string   // the one that the generation writes; "" = none is stored
+	place    *any     // where that one stands above
 }
 
 func sentOf(user, reply *nodest.Message, generationID string) *sent {
 	a := &sent{GenerationID: generationID}
-	if user != nil {
-		a.UserMessage, a.userMessageID = nodest.WireMessage(user), user.ID
-	}
-	if reply != nil {
-		a.Message, a.messageID = nodest.WireMessage(reply), reply.ID
-	}
+	a.has(&a.UserMessage, user)
+	a.writes(&a.Message, reply)
 	return a
+}
+
+// has puts a message into the answer, if there is one.
+func (a *sent) has(place *any, m *nodest.Message) {
+	if m != nil {
+		*place = nodest.WireMessage(m)
+		a.messages = append(a.messages, m.ID)
+	}
+}
+
+// writes is has for the message that the generation writes.
+func (a *sent) writes(place *any, m *nodest.Message) {
+	if a.has(place, m); m != nil {
+		a.written, a.place = m.ID, place
+	}
 }
 
 func chatSend(ctx context.Context, s *Server, c *nodest.Call, in sendData) (any, error) {
@@ -248,50 +261,6 @@ func messageGet(ctx context.Context, s *Server, c *nodest.Call, in messageData) 
 		return nil, err
 	}
 	return nodest.WireMessage(m), nil
-}
-
-type editData struct {
-	MessageID  string `json:"messageId"`
-	Text       string `json:"text"`
-	IfRev      int64  `json:"ifRev,omitempty"`
-	Mode       string `json:"mode,omitempty"` // "in_place" (default) or "branch"
-	Regenerate bool   `json:"regenerate,omitempty"`
-}
-
-// messageEdit changes a text in place, or says it again beside the old one: a
-// branch, on which the old text stays reachable. With regenerate a branch of a
-// user's message gets a reply of its own.
-func messageEdit(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
-	switch in.Mode {
-	case "", "in_place":
-		if in.Regenerate {
-			return nil, fault.InvalidField("regenerate", "range", "goes with mode \"branch\"")
-		}
-		return changedOf(s.engine.Edit(ctx, c, nodest.EditInput{MessageID: in.MessageID, Text: in.Text, IfRev: in.IfRev}))
-	case "branch":
-		return editBranch(ctx, s, c, in)
-	}
-	return nil, fault.InvalidField("mode", "range", `must be "in_place" or "branch"`)
-}
-
-func editBranch(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
-	m, err := s.engine.Message(ctx, c.UserID, in.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	if m.Role != nodest.RoleUser || m.ParentID == "" {
-		return nil, fault.InvalidField("mode", "range", "only a user's message with one before it can be said again on a branch")
-	}
-	if in.IfRev != 0 && in.IfRev != m.Rev {
-		return nil, fault.New(fault.Conflict, "the message has changed meanwhile").With("current", nodest.WireMessage(m))
-	}
-	got, err := s.engine.Send(ctx, c, nodest.SendInput{
-		ConversationID: m.ConversationID, Text: in.Text, ParentID: m.ParentID, AuthorID: m.AuthorID, NoReply: !in.Regenerate,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sentOf(got.UserMessage, got.Message, got.GenerationID), nil
 }
 
 type swipeData struct {

@@ -90,15 +90,19 @@ func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
 		return failedReply(g)
 	}
 	got.Usage, got.PromptID = nodest.WireUsage(g.Usage), g.PromptID
-	if got.messageID == "" { // an impersonation stores no message
+	if got.written == "" { // an impersonation stores no message
 		got.Text = g.Text
 		return nil
 	}
-	m, err := s.engine.Message(ctx, userID, got.messageID)
-	if err != nil {
+	m, err := s.engine.Message(ctx, userID, got.written)
+	switch {
+	case fault.Is(err, fault.NotFound): // it was deleted: a reply beside another one that stayed empty
+		*got.place = nil
+	case err != nil:
 		return err
+	default:
+		*got.place = nodest.WireMessage(m)
 	}
-	got.Message = nodest.WireMessage(m)
 	return nil
 }
 

@@ -18,11 +18,12 @@ import (
 	"nodest/nodest"
 )
 
-// Bounds of uploads, in bytes. What is larger than formMemory is read through a
-// temporary file.
+// Bounds of uploads, in bytes: a file, and a whole conversation or save point.
+// What is larger than formMemory is read through a temporary file.
 const (
-	fileBytes  = 64 << 20
-	formMemory = 16 << 20
+	fileBytes    = 64 << 20
+	archiveBytes = 256 << 20
+	formMemory   = 16 << 20
 )
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
@@ -32,8 +33,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	e.GET(base+"/characters/:id/export", s.signedIn(s.exportCharacter))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(s.avatar))
 	e.PUT(base+"/characters/:id/avatar", s.signedIn(s.putAvatar))
-	e.POST(base+"/conversations/import", s.signedIn(s.importChat))
-	e.GET(base+"/conversations/:id/export", s.signedIn(s.exportChat))
+	s.archiveRoutes(e)
 	for _, r := range resourcePaths {
 		if r.kind == nodest.Persona {
 			continue // there is no file form of a persona
@@ -72,7 +72,8 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 		return nil, "", err
 	}
 	defer func() { _ = file.Close() }()
-	if data, err = io.ReadAll(file); err != nil {
+	data = make([]byte, files[0].Size) // a large file must not be copied while it grows
+	if _, err = io.ReadFull(file, data); err != nil {
 		return nil, "", err
 	}
 	return data, plainFilename(files[0].Filename), nil
@@ -187,39 +188,6 @@ func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	return answer(c, 0, call, got)
-}
-
-// importChat reads a chat file (JSONL and others) as a new conversation with the
-// character of the form's field characterId.
-func (s *Server) importChat(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c, fileBytes)
-	if err != nil {
-		return err
-	}
-	character := c.FormValue("characterId")
-	if character == "" {
-		return fault.InvalidField("characterId", "required", "the form must name a character")
-	}
-	call, err := s.fileCall(c, who, "chat.import/"+character, data)
-	if err != nil {
-		return err
-	}
-	got, err := conversationOf(s.engine.ImportChat(detached(c.Request().Context()), call, character, data, filename))
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusCreated, call, got)
-}
-
-func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
-	if format := orDefault(c.QueryParam("format"), "jsonl"); format != "jsonl" {
-		return fault.InvalidField("format", "value", "jsonl, not %q", format)
-	}
-	data, filename, err := s.engine.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
-	if err != nil {
-		return err
-	}
-	return attachment(c, data, "application/jsonl; charset=utf-8", filename)
 }
 
 func (s *Server) importResource(k forKind) handler {

@@ -203,7 +203,7 @@ func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation
 			return nil, lostUpdate(c, err)
 		}
 		if got, ok := result.(*sent); ok {
-			t.until, t.messages = got.GenerationID, []string{got.userMessageID, got.messageID}
+			t.until, t.messages = got.GenerationID, got.messages
 		}
 		return result, nil
 	})
@@ -306,10 +306,13 @@ func (t *sse) endOf(ctx context.Context, userID string, a *attached) ([]*stream.
 	}
 	if a.MessageID != "" {
 		m, err := t.s.engine.Message(ctx, userID, a.MessageID)
-		if err != nil {
-			return nil, err
+		var e *stream.Event
+		switch {
+		case fault.Is(err, fault.NotFound): // deleted since, or because it stayed empty
+			e, err = event("message.deleted", map[string]any{"messageIds": []string{a.MessageID}})
+		case err == nil:
+			e, err = event("message.updated", map[string]any{"message": nodest.WireMessage(m)})
 		}
-		e, err := event("message.updated", map[string]any{"message": nodest.WireMessage(m)})
 		if err != nil {
 			return nil, err
 		}

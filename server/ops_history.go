@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"nodest/nodest"
+)
+
+// historyOperations change and read the tree of a conversation: edits, branches,
+// forks, resets and search.
+var historyOperations = []operation{
+	{
+		command: "message.edit", method: http.MethodPatch, path: "/messages/:id", key: true, starts: true,
+		params: map[string]string{"id": "messageId"}, prepare: takes("message.edit", messageEdit),
+	}, {
+		command: "chat.fork", method: http.MethodPost, path: "/conversations/:id/fork", status: http.StatusCreated, key: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.fork", chatFork),
+	}, {
+		command: "chat.reset", method: http.MethodPost, path: "/conversations/:id/reset", key: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.reset", chatReset),
+	}, {
+		command: "chat.branches", method: http.MethodGet, path: "/conversations/:id/branches",
+		params: map[string]string{"id": "conversationId"}, query: map[string]string{"cursor": "string", "limit": "int"},
+		prepare: takes("chat.branches", chatBranches),
+	}, {
+		command: "chat.search", method: http.MethodGet, path: "/messages/search",
+		query: map[string]string{
+			"q": "string", "conversationId": "string", "characterId": "string", "cursor": "string", "limit": "int",
+		},
+		prepare: takes("chat.search", chatSearch),
+	},
+}
+
+type editData struct {
+	MessageID  string `json:"messageId"`
+	Text       string `json:"text"`
+	IfRev      int64  `json:"ifRev,omitempty"`
+	Mode       string `json:"mode,omitempty"`
+	Regenerate bool   `json:"regenerate,omitempty"`
+}
+
+func messageEdit(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
+	got, err := s.engine.Edit(ctx, c, nodest.EditInput(in))
+	if err != nil {
+		return nil, err
+	}
+	a := &sent{GenerationID: got.GenerationID}
+	a.has(&a.Message, got.Message)
+	a.writes(&a.Reply, got.Reply)
+	return a, nil
+}
+
+type forkData struct {
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId,omitempty"`
+	Title          string `json:"title,omitempty"`
+}
+
+func chatFork(ctx context.Context, s *Server, c *nodest.Call, in forkData) (any, error) {
+	return conversationOf(s.engine.Fork(ctx, c, nodest.ForkInput(in)))
+}
+
+func chatReset(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	return conversationOf(s.engine.Reset(ctx, c, in.ConversationID))
+}
+
+type branchesData struct {
+	ConversationID string `json:"conversationId"`
+	Cursor         string `json:"cursor,omitempty"`
+	Limit          *int   `json:"limit,omitempty"`
+}
+
+func chatBranches(ctx context.Context, s *Server, c *nodest.Call, in branchesData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.engine.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, nodest.WireBranch), nil
+}
+
+type searchData struct {
+	Query          string `json:"q"`
+	ConversationID string `json:"conversationId,omitempty"`
+	CharacterID    string `json:"characterId,omitempty"`
+	Cursor         string `json:"cursor,omitempty"`
+	Limit          *int   `json:"limit,omitempty"`
+}
+
+func chatSearch(ctx context.Context, s *Server, c *nodest.Call, in searchData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.engine.Search(ctx, c.UserID, nodest.SearchInput{
+		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, nodest.WireHit), nil
+}

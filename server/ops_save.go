@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"nodest/nodest"
+)
+
+// saveOperations are about save points.
+var saveOperations = []operation{
+	{
+		command: "save.create", method: http.MethodPost, path: "/conversations/:id/saves", status: http.StatusCreated, key: true,
+		params: map[string]string{"id": "conversationId"}, prepare: takes("save.create", saveCreate),
+	}, {
+		command: "save.list", method: http.MethodGet, path: "/conversations/:id/saves",
+		params:  map[string]string{"id": "conversationId"},
+		query:   map[string]string{"automatic": "bool", "cursor": "string", "limit": "int"},
+		prepare: takes("save.list", saveList),
+	}, {
+		command: "save.get", method: http.MethodGet, path: "/saves/:id",
+		params: map[string]string{"id": "saveId"}, query: map[string]string{"before": "string", "limit": "int"},
+		prepare: takes("save.get", saveGet),
+	}, {
+		command: "save.restore", method: http.MethodPost, path: "/saves/:id/restore", key: true,
+		params: map[string]string{"id": "saveId"}, prepare: takes("save.restore", saveRestore),
+	}, {
+		command: "save.delete", method: http.MethodDelete, path: "/saves/:id", status: http.StatusNoContent, key: true,
+		params: map[string]string{"id": "saveId"}, prepare: takes("save.delete", saveDelete),
+	}, {
+		command: "save.preview", method: http.MethodPost, path: "/saves/:id/prompt",
+		params: map[string]string{"id": "saveId"}, prepare: takes("save.preview", savePreview),
+	},
+}
+
+type saveCreateData struct {
+	ConversationID string `json:"conversationId"`
+	Description    string `json:"description"`
+	PreviewText    string `json:"previewText,omitempty"`
+	Thumbnail      string `json:"thumbnail,omitempty"`
+}
+
+func saveCreate(ctx context.Context, s *Server, c *nodest.Call, in saveCreateData) (any, error) {
+	return saveOf(s.engine.CreateSave(ctx, c, nodest.SaveInput(in)))
+}
+
+func saveOf(save *nodest.Save, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return nodest.WireSave(save), nil
+}
+
+type saveListData struct {
+	ConversationID string `json:"conversationId"`
+	Automatic      bool   `json:"automatic,omitempty"`
+	Cursor         string `json:"cursor,omitempty"`
+	Limit          *int   `json:"limit,omitempty"`
+}
+
+func saveList(ctx context.Context, s *Server, c *nodest.Call, in saveListData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.engine.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, nodest.WireSave), nil
+}
+
+type saveGetData struct {
+	SaveID string `json:"saveId"`
+	Before string `json:"before,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
+}
+
+// saveGet answers all messages where no limit is given: that is what the seed's
+// ChatSave holds.
+func saveGet(ctx context.Context, s *Server, c *nodest.Call, in saveGetData) (any, error) {
+	limit, err := limitOf(in.Limit, 0, 200)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.engine.Save(ctx, c.UserID, in.SaveID, in.Before, limit)
+	if err != nil {
+		return nil, err
+	}
+	return nodest.WireChatSave(v), nil
+}
+
+type saveData struct {
+	SaveID string `json:"saveId"`
+}
+
+// restored is the answer to save.restore.
+type restored struct {
+	Conversation any     `json:"conversation"`
+	Head         *string `json:"head"`             // null = the save point was of an empty conversation
+	Before       any     `json:"before,omitempty"` // the automatic save point
+}
+
+func saveRestore(ctx context.Context, s *Server, c *nodest.Call, in saveData) (any, error) {
+	got, err := s.engine.RestoreSave(ctx, c, in.SaveID)
+	if err != nil {
+		return nil, err
+	}
+	a := restored{Conversation: nodest.WireConversation(got.Conversation)}
+	if got.HeadID != "" {
+		a.Head = &got.HeadID
+	}
+	if got.Before != nil {
+		a.Before = nodest.WireSave(got.Before)
+	}
+	return a, nil
+}
+
+func saveDelete(ctx context.Context, s *Server, c *nodest.Call, in saveData) (any, error) {
+	return struct{}{}, s.engine.DeleteSave(ctx, c, in.SaveID)
+}
+
+type savePreviewData struct {
+	SaveID  string             `json:"saveId"`
+	Text    string             `json:"text,omitempty"`
+	Options nodest.TurnOptions `json:"options"`
+}
+
+func savePreview(ctx context.Context, s *Server, c *nodest.Call, in savePreviewData) (any, error) {
+	p, err := s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options})
+	if err != nil {
+		return nil, err
+	}
+	return wirePromptOf(p), nil
+}

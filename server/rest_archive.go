@@ -1,0 +1,157 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// archiveFormat is what an archive of a conversation says that it is.
+const archiveFormat = "nodest.conversation"
+
+// archiveRoutes serves conversations and save points as files.
+func (s *Server) archiveRoutes(e *echo.Echo) {
+	e.POST(base+"/conversations/import", s.signedIn(s.importChat))
+	e.GET(base+"/conversations/:id/export", s.signedIn(s.exportChat))
+	e.POST(base+"/conversations/:id/saves/import", s.signedIn(s.importSave))
+	e.GET(base+"/saves/:id/export", s.signedIn(s.exportSave))
+}
+
+// importChat reads a chat log (JSONL and others) or an archive of ours as a new
+// conversation with the character of the form's field characterId.
+func (s *Server) importChat(c echo.Context, who *account.Identity) error {
+	data, filename, err := s.upload(c, archiveBytes)
+	if err != nil {
+		return err
+	}
+	character := c.FormValue("characterId")
+	if character == "" {
+		return fault.InvalidField("characterId", "required", "the form must name a character")
+	}
+	call, err := s.fileCall(c, who, "chat.import/"+character, data)
+	if err != nil {
+		return err
+	}
+	ctx := detached(c.Request().Context())
+	var conv *nodest.Conversation
+	switch {
+	case isArchive(data):
+		conv, err = s.engine.ImportArchive(ctx, call, character, data)
+	case len(data) > fileBytes:
+		err = fault.New(fault.TooLarge, "a chat log may have %d bytes", fileBytes)
+	default:
+		conv, err = s.engine.ImportChat(ctx, call, character, data, filename)
+	}
+	got, err := conversationOf(conv, err)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, call, got)
+}
+
+// isArchive says whether a file begins with an object that calls itself an archive
+// of a conversation. It reads no further than that member.
+func isArchive(data []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if name == "format" {
+			var format any
+			return dec.Decode(&format) == nil && format == archiveFormat
+		}
+		if !skipValue(dec) {
+			return false
+		}
+	}
+	return false
+}
+
+// skipValue reads one value and keeps nothing of it; false = it is damaged.
+func skipValue(dec *json.Decoder) bool {
+	for open := 0; ; {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			open++
+		case json.Delim('}'), json.Delim(']'):
+			open--
+		}
+		if open == 0 {
+			return true
+		}
+	}
+}
+
+// exportChat writes the shown branch as a chat log, or all that there is of the
+// conversation as an archive.
+func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
+	var data []byte
+	var filename string
+	var err error
+	contentType := "application/json"
+	switch format := orDefault(c.QueryParam("format"), "jsonl"); format {
+	case "jsonl":
+		contentType = "application/jsonl; charset=utf-8"
+		data, filename, err = s.engine.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
+	case "json":
+		data, filename, err = s.engine.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
+	default:
+		return fault.InvalidField("format", "value", "jsonl or json, not %q", format)
+	}
+	if err != nil {
+		return err
+	}
+	return attachment(c, data, contentType, filename)
+}
+
+// importSave reads the file of a save point, ours or the app's: the body itself,
+// or the file of a form.
+func (s *Server) importSave(c echo.Context, who *account.Identity) error {
+	var data []byte
+	var err error
+	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); kind {
+	case "multipart/form-data":
+		data, _, err = s.upload(c, archiveBytes)
+	case "application/json":
+		data, err = s.readAll(c, archiveBytes)
+	default:
+		err = fault.New(fault.UnsupportedMedia, "the body must be application/json, or multipart/form-data with the file in the field file")
+	}
+	if err != nil {
+		return err
+	}
+	id := c.Param("id")
+	call, err := s.fileCall(c, who, "save.import/"+id, data)
+	if err != nil {
+		return err
+	}
+	got, err := saveOf(s.engine.ImportSave(detached(c.Request().Context()), call, id, data))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, call, got)
+}
+
+func (s *Server) exportSave(c echo.Context, who *account.Identity) error {
+	data, filename, err := s.engine.ExportSave(c.Request().Context(), who.User.ID, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return attachment(c, data, "application/json", filename)
+}

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// The NodeST interface: the calls of the app, for porting it. A failure is
+// answered with 200 and success false; only who may not ask at all, asks too much
+// or sends no JSON gets a problem. Members that are not known are ignored.
+
+// portRoutes serves the NodeST interface.
+func (s *Server) portRoutes(e *echo.Echo) {
+	e.POST(base+"/nodest/chat", s.signedIn(s.portChat))
+	e.POST(base+"/nodest/history", s.signedIn(s.portHistory))
+}
+
+// portData is what the app sends to chat. The key is for this request alone, and
+// in nothing that is kept.
+type portData struct {
+	nodest.PortInput
+	APIKey string `json:"apiKey,omitempty"`
+}
+
+type portHistoryData struct {
+	nodest.PortHistoryInput
+	APIKey string `json:"apiKey,omitempty"`
+}
+
+// portFailure is the answer to a call that failed.
+type portFailure struct {
+	Success bool       `json:"success"` // false
+	OK      *bool      `json:"ok,omitempty"`
+	Error   string     `json:"error"`
+	Code    fault.Code `json:"code"`
+}
+
+func (s *Server) portChat(c echo.Context, who *account.Identity) error {
+	var in portData
+	wrong, err := s.portBody(c, &in)
+	if err != nil {
+		return err
+	}
+	call := s.call(c, who)
+	got, err := ported(s, c, call, wrong, "nodest.chat", in.PortInput, func(ctx context.Context) (*nodest.PortAnswer, error) {
+		in.PortInput.APIKey = in.APIKey
+		return s.engine.Port(ctx, call, in.PortInput)
+	})
+	if err != nil {
+		return s.portFails(c, err, nil)
+	}
+	return answer(c, 0, call, struct {
+		Success bool `json:"success"`
+		*nodest.PortAnswer
+	}{true, got})
+}
+
+func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
+	var in portHistoryData
+	wrong, err := s.portBody(c, &in)
+	if err != nil {
+		return err
+	}
+	call := s.call(c, who)
+	got, err := ported(s, c, call, wrong, "nodest.history", in.PortHistoryInput, func(ctx context.Context) (*nodest.PortHistory, error) {
+		in.PortHistoryInput.APIKey = in.APIKey
+		return s.engine.PortHistory(ctx, call, in.PortHistoryInput)
+	})
+	if err != nil {
+		return s.portFails(c, err, new(bool))
+	}
+	return answer(c, 0, call, struct {
+		Success bool `json:"success"`
+		*nodest.PortHistory
+	}{true, got})
+}
+
+// portBody reads the members of a body that in, a pointer to a struct, knows. A
+// member of another type is wrong, which the app is told like any failure; err is
+// of a body that is too large or no JSON.
+func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
+	body, err := s.readAll(c, documentBytes)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := parseJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := tree.(map[string]any); !ok {
+		return fault.New(fault.BadRequest, "a JSON object is expected"), nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, err
+	}
+	known := membersOf(reflect.TypeOf(in).Elem())
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return known[name] == nil })
+	if body, err = json.Marshal(members); err != nil {
+		return nil, err
+	}
+	return decodeStrict(body, in), nil
+}
+
+// ported runs one call of the interface under its idempotency key. What the key
+// stands for is content, encoded, which leaves the provider's key out.
+func ported[T any](s *Server, c echo.Context, call *nodest.Call, wrong error, name string, content any, run func(context.Context) (*T, error)) (*T, error) {
+	if wrong != nil {
+		return nil, wrong
+	}
+	if call.Key != "" && !plainKey(call.Key) {
+		return nil, badKey()
+	}
+	canonical, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(append([]byte(name+"\n"), canonical...))
+	call.Hash = hex.EncodeToString(sum[:])
+	ctx := detached(c.Request().Context())
+	got, err := s.once(ctx, call, false, func() (any, error) { return run(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return got.(*T), nil
+}
+
+// portFails answers a failed call; ok is a member of some answers. The server's
+// own limits are problems here too.
+func (s *Server) portFails(c echo.Context, err error, ok *bool) error {
+	f := fault.Public(err)
+	if fault.Status(f.Code) == http.StatusTooManyRequests {
+		return err
+	}
+	p := s.problemOf(idOf(c), c.Request().Method+" "+c.Path(), err)
+	return answer(c, 0, &nodest.Call{}, portFailure{OK: ok, Error: p.Detail, Code: p.Code})
+}
