@@ -62,8 +62,8 @@ func TestPage(t *testing.T) {
 	require.NotEmpty(t, strings.TrimSpace(reply))
 
 	clickText(t, ctx, "Again")
-	script(t, ctx, "a second swipe", `document.querySelector("article footer span")?.innerText == "2/2"`)
-	click(t, ctx, `[aria-label="Previous swipe"]`)
+	script(t, ctx, "a second swipe", `document.querySelector("article:last-of-type footer span")?.innerText == "2/2"`)
+	click(t, ctx, `article:last-of-type [aria-label="Previous swipe"]`)
 	script(t, ctx, "the first swipe again", `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText == `+quoted(reply))
 
 	p.kill(t)
@@ -76,6 +76,40 @@ func TestPage(t *testing.T) {
 
 	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
 	script(t, ctx, "all of it after a reload", `document.querySelectorAll("article").length == 5`)
+	p.stop(t)
+}
+
+// TestPageGoesBack makes a save point, says something otherwise, deletes, and goes
+// back to the save point; what was left is a branch.
+func TestPageGoesBack(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	script(t, ctx, "the page offers the sample", `[...document.querySelectorAll("main button")].some(b => b.innerText == "Sample character")`)
+	click(t, ctx, "main button")
+	script(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
+	say(t, ctx, "Good evening!")
+	script(t, ctx, "the reply", `document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
+
+	click(t, ctx, `[aria-label="Save points and branches"]`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="Description"]`), chromedp.SendKeys(`[aria-label="Description"]`, "the ferry")))
+	clickText(t, ctx, "Save this point")
+	script(t, ctx, "the save point", `[...document.querySelectorAll(".places .row b")].some(b => b.innerText == "the ferry")`)
+	click(t, ctx, `[aria-label="Close"]`)
+
+	script(t, ctx, "editing", `(b => b && (b.click(), true))([...document.querySelectorAll("article.user button")].find(b => b.innerText == "Edit"))`)
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="New wording"]`), chromedp.SendKeys(`[aria-label="New wording"]`, " It rains.")))
+	clickText(t, ctx, "Say it so")
+	script(t, ctx, "said otherwise, and answered", `document.querySelector("article.user .text").innerText == "Good evening! It rains." && document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
+	script(t, ctx, "deleting", `(b => b && (b.click(), true))([...document.querySelectorAll("article:last-of-type button")].find(b => b.innerText == "Delete"))`)
+	script(t, ctx, "deleted", `document.querySelectorAll("article").length == 2`)
+	clickText(t, ctx, "Undo")
+	script(t, ctx, "back again", `document.querySelectorAll("article").length == 3`)
+
+	click(t, ctx, `[aria-label="Save points and branches"]`)
+	script(t, ctx, "two branches", `[...document.querySelectorAll(".places li b")].filter(b => b.innerText == "3 messages").length == 2`)
+	script(t, ctx, "restoring", `(b => b && (b.click(), true))([...document.querySelectorAll(".places .row")].find(b => b.innerText.includes("the ferry")))`)
+	script(t, ctx, "as it was", `document.querySelector("article.user .text").innerText == "Good evening!"`)
 	p.stop(t)
 }
 

@@ -11,6 +11,7 @@ export interface Conversation {
   id: string
   characterId: string
   title: string
+  headId: string | null
   lastMessage?: { text: string } | null
   updatedAt: string
 }
@@ -24,6 +25,7 @@ export interface Swipe {
 export interface Message {
   id: string
   conversationId: string
+  parentId: string | null
   role: string
   name: string
   text: string
@@ -33,6 +35,23 @@ export interface Message {
   status: string
   clientMsgId?: string
   error?: { code: string; detail: string } | null
+}
+
+/** One end of a conversation's tree. */
+export interface Branch {
+  head: Message
+  shown: boolean
+  messageCount: number
+}
+
+/** A save point; automatic ones were made by a restore, of what was shown before. */
+export interface SavePoint {
+  id: string
+  timestamp: number
+  description: string
+  previewText: string
+  messageCount: number
+  automatic?: boolean
 }
 
 export interface Snapshot {

@@ -1,7 +1,7 @@
 // What the page knows: characters, conversations and the open chat, kept up to
 // date by the events of the connection.
 
-import { Failure, newKey, request, type Character, type Conversation, type Message, type Snapshot } from './api'
+import { Failure, newKey, request, type Branch, type Character, type Conversation, type Message, type SavePoint, type Snapshot } from './api'
 import { Connection, type Active, type Event } from './socket'
 
 /** Text of a reply that is being written, by message id. */
@@ -22,6 +22,7 @@ export class Chat {
   problem = $state('')
   offline = $state(false)
   older = $state(false)
+  deleted = $state('') // message that undo brings back
 
   private connection = new Connection({
     event: (e) => this.event(e),
@@ -90,6 +91,7 @@ export class Chat {
   async show(id: string) {
     this.openId = id
     this.messages = []
+    this.deleted = ''
     await this.attempt(() => this.loadMessages())
   }
 
@@ -140,6 +142,60 @@ export class Chat {
     if (generationId) await this.attempt(() => this.connection.send('gen.cancel', { generationId }, false))
   }
 
+  /** edit changes a text: of a user's message on a branch of its own, with an answer. */
+  async edit(m: Message, text: string): Promise<boolean> {
+    const branch = m.role === 'user'
+    const data = { messageId: m.id, text, ifRev: m.rev, mode: branch ? 'branch' : 'in_place', regenerate: branch }
+    return this.attempt(() => this.connection.send('message.edit', data))
+  }
+
+  async remove(m: Message) {
+    if (await this.attempt(() => this.connection.send('message.delete', { messageId: m.id, scope: 'one' }))) this.deleted = m.id
+  }
+
+  /** undo brings back the message that was deleted last. */
+  async undo() {
+    const messageId = this.deleted
+    this.deleted = ''
+    if (messageId) await this.attempt(() => this.connection.send('message.restore', { messageId }))
+  }
+
+  /** fork goes on in a copy of the chat up to a message. */
+  async fork(m: Message) {
+    await this.attempt(async () => {
+      const copy = await request<Conversation>('POST', `/conversations/${this.openId}/fork`, { messageId: m.id })
+      this.put(copy)
+      await this.show(copy.id)
+    })
+  }
+
+  async reset() {
+    await this.attempt(() => this.connection.send('chat.reset', { conversationId: this.openId }))
+  }
+
+  async save(description: string): Promise<boolean> {
+    return this.attempt(() => this.connection.send('save.create', { conversationId: this.openId, description }))
+  }
+
+  async restore(s: SavePoint) {
+    await this.attempt(() => this.connection.send('save.restore', { saveId: s.id }))
+  }
+
+  async showBranch(b: Branch) {
+    await this.attempt(() => this.connection.send('chat.head', { conversationId: this.openId, messageId: b.head.id }))
+  }
+
+  /** places are the ends of the open chat's branches and its newest save points. */
+  async places(): Promise<{ branches: Branch[]; saves: SavePoint[] }> {
+    const path = `/conversations/${this.openId}`
+    const found = { branches: [] as Branch[], saves: [] as SavePoint[] }
+    await this.attempt(async () => {
+      found.branches = (await request<{ items: Branch[] }>('GET', path + '/branches?limit=50')).items
+      found.saves = (await request<{ items: SavePoint[] }>('GET', path + '/saves?automatic=true&limit=50')).items
+    })
+    return found
+  }
+
   async regenerate(m: Message) {
     await this.attempt(() => this.connection.send('gen.regenerate', { messageId: m.id }))
   }
@@ -171,8 +227,13 @@ export class Chat {
         if (e.conversationId === this.openId) void this.attempt(() => this.loadMessages())
         return
       case 'chat.created':
-      case 'chat.updated':
         return this.put(e.data.conversation)
+      case 'chat.updated':
+        this.put(e.data.conversation)
+        if (e.conversationId === this.openId && e.data.conversation.headId !== (this.messages.at(-1)?.id ?? null)) {
+          void this.attempt(() => this.loadMessages()) // another branch is shown
+        }
+        return
       case 'chat.deleted':
         this.conversations = this.conversations.filter((c) => c.id !== e.conversationId)
         if (this.openId === e.conversationId) this.openId = ''
@@ -210,11 +271,22 @@ export class Chat {
     this.conversations = [conversation, ...this.conversations.filter((c) => c.id !== conversation.id)]
   }
 
+  /**
+   * message takes in a message of the open chat. A new one follows the last one; one
+   * that is being written beside a shown one takes its place for the time being, and
+   * chat.updated or message.deleted tells what came of it.
+   */
   private message(m: Message) {
     if (m.conversationId !== this.openId) return
     const at = this.messages.findIndex((old) => old.id === m.id)
-    if (at >= 0) this.messages[at] = m
-    else this.messages.push(m)
+    if (at >= 0) {
+      this.messages[at] = m
+      return
+    }
+    const parent = this.messages.findIndex((old) => old.id === m.parentId)
+    if (parent === this.messages.length - 1 || (parent >= 0 && m.status === 'pending')) {
+      this.messages = [...this.messages.slice(0, parent + 1), m]
+    }
   }
 
   /** delta adds text where it belongs; a hole is filled by asking. */
