@@ -19,12 +19,13 @@ type Engine struct {
 	pasts    *pasts           // the ends of chats by version
 	counts   *framework.Cache // token counts and key scans by content
 
-	working sync.WaitGroup // accepting calls and generations
+	working sync.WaitGroup // accepting calls, generations, forks
 
 	mu      sync.Mutex
 	closing bool
-	tasks   map[string]*task         // generations of this process, by id
-	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
+	tasks   map[string]*task                   // generations of this process, by id
+	turns   map[string]chan struct{}           // by user: closed when one of the user's generations ends
+	forks   map[string]context.CancelCauseFunc // that are being completed, by conversation
 }
 
 // New returns an engine. Close ends it.
@@ -33,6 +34,7 @@ func New(store Store, models Models, pub Publisher, opts Options) *Engine {
 		store: store, models: models, pub: pub, opts: opts.withDefaults(),
 		compiled: newCompiledDocs(), pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
+		forks: map[string]context.CancelCauseFunc{},
 	}
 }
 
@@ -46,6 +48,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closing = true
 	for _, t := range e.tasks {
 		t.stopWaiting(errStopping)
+	}
+	for _, stop := range e.forks { // the next start goes on with them
+		stop(errStopping)
 	}
 	e.mu.Unlock()
 

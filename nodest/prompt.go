@@ -2,7 +2,6 @@ package nodest
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"nodest/fault"
@@ -13,13 +12,29 @@ import (
 // text the one that continuing the shown branch would, and asks no model.
 // Without a provider it is built for a model with a context of usual size.
 func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
+	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
+}
+
+// PreviewSave is what PreviewPrompt would be after restoring a save point. It
+// restores nothing. in.ConversationID is not read.
+//
+// Errors: NotFound, and those of PreviewPrompt.
+func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
+	if saveID == "" {
+		return nil, fault.New(fault.NotFound, "no save point without an id")
+	}
+	return e.preview(ctx, userID, query{saveID: saveID}, in)
+}
+
+func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*framework.Prompt, error) {
 	if err := checkLength("text", in.Text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
 	if err := in.Options.Validate("options"); err != nil {
 		return nil, err
 	}
-	s, err := e.look(ctx, userID, query{conversationID: in.ConversationID, options: in.Options})
+	q.options = in.Options
+	s, err := e.look(ctx, userID, q)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +43,7 @@ func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInp
 		return nil, err
 	}
 	turn := &turn{scene: s, version: s.conversation.Version}
-	// What the macros would draw changes with the conversation, not with each look.
-	e.prepare(turn, seedOf(s.conversation.ID+"@"+strconv.FormatInt(s.conversation.Version, 10)))
+	e.prepare(turn, 0)
 	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
 	if err != nil {
 		return nil, err
@@ -48,6 +62,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	if err != nil {
 		return err
 	}
+	t.input.Options.Seed = shownSeed(t.scene.conversation.ID, path)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
@@ -60,6 +75,21 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		t.continues()
 	}
 	return t.readPrevious(tx)
+}
+
+// shownSeed fixes what the macros of a preview draw: it changes with what is
+// shown at the end of the branch, not with each look, and is the same again after
+// a restore.
+func shownSeed(conversationID string, path []*Message) uint64 {
+	shown := conversationID
+	if len(path) > 0 {
+		last := path[len(path)-1]
+		shown += "@" + last.ID
+		if s := last.Chosen(); s != nil {
+			shown += "@" + s.RevisionID
+		}
+	}
+	return seedOf(shown)
 }
 
 // Prompt returns the request that was sent for a generation.

@@ -12,12 +12,6 @@ import (
 func notBuilt() error { return fault.New(fault.Internal, "not built yet") }
 
 // D
-func (e *Engine) Fork(ctx context.Context, c *Call, in ForkInput) (*Conversation, error) {
-	return nil, notBuilt()
-}
-func (e *Engine) Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*Page[*Branch], error) {
-	return nil, notBuilt()
-}
 func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error) {
 	return nil, notBuilt()
 }
@@ -27,9 +21,6 @@ func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID strin
 func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error) {
 	return nil, notBuilt()
 }
-
-// WireBranch is b as clients see it.
-func WireBranch(b *Branch) any { return nil }
 
 // WireHit is h as clients see it.
 func WireHit(h *Hit) any { return nil }
@@ -66,12 +57,6 @@ func WireSave(s *Save) any { return nil }
 func WireChatSave(v *SaveView) any { return nil }
 
 // C
-func (e *Engine) Reset(ctx context.Context, c *Call, conversationID string) (*Conversation, error) {
-	return nil, notBuilt()
-}
-func (e *Engine) Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
-	return nil, notBuilt()
-}
 func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error) {
 	return nil, notBuilt()
 }
