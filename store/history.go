@@ -1,0 +1,211 @@
+package store
+
+import (
+	"slices"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// StateAt returns a conversation as it was at a version.
+func (t *tx) StateAt(conversationID string, version int64) (*nodest.Conversation, error) {
+	row, err := t.findConversation(conversationID, "")
+	if err != nil {
+		return nil, err
+	}
+	var state conversationStateRow
+	found, err := t.scan(t.raw(`SELECT s.conversation_id, s.version, s.user_id, s.head_id, s.persona_id,
+			d.author_note, d.settings, d.pins, s.documents_version, s.created_at
+		FROM conversation_states s
+		JOIN conversation_states d ON d.conversation_id = s.conversation_id AND d.version = s.documents_version
+		WHERE s.conversation_id = ? AND s.version = ? AND s.user_id = ?`,
+		text(conversationID), version, text(t.userID)), &state)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, errNoVersion(version)
+	}
+	row.Version, row.HeadID, row.PersonaID = state.Version, state.HeadID, state.PersonaID
+	row.AuthorNote, row.Settings, row.Pins = state.AuthorNote, state.Settings, state.Pins
+	return row.conversation()
+}
+
+func errNoVersion(version int64) error {
+	return fault.New(fault.NotFound, "the conversation has no version %d", version)
+}
+
+// PathAt is Path as it was at a version.
+func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, false, err
+	}
+	return t.pathAt(conversationID, version, headID, beforeID, limit, false)
+}
+
+// oldMessageRow is a message with the state that it had at a version.
+type oldMessageRow struct {
+	messageRow
+	ThenRev        int64
+	ThenRevisionID string
+	ThenStatus     text
+	ThenDeleted    bool
+}
+
+// pathAt is PathAt without the question whether the conversation is deleted; the
+// messages are the user's all the same. withDeleted: those that were deleted at
+// the version are on the page as well, with DeletedAt set.
+//
+// It walks as Path does; a step costs a search for the state too. Messages that
+// were stored after the version are left out.
+func (t *tx) pathAt(conversationID string, version int64, headID, beforeID string, limit int, withDeleted bool) ([]*nodest.Message, bool, error) {
+	start, skip := headID, 0
+	if beforeID != "" {
+		start, skip = beforeID, 1
+	}
+	if start == "" {
+		return nil, false, nil
+	}
+	if err := t.inConversation(conversationID, start); err != nil {
+		return nil, false, err
+	}
+	limit = pageLength(limit)
+	// at is the version of the state, 0 where the message is not on the page.
+	const stateOf = `(SELECT CASE WHEN s.is_deleted AND NOT ? THEN 0 ELSE s.version END FROM message_states s
+		WHERE s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
+		ORDER BY s.version DESC LIMIT 1)`
+	var rows []*oldMessageRow
+	_, err := t.scan(t.raw(`WITH RECURSIVE path (id, parent_id, step, found, at) AS (
+			SELECT up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
+			FROM messages up WHERE up.id = ?
+			UNION ALL
+			SELECT up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
+				COALESCE(`+stateOf+`, 0)
+			FROM path JOIN messages up ON up.id = path.parent_id
+			WHERE path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
+		)
+		SELECT m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted
+		FROM path JOIN messages m ON m.id = path.id
+		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
+		WHERE path.at > 0 ORDER BY path.step LIMIT ?`,
+		skip, withDeleted, version, text(start), withDeleted, version, limit, limit+1), &rows)
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(rows) > limit
+	if more {
+		rows = rows[:limit]
+	}
+	slices.Reverse(rows)
+	items, err := t.oldMessages(rows)
+	return items, more, err
+}
+
+// oldMessages gives messages the state and the text that they had.
+func (t *tx) oldMessages(rows []*oldMessageRow) ([]*nodest.Message, error) {
+	items := make([]*nodest.Message, len(rows))
+	for i, row := range rows {
+		m, err := row.message()
+		if err != nil {
+			return nil, err
+		}
+		if m.Status = string(row.ThenStatus); m.Status != nodest.StatusError {
+			m.Error = nil
+		}
+		switch m.Rev = row.ThenRev; {
+		case !row.ThenDeleted:
+			m.DeletedAt = nil
+		case m.DeletedAt == nil:
+			now := t.Now()
+			m.DeletedAt = &now
+		}
+		items[i] = m
+	}
+	if err := t.fillSwipes(items); err != nil {
+		return nil, err
+	}
+	then := make([]string, len(rows))
+	for i, row := range rows {
+		then[i] = row.ThenRevisionID
+	}
+	_, err := t.choose(items, then)
+	return items, err
+}
+
+// choose makes every message show the revision that is named at its place; "" is
+// none. shown says of which messages the text is there: maintenance may have
+// removed it. Those show nothing.
+func (t *tx) choose(items []*nodest.Message, revisions []string) (shown []bool, err error) {
+	var missing []string
+	for i, m := range items {
+		if !point(m, revisions[i]) {
+			missing = append(missing, revisions[i])
+		}
+	}
+	texts, err := t.revisionTexts(missing)
+	if err != nil {
+		return nil, err
+	}
+	shown = make([]bool, len(items))
+	for i, m := range items {
+		if r := texts[revisions[i]]; r != nil && r.MessageID == m.ID {
+			if err := restore(m, r); err != nil {
+				return nil, err
+			}
+		}
+		shown[i] = point(m, revisions[i])
+	}
+	return shown, nil
+}
+
+// point chooses the swipe of m whose text is the revision. It returns false, and
+// chooses none, if there is no such swipe.
+func point(m *nodest.Message, revisionID string) bool {
+	m.SwipeIndex = -1
+	if revisionID == "" {
+		if len(m.Swipes) == 0 {
+			m.SwipeIndex = 0 // as it is where nothing was written yet
+		}
+		return true
+	}
+	m.SwipeIndex = slices.IndexFunc(m.Swipes, func(s nodest.Swipe) bool { return s.RevisionID == revisionID })
+	if m.SwipeIndex < 0 {
+		return false
+	}
+	m.Swipes[m.SwipeIndex].Deleted = false
+	return true
+}
+
+// restore gives the swipe of m an older text. Its Rev stays the highest that was
+// stored, so that the next edit gets one of its own.
+func restore(m *nodest.Message, r *revisionRow) error {
+	for i := range m.Swipes {
+		s := &m.Swipes[i]
+		if s.ID != r.SwipeID {
+			continue
+		}
+		old, err := (&swipeText{
+			ID: s.ID, Rev: s.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
+			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish,
+		}).swipe()
+		*s = old
+		return err
+	}
+	return nil
+}
+
+func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
+	texts := make(map[string]*revisionRow, len(ids))
+	for part := range slices.Chunk(ids, 500) {
+		in, which := among(part)
+		var rows []*revisionRow
+		_, err := t.scan(t.raw("SELECT * FROM revisions WHERE id "+in+" AND user_id = ?", which, text(t.userID)), &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			texts[row.ID] = row
+		}
+	}
+	return texts, nil
+}

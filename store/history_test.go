@@ -1,0 +1,325 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// tale is a conversation whose history a test makes up, and what it showed at
+// each version.
+type tale struct {
+	*env
+	rnd   *rand.Rand
+	conv  string
+	all   []string          // messages
+	heads []string          // by version
+	shown map[int64]string  // the path of the head
+	born  map[string]int64  // by message
+	count map[int64]int     // messages on the path
+	notes map[int64]string  // author notes
+	paths map[string]string // by version and head: what other branches showed
+}
+
+func newTale(e *env) *tale {
+	return &tale{
+		env: e, rnd: random(e.T), conv: e.conversation(), heads: []string{"", ""}, shown: map[int64]string{},
+		born: map[string]int64{}, count: map[int64]int{}, notes: map[int64]string{}, paths: map[string]string{},
+	}
+}
+
+// picture is what of messages a user sees, and what the store keeps of it.
+func picture(items []*nodest.Message) string {
+	var b strings.Builder
+	for _, m := range items {
+		revision := ""
+		if s := m.Chosen(); s != nil {
+			revision = s.RevisionID
+		}
+		fmt.Fprintf(&b, "%s %q %s %s %s\n", m.ID, m.Text(), revision, m.Status, errorOf(m))
+	}
+	return b.String()
+}
+
+func errorOf(m *nodest.Message) string {
+	if m.Error == nil || m.Status == nodest.StatusError { // the status tells; which error it was is not kept
+		return "-"
+	}
+	return string(m.Error.Code)
+}
+
+// step changes the conversation once, by random, and keeps what it shows then.
+func (s *tale) step() {
+	s.Helper()
+	s.clock.advance(time.Millisecond)
+	s.update(func(tx nodest.Tx) error {
+		c, err := tx.LockConversation(s.conv)
+		if err != nil {
+			return err
+		}
+		if err := s.change(tx, c); err != nil {
+			return err
+		}
+		c.Version++
+		return tx.UpdateConversation(c)
+	})
+	s.keep()
+}
+
+func (s *tale) change(tx nodest.Tx, c *nodest.Conversation) error {
+	if len(s.all) == 0 || s.rnd.IntN(3) == 0 {
+		return s.add(tx, c, c.HeadID)
+	}
+	switch s.rnd.IntN(10) {
+	case 0: // a branch
+		return s.add(tx, c, s.any())
+	case 1:
+		c.HeadID = s.any()
+		return nil
+	case 2:
+		c.AuthorNote = fmt.Appendf(nil, `{"note":%d}`, s.rnd.IntN(1000))
+		return nil
+	}
+	m, err := tx.Message(s.any())
+	if err != nil {
+		return err
+	}
+	s.changeMessage(tx, m)
+	m.Rev++
+	return tx.UpdateMessage(m)
+}
+
+func (s *tale) any() string {
+	if s.rnd.IntN(2) == 0 {
+		return s.all[max(0, len(s.all)-1-s.rnd.IntN(6))]
+	}
+	return s.all[s.rnd.IntN(len(s.all))]
+}
+
+func (s *tale) add(tx nodest.Tx, c *nodest.Conversation, parent string) error {
+	m := message(s.conv, parent, fmt.Sprint("words ", len(s.all)))
+	if s.rnd.IntN(4) == 0 { // a reply that failed
+		m.Swipes, m.Status, m.Error = nil, nodest.StatusError, fault.New(fault.UpstreamDown, "down")
+	}
+	if s.rnd.IntN(8) == 0 {
+		now := tx.Now()
+		m.DeletedAt = &now
+	}
+	if err := tx.InsertMessage(m); err != nil {
+		return err
+	}
+	c.HeadID = m.ID
+	s.all = append(s.all, m.ID)
+	return nil
+}
+
+func (s *tale) changeMessage(tx nodest.Tx, m *nodest.Message) {
+	switch s.rnd.IntN(6) {
+	case 0, 1: // deleted, or back again
+		if m.DeletedAt != nil {
+			m.DeletedAt = nil
+			return
+		}
+		now := tx.Now()
+		m.DeletedAt = &now
+	case 2: // another text beside it
+		m.Swipes = append(m.Swipes, nodest.Swipe{Text: fmt.Sprint("other ", s.rnd.IntN(1000)), Wish: "shorter"})
+		m.SwipeIndex, m.Status, m.Error = len(m.Swipes)-1, nodest.StatusComplete, nil
+	case 3: // another text is chosen
+		if len(m.Swipes) > 0 {
+			m.SwipeIndex = s.rnd.IntN(len(m.Swipes))
+			m.Swipes[m.SwipeIndex].Deleted = false
+		}
+	case 4: // one that is not shown is deleted
+		if i := s.rnd.IntN(len(m.Swipes) + 1); i < len(m.Swipes) && i != m.SwipeIndex {
+			m.Swipes[i].Deleted = true
+		}
+	default: // an edit
+		if w := m.Chosen(); w != nil {
+			w.Rev++
+			w.RevisionID, w.Text = id(), fmt.Sprint("edited ", s.rnd.IntN(1000))
+			m.Status = []string{nodest.StatusComplete, nodest.StatusInterrupted}[s.rnd.IntN(2)]
+		}
+	}
+}
+
+// keep notes what the newest version shows.
+func (s *tale) keep() {
+	s.Helper()
+	s.view(func(tx nodest.Tx) error {
+		c, err := tx.Conversation(s.conv)
+		if err != nil {
+			return err
+		}
+		s.equal("version", c.Version, len(s.heads))
+		s.heads = append(s.heads, c.HeadID)
+		items, _, err := tx.Path(s.conv, c.HeadID, "", 1000)
+		if err != nil {
+			return err
+		}
+		s.shown[c.Version], s.count[c.Version], s.notes[c.Version] = picture(items), len(items), string(c.AuthorNote)
+		other := s.any()
+		if items, _, err = tx.Path(s.conv, other, "", 1000); err != nil {
+			return err
+		}
+		s.paths[fmt.Sprint(c.Version, " ", other)] = picture(items)
+		for _, id := range s.all {
+			if s.born[id] == 0 {
+				s.born[id] = c.Version
+			}
+		}
+		n, err := tx.Count(s.conv, c.HeadID)
+		s.equal("count", n, s.count[c.Version])
+		return err
+	})
+}
+
+// read compares the history with what was kept.
+func (s *tale) read() {
+	s.Helper()
+	s.view(func(tx nodest.Tx) error {
+		for version := int64(2); version < int64(len(s.heads)); version++ {
+			c, err := tx.StateAt(s.conv, version)
+			if err != nil {
+				return err
+			}
+			s.equal("state", fmt.Sprint(c.Version, c.HeadID, string(c.AuthorNote)), fmt.Sprint(version, s.heads[version], s.notes[version]))
+			items, more, err := tx.PathAt(s.conv, version, c.HeadID, "", 1000)
+			if err != nil {
+				return err
+			}
+			s.equal(fmt.Sprint("version ", version), picture(items), s.shown[version])
+			s.equal("more", more, false)
+			s.equal("by pages", s.pages(tx, version, c.HeadID), s.shown[version])
+		}
+		for at, want := range s.paths {
+			var version int64
+			var head string
+			if _, err := fmt.Sscan(at, &version, &head); err != nil {
+				return err
+			}
+			items, _, err := tx.PathAt(s.conv, version, head, "", 1000)
+			if err != nil {
+				return err
+			}
+			s.equal("branch at "+at, picture(items), want)
+		}
+		for id, want := range s.born {
+			version, err := tx.Born(id)
+			if err != nil {
+				return err
+			}
+			s.equal("born", version, want)
+		}
+		return nil
+	})
+}
+
+func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
+	s.Helper()
+	var all []*nodest.Message
+	before, size := "", 1+s.rnd.IntN(5)
+	for more := true; more; {
+		var items []*nodest.Message
+		var err error
+		if items, more, err = tx.PathAt(s.conv, version, head, before, size); err != nil {
+			s.Fatal(err)
+		}
+		if more && len(items) != size {
+			s.Fatalf("a page of %d has %d", size, len(items))
+		}
+		all = append(items, all...)
+		if len(items) > 0 {
+			before = items[0].ID
+		}
+	}
+	return picture(all)
+}
+
+// rewind goes back to a version, and looks at what is shown then.
+func (s *tale) rewind(version int64) {
+	s.Helper()
+	s.clock.advance(time.Millisecond)
+	var changed []*nodest.Message
+	var before []*nodest.Message
+	s.update(func(tx nodest.Tx) error {
+		c, err := tx.LockConversation(s.conv)
+		if err != nil {
+			return err
+		}
+		before = nil
+		for _, id := range s.all {
+			m, err := tx.Message(id)
+			if err != nil {
+				return err
+			}
+			before = append(before, m)
+		}
+		if changed, err = tx.Rewind(c, version, s.heads[version]); err != nil {
+			return err
+		}
+		c.HeadID = s.heads[version]
+		c.Version++
+		return tx.UpdateConversation(c)
+	})
+	s.keep()
+	now := int64(len(s.heads)) - 1
+	s.equal(fmt.Sprintf("version %d, back to %d", now, version), s.shown[now], s.shown[version])
+	s.view(func(tx nodest.Tx) error {
+		rewinds, err := tx.Rewinds(s.conv)
+		s.equal("newest rewind", rewinds[len(rewinds)-1], nodest.Rewind{At: now, To: version})
+		for i, old := range before {
+			m, err := tx.Message(old.ID)
+			if err != nil {
+				return err
+			}
+			at := slices.IndexFunc(changed, func(c *nodest.Message) bool { return c.ID == m.ID })
+			if at < 0 {
+				s.equal("a message that was left alone", whole(m), whole(before[i]))
+				continue
+			}
+			s.equal("rev", m.Rev, old.Rev+1)
+			s.equal("what Rewind returned", whole(changed[at]), whole(m))
+			if picture([]*nodest.Message{m}) == picture([]*nodest.Message{old}) && (m.DeletedAt == nil) == (old.DeletedAt == nil) {
+				s.Errorf("%s was written, although nothing changed", whole(m))
+			}
+		}
+		return err
+	})
+}
+
+// whole is everything of a message as text.
+func whole(m *nodest.Message) string {
+	deleted := ""
+	if m.DeletedAt != nil {
+		deleted = m.DeletedAt.String()
+	}
+	swipes := ""
+	for _, w := range m.Swipes {
+		swipes += fmt.Sprintf("%+v ", w)
+	}
+	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, swipes)
+}
+
+// TestHistoryIsKept makes up histories, reads every version of them, and goes back
+// to some.
+func TestHistoryIsKept(t *testing.T) {
+	conform(t, func(e *env) {
+		s := newTale(e)
+		for range atLeast(12, 100) {
+			for range 15 {
+				s.step()
+			}
+			for range 1 + s.rnd.IntN(2) {
+				s.rewind(2 + s.rnd.Int64N(int64(len(s.heads))-2))
+			}
+		}
+		s.read()
+	})
+}

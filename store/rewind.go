@@ -1,0 +1,251 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+type rewindRow struct {
+	bun.BaseModel  `bun:"table:rewinds"`
+	ConversationID string `bun:"conversation_id,pk"`
+	Version        int64  `bun:"version,pk"`
+	ToVersion      int64
+	UserID         string
+}
+
+// pieces is the beginning of a statement: the path that ends in a message, as
+// pieces of chains, each up to a depth; see place. Its arguments are the message
+// and the conversation.
+const pieces = `WITH RECURSIVE path (chain, depth) AS (
+		SELECT chain, depth FROM messages WHERE id = ?
+		UNION ALL
+		SELECT up.chain, up.depth FROM path
+		JOIN messages first ON first.conversation_id = ? AND first.seq = path.chain
+		JOIN messages up ON up.id = first.parent_id
+	) `
+
+// Count returns the length of a path, without its deleted messages. Of a fork
+// that is still copied, the deleted ones that are not there yet count.
+func (t *tx) Count(conversationID, headID string) (int, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
+		return 0, err
+	}
+	if err := t.inConversation(conversationID, headID); err != nil {
+		return 0, err
+	}
+	var n int
+	_, err := t.scan(t.raw(pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
+			JOIN messages gone ON gone.conversation_id = ? AND gone.chain = path.chain AND gone.depth <= path.depth
+			WHERE gone.deleted_at IS NOT NULL)`,
+		text(headID), text(conversationID), text(conversationID)), &n)
+	return n, err
+}
+
+// Born returns the conversation's version in which a message was stored.
+func (t *tx) Born(messageID string) (int64, error) {
+	var version int64
+	found, err := t.scan(t.raw(`SELECT s.version FROM messages m
+		JOIN conversations c ON c.id = m.conversation_id AND c.deleted_at IS NULL
+		JOIN message_states s ON s.conversation_id = m.conversation_id AND s.message_id = m.id
+		WHERE m.id = ? AND m.user_id = ? ORDER BY s.version LIMIT 1`, text(messageID), text(t.userID)), &version)
+	if err == nil && !found {
+		return 0, fault.New(fault.NotFound, "no such message")
+	}
+	return version, err
+}
+
+// Rewinds returns the conversation's rewinds, oldest first.
+func (t *tx) Rewinds(conversationID string) ([]nodest.Rewind, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	var rows []*rewindRow
+	_, err := t.scan(t.raw("SELECT * FROM rewinds WHERE conversation_id = ? AND user_id = ? ORDER BY version",
+		text(conversationID), text(t.userID)), &rows)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]nodest.Rewind, len(rows))
+	for i, row := range rows {
+		items[i] = nodest.Rewind{At: row.Version, To: row.ToVersion}
+	}
+	return items, nil
+}
+
+// Rewind gives the messages of a path the states that they had. A message that
+// was being written then is interrupted now, because nobody writes it any more;
+// one whose text maintenance has removed stays as it is.
+//
+// It comes before other changes of messages in the same transaction: their states
+// are not stored yet.
+func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*nodest.Message, error) {
+	if err := t.writable(); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(t.states, func(s *messageStateRow) bool { return s.ConversationID == c.ID }) {
+		return nil, errors.New("store: a rewind comes before other changes of messages")
+	}
+	var one int
+	found, err := t.scan(t.raw(`SELECT 1 FROM conversations c
+		JOIN conversation_states s ON s.conversation_id = c.id
+		WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NULL AND s.version = ?`,
+		text(c.ID), text(t.userID), version), &one)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, errNoVersion(version)
+	}
+	if err := t.insert(&rewindRow{ConversationID: c.ID, Version: c.Version + 1, ToVersion: version, UserID: t.userID}); err != nil {
+		return nil, err
+	}
+	if headID == "" {
+		return []*nodest.Message{}, nil
+	}
+	if err := t.inConversation(c.ID, headID); err != nil {
+		return nil, err
+	}
+	states, err := t.replaced(c.ID, version, headID)
+	if err != nil {
+		return nil, err
+	}
+	changed := []*nodest.Message{}
+	for part := range slices.Chunk(states, 200) {
+		some, err := t.setBack(part)
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, some...)
+	}
+	return changed, nil
+}
+
+// soon is how many versions after a message's state its next one comes, as a
+// rule: a reply is a placeholder before it is a text. States that were replaced
+// later are in an index of their own, see the migration 0002.
+const soon = 8
+
+// replaced returns the states that messages of a path had at a version and have
+// no longer, by seq of the message. A state that another one replaced held from
+// the other's previous until the other's version.
+func (t *tx) replaced(conversationID string, version int64, headID string) ([]*messageStateRow, error) {
+	next := make([]any, soon)
+	for i := range next {
+		next[i] = version + int64(i) + 1
+	}
+	args := append([]any{text(headID), text(conversationID), text(conversationID)}, next...)
+	args = append(args, version, text(conversationID), version+soon, version)
+	var states []*messageStateRow
+	_, err := t.scan(t.raw(pieces+`SELECT o.* FROM (
+			SELECT s.message_id, s.previous FROM message_states s
+			WHERE s.conversation_id = ? AND s.version IN (?`+strings.Repeat(", ?", soon-1)+`) AND s.previous > 0 AND s.previous <= ?
+			UNION ALL
+			SELECT s.message_id, s.previous FROM message_states s
+			WHERE s.conversation_id = ? AND s.version > ? AND s.previous > 0 AND s.version > s.previous + 8 AND s.previous <= ?
+		) later
+		JOIN messages m ON m.id = later.message_id
+		JOIN path ON path.chain = m.chain AND m.depth <= path.depth
+		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = later.previous
+		ORDER BY m.seq`, args...), &states)
+	return states, err
+}
+
+// setBack gives messages the states that are not theirs any more, and returns
+// those that it changed.
+func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
+	ids, then := make([]string, len(states)), make([]string, len(states))
+	for i, s := range states {
+		ids[i], then[i] = s.MessageID, s.RevisionID
+	}
+	in, which := among(ids)
+	items, err := t.messages("WHERE m.id "+in+" AND m.user_id = ? ORDER BY m.seq", which, text(t.userID))
+	if err != nil {
+		return nil, err
+	}
+	now := make([]string, len(items))
+	for i, m := range items {
+		if s := m.Chosen(); s != nil {
+			now[i] = s.RevisionID
+		}
+	}
+	shown, err := t.choose(items, then)
+	if err != nil {
+		return nil, err
+	}
+	changed := []*nodest.Message{}
+	for i, m := range items {
+		if shown[i] && t.setState(m, states[i], then[i] != now[i]) {
+			changed = append(changed, m)
+		}
+	}
+	if len(changed) == 0 {
+		return changed, nil
+	}
+	return changed, t.storeStates(changed)
+}
+
+// setState gives m what else a state holds, and the next rev if it changed.
+func (t *tx) setState(m *nodest.Message, s *messageStateRow, changed bool) bool {
+	status := string(s.Status)
+	if status == nodest.StatusPending || status == nodest.StatusStreaming {
+		status = nodest.StatusInterrupted
+	}
+	if status == m.Status && s.IsDeleted == (m.DeletedAt != nil) && !changed {
+		return false
+	}
+	if m.Status = status; status != nodest.StatusError {
+		m.Error = nil
+	}
+	switch {
+	case !s.IsDeleted:
+		m.DeletedAt = nil
+	case m.DeletedAt == nil:
+		now := t.Now()
+		m.DeletedAt = &now
+	}
+	m.Rev++
+	return true
+}
+
+// storeStates writes what setState and choose changed, in one statement each. A
+// swipe's rev stays: it is the highest, not that of the text it points to.
+func (t *tx) storeStates(items []*nodest.Message) error {
+	var messages, swipes []any
+	for _, m := range items {
+		failure, err := encode(m.Error)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, text(m.ID), m.SwipeIndex, m.Rev, text(m.Status), failure, millisOrNull(m.DeletedAt))
+		if s := m.Chosen(); s != nil {
+			swipes = append(swipes, text(m.ID), text(s.ID), text(s.RevisionID))
+		}
+		t.logState(m, false)
+	}
+	n, err := t.exec(t.raw("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
+		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
+			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
+		FROM new WHERE messages.id = new.id AND messages.rev = new.rev - 1`, messages...))
+	if err != nil || len(swipes) == 0 {
+		return err
+	}
+	if n != int64(len(items)) { // nobody who does not hold the conversation changes them
+		return fault.New(fault.Conflict, "a message has changed meanwhile")
+	}
+	_, err = t.exec(t.raw("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
+		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
+		FROM new WHERE swipes.message_id = new.message_id AND swipes.id = new.id`, swipes...))
+	return err
+}
+
+// values is VALUES (?, …), … for n arguments in rows of columns.
+func values(columns, n int) string {
+	row := "(" + strings.Repeat(", ?", columns)[2:] + ")"
+	return "VALUES " + strings.Repeat(", "+row, n/columns)[2:]
+}
