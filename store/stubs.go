@@ -10,14 +10,6 @@ import (
 
 var errNotBuilt = errors.New("store: not built yet")
 
-// A1
-func (t *tx) InsertSave(s *nodest.Save) error      { return errNotBuilt }
-func (t *tx) Save(id string) (*nodest.Save, error) { return nil, errNotBuilt }
-func (t *tx) DeleteSave(id string) error           { return errNotBuilt }
-func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*nodest.Save, string, error) {
-	return nil, "", errNotBuilt
-}
-
 // A2
 func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.DumpedMessage, error) {
 	return nil, errNotBuilt
