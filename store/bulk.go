@@ -1,0 +1,51 @@
+package store
+
+import (
+	"reflect"
+	"slices"
+
+	"nodest/nodest"
+)
+
+// bulk gathers the rows of many messages, so that they are stored with few
+// statements.
+type bulk struct {
+	messages  []*messageRow
+	swipes    []*swipeRow
+	revisions []*revisionRow
+	states    []*messageStateRow
+}
+
+// addSwipe adds the place of a text of m and says nothing of the text itself.
+func (b *bulk) addSwipe(m *nodest.Message, position int) {
+	s := &m.Swipes[position]
+	b.swipes = append(b.swipes, &swipeRow{
+		MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
+		IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
+	})
+}
+
+func (t *tx) putBulk(b *bulk) error {
+	if err := insertAll(t, b.messages); err != nil {
+		return err
+	}
+	if err := insertAll(t, b.revisions); err != nil {
+		return err
+	}
+	if err := insertAll(t, b.swipes); err != nil {
+		return err
+	}
+	return insertAll(t, b.states)
+}
+
+// insertAll stores rows with statements that are as long as statements that are
+// kept parsed may be.
+func insertAll[T any](t *tx, rows []T) error {
+	n := mostBound / len(t.form(reflect.TypeFor[T]()).fields)
+	for part := range slices.Chunk(rows, n) {
+		if err := t.insert(&part); err != nil {
+			return err
+		}
+	}
+	return nil
+}

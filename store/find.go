@@ -1,0 +1,156 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// chainEnd is a chain of a conversation, with its deepest message that is not
+// deleted and with the message of another chain that it branches off from.
+type chainEnd struct {
+	Chain   int64
+	ID      *string // of the deepest message; nil = all are deleted
+	Seq     int64
+	Depth   int64
+	UpChain *int64 // nil = it begins with a root
+	UpDepth int64
+}
+
+// Tips looks at one message per chain, and at no other however long the branches
+// are. The end of a chain is the end of a branch unless something that is not
+// deleted hangs below it, at a message behind it that is.
+func (t *tx) Tips(conversationID, cursor string, limit int) ([]*nodest.Message, string, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, "", err
+	}
+	var after place
+	if cursor != "" {
+		var err error
+		if after, err = parseCursor(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	chains, err := t.chains(conversationID)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = pageLength(limit)
+	ends := slices.DeleteFunc(branchEnds(chains), func(c *chainEnd) bool { return cursor != "" && c.Seq >= after.ms })
+	slices.SortFunc(ends, func(a, b *chainEnd) int { return cmp.Compare(b.Seq, a.Seq) })
+	ends, next := cut(ends, limit, func(c *chainEnd) place { return place{c.Seq, *c.ID} })
+	if len(ends) == 0 {
+		return []*nodest.Message{}, "", nil
+	}
+	ids := make([]string, len(ends))
+	for i, c := range ends {
+		ids[i] = *c.ID
+	}
+	in, which := among(ids)
+	items, err := t.messages("WHERE m.id "+in+" ORDER BY m.seq DESC", which)
+	return items, next, err
+}
+
+// chains reads the chains of a conversation, by their numbers: each is one search
+// in the index from the one before.
+func (t *tx) chains(conversationID string) (chains []*chainEnd, err error) {
+	of := text(conversationID)
+	_, err = t.scan(t.raw(`
+		WITH RECURSIVE chains (chain) AS (
+			SELECT MIN(chain) FROM messages WHERE conversation_id = ?
+			UNION ALL
+			SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.conversation_id = ? AND m.chain > chains.chain)
+			FROM chains WHERE chains.chain IS NOT NULL
+		)
+		SELECT chains.chain, tip.id, COALESCE(tip.seq, 0) AS seq, COALESCE(tip.depth, 0) AS depth,
+			up.chain AS up_chain, COALESCE(up.depth, 0) AS up_depth
+		FROM chains
+		LEFT JOIN messages tip ON tip.id = (SELECT m.id FROM messages m
+			WHERE m.conversation_id = ? AND m.chain = chains.chain AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT 1)
+		LEFT JOIN messages first ON first.conversation_id = ? AND first.seq = chains.chain
+		LEFT JOIN messages up ON up.id = first.parent_id
+		WHERE chains.chain IS NOT NULL ORDER BY chains.chain`, of, of, of, of), &chains)
+	return chains, err
+}
+
+// branchEnds picks the chains whose ends have nothing below. A chain has a larger
+// number than the one that it branches off from, so one pass from the end will do.
+func branchEnds(chains []*chainEnd) (ends []*chainEnd) {
+	below := map[int64]int64{} // by chain: the deepest message of it with living branches
+	for _, c := range slices.Backward(chains) {
+		branch := below[c.Chain]
+		if c.ID == nil && branch == 0 {
+			continue
+		}
+		if c.ID != nil && branch < c.Depth {
+			ends = append(ends, c)
+		}
+		if c.UpChain != nil {
+			below[*c.UpChain] = max(below[*c.UpChain], c.UpDepth)
+		}
+	}
+	return ends
+}
+
+// Texts walks messages backwards along an index: that of one conversation, where
+// one is asked for, else that of the user.
+func (t *tx) Texts(f nodest.TextFilter, cursor string, limit int) ([]*nodest.Message, string, error) {
+	if err := t.inReach(f); err != nil {
+		return nil, "", err
+	}
+	var after place
+	if cursor != "" {
+		var err error
+		if after, err = parseCursor(cursor); err != nil {
+			return nil, "", err
+		}
+	}
+	where, args := "m.user_id = ? AND m.deleted_at IS NULL", []any{text(t.userID)}
+	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
+	order, end := "m.id", func(m *nodest.Message) place { return place{0, m.ID} }
+	if f.ConversationID != "" {
+		more("m.conversation_id = ?", text(f.ConversationID))
+		order, end = "m.seq", func(m *nodest.Message) place { return place{m.Seq, m.ID} }
+	}
+	switch {
+	case cursor == "":
+	case f.ConversationID != "":
+		more("m.seq < ?", after.ms)
+	default:
+		more("m.id < ?", text(after.id))
+	}
+	in := ""
+	if f.CharacterID != "" {
+		in, args = " AND c.character_id = ?", append(args, text(f.CharacterID))
+	}
+	limit = pageLength(limit)
+	items, err := t.messages("WHERE "+where+" AND EXISTS (SELECT 1 FROM conversations c"+
+		" WHERE c.id = m.conversation_id AND c.deleted_at IS NULL"+in+") ORDER BY "+order+" DESC LIMIT ?",
+		append(args, limit+1)...)
+	if err != nil {
+		return nil, "", err
+	}
+	items, next := cut(items, limit, end)
+	return items, next, nil
+}
+
+// inReach returns fault.NotFound if the filter names what is not the user's.
+func (t *tx) inReach(f nodest.TextFilter) error {
+	if f.ConversationID != "" {
+		if _, err := t.findConversation(f.ConversationID, ""); err != nil {
+			return err
+		}
+	}
+	if f.CharacterID == "" {
+		return nil
+	}
+	var one int
+	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
+		text(f.CharacterID), text(t.userID)), &one)
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "no such character")
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// A fork is one path: its copies are chain 0 and have the depths of what they
+// were copied from. Its oldest copy has no parent until the next piece comes; one
+// that has none although its depth is more than 1 is where a piece is missing.
+
+// rest is what a fork has still to copy: the path that ends in a message of a
+// conversation, as it was at a version. The zero value is nothing.
+type rest struct {
+	RestConversationID string
+	RestMessageID      string
+	RestVersion        int64
+}
+
+// piece is a part of a path that was copied. Its message rows are oldest first.
+type piece struct {
+	bulk
+	rest rest
+}
+
+// Copying returns forks that are not complete: nodest.Store.
+func (db *DB) Copying(ctx context.Context, limit int) (forks []nodest.ForkRef, err error) {
+	err = db.backend.read(ctx, func(s *session) error {
+		var rows []struct{ UserID, ID string }
+		_, err := s.scan(s.raw("SELECT user_id, id FROM conversations WHERE rest_message_id <> '' AND deleted_at IS NULL"+
+			" ORDER BY created_at, id LIMIT ?", pageLength(limit)), &rows)
+		forks = make([]nodest.ForkRef, len(rows))
+		for i, row := range rows {
+			forks[i] = nodest.ForkRef{UserID: row.UserID, ConversationID: row.ID}
+		}
+		return err
+	})
+	return forks, err
+}
+
+// InsertFork stores c with the end of the path. The lock on the source keeps its
+// version, its messages and what it has still to copy itself together.
+func (t *tx) InsertFork(c *nodest.Conversation, sourceID, messageID string, limit int) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	source, err := t.findConversation(sourceID, t.forUpdate())
+	if err != nil {
+		return err
+	}
+	var seq int64
+	found, err := t.scan(t.raw("SELECT seq FROM messages WHERE id = ? AND conversation_id = ? AND user_id = ?",
+		text(messageID), text(sourceID), text(t.userID)), &seq)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNotInConversation()
+	}
+	p, head, err := t.copyPiece(c.ID, rest{sourceID, messageID, source.Version}, limit)
+	if err != nil {
+		return err
+	}
+	c.HeadID, c.LastMessage, c.Copying = head.ID, head.Preview(), p.rest.RestMessageID != ""
+	if err := t.InsertConversation(c); err != nil {
+		return err
+	}
+	if err := t.putBulk(&p.bulk); err != nil {
+		return err
+	}
+	_, err = t.exec(t.raw("UPDATE conversations SET message_seq = ?, rest_conversation_id = ?, rest_message_id = ?, rest_version = ?"+
+		" WHERE id = ?", seq, p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(c.ID)))
+	return err
+}
+
+// CopyMore copies the next piece. The lock on the fork's row lets one do it at a
+// time.
+func (t *tx) CopyMore(conversationID string, limit int) (left bool, err error) {
+	if err := t.writable(); err != nil {
+		return false, err
+	}
+	delete(t.locked, conversationID)
+	fork, err := t.findConversation(conversationID, t.forUpdate())
+	if err != nil || fork.RestMessageID == "" {
+		return false, err
+	}
+	var oldest string
+	_, err = t.scan(t.raw("SELECT id FROM messages WHERE conversation_id = ? AND chain = 0 ORDER BY depth LIMIT 1",
+		text(conversationID)), &oldest)
+	if err != nil {
+		return false, err
+	}
+	p, end, err := t.copyPiece(conversationID, rest{fork.RestConversationID, fork.RestMessageID, fork.RestVersion}, limit)
+	if err != nil {
+		return false, err
+	}
+	if err := t.putBulk(&p.bulk); err != nil {
+		return false, err
+	}
+	if _, err := t.exec(t.raw("UPDATE messages SET parent_id = ? WHERE id = ?", end.ID, oldest)); err != nil {
+		return false, err
+	}
+	_, err = t.exec(t.raw("UPDATE conversations SET rest_conversation_id = ?, rest_message_id = ?, rest_version = ? WHERE id = ?",
+		p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(conversationID)))
+	return p.rest.RestMessageID != "", err
+}
+
+// copyPiece makes copies of the newest messages of from, at most limit, for the
+// fork conversationID; last is the newest one.
+func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, last *nodest.Message, err error) {
+	// The source may be a fork that is still being copied itself: what it has and
+	// what it has not must be read as of one moment. It may also be deleted.
+	var up rest
+	found, err := t.scan(t.raw("SELECT rest_conversation_id, rest_message_id, rest_version FROM conversations"+
+		" WHERE id = ? AND user_id = ?"+t.forUpdate(), text(from.RestConversationID), text(t.userID)), &up)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !found {
+		return nil, nil, fault.New(fault.NotFound, "what the fork was made from is gone")
+	}
+	items, more, err := t.pathAt(from.RestConversationID, from.RestVersion, from.RestMessageID, "", limit, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(items) == 0 {
+		return nil, nil, errNotInConversation()
+	}
+	var depth int64
+	if _, err := t.scan(t.raw("SELECT depth FROM messages WHERE id = ?", items[0].ID), &depth); err != nil {
+		return nil, nil, err
+	}
+	p = &piece{}
+	switch {
+	case more:
+		p.rest = rest{from.RestConversationID, items[0].ParentID, from.RestVersion}
+	case depth > 1:
+		p.rest = up
+	}
+	parent := ""
+	for i, m := range items {
+		if err := t.copyMessage(&p.bulk, m, conversationID, parent, depth+int64(i)); err != nil {
+			return nil, nil, err
+		}
+		parent, last = m.ID, m
+	}
+	return p, last, nil
+}
+
+// copyMessage turns m into its copy.
+func (t *tx) copyMessage(b *bulk, m *nodest.Message, conversationID, parentID string, depth int64) error {
+	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = copyID(m.ID), conversationID, parentID, ""
+	row, err := t.messageRow(m)
+	if err != nil {
+		return err
+	}
+	row.Depth, row.Chain = depth, 0
+	b.messages = append(b.messages, row)
+	for i := range m.Swipes {
+		s := &m.Swipes[i]
+		s.ID, s.RevisionID, s.Rev = newID(), newID(), 1
+		r, err := t.newRevision(m, s, nil)
+		if err != nil {
+			return err
+		}
+		b.revisions = append(b.revisions, r)
+		b.addSwipe(m, i)
+	}
+	state := &messageStateRow{
+		ConversationID: conversationID, MessageID: m.ID, Version: 1, UserID: t.userID, Rev: m.Rev,
+		Status: text(m.Status), IsDeleted: m.DeletedAt != nil,
+	}
+	if s := m.Chosen(); s != nil {
+		state.RevisionID = s.RevisionID
+	}
+	b.states = append(b.states, state)
+	return nil
+}
+
+// copyID makes an id that sorts where id does, because messages are searched in
+// the order of their ids, and the oldest copies are made last.
+func copyID(id string) string {
+	old, err := uuid.Parse(id)
+	if err != nil || old.Version() != 7 {
+		return newID()
+	}
+	made := uuid.Must(uuid.NewV7())
+	copy(made[:8], old[:8]) // the time and the version
+	return made.String()
+}
