@@ -17,7 +17,7 @@ import (
 
 // things are the ids of one of everything that a user can have.
 type things struct {
-	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key string
+	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 }
 
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
@@ -28,7 +28,7 @@ func fill(e *env, user string) things {
 	ctx := context.Background()
 	x := things{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
-		generation: id(), prompt: id(), clientMsgID: id(), key: id(),
+		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -54,6 +54,7 @@ func fill(e *env, user string) things {
 			tx.InsertConversation(&nodest.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.InsertMessage(m),
 			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
+			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private"}),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
 		} {
@@ -62,6 +63,17 @@ func fill(e *env, user string) things {
 			}
 		}
 		return nil
+	}))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
+		c, err := tx.LockConversation(x.conversation)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Rewind(c, 1, x.message); err != nil {
+			return err
+		}
+		c.Version++
+		return tx.UpdateConversation(c)
 	}))
 	return x
 }
@@ -187,7 +199,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return nothing(e, len(items) == 0, err)
 	},
 	"UpdateConversation": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder", Version: 2}))
+		return unknown(e, tx.UpdateConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder", Version: 3}))
 	},
 	"DeleteConversation": func(e *env, tx nodest.Tx, x things) error {
 		return unknown(e, tx.DeleteConversation(x.conversation))
@@ -235,6 +247,71 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 	"Revision":  func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revision(x.revision); return unknown(e, err) },
 	"Revisions": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revisions(x.message); return unknown(e, err) },
+
+	"StateAt": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.StateAt(x.conversation, 1)
+		return unknown(e, err)
+	},
+	"PathAt": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		for _, c := range []string{own.ID, x.conversation} {
+			if _, _, err := tx.PathAt(c, 1, x.message, "", 5); unknown(e, err) != nil {
+				return err
+			}
+			if _, _, err := tx.PathAt(c, 1, "", x.message, 5); unknown(e, err) != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"Rewind": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		if _, err := tx.Rewind(own, 1, x.message); unknown(e, err) != nil {
+			return err
+		}
+		_, err := tx.Rewind(&nodest.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
+		return unknown(e, err)
+	},
+	"Rewinds": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Rewinds(x.conversation)
+		return unknown(e, err)
+	},
+	"Born": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Born(x.message); return unknown(e, err) },
+	"Count": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		for _, c := range []string{own.ID, x.conversation} {
+			if _, err := tx.Count(c, x.message); unknown(e, err) != nil {
+				return err
+			}
+		}
+		_, err := tx.Count(x.conversation, "")
+		return unknown(e, err)
+	},
+	"InsertSave": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		if err := unknown(e, tx.InsertSave(&nodest.Save{ID: id(), ConversationID: x.conversation})); err != nil {
+			return err
+		}
+		return taken(e, tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: own.ID}))
+	},
+	"Save":       func(e *env, tx nodest.Tx, x things) error { _, err := tx.Save(x.save); return unknown(e, err) },
+	"DeleteSave": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteSave(x.save)) },
+	"Saves": func(e *env, tx nodest.Tx, x things) error {
+		_, _, err := tx.Saves(x.conversation, true, "", 5)
+		return unknown(e, err)
+	},
 
 	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {
 		return unknown(e, tx.InsertGeneration(&nodest.Generation{ID: id(), ConversationID: x.conversation}))
