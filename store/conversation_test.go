@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 func TestAConversationComesBackAsItWas(t *testing.T) {
@@ -138,5 +139,77 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				return err
 			})
 		}
+	})
+}
+
+func TestPinsAreKeptWithEachVersion(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		pins := []*nodest.Pins{
+			nil, {Character: 2, Settings: &nodest.Settings{UserName: "Ada", Version: 4}, Over: &nodest.Over{Character: 5, Settings: 6}},
+			{Character: 2, Settings: &nodest.Settings{UserName: "Ada", Version: 4}, Over: &nodest.Over{Character: 5, Settings: 6}}, nil,
+		}
+		for _, p := range pins[1:] {
+			e.update(func(tx nodest.Tx) error {
+				c, err := tx.LockConversation(conversation)
+				if err != nil {
+					return err
+				}
+				c.Version++
+				c.Pins = p
+				return tx.UpdateConversation(c)
+			})
+		}
+		shown := func(p *nodest.Pins) string {
+			if p == nil {
+				return "none"
+			}
+			return fmt.Sprintf("%d %+v %+v", p.Character, *p.Settings, *p.Over)
+		}
+		e.view(func(tx nodest.Tx) error {
+			for i, want := range pins {
+				c, err := tx.StateAt(conversation, int64(i)+1)
+				if err != nil {
+					return err
+				}
+				e.equal(fmt.Sprint("pins of version ", i+1), shown(c.Pins), shown(want))
+			}
+			return nil
+		})
+		states, err := store.Query[int64](e.db, "SELECT documents_version FROM conversation_states WHERE conversation_id = ? ORDER BY version", conversation)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("versions that hold the documents", states, []int64{1, 2, 2, 4})
+	})
+}
+
+func TestAChangeLeavesTheRestOfAForkAlone(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		copying := func(want bool) {
+			e.Helper()
+			e.update(func(tx nodest.Tx) error {
+				c, err := tx.LockConversation(conversation)
+				if err != nil {
+					return err
+				}
+				e.equal("copying", c.Copying, want)
+				c.Version++
+				c.Copying, c.Title = !want, "changed"
+				return tx.UpdateConversation(c)
+			})
+		}
+		copying(false)
+		e.update(func(tx nodest.Tx) error {
+			return store.Exec(tx, "UPDATE conversations SET rest_conversation_id = 'c', rest_message_id = 'm', rest_version = 7 WHERE id = ?", conversation)
+		})
+		copying(true)
+		copying(true)
+		rest, err := store.Query[string](e.db, "SELECT rest_conversation_id || rest_message_id || CAST(rest_version AS TEXT) FROM conversations WHERE id = ?", conversation)
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("rest", rest, []string{"cm7"})
 	})
 }
