@@ -137,7 +137,7 @@ func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Gener
 	}
 	at := tx.Now()
 	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseUntil = how.status, string(how.finish), how.err, &at, at
-	m, err := settle(tx, chat, g, how)
+	m, events, err := settle(tx, chat, g, how, by)
 	if err != nil {
 		return landed{}, err
 	}
@@ -153,50 +153,94 @@ func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Gener
 	if m != nil {
 		ended.version = chat.Version
 	}
-	return ended, tx.Emit(endEvents(tx.UserID(), by, m, g, how)...)
+	// The message first: after the end of its generation a stored text is final.
+	return ended, tx.Emit(append(events, endEvent(tx.UserID(), by, g, how))...)
 }
 
-// endEvents tell of the message first: after the end of its generation a stored
-// text is final.
-func endEvents(userID, by string, m *Message, g *Generation, how end) []*stream.Event {
-	var events []*stream.Event
-	if m != nil {
-		events = append(events, messageEvent(userID, "message.updated", by, m))
-	}
+func endEvent(userID, by string, g *Generation, how end) *stream.Event {
 	if how.status == GenFailed {
-		return append(events, generationEvent(userID, "gen.failed", by, g, genFailed{Error: errorOf(g.Error)}))
+		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: errorOf(g.Error)})
 	}
-	return append(events, generationEvent(userID, "gen.done", by, g, genDone{
+	return generationEvent(userID, "gen.done", by, g, genDone{
 		Status: g.Status, Finish: g.Finish, Usage: usageOf(g.Usage), Ms: timesOf(g, how.built),
-	}))
+	})
 }
 
 // settle brings the text of a generation into its message and returns the
-// message, nil if there is none or nothing of it has changed. chat is nil when
-// the conversation is gone.
-func settle(tx Tx, chat *Conversation, g *Generation, how end) (*Message, error) {
+// message, nil if there is none or nothing of it has changed, and the events that
+// tell of it. chat is nil when the conversation is gone.
+func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Message, []*stream.Event, error) {
 	if g.MessageID == "" || chat == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	m, err := tx.Message(g.MessageID)
 	if fault.Is(err, fault.NotFound) {
-		return nil, nil
+		return nil, nil, nil
 	}
+	beside := err == nil && madeFor(g, m) // before it is written
 	if err != nil || !place(m, g, how, tx.Now()) {
-		return nil, err
+		return nil, nil, err
+	}
+	head := chat.HeadID
+	if beside {
+		if err := unveil(tx, chat, m, how); err != nil {
+			return nil, nil, err
+		}
 	}
 	m.Rev++
 	if err := tx.UpdateMessage(m); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	chat.Version++
 	if m.ID == chat.HeadID {
 		chat.LastMessage = preview(m)
 	}
-	if err := tx.UpdateConversation(chat); err != nil || m.DeletedAt != nil {
-		return nil, err // nobody sees a deleted message change
+	if err := tx.UpdateConversation(chat); err != nil {
+		return nil, nil, err
 	}
-	return m, nil
+	if m.DeletedAt != nil && beside {
+		return nil, []*stream.Event{deletedEvent(tx.UserID(), by, []*Message{m}, scopeOne)}, nil
+	}
+	if m.DeletedAt != nil {
+		return nil, nil, nil // nobody sees a deleted message change
+	}
+	events := []*stream.Event{messageEvent(tx.UserID(), "message.updated", by, m)}
+	if chat.HeadID != head {
+		events = append(events, conversationEvent(tx.UserID(), "chat.updated", by, chat))
+	}
+	return m, events, nil
+}
+
+// madeFor says that m is the place that was made, beside a reply with messages
+// after it, for g to write, and that nothing stands there yet.
+func madeFor(g *Generation, m *Message) bool {
+	return g.Kind == KindRegenerate && m.GenerationID == g.ID && m.Status == StatusPending && m.DeletedAt == nil
+}
+
+// unveil decides what becomes of a message that was written beside a reply. It
+// ends the shown branch when it is whole or was stopped by the user, unless
+// something was said since it was asked for. Without a text it goes again.
+func unveil(tx Tx, chat *Conversation, m *Message, how end) error {
+	if m.Chosen() == nil {
+		taken, err := followed(tx, m)
+		if err != nil || taken {
+			return err
+		}
+		now := tx.Now()
+		m.DeletedAt = &now
+		return nil
+	}
+	if how.status != GenDone && how.status != GenCancelled {
+		return nil
+	}
+	if chat.HeadID != "" {
+		head, err := tx.Message(chat.HeadID)
+		if err != nil || head.Seq > m.Seq {
+			return err
+		}
+	}
+	chat.HeadID = m.ID
+	return nil
 }
 
 // place puts the text of a generation that has ended into its message. It
@@ -234,10 +278,15 @@ func place(m *Message, g *Generation, how end, at time.Time) bool {
 // new revision. If that swipe has changed meanwhile its text stays, and the
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
 func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
+	longer := swipeOf(g, g.Base+g.Text, at)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
-		if s.ID != g.SwipeID || s.Deleted || s.Text != g.Base {
+		if s.ID != g.SwipeID {
 			continue
+		}
+		longer.Wish = s.Wish
+		if s.Deleted || s.Text != g.Base {
+			break
 		}
 		s.Rev++
 		s.RevisionID, s.Text = newID(), g.Base+g.Text
@@ -246,8 +295,8 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 		s.Model, s.Finish, s.Usage, s.GenerationID = g.Model, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
-	m.Swipes = append(m.Swipes, swipeOf(g, g.Base+g.Text, at))
-	g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
+	m.Swipes = append(m.Swipes, longer)
+	g.SwipeID = longer.ID
 	return false
 }
 
@@ -255,7 +304,7 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 func swipeOf(g *Generation, text string, at time.Time) Swipe {
 	return Swipe{
 		ID: newID(), RevisionID: newID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, Wish: g.Instruction, CreatedAt: at,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/stream"
 )
 
 // Scopes of a delete.
@@ -65,14 +66,7 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 			return nil, err
 		}
 	}
-	until := now.Add(deletedKept)
-	ev := event(c.UserID, "message.deleted", c.by(), struct {
-		MessageIDs    []string `json:"messageIds"`
-		Scope         string   `json:"scope"`
-		RestoredUntil WireTime `json:"restoredUntil"`
-	}{ids, scope, WireTime(until)})
-	ev.ConversationID, ev.MessageID = conv.ID, gone[0].ID
-	if err := tx.Emit(ev); err != nil {
+	if err := tx.Emit(deletedEvent(c.UserID, c.by(), gone, scope)); err != nil {
 		return nil, err
 	}
 	head := conv.HeadID
@@ -82,7 +76,18 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 			return nil, err
 		}
 	}
-	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: until}, moveHead(tx, c, conv, head)
+	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, moveHead(tx, c, conv, head)
+}
+
+// deletedEvent tells of messages of one conversation that were deleted just now.
+func deletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
+	ev := event(userID, "message.deleted", by, struct {
+		MessageIDs    []string `json:"messageIds"`
+		Scope         string   `json:"scope"`
+		RestoredUntil WireTime `json:"restoredUntil"`
+	}{idsOf(gone), scope, WireTime(gone[0].DeletedAt.Add(deletedKept))})
+	ev.ConversationID, ev.MessageID = gone[0].ConversationID, gone[0].ID
+	return ev
 }
 
 // deleteSwipe hides the chosen swipe and shows the one after it, else the one

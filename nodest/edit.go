@@ -2,6 +2,8 @@ package nodest
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"nodest/fault"
 )
@@ -16,34 +18,144 @@ func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, erro
 	return m, err
 }
 
-// Edit gives the chosen swipe of a message another text, as a new revision; the
-// old one stays readable. A reply that failed without a text gets its first
-// swipe.
+// Edit says something in other words. In place the chosen swipe gets the text, as
+// a new revision; the old one stays readable, and a reply that failed without a
+// text gets its first swipe. As a branch the text becomes a message of its own
+// beside the old one, which the conversation then ends in: what followed the old
+// one stays with it.
+//
+// With Regenerate a user's message is answered again, in the same transaction.
+// In place that is a regenerate of its reply (the shown one, else the newest), or
+// a first one where it has none; a branch gets a reply of its own. Message is
+// what was said, Reply what is being written.
 //
 // Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0
-// and not the message's rev; Busy while the message is being written.
+// and not the message's rev; Busy while the message is being written, for a
+// branch while anything is written in the conversation. With Regenerate those of
+// Send, and Invalid for a message that no user wrote.
 func (e *Engine) Edit(ctx context.Context, c *Call, in EditInput) (*Changed, error) {
 	if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
+	switch in.Mode {
+	case "", EditInPlace, EditBranch:
+	default:
+		return nil, fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
+	}
+	if in.Regenerate {
+		return e.editAndAnswer(ctx, c, in)
+	}
 	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
-		conv, m, err := changeable(tx, in.MessageID, in.IfRev)
+		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, err
 		}
-		if s := m.Chosen(); s != nil && !s.Deleted {
-			s.Text, s.RevisionID = in.Text, newID()
-			s.Rev++
-		} else {
-			m.Swipes = append(m.Swipes, newSwipe(in.Text, tx.Now()))
-			m.SwipeIndex = len(m.Swipes) - 1
-			m.Status, m.Error = StatusComplete, nil
+		if in.Mode != EditBranch {
+			reword(m, in.Text, tx.Now())
+			return &Changed{Message: m}, updateMessage(tx, c, chat, m)
 		}
-		now := tx.Now()
-		m.EditedAt = &now
-		return &Changed{Message: m}, updateMessage(tx, c, conv, m)
+		if err := checkIdle(tx, chat.ID, anyMessage); err != nil {
+			return nil, err
+		}
+		other := otherWords(m, in.Text, tx.Now())
+		return &Changed{Message: other}, change{created: []*Message{other}, head: other}.store(tx, c, chat)
 	})
 }
+
+func (e *Engine) editAndAnswer(ctx context.Context, c *Call, in EditInput) (*Changed, error) {
+	q := query{messageID: in.MessageID, model: true}
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
+		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m.Role != RoleUser {
+			return nil, nil, fault.InvalidField("regenerate", "role", "only a user's message is answered again")
+		}
+		var old *Message // reply
+		var ch change
+		if in.Mode == EditBranch {
+			m = otherWords(m, in.Text, tx.Now())
+			ch.created = []*Message{m}
+		} else {
+			reword(m, in.Text, tx.Now())
+			ch.updated = m
+			if old, err = replyTo(tx, chat, m); err != nil {
+				return nil, nil, err
+			}
+		}
+		var begun *started
+		if old != nil {
+			begun, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
+		} else {
+			begun, err = e.answer(tx, c, s, m, "", &ch)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := ch.store(tx, c, chat); err != nil {
+			return nil, nil, err
+		}
+		begun.order.version = chat.Version
+		return &Changed{Message: m, Reply: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+	})
+}
+
+// reword gives the chosen swipe of m another text.
+func reword(m *Message, text string, now time.Time) {
+	if s := m.Chosen(); s != nil && !s.Deleted {
+		s.Text, s.RevisionID = text, newID()
+		s.Rev++
+	} else {
+		m.Swipes = append(m.Swipes, newSwipe(text, now))
+		m.SwipeIndex = len(m.Swipes) - 1
+		m.Status, m.Error = StatusComplete, nil
+	}
+	m.EditedAt = &now
+}
+
+// otherWords is a message of its own in the place of m.
+func otherWords(m *Message, text string, now time.Time) *Message {
+	return &Message{
+		ID: newID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
+		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, CreatedAt: now,
+		Swipes: []Swipe{newSwipe(text, now)},
+	}
+}
+
+// replyTo is the reply to a user's message: the one on the shown branch, else the
+// newest; nil without any.
+func replyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
+	children, err := tx.Children(chat.ID, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	replies := slices.DeleteFunc(children, func(m *Message) bool { return m.DeletedAt != nil || m.Role != RoleAssistant })
+	switch len(replies) {
+	case 0:
+		return nil, nil
+	case 1:
+		return replies[0], nil
+	}
+	for before := ""; ; {
+		page, more, err := tx.Path(chat.ID, chat.HeadID, before, largePage)
+		if err != nil {
+			return nil, err
+		}
+		for _, shown := range page {
+			if at := slices.IndexFunc(replies, func(m *Message) bool { return m.ID == shown.ID }); at >= 0 {
+				return replies[at], nil
+			}
+		}
+		// What stands before a message has a lower seq.
+		if !more || len(page) == 0 || page[0].Seq < replies[0].Seq {
+			return replies[len(replies)-1], nil
+		}
+		before = page[0].ID
+	}
+}
+
+func anyMessage(string) bool { return true }
 
 // changeable returns a message that may be changed now, and its conversation.
 func changeable(tx Tx, id string, ifRev int64) (*Conversation, *Message, error) {
@@ -58,21 +170,4 @@ func changeable(tx Tx, id string, ifRev int64) (*Conversation, *Message, error) 
 		return nil, nil, fault.New(fault.Conflict, "the message is at rev %d, not %d", m.Rev, ifRev).With("current", WireMessage(m))
 	}
 	return conv, m, checkIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID })
-}
-
-// updateMessage stores m at its next rev, and its conversation at its next
-// version, and tells of the message.
-func updateMessage(tx Tx, c *Call, conv *Conversation, m *Message) error {
-	m.Rev++
-	if err := tx.UpdateMessage(m); err != nil {
-		return err
-	}
-	if conv.HeadID == m.ID {
-		conv.LastMessage = preview(m)
-	}
-	conv.Version++
-	if err := tx.UpdateConversation(conv); err != nil {
-		return err
-	}
-	return tx.Emit(messageEvent(c.UserID, "message.updated", c.by(), m))
 }

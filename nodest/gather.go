@@ -19,7 +19,7 @@ type turn struct {
 	version int64  // of the chat that is read
 	base    string // continue: the text that stands before
 	swipeID string // continue: the swipe that is lengthened
-	variant int    // swipes that exist already
+	variant int    // texts that stand there already
 	input   framework.Input
 	task    llm.Task
 
@@ -83,7 +83,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		return nil, err
 	}
 	t.startsAt(utf8.RuneCountInString(turn.base))
-	err := e.store.View(ctx, t.userID, func(tx Tx) error {
+	err := e.viewBack(ctx, t.userID, s.conversation.ID, func(tx Tx) error {
 		return e.compose(tx, turn, g, target)
 	})
 	return turn, err
@@ -127,12 +127,25 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 	}
 	if g.Kind == KindRegenerate {
 		path = upToUser(path)
+		if t.variant, err = textsAt(tx, target); err != nil {
+			return err
+		}
 	}
 	in.History = t.chatOf(path)
 	if g.Kind == KindReply || g.Kind == KindRegenerate {
 		t.answerLast(g.Instruction)
 	}
 	return t.readPrevious(tx)
+}
+
+// textsAt counts the texts that were written in the place of a reply, those of
+// the replies beside it and the deleted ones too: the next one is another.
+func textsAt(tx Tx, reply *Message) (n int, err error) {
+	beside, err := tx.Children(reply.ConversationID, reply.ParentID)
+	for _, m := range beside {
+		n += len(m.Swipes)
+	}
+	return n, err
 }
 
 func (t *turn) continues() {
@@ -198,34 +211,42 @@ const (
 // the budget can reach. What is older is noted as dropped, unread, so the cost of
 // a turn does not grow with the chat.
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
+	chat := t.scene.conversation.ID
+	room := t.input.Options.Context - t.input.Options.Reserve
+	if t.scene.save != nil {
+		return t.readSaved(tx, room)
+	}
 	if head == "" {
 		return nil, nil
 	}
-	chat := t.scene.conversation.ID
-	room := t.input.Options.Context - t.input.Options.Reserve
 	if path, more, ok := e.pasts.find(chat, t.version, head, room); ok {
 		t.unread = more
 		return path, nil
 	}
-	path, more, err := readPath(tx, chat, head, room)
+	path, more, err := readPath(room, func(before string, size int) ([]*Message, bool, error) {
+		return tx.Path(chat, head, before, size)
+	})
 	if err != nil {
 		return nil, err
 	}
-	t.unread = more
 	now, err := tx.Conversation(chat) // its version in this snapshot
 	if err != nil {
 		return nil, err
 	}
+	if now.Copying && !more {
+		return nil, errShort
+	}
+	t.unread = more
 	e.pasts.put(chat, now.Version, path, !more, room)
 	return path, nil
 }
 
 // readPath reads a branch backwards, page by page, until room tokens are full.
-func readPath(tx Tx, chat, head string, room int) (path []*Message, more bool, err error) {
+func readPath(room int, read func(before string, size int) ([]*Message, bool, error)) (path []*Message, more bool, err error) {
 	var pages [][]*Message
 	before, size := "", firstPage
 	for {
-		page, more, err := tx.Path(chat, head, before, size)
+		page, more, err := read(before, size)
 		if err != nil {
 			return nil, false, err
 		}
@@ -256,8 +277,31 @@ func (t *turn) chatOf(path []*Message) []framework.Message {
 			continue
 		}
 		chat, last = append(chat, t.said(m)), m
+		addWish(chat, m.Chosen().Wish)
 	}
 	return chat
+}
+
+// addWish puts the wish that the message at the end of chat was written on into
+// the user's message before it; "" = none.
+func addWish(chat []framework.Message, wish string) {
+	if wish == "" {
+		return
+	}
+	for i := len(chat) - 1; i >= 0; i-- {
+		if chat[i].Role == RoleUser {
+			chat[i] = withWish(chat[i], wish)
+			return
+		}
+	}
+}
+
+// withWish is a user's message with a wish for how it is to be answered.
+func withWish(m framework.Message, wish string) framework.Message {
+	if text := framework.WithRewrite(m.Text, wish); wish != "" && text != m.Text {
+		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
+	}
+	return m
 }
 
 // said is one message as it is sent: what the user typed went through the
@@ -288,12 +332,8 @@ func (t *turn) answerLast(wish string) {
 	if len(h) == 0 || h[len(h)-1].Role != RoleUser {
 		return
 	}
-	user := h[len(h)-1]
 	t.input.History = h[:len(h)-1]
-	if text := framework.WithRewrite(user.Text, wish); wish != "" && text != user.Text {
-		user.Text, user.ID = text, ""
-	}
-	t.input.User = user
+	t.input.User = withWish(h[len(h)-1], wish)
 }
 
 // upToUser cuts what follows the newest user message, if there is one.

@@ -231,11 +231,8 @@ func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.last())
 	}
 	// Once it is answered it belongs to the chat.
-	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: failed.ID})
-	s.must(err)
-	s.wait(done.GenerationID)
-	m := s.message(failed.ID)
-	if m.Status != nodest.StatusComplete || m.Error != nil || m.Text() != "Fine." {
+	m := s.regenerate(failed.ID, "")
+	if m.Status != nodest.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
 		t.Errorf("after the repair: %+v", m)
 	}
 	if !strings.Contains(s.model.last(), "Lost words") || strings.Contains(s.model.last(), "New words") {

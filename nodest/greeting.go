@@ -37,6 +37,27 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 	return m, nil
 }
 
+// greetingNow is a fresh greeting for a conversation that exists, from the card as
+// it is now. A card without a first message greets with a plain word.
+func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
+	ch, err := tx.Character(chat.CharacterID)
+	if err != nil {
+		return nil, err
+	}
+	user, err := calledIn(tx, ch, chat)
+	if err != nil {
+		return nil, err
+	}
+	m, err := greeting(tx, ch, chat.ID, user)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(m.Text()) == "" {
+		m.Swipes[0].Text = "Hello!"
+	}
+	return m, nil
+}
+
 // extraGreetings are those that a file of the NodeST app has beside its card.
 func extraGreetings(tx Tx, ch *Character) ([]string, error) {
 	if ch.Dialect != string(card.NodeST) {

@@ -10,10 +10,14 @@ import (
 // maxWish is the longest wish for a rewrite, in code points.
 const maxWish = 4_000
 
-// Regenerate writes another swipe of a character's message, from the chat before
-// it. The messages after it stay where they are. The new swipe appears when it is
-// there; a failure changes nothing that can be seen. A wish goes into the prompt
-// only.
+// Regenerate writes a character's message anew, from the chat before it. Where
+// nothing follows the message it gets another swipe. Where something does, the
+// new text becomes a message of its own beside it, which Message is, and the end
+// of the shown branch once it is written: what follows stays with the words that
+// it followed. A failure changes nothing that can be seen.
+//
+// The wish is kept with the text. It stands in the prompts as a part of the
+// user's message before it, which itself stays as it was said.
 //
 // The greeting is not written by a model: its texts are set back to those of the
 // card, the first one is shown, and there is no generation.
@@ -33,7 +37,34 @@ func (e *Engine) Regenerate(ctx context.Context, c *Call, in GenerateInput) (*Ch
 	if greeting {
 		return e.resetGreeting(ctx, c, in.MessageID)
 	}
-	return e.generateAt(ctx, c, in, KindRegenerate)
+	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *Message, ch *change) (*started, error) {
+		return e.regenerate(tx, c, s, m, in, ch)
+	})
+}
+
+// regenerate accepts another text for a reply. Where something was said after it
+// the place for that text is put into ch. The caller stores both, ch first.
+func (e *Engine) regenerate(tx Tx, c *Call, s *scene, reply *Message, in GenerateInput, ch *change) (*started, error) {
+	taken, err := followed(tx, reply)
+	if err != nil {
+		return nil, err
+	}
+	g := &Generation{
+		ID: newID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
+		Kind: KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
+	}
+	target := reply
+	if taken {
+		target = placeholder(tx, s, reply.ConversationID, reply.ParentID)
+		g.ID, g.MessageID = target.GenerationID, target.ID
+		ch.created = append(ch.created, target)
+	}
+	begun, err := e.accept(tx, c, s, in.WhenBusy, g)
+	if err != nil {
+		return nil, err
+	}
+	begun.order = order{target: target}
+	return begun, nil
 }
 
 // Continue lengthens the chosen swipe of a character's message: a new revision
@@ -44,7 +75,19 @@ func (e *Engine) Continue(ctx context.Context, c *Call, in GenerateInput) (*Chan
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	return e.generateAt(ctx, c, in, KindContinue)
+	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *Message, _ *change) (*started, error) {
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
+			ID: newID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: KindContinue,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if begun.gen.Status != GenQueued && strings.TrimSpace(m.Text()) == "" {
+			return nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
+		}
+		begun.order = order{target: m}
+		return begun, nil
+	})
 }
 
 // Impersonate writes a line for the user. It is streamed like a reply, but no
@@ -67,9 +110,12 @@ func (e *Engine) Impersonate(ctx context.Context, c *Call, in GenerateInput) (ge
 	})
 }
 
-// generateAt accepts a generation that works on a message that exists.
-func (e *Engine) generateAt(ctx context.Context, c *Call, in GenerateInput, kind string) (*Changed, error) {
-	q := query{messageID: in.MessageID, options: in.Options, model: true}
+// generateAt begins what accept accepts for a character's message, and stores
+// what that puts into the change.
+func (e *Engine) generateAt(
+	ctx context.Context, c *Call, in GenerateInput, accept func(tx Tx, s *scene, m *Message, ch *change) (*started, error),
+) (*Changed, error) {
+	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
 		chat, err := tx.LockConversation(s.conversation.ID)
 		if err != nil {
@@ -82,17 +128,15 @@ func (e *Engine) generateAt(ctx context.Context, c *Call, in GenerateInput, kind
 		if m.Role != RoleAssistant {
 			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be written by a model")
 		}
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
-			ID: newID(), ConversationID: chat.ID, MessageID: m.ID, Kind: kind, Instruction: strings.TrimSpace(in.Wish),
-		})
+		var ch change
+		begun, err := accept(tx, s, m, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		if kind == KindContinue && begun.gen.Status != GenQueued && strings.TrimSpace(m.Text()) == "" {
-			return nil, nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
+		if err := ch.store(tx, c, chat); err != nil {
+			return nil, nil, err
 		}
-		begun.order = order{target: m}
-		return &Changed{Message: m, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		return &Changed{Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
 
@@ -130,15 +174,7 @@ func (e *Engine) resetGreeting(ctx context.Context, c *Call, messageID string) (
 
 // restoreGreeting puts the texts of the card into a greeting.
 func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
-	ch, err := tx.Character(chat.CharacterID)
-	if err != nil {
-		return err
-	}
-	user, err := calledIn(tx, ch, chat)
-	if err != nil {
-		return err
-	}
-	now, err := greeting(tx, ch, chat.ID, user)
+	now, err := greetingNow(tx, chat)
 	if err != nil {
 		return err
 	}

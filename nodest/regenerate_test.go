@@ -1,6 +1,9 @@
 package nodest_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,66 +14,229 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// regenerate asks for another swipe and waits for it.
+// regenerate asks for another text of a reply, waits for it, and returns the
+// message that it was written to.
 func (s *studio) regenerate(messageID, wish string) *nodest.Message {
 	s.t.Helper()
 	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
 	s.must(err)
 	s.wait(done.GenerationID)
-	return s.message(messageID)
+	return s.message(done.Message.ID)
 }
 
-func TestRegenerateAddsASwipe(t *testing.T) {
+// shown is the shown branch: which messages, and which text of each.
+func (s *studio) shown(conversationID string) string {
+	s.t.Helper()
+	page, err := s.History(s.t.Context(), ann, conversationID, "", 200)
+	s.must(err)
+	var b strings.Builder
+	for _, m := range page.Items {
+		fmt.Fprintf(&b, "%s %s: %s (%s, swipe %d)\n", m.ID, m.Role, m.Text(), m.Status, m.SwipeIndex)
+	}
+	return b.String()
+}
+
+func (s *studio) head(conversationID string) string {
+	s.t.Helper()
+	c, err := s.Conversation(s.t.Context(), ann, conversationID)
+	s.must(err)
+	return c.HeadID
+}
+
+func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	s.model.next(says("First."))
 	reply := s.say(c, "Tell me")
-	later := s.say(c, "And then?")
 	s.model.next(says("Another."))
 	m := s.regenerate(reply.ID, "shorter, please")
-	if len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
+	if m.ID != reply.ID || len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
 		t.Errorf("swipes = %+v, chosen %d", m.Swipes, m.SwipeIndex)
 	}
-	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") {
-		t.Errorf("the prompt has what stands at or behind the message:\n%s", s.model.last())
-	}
-	if !contains(s.model.last(), "【重写要求】shorter, please") {
-		t.Errorf("the prompt lacks the wish:\n%s", s.model.last())
+	if contains(s.model.last(), "First.") || !contains(s.model.last(), "【重写要求】shorter, please") {
+		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.last())
 	}
 	all := s.model.asked()
 	if v := all[len(all)-1].Variant; v != 1 {
 		t.Errorf("variant = %d", v)
 	}
-	said := s.message(reply.ParentID)
-	if said.Text() != "Tell me" {
+	if said := s.message(reply.ParentID); said.Text() != "Tell me" {
 		t.Errorf("the user's message became %q", said.Text())
 	}
-	// The head stays, and the next prompt has the swipe that is shown.
-	if now, _ := s.Conversation(t.Context(), ann, c.ID); now.HeadID != later.ID {
-		t.Errorf("head = %s, want %s", now.HeadID, later.ID)
-	}
-	s.say(c, "Go on")
-	if contains(s.model.last(), "First.") || !contains(s.model.last(), "Another.") || contains(s.model.last(), "重写要求") {
-		t.Errorf("the next prompt:\n%s", s.model.last())
+	if head := s.head(c.ID); head != reply.ID {
+		t.Errorf("head = %s, want %s", head, reply.ID)
 	}
 }
 
-func TestAFailedRegenerateChangesNothing(t *testing.T) {
+// What was said after a reply goes on answering that reply: another text for it is
+// a branch, shown as soon as it is whole.
+func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says("First."))
+	reply := s.say(c, "Tell me")
+	later := s.say(c, "And then?")
+	before := s.shown(c.ID)
+
+	another := says("An", "other.").gated()
+	s.model.next(another)
+	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.must(err)
+	place := done.Message
+	if place.ID == reply.ID || place.ParentID != reply.ParentID || place.Status != nodest.StatusPending || place.GenerationID != done.GenerationID {
+		t.Errorf("the place is %+v", place)
+	}
+	another.step(1)
+	if s.head(c.ID) != later.ID || s.shown(c.ID) != before {
+		t.Errorf("while it is written the chat shows\n%s", s.shown(c.ID))
+	}
+	another.release()
+	s.wait(done.GenerationID)
+
+	m := s.message(place.ID)
+	if m.Text() != "Another." || m.Status != nodest.StatusComplete || len(m.Swipes) != 1 {
+		t.Errorf("the new reply = %+v", m)
+	}
+	now, err := s.Conversation(t.Context(), ann, c.ID)
+	s.must(err)
+	if now.HeadID != m.ID || now.LastMessage.Text != "Another." {
+		t.Errorf("the chat ends in %+v", now.LastMessage)
+	}
+	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") {
+		t.Errorf("the prompt has what stands beside or behind the message:\n%s", s.model.last())
+	}
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(done.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.ears.durable(done.GenerationID), want)
+	}
+	if old := s.message(reply.ID); old.Rev != reply.Rev || old.Text() != "First." {
+		t.Errorf("the old reply became %+v", old)
+	}
+	// The next turn stands on the new branch; the old one is one step away.
+	s.say(c, "Go on")
+	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") || !contains(s.model.last(), "Another.") {
+		t.Errorf("the next prompt:\n%s", s.model.last())
+	}
+	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
+	s.must(err)
+	if s.shown(c.ID) != before {
+		t.Errorf("the old branch reads\n%s", s.shown(c.ID))
+	}
+}
+
+func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	reply := s.say(c, "Tell me")
+	s.say(c, "And then?")
+	first := s.regenerate(reply.ID, "")  // beside it
+	s.regenerate(first.ID, "")           // a swipe of that
+	second := s.regenerate(reply.ID, "") // beside both
+	_, err := s.DeleteMessage(t.Context(), s.call(), second.ID, "one")
+	s.must(err)
+	s.regenerate(reply.ID, "")
+	var variants []int
+	for _, r := range s.model.asked() {
+		variants = append(variants, r.Variant)
+	}
+	if !slices.Equal(variants, []int{0, 0, 1, 2, 3, 4}) {
+		t.Errorf("variants = %v", variants)
+	}
+}
+
+// Whatever happens to a regenerate that comes to no good end: the chat reads as
+// before.
+func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	down := llm.Upstream("puppet", fault.UpstreamDown, 503, nil)
-	s.model.next(says().failing(down))
-	m := s.regenerate(reply.ID, "")
-	if m.Rev != reply.Rev || m.Status != nodest.StatusComplete || len(m.Swipes) != 1 || m.Error != nil {
-		t.Errorf("after a failure: %+v", m)
+	fails := func(s *studio, done *nodest.Changed) { s.wait(done.GenerationID) }
+	cancels := func(s *studio, done *nodest.Changed) {
+		_, err := s.Cancel(s.t.Context(), ann, done.GenerationID)
+		s.must(err)
 	}
-	// What came before the failure is kept, but not shown.
-	s.model.next(says("Half").failing(down))
-	m = s.regenerate(reply.ID, "")
-	if m.Text() != "Fine." || len(m.Swipes) != 2 || m.Swipes[1].Text != "Half" || m.Swipes[1].Finish != "error" || m.Status != nodest.StatusComplete {
-		t.Errorf("after half a failure: %+v", m)
+	crashes := func(s *studio, _ *nodest.Changed) { s.crash() }
+	stops := func(s *studio, _ *nodest.Changed) {
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Close(now) // tells that it did not wait
 	}
+	tests := []struct {
+		name     string
+		line     *line
+		pieces   int // that pass before the end
+		ends     func(s *studio, done *nodest.Changed)
+		followed bool   // something was said after the reply
+		status   string // of what is kept; "" = nothing is
+	}{
+		{"the last reply, before the first word", says().failing(down), 0, fails, false, ""},
+		{"the last reply, half-way", says("Half").failing(down), 0, fails, false, nodest.StatusError},
+		{"the last reply, stopped before the first word", says("x").gated(), 0, cancels, false, ""},
+		{"the last reply, crashed before the first word", says("x").gated(), 0, crashes, false, ""},
+		{"an earlier reply, before the first word", says().failing(down), 0, fails, true, ""},
+		{"an earlier reply, nothing but blanks", says(" "), 0, fails, true, ""},
+		{"an earlier reply, half-way", says("Half").failing(down), 0, fails, true, nodest.StatusError},
+		{"an earlier reply, stopped before the first word", says("x").gated(), 0, cancels, true, ""},
+		{"an earlier reply, crashed before the first word", says("x").gated(), 0, crashes, true, ""},
+		{"an earlier reply, crashed half-way", says("Half", "x").gated(), 1, crashes, true, nodest.StatusInterrupted},
+		{"an earlier reply, the server stops", says("Half", "x").gated(), 1, stops, true, nodest.StatusInterrupted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{CheckpointChars: 1})
+			c := s.chat()
+			reply := s.say(c, "Tell me")
+			if tt.followed {
+				s.say(c, "And then?")
+			}
+			before, head := s.shown(c.ID), s.head(c.ID)
+			s.model.next(tt.line)
+			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+			s.must(err)
+			if tt.line.gate != nil {
+				tt.line.step(tt.pieces)
+				text := strings.Repeat("Half", tt.pieces)
+				s.eventually("the checkpoint is stored", func() bool {
+					g := s.generation(done.GenerationID)
+					return g.StartedAt != nil && g.Text == text
+				})
+			}
+			tt.ends(s, done)
+
+			if got := s.shown(c.ID); got != before || s.head(c.ID) != head {
+				t.Errorf("the chat reads\n%s\nwant\n%s", got, before)
+			}
+			m := s.message(done.Message.ID)
+			switch {
+			case !tt.followed && tt.status == "":
+				if m.Rev != reply.Rev {
+					t.Errorf("the reply became %+v", m)
+				}
+			case !tt.followed: // kept, but not shown
+				if len(m.Swipes) != 2 || m.Swipes[1].Text != "Half" || m.Swipes[1].Finish != tt.status {
+					t.Errorf("the reply became %+v", m)
+				}
+			case tt.status == "":
+				if want := "message.created gen.started gen.context message.deleted gen."; m.DeletedAt == nil || !strings.HasPrefix(s.told(done), want) {
+					t.Errorf("the place is %+v after %s", m, s.told(done))
+				}
+			default:
+				if m.DeletedAt != nil || m.Text() != "Half" || m.Status != tt.status {
+					t.Errorf("the place is %+v", m)
+				}
+			}
+		})
+	}
+}
+
+// told are the types of the stored events of a generation and of its message.
+func (s *studio) told(done *nodest.Changed) string {
+	s.ears.mu.Lock()
+	defer s.ears.mu.Unlock()
+	var types []string
+	for _, ev := range s.ears.events {
+		if ev.Durable() && (ev.GenerationID == done.GenerationID || ev.MessageID == done.Message.ID) {
+			types = append(types, ev.Type)
+		}
+	}
+	return strings.Join(types, " ")
 }
 
 func TestRegenerateTheGreeting(t *testing.T) {

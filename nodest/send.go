@@ -38,24 +38,19 @@ func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error)
 			Role: RoleUser, Name: s.persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
 			Swipes: []Swipe{{ID: newID(), RevisionID: newID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
 		}
+		ch := change{created: []*Message{said}, head: said}
 		if in.NoReply {
-			return &Sent{UserMessage: said}, nil, insertMessages(tx, c, chat, said)
+			return &Sent{UserMessage: said}, nil, ch.store(tx, c, chat)
 		}
-		reply := &Message{
-			ID: newID(), ConversationID: chat.ID, ParentID: said.ID, GenerationID: newID(),
-			Role: RoleAssistant, Name: s.docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
-		}
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
-			ID: reply.GenerationID, ConversationID: chat.ID, MessageID: reply.ID, Kind: KindReply,
-		})
+		begun, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := insertMessages(tx, c, chat, said, reply); err != nil {
+		if err := ch.store(tx, c, chat); err != nil {
 			return nil, nil, err
 		}
-		begun.order, begun.said = order{target: reply, version: chat.Version}, said
-		return &Sent{UserMessage: said, Message: reply, GenerationID: reply.GenerationID}, begun, tx.InsertGeneration(begun.gen)
+		begun.order.version, begun.said = chat.Version, said
+		return &Sent{UserMessage: said, Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
 
@@ -86,25 +81,27 @@ func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) 
 	return chat, m.ID, nil
 }
 
-// insertMessages stores new messages, the last of which becomes the head.
-func insertMessages(tx Tx, c *Call, chat *Conversation, messages ...*Message) error {
-	for _, m := range messages {
-		if err := tx.InsertMessage(m); err != nil {
-			return err
-		}
+// answer accepts a reply to a message and puts its place into ch, as the head.
+// The caller stores both, ch first.
+func (e *Engine) answer(tx Tx, c *Call, s *scene, said *Message, whenBusy string, ch *change) (*started, error) {
+	reply := placeholder(tx, s, said.ConversationID, said.ID)
+	begun, err := e.accept(tx, c, s, whenBusy, &Generation{
+		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: KindReply,
+	})
+	if err != nil {
+		return nil, err
 	}
-	last := messages[len(messages)-1]
-	chat.HeadID, chat.LastMessage = last.ID, preview(last)
-	chat.Version++
-	if err := tx.UpdateConversation(chat); err != nil {
-		return err
+	ch.created, ch.head = append(ch.created, reply), reply
+	begun.order = order{target: reply}
+	return begun, nil
+}
+
+// placeholder is the place of a reply that a generation, named in it, is to write.
+func placeholder(tx Tx, s *scene, conversationID, parentID string) *Message {
+	return &Message{
+		ID: newID(), ConversationID: conversationID, ParentID: parentID, GenerationID: newID(),
+		Role: RoleAssistant, Name: s.docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
 	}
-	for _, m := range messages {
-		if err := tx.Emit(messageEvent(c.UserID, "message.created", c.by(), m)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // started is a generation that was accepted and can begin.

@@ -11,20 +11,6 @@ import (
 
 func notBuilt() error { return fault.New(fault.Internal, "not built yet") }
 
-// D
-func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error) {
-	return nil, notBuilt()
-}
-func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID string) ([]byte, string, error) {
-	return nil, "", notBuilt()
-}
-func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error) {
-	return nil, notBuilt()
-}
-
-// WireHit is h as clients see it.
-func WireHit(h *Hit) any { return nil }
-
 // B
 func (e *Engine) CreateSave(ctx context.Context, c *Call, in SaveInput) (*Save, error) {
 	return nil, notBuilt()
@@ -55,8 +41,3 @@ func WireSave(s *Save) any { return nil }
 
 // WireChatSave is a save point with its messages: the seed's ChatSave.
 func WireChatSave(v *SaveView) any { return nil }
-
-// C
-func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error) {
-	return nil, notBuilt()
-}

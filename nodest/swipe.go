@@ -7,7 +7,7 @@ import (
 )
 
 // Swipe chooses another text of a message: a swipe by its id, or the next or
-// previous one. At the end of the row "next" writes another reply if
+// previous one. At the end of the row "next" regenerates a reply if
 // GenerateIfLast says so, and else changes nothing; so does "prev" at its
 // beginning.
 //

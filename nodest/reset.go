@@ -1,0 +1,24 @@
+package nodest
+
+import "context"
+
+// Reset begins a conversation anew: a fresh greeting of the card becomes the end
+// of the shown branch. What was said until now stays as a branch.
+//
+// Errors: NotFound; Busy while a reply is being written there.
+func (e *Engine) Reset(ctx context.Context, c *Call, conversationID string) (*Conversation, error) {
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+		chat, err := tx.LockConversation(conversationID)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkIdle(tx, chat.ID, anyMessage); err != nil {
+			return nil, err
+		}
+		first, err := greetingNow(tx, chat)
+		if err != nil {
+			return nil, err
+		}
+		return chat, change{created: []*Message{first}, head: first}.store(tx, c, chat)
+	})
+}
