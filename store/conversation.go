@@ -90,9 +90,7 @@ func (t *tx) InsertConversation(c *nodest.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
-	c.Version = max(c.Version, 1)
-	row, err := t.conversationRow(c)
+	row, err := t.newConversationRow(c)
 	if err != nil {
 		return err
 	}
@@ -100,6 +98,13 @@ func (t *tx) InsertConversation(c *nodest.Conversation) error {
 		return err
 	}
 	return t.logConversation(row, true)
+}
+
+// newConversationRow gives c a version and times where it has none.
+func (t *tx) newConversationRow(c *nodest.Conversation) (*conversationRow, error) {
+	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
+	c.Version = max(c.Version, 1)
+	return t.conversationRow(c)
 }
 
 // logConversation keeps the state under its version. The documents are kept only

@@ -1,0 +1,344 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// Dump reads messages with everything that they ever were.
+func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.DumpedMessage, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	items, err := t.messages("WHERE m.conversation_id = ? AND m.user_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
+		text(conversationID), text(t.userID), after, pageLength(limit))
+	if err != nil {
+		return nil, err
+	}
+	dumped := make([]*nodest.DumpedMessage, len(items))
+	byID := make(map[string]*nodest.DumpedMessage, len(items))
+	for i, m := range items {
+		dumped[i] = &nodest.DumpedMessage{Message: m, Texts: []nodest.DumpedText{}, States: []nodest.DumpedState{}}
+		byID[m.ID] = dumped[i]
+	}
+	for part := range slices.Chunk(items, 500) {
+		ids := make([]string, len(part))
+		for i, m := range part {
+			ids[i] = m.ID
+		}
+		if err := t.dumpTexts(byID, ids); err != nil {
+			return nil, err
+		}
+		if err := t.dumpStates(conversationID, byID, ids); err != nil {
+			return nil, err
+		}
+	}
+	return dumped, nil
+}
+
+// storedText is a text with the time at which it was stored.
+type storedText struct {
+	swipeText
+	StoredAt int64
+}
+
+func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) error {
+	in, which := among(ids)
+	var rows []*storedText
+	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
+			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.created_at AS stored_at
+		FROM revisions r JOIN swipes s ON s.message_id = r.message_id AND s.id = r.swipe_id
+		WHERE r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, which), &rows)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		s, err := row.swipe()
+		if err != nil {
+			return err
+		}
+		m := byID[row.MessageID]
+		m.Texts = append(m.Texts, nodest.DumpedText{Swipe: s, StoredAt: moment(row.StoredAt)})
+	}
+	return nil
+}
+
+// dumpStates leaves out the names of texts that maintenance has removed.
+func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage, ids []string) error {
+	in, which := among(ids)
+	var rows []*messageStateRow
+	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE conversation_id = ? AND message_id "+in+
+		" ORDER BY message_id, version", text(conversationID), which), &rows)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		m := byID[row.MessageID]
+		if !hasText(m, row.RevisionID) {
+			row.RevisionID = ""
+		}
+		m.States = append(m.States, nodest.DumpedState{
+			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: string(row.Status), Deleted: row.IsDeleted,
+		})
+	}
+	return nil
+}
+
+func hasText(m *nodest.DumpedMessage, revisionID string) bool {
+	return slices.ContainsFunc(m.Texts, func(s nodest.DumpedText) bool { return s.RevisionID == revisionID })
+}
+
+// DumpStates returns the conversation as it was at some versions.
+func (t *tx) DumpStates(conversationID string, versions []int64) ([]*nodest.Conversation, error) {
+	states := make([]*nodest.Conversation, len(versions))
+	for i, version := range versions {
+		var err error
+		if states[i], err = t.StateAt(conversationID, version); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// BeginLoad stores c as if it were deleted. What tells it from a conversation that
+// is deleted is that it has no state yet.
+func (t *tx) BeginLoad(c *nodest.Conversation) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	row, err := t.newConversationRow(c)
+	if err != nil {
+		return err
+	}
+	row.DeletedAt = &t.now
+	return t.insert(row)
+}
+
+// loading returns fault.NotFound unless the conversation is being loaded; its row
+// stays locked.
+func (t *tx) loading(conversationID string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	var one int
+	found, err := t.scan(t.raw("SELECT 1 FROM conversations c WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NOT NULL"+
+		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.conversation_id = c.id)"+t.forUpdate(),
+		text(conversationID), text(t.userID)), &one)
+	if err == nil && !found {
+		return fault.New(fault.NotFound, "no such conversation is being loaded")
+	}
+	return err
+}
+
+// Load stores messages with everything that they ever were. It returns
+// fault.Invalid for messages that do not belong together: a parent that was not
+// loaded before, a text that is named and not there.
+func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error {
+	if err := t.loading(conversationID); err != nil || len(messages) == 0 {
+		return err
+	}
+	tree, err := t.loadedParents(conversationID, messages)
+	if err != nil {
+		return err
+	}
+	seq, err := t.newestSeq(conversationID)
+	if err != nil {
+		return err
+	}
+	b := &bulk{}
+	for _, m := range messages {
+		if m.Seq <= seq {
+			return fault.InvalidField("seq", "range", "message %q comes after one of a larger seq", m.ID)
+		}
+		seq, m.ConversationID = m.Seq, conversationID
+		if err := t.loadMessage(b, tree, m); err != nil {
+			return err
+		}
+	}
+	return t.putBulk(b)
+}
+
+// standing is where a message stands in the tree.
+type standing struct {
+	depth, chain int64
+	parent       bool // it has a child
+}
+
+// loadedParents reads where the parents of messages stand that were loaded before
+// these.
+func (t *tx) loadedParents(conversationID string, messages []*nodest.DumpedMessage) (map[string]*standing, error) {
+	var ids []string
+	for _, m := range messages {
+		if m.ParentID != "" {
+			ids = append(ids, m.ParentID)
+		}
+	}
+	slices.Sort(ids)
+	tree := make(map[string]*standing, len(messages))
+	for part := range slices.Chunk(slices.Compact(ids), 500) {
+		in, which := among(part)
+		var rows []struct {
+			ID           string
+			Depth, Chain int64
+			HasChild     bool
+		}
+		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
+				WHERE m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+			FROM messages p WHERE p.conversation_id = ? AND p.id `+in, text(conversationID), which), &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			tree[row.ID] = &standing{row.Depth, row.Chain, row.HasChild}
+		}
+	}
+	return tree, nil
+}
+
+func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *nodest.DumpedMessage) error {
+	at := &standing{depth: 1, chain: m.Seq} // see place
+	if m.ParentID != "" {
+		up := tree[m.ParentID]
+		if up == nil {
+			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
+		}
+		at.depth = up.depth + 1
+		if !up.parent {
+			at.chain = up.chain
+		}
+		up.parent = true
+	}
+	tree[m.ID] = at
+	row, err := t.messageRow(m.Message)
+	if err != nil {
+		return err
+	}
+	row.Depth, row.Chain = at.depth, at.chain
+	b.messages = append(b.messages, row)
+	if err := t.loadTexts(b, m); err != nil {
+		return err
+	}
+	return t.loadStates(b, m)
+}
+
+func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
+	for i := range m.Texts {
+		s := &m.Texts[i]
+		if s.ID == "" || s.RevisionID == "" {
+			return fault.InvalidField("texts", "reference", "a text of message %q has no id", m.ID)
+		}
+		row, err := t.newRevision(m.Message, &s.Swipe, nil)
+		if err != nil {
+			return err
+		}
+		row.CreatedAt = millis(s.StoredAt)
+		b.revisions = append(b.revisions, row)
+	}
+	for i, s := range m.Swipes {
+		if !hasText(m, s.RevisionID) {
+			return fault.InvalidField("swipes", "reference", "message %q shows a text that it does not have", m.ID)
+		}
+		b.addSwipe(m.Message, i)
+	}
+	return nil
+}
+
+// loadStates keeps the versions. A text that is named must be one of the message,
+// because whoever reads the state reads that text.
+func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) error {
+	slices.SortStableFunc(m.States, func(a, b nodest.DumpedState) int { return cmp.Compare(a.Version, b.Version) })
+	previous := int64(0)
+	for _, s := range m.States {
+		if s.Version <= previous {
+			return fault.InvalidField("states", "range", "message %q has two states at version %d", m.ID, s.Version)
+		}
+		if s.RevisionID != "" && !hasText(m, s.RevisionID) {
+			return fault.InvalidField("states", "reference", "message %q showed a text that it does not have", m.ID)
+		}
+		b.states = append(b.states, &messageStateRow{
+			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,
+			RevisionID: s.RevisionID, Status: text(s.Status), IsDeleted: s.Deleted, Previous: previous,
+		})
+		previous = s.Version
+	}
+	if previous == 0 {
+		return fault.InvalidField("states", "required", "message %q has no state", m.ID)
+	}
+	return nil
+}
+
+// FinishLoad shows the conversation. Of its versions, those of states and its
+// newest are there then.
+func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, rewinds []nodest.Rewind) error {
+	if err := t.loading(c.ID); err != nil {
+		return err
+	}
+	if c.HeadID != "" {
+		if err := t.inConversation(c.ID, c.HeadID); err != nil {
+			return err
+		}
+	}
+	row, err := t.newConversationRow(c)
+	if err != nil {
+		return err
+	}
+	if row.MessageSeq, err = t.newestSeq(c.ID); err != nil {
+		return err
+	}
+	if _, err := t.update(row, []string{"id", "user_id"}, "WHERE id = ?", text(c.ID)); err != nil {
+		return err
+	}
+	if err := t.loadVersions(row, states); err != nil {
+		return err
+	}
+	return t.loadRewinds(c, rewinds)
+}
+
+// newestSeq is 0 where nothing was loaded yet.
+func (t *tx) newestSeq(conversationID string) (seq int64, err error) {
+	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE conversation_id = ?", text(conversationID)), &seq)
+	return seq, err
+}
+
+// loadVersions stores the states, and the newest last. No message may have one of
+// a version that is still to come.
+func (t *tx) loadVersions(newest *conversationRow, states []*nodest.Conversation) error {
+	var version int64
+	_, err := t.scan(t.raw("SELECT COALESCE(MAX(version), 0) FROM message_states WHERE conversation_id = ?",
+		text(newest.ID)), &version)
+	if err != nil {
+		return err
+	}
+	for _, state := range states {
+		version = max(version, state.Version)
+		if state.Version == newest.Version {
+			continue
+		}
+		row, err := t.conversationRow(state)
+		if err != nil {
+			return err
+		}
+		row.ID = newest.ID
+		if err := t.logConversation(row, true); err != nil {
+			return err
+		}
+	}
+	if version > newest.Version {
+		return fault.InvalidField("states", "range", "version %d is newer than the conversation", version)
+	}
+	return t.logConversation(newest, true)
+}
+
+func (t *tx) loadRewinds(c *nodest.Conversation, rewinds []nodest.Rewind) error {
+	rows := make([]*rewindRow, len(rewinds))
+	for i, r := range rewinds {
+		if r.To >= r.At || r.To < 1 || r.At > c.Version {
+			return fault.InvalidField("rewinds", "range", "version %d cannot go back to version %d", r.At, r.To)
+		}
+		rows[i] = &rewindRow{ConversationID: c.ID, Version: r.At, ToVersion: r.To, UserID: t.userID}
+	}
+	return insertAll(t, rows)
+}

@@ -1,0 +1,255 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// dump reads a whole conversation, in pieces.
+func (e *env) dump(conversation string, size int) (all []*nodest.DumpedMessage) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		for after := int64(0); ; {
+			items, err := tx.Dump(conversation, after, size)
+			if err != nil || len(items) == 0 {
+				return err
+			}
+			all = append(all, items...)
+			after = items[len(items)-1].Seq
+		}
+	})
+	return all
+}
+
+// renamed gives everything in a dump a fresh id, as the engine does. names keeps
+// which became which.
+func renamed(all []*nodest.DumpedMessage, names map[string]string) []*nodest.DumpedMessage {
+	name := func(old *string) {
+		if *old == "" {
+			return
+		}
+		if names[*old] == "" {
+			names[*old] = id()
+		}
+		*old = names[*old]
+	}
+	for _, m := range all {
+		for _, p := range []*string{&m.ID, &m.ParentID, &m.ClientMsgID} {
+			name(p)
+		}
+		for i := range m.Swipes {
+			name(&m.Swipes[i].ID)
+			name(&m.Swipes[i].RevisionID)
+		}
+		for i := range m.Texts {
+			name(&m.Texts[i].ID)
+			name(&m.Texts[i].RevisionID)
+		}
+		for i := range m.States {
+			name(&m.States[i].RevisionID)
+		}
+	}
+	return all
+}
+
+// load stores a dump as a new conversation, and does not finish it.
+func (e *env) load(c *nodest.Conversation, all []*nodest.DumpedMessage, size int) {
+	e.Helper()
+	e.update(func(tx nodest.Tx) error { return tx.BeginLoad(c) })
+	for ; len(all) > 0; all = all[min(size, len(all)):] {
+		e.update(func(tx nodest.Tx) error { return tx.Load(c.ID, all[:min(size, len(all))]) })
+	}
+}
+
+// loaded brings the tale's conversation into a new one by way of a dump, and
+// returns the new one and the new names.
+func (s *tale) loaded() (conversation string, names map[string]string) {
+	s.Helper()
+	names = map[string]string{}
+	all := renamed(s.dump(s.conv, 7), names)
+	var c *nodest.Conversation
+	var states []*nodest.Conversation
+	var rewinds []nodest.Rewind
+	s.view(func(tx nodest.Tx) (err error) {
+		if c, err = tx.Conversation(s.conv); err != nil {
+			return err
+		}
+		if states, err = tx.DumpStates(s.conv, numbers(2, c.Version-1)); err != nil {
+			return err
+		}
+		rewinds, err = tx.Rewinds(s.conv)
+		return err
+	})
+	c.ID = id()
+	for _, state := range append(states, c) {
+		state.HeadID = names[state.HeadID]
+	}
+	s.load(c, all, 10)
+	s.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Conversation(c.ID); return err })
+	s.update(func(tx nodest.Tx) error { return tx.FinishLoad(c, states, rewinds) })
+	return c.ID, names
+}
+
+// translated is the tale as it must read under the new names.
+func (s *tale) translated(conversation string, names map[string]string) *tale {
+	old := make([]string, 0, 2*len(names))
+	for from, to := range names {
+		old = append(old, from, to)
+	}
+	r := strings.NewReplacer(old...)
+	n := &tale{
+		env: s.env, rnd: s.rnd, conv: conversation, shown: map[int64]string{}, born: map[string]int64{},
+		count: s.count, notes: s.notes, paths: map[string]string{},
+	}
+	for _, id := range s.all {
+		n.all = append(n.all, names[id])
+	}
+	for _, id := range s.heads {
+		n.heads = append(n.heads, names[id])
+	}
+	for version, text := range s.shown {
+		n.shown[version] = r.Replace(text)
+	}
+	for id, version := range s.born {
+		n.born[names[id]] = version
+	}
+	for at, text := range s.paths {
+		n.paths[r.Replace(at)] = r.Replace(text)
+	}
+	return n
+}
+
+// told is everything that the dump of a conversation holds, by message. The
+// conversation's id is another one in each.
+func told(all []*nodest.DumpedMessage) (lines []string) {
+	for _, m := range all {
+		m.ConversationID = ""
+		line, err := json.Marshal(m)
+		lines = append(lines, fmt.Sprint(string(line), string(m.Extra), err))
+	}
+	return lines
+}
+
+func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
+	conform(t, func(e *env) {
+		s := newTale(e)
+		for range atLeast(4, 40) {
+			for range 20 {
+				s.step()
+			}
+			s.rewind(2 + s.rnd.Int64N(int64(len(s.heads))-2))
+		}
+		s.update(func(tx nodest.Tx) error { // with everything that a message can have
+			c, err := tx.LockConversation(s.conv)
+			if err != nil {
+				return err
+			}
+			m := message(s.conv, s.heads[len(s.heads)-1], "all of it")
+			reswipe("second")(m)
+			edit("edited")(m)
+			m.ClientMsgID, m.Extra, m.Greeting, m.Hidden, m.AuthorID = id(), []byte(`{"x": 1}`), true, true, id()
+			m.CreatedAt = start.Add(-time.Hour)
+			c.HeadID = m.ID
+			c.Version++
+			if err := tx.InsertMessage(m); err != nil {
+				return err
+			}
+			return tx.UpdateConversation(c)
+		})
+		s.keep()
+		conversation, names := s.loaded()
+		n := s.translated(conversation, names)
+		n.read()
+		want := told(renamed(e.dump(s.conv, 50), names))
+		for i, got := range told(e.dump(conversation, 50)) {
+			e.equal("the dump of what was loaded", got, want[i])
+		}
+
+		var before, after []string
+		e.view(func(tx nodest.Tx) error {
+			for _, one := range []struct {
+				conv string
+				tips *[]string
+			}{{s.conv, &before}, {conversation, &after}} {
+				items, _, err := tx.Tips(one.conv, "", 1000)
+				if err != nil {
+					return err
+				}
+				for _, m := range items {
+					*one.tips = append(*one.tips, fmt.Sprint(m.Seq, m.Text()))
+				}
+			}
+			return nil
+		})
+		e.equal("tips", after, before)
+		const place = "SELECT %s FROM messages WHERE conversation_id = ? ORDER BY seq"
+		for _, column := range []string{"depth", "chain"} {
+			query := fmt.Sprintf(place, column)
+			e.equal(column, e.ask(query, conversation), e.ask(query, s.conv))
+		}
+
+		// The story goes on, and back.
+		for range 20 {
+			n.step()
+		}
+		for range 3 {
+			n.rewind(2 + n.rnd.Int64N(int64(len(n.heads))-2))
+		}
+		n.read()
+	})
+}
+
+func TestALoadHoldsTogether(t *testing.T) {
+	conform(t, func(e *env) {
+		dumped := func(seq int64, parent string) *nodest.DumpedMessage {
+			m := message("", parent, "a")
+			m.Seq, m.Rev = seq, 1
+			return &nodest.DumpedMessage{
+				Message: m, Texts: []nodest.DumpedText{{Swipe: m.Swipes[0], StoredAt: start}},
+				States: []nodest.DumpedState{{Version: 1, Rev: 1, RevisionID: m.Swipes[0].RevisionID, Status: m.Status}},
+			}
+		}
+		theirs := e.say(e.conversation(), "", "private")
+		for name, wrong := range map[string]func(m *nodest.DumpedMessage){
+			"another parent":     func(m *nodest.DumpedMessage) { m.ParentID = theirs.ID },
+			"another text":       func(m *nodest.DumpedMessage) { m.Swipes[0].RevisionID = theirs.Swipes[0].RevisionID },
+			"another text once":  func(m *nodest.DumpedMessage) { m.States[0].RevisionID = theirs.Swipes[0].RevisionID },
+			"no state":           func(m *nodest.DumpedMessage) { m.States = nil },
+			"a version twice":    func(m *nodest.DumpedMessage) { m.States = append(m.States, m.States[0]) },
+			"a text without id":  func(m *nodest.DumpedMessage) { m.Texts[0].RevisionID = "" },
+			"a seq that is less": func(m *nodest.DumpedMessage) { m.Seq = 4 },
+		} {
+			c := &nodest.Conversation{ID: id(), Version: 3}
+			first := dumped(4, "")
+			e.load(c, []*nodest.DumpedMessage{first}, 1)
+			m := dumped(5, first.ID)
+			wrong(m)
+			err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error { return tx.Load(c.ID, []*nodest.DumpedMessage{m}) })
+			if !fault.Is(err, fault.Invalid) {
+				e.Errorf("%s: error is %v, want invalid_field", name, err)
+			}
+		}
+
+		c := &nodest.Conversation{ID: id(), Version: 3}
+		m := dumped(9, "")
+		m.States[0].Version = 4
+		e.load(c, []*nodest.DumpedMessage{m}, 1)
+		finish := func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, nil) }
+		e.refused(fault.Invalid, finish)
+		c.Version, c.HeadID = 4, theirs.ID
+		e.refused(fault.NotFound, finish)
+		c.HeadID = m.ID
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, []nodest.Rewind{{At: 5, To: 1}}) })
+		e.update(finish)
+		e.refused(fault.NotFound, finish) // it is loaded
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Load(c.ID, []*nodest.DumpedMessage{dumped(10, m.ID)}) })
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(c.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Load(c.ID, []*nodest.DumpedMessage{dumped(10, m.ID)}) })
+	})
+}
