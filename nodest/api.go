@@ -40,6 +40,7 @@ type GenerateInput struct {
 	Wish           string      `json:"wish,omitempty"` // regenerate: 【重写要求】
 	Options        TurnOptions `json:"options"`
 	WhenBusy       string      `json:"whenBusy,omitempty"`
+	APIKey         string      `json:"-"` // as in SendInput; regenerate and continue
 }
 
 // Modes of an edit.

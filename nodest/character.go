@@ -159,16 +159,22 @@ func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in Cha
 		if err := checkVersion(ifVersion, ch.Version); err != nil {
 			return nil, err
 		}
-		before := ch.RegexScripts
-		docs.apply(ch)
-		if err := updateCharacter(tx, c, ch); err != nil {
-			return nil, err
-		}
-		if string(before) != string(ch.RegexScripts) {
-			err = putAutoGroup(tx, c, ch)
-		}
-		return ch, err
+		return ch, replaceDocuments(tx, c, ch, docs)
 	})
+}
+
+// replaceDocuments stores ch with other documents, and its regex group if that has
+// changed.
+func replaceDocuments(tx Tx, c *Call, ch *Character, docs *checkedInput) error {
+	before := ch.RegexScripts
+	docs.apply(ch)
+	if err := updateCharacter(tx, c, ch); err != nil {
+		return err
+	}
+	if string(before) == string(ch.RegexScripts) {
+		return nil
+	}
+	return putAutoGroup(tx, c, ch)
 }
 
 // updateCharacter stores ch as its next version and tells of it.

@@ -3,7 +3,9 @@ package nodest
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
+	"nodest/fault"
 	"nodest/framework"
 )
 
@@ -72,6 +74,79 @@ func chatRole(m *Message) string {
 		return "model"
 	}
 	return "system"
+}
+
+// appHistory is a ChatHistoryEntity as an app sends it. What it is called does not
+// matter, nor do members that are not listed.
+type appHistory struct {
+	Parts []struct {
+		Role  string `json:"role"`
+		Parts []struct {
+			Text string `json:"text"`
+		} `json:"parts"`
+		Content     any  `json:"content"` // in place of parts
+		FirstMes    bool `json:"is_first_mes"`
+		Inserted    bool `json:"is_d_entry"`
+		Note        bool `json:"is_author_note"`
+		Placeholder bool `json:"is_chat_history_placeholder"`
+		Timestamp   any  `json:"timestamp"`
+	} `json:"parts"`
+}
+
+// readChatHistory reads a ChatHistoryEntity. Entries that a prompt has put into it
+// and such as say nothing are left out.
+//
+// Errors: Invalid; TooLarge for more messages than a chat log may have.
+func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
+	var h appHistory
+	if err := decodeKnown(field, raw, &h); err != nil {
+		return nil, err
+	}
+	if n := len(h.Parts); n > maxImportedMessages {
+		return nil, fault.New(fault.TooLarge, "%s: has %d messages, at most %d are allowed", field, n, maxImportedMessages)
+	}
+	entries := make([]chatEntry, 0, len(h.Parts))
+	for _, p := range h.Parts {
+		var texts []string
+		for _, part := range p.Parts {
+			if part.Text != "" {
+				texts = append(texts, part.Text)
+			}
+		}
+		if content, ok := p.Content.(string); ok && len(p.Parts) == 0 {
+			texts = []string{content}
+		}
+		text := clean(strings.Join(texts, "\n"))
+		if p.Inserted || p.Note || p.Placeholder || strings.TrimSpace(text) == "" {
+			continue
+		}
+		at, _ := p.Timestamp.(float64)
+		entries = append(entries, chatEntry{
+			Role: p.Role, Parts: []chatPart{{text}}, FirstMes: p.FirstMes, Timestamp: int64(min(max(at, 0), 1<<52)),
+		})
+	}
+	return entries, nil
+}
+
+// messagesOfHistory are entries as new messages of a conversation, said by these
+// two. One without a time of its own, or with one to come, was said now.
+func messagesOfHistory(entries []chatEntry, character, user string, now time.Time) []*Message {
+	messages := make([]*Message, len(entries))
+	for i, p := range entries {
+		m := &Message{ID: newID(), Role: RoleSystem, Rev: 1, Status: StatusComplete, CreatedAt: now}
+		switch p.Role {
+		case "user":
+			m.Role, m.Name = RoleUser, user
+		case "model", "assistant":
+			m.Role, m.Name, m.Greeting = RoleAssistant, character, p.FirstMes
+		}
+		if at := time.UnixMilli(p.Timestamp).UTC(); p.Timestamp > 0 && at.Before(now) {
+			m.CreatedAt = at
+		}
+		m.Swipes = []Swipe{newSwipe(p.Parts[0].Text, m.CreatedAt)}
+		messages[i] = m
+	}
+	return messages
 }
 
 // cleanOf are the messages of a branch that count as history. A reply that failed

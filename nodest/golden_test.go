@@ -1,0 +1,253 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// vector is one case of a golden file.
+type vector struct {
+	Name       string
+	Input      json.RawMessage
+	Output     json.RawMessage
+	SpecOutput json.RawMessage `json:"spec_output"` // where the original is wrong
+}
+
+func (v *vector) want() json.RawMessage {
+	if v.SpecOutput != nil {
+		return v.SpecOutput
+	}
+	return v.Output
+}
+
+// goldenFolder is where the recorded vectors are.
+func goldenFolder() string {
+	dir := os.Getenv("NODEST_GOLDEN")
+	if dir == "" {
+		dir = "../shared/golden"
+	}
+	if !filepath.IsAbs(dir) { // from the project's root
+		dir = filepath.Join("..", dir)
+	}
+	return filepath.Join(dir, "nodest")
+}
+
+func readVectors(t *testing.T, path string) []vector {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
+	}
+	must(t, err)
+	var vectors []vector
+	must(t, json.Unmarshal(data, &vectors))
+	return vectors
+}
+
+// historyOp is the input of a vector of history_ops.
+type historyOp struct {
+	Op                                      string
+	Parts                                   []json.RawMessage
+	Args                                    []json.RawMessage
+	RoleCard, Preset, WorldBook, AuthorNote json.RawMessage
+	UserName                                string
+}
+
+// historyResult is what comes of it, in a form that can be compared.
+type historyResult struct {
+	OK     *bool
+	Result *string
+	Parts  []goldenMessage
+	Sent   []goldenSent
+}
+
+type goldenMessage struct {
+	Role     string
+	Parts    []struct{ Text string }
+	FirstMes bool `json:"is_first_mes"`
+	Inserted bool `json:"is_d_entry"`
+}
+
+type goldenSent struct{ Role, Text string }
+
+const goldenUser = "阿泽"
+
+// expect reads what a vector wants. We store no inserted entries, call both names
+// of the character's role model, and put the user's name into a greeting when it
+// is stored.
+func expect(t *testing.T, v *vector, user string) historyResult {
+	t.Helper()
+	var want historyResult
+	must(t, json.Unmarshal([]byte(strings.ReplaceAll(string(v.want()), "{{user}}", user)), &want))
+	want.Parts = cleanParts(want.Parts)
+	return want
+}
+
+func cleanParts(parts []goldenMessage) []goldenMessage {
+	clean := []goldenMessage{}
+	for _, p := range parts {
+		if p.Inserted {
+			continue
+		}
+		if p.Role == "assistant" {
+			p.Role = "model"
+		}
+		clean = append(clean, p)
+	}
+	return clean
+}
+
+// The operations on a history, through engine and store as an app uses them: a
+// character is made with the history of the vector, the operation is called, and
+// the history that the engine then shows is compared.
+func TestGoldenHistoryOps(t *testing.T) {
+	for name, path := range map[string]string{
+		"recorded": filepath.Join(goldenFolder(), "history_ops.json"),
+		"own":      filepath.Join("testdata", "golden", "history_ops.json"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			vectors := readVectors(t, path)
+			card := anyCard(t, vectors)
+			failed, skipped := 0, 0
+			for _, v := range vectors {
+				ok := t.Run(v.Name, func(t *testing.T) {
+					defer func() {
+						if t.Skipped() {
+							skipped++
+						}
+					}()
+					runHistoryOp(t, &v, card)
+				})
+				if !ok {
+					failed++
+				}
+			}
+			t.Logf("%s: %d passed, %d failed, %d skipped", path, len(vectors)-failed-skipped, failed, skipped)
+		})
+	}
+}
+
+// anyCard is the card of those vectors that were recorded without theirs.
+func anyCard(t *testing.T, vectors []vector) json.RawMessage {
+	t.Helper()
+	for _, v := range vectors {
+		var in historyOp
+		must(t, json.Unmarshal(v.Input, &in))
+		if in.RoleCard != nil {
+			return in.RoleCard
+		}
+	}
+	return nil
+}
+
+func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
+	var in historyOp
+	must(t, json.Unmarshal(v.Input, &in))
+	if in.RoleCard == nil {
+		in.RoleCard = card
+	}
+	if in.UserName == "" {
+		in.UserName = goldenUser
+	}
+	s := newStudio(t, nodest.Options{})
+	made, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "golden", Status: nodest.StatusNewCharacter, CustomUserName: in.UserName,
+		JSONString: encoded(t, map[string]any{
+			"roleCard": in.RoleCard, "preset": in.Preset, "worldBook": in.WorldBook, "authorNote": in.AuthorNote,
+			"chatHistory": map[string]any{"parts": in.Parts},
+		}),
+	})
+	must(t, err)
+
+	want, got := expect(t, v, in.UserName), historyResult{}
+	if in.Op == "updateChatHistory" {
+		s.exchange(t, made.ConversationID, in)
+	} else {
+		done := s.historyOp(t, in)
+		if want.OK != nil {
+			got.OK = &done.OK
+		}
+		if want.Result != nil {
+			got.Result = &done.Response
+		}
+	}
+	shown, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{ConversationID: "golden", Action: nodest.PortGet})
+	must(t, err)
+	var history struct{ Parts []goldenMessage }
+	must(t, json.Unmarshal(shown.History, &history))
+	got.Parts = cleanParts(history.Parts)
+	asked := s.model.asked()
+	if in.Op == nodest.PortRegenerate && len(asked) > 0 {
+		got.Sent = sentOf(asked[len(asked)-1])
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %s\nwant %s", encoded(t, got), encoded(t, want))
+	}
+}
+
+// historyOp calls an operation by index.
+func (s *studio) historyOp(t *testing.T, in historyOp) *nodest.PortHistory {
+	t.Helper()
+	call := nodest.PortHistoryInput{ConversationID: "golden", Action: in.Op}
+	switch {
+	case in.Op == nodest.PortRestore:
+		call.History = in.Args[0]
+	case len(in.Args) > 0:
+		must(t, json.Unmarshal(in.Args[0], &call.Index))
+		if len(in.Args) > 1 {
+			must(t, json.Unmarshal(in.Args[1], &call.Text)) // null: no wish
+		}
+	}
+	s.model.next(says("NEW", " REPLY"))
+	done, err := s.PortHistory(t.Context(), s.call(), call)
+	must(t, err)
+	return done
+}
+
+// exchange lets the model answer what the user says. Where that stands at the end
+// of the history already it is answered there.
+func (s *studio) exchange(t *testing.T, conversationID string, in historyOp) {
+	t.Helper()
+	var said, reply string
+	must(t, json.Unmarshal(in.Args[0], &said))
+	must(t, json.Unmarshal(in.Args[1], &reply))
+	s.model.next(says(reply))
+	page, err := s.History(t.Context(), ann, conversationID, "", 1)
+	must(t, err)
+	if last := page.Items[0]; last.Role == nodest.RoleUser && last.Text() == said {
+		done, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: last.ID, Text: said, Regenerate: true})
+		must(t, err)
+		s.wait(done.GenerationID)
+		return
+	}
+	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "golden", Status: nodest.StatusSameChat, UserMessage: said,
+	})
+	must(t, err)
+}
+
+func sentOf(req llm.Request) []goldenSent {
+	var sent []goldenSent
+	for _, m := range req.Messages {
+		role := "user"
+		if m.Role == llm.Assistant {
+			role = "model"
+		}
+		sent = append(sent, goldenSent{role, m.Text})
+	}
+	return sent
+}
+
+func encoded(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(v)
+	must(t, err)
+	return data
+}

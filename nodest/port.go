@@ -1,0 +1,325 @@
+package nodest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+// portStatuses are the seed's statuses, and our words for them.
+var portStatuses = map[string]string{
+	StatusNewCharacter: StatusNewCharacter, "create": StatusNewCharacter,
+	StatusSameChat: StatusSameChat, "continue": StatusSameChat,
+	StatusUpdateCard: StatusUpdateCard, "update": StatusUpdateCard,
+}
+
+// portUpdated is what the app expects after an update of its character.
+const portUpdated = "Character updated successfully"
+
+// Port is the app's processChatMessage.
+//
+// 新建角色 makes a character of JSONString and a conversation under the app's key,
+// and answers with its greeting. If the key is taken it names the new conversation
+// from then on; the old one stays.
+//
+// 更新人设 replaces those documents that JSONString has, and removes those that it
+// has as null. The history stays.
+//
+// 同一角色继续对话 sends UserMessage and waits for the reply. Where the key has no
+// conversation yet, CharacterID names one of our characters to begin one with. The
+// end of ctx ends the waiting, not the reply: the same call again gets it.
+//
+// CustomUserName becomes what the character calls the user.
+//
+// Errors: Invalid with the field; NotFound for a key without a conversation; those
+// of CreateCharacter and Send; the failure of the reply.
+func (e *Engine) Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
+	status, ok := portStatuses[in.Status]
+	if !ok {
+		unknown := fault.New(fault.Invalid, "Unknown status") // the app's words
+		unknown.Fields = []fault.Field{{Field: "status", Code: "enum", Detail: unknown.Message}}
+		return nil, unknown
+	}
+	if err := checkAppKey(in.ConversationID); err != nil {
+		return nil, err
+	}
+	if err := checkLine("customUserName", in.CustomUserName, maxCalledName); err != nil {
+		return nil, err
+	}
+	if status == StatusSameChat {
+		return e.portContinue(ctx, c, in)
+	}
+	docs, err := readPortDocuments(in.JSONString)
+	if err != nil {
+		return nil, err
+	}
+	if status == StatusNewCharacter {
+		return e.portCreate(ctx, c, in, docs)
+	}
+	return e.portUpdate(ctx, c, in, docs)
+}
+
+const (
+	maxAppKey     = 255 // characters
+	maxCalledName = 100 // code points; as in the character's settings
+)
+
+// checkAppKey refuses a name of a conversation that the app itself would refuse.
+func checkAppKey(key string) error {
+	const field = "conversationId"
+	switch {
+	case key == "":
+		return fault.InvalidField(field, "required", "is required")
+	case !utf8.ValidString(key):
+		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
+	case utf8.RuneCountInString(key) > maxAppKey:
+		return fault.InvalidField(field, "range", "at most %d characters", maxAppKey)
+	case strings.ContainsAny(key, `<>:"|?*/\`), strings.Contains(key, ".."), strings.ContainsFunc(key, unicode.IsControl):
+		return fault.InvalidField(field, "format", `must not hold < > : " | ? * / \ .. or control characters`)
+	}
+	return nil
+}
+
+// portChat finds the conversation that an app calls by a key: its own name for it,
+// or else our id.
+func portChat(tx Tx, key string) (*Conversation, error) {
+	id, err := tx.AppChat(key)
+	if fault.Is(err, fault.NotFound) {
+		id, err = key, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	conv, err := tx.Conversation(id)
+	if err != nil {
+		return nil, inField("conversationId", err)
+	}
+	return conv, nil
+}
+
+func (e *Engine) portCreate(ctx context.Context, c *Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+	given, err := docs.input(in.IsCradleGeneration)
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := given.prepare(true)
+	if err != nil {
+		return nil, err
+	}
+	return lastWins(ctx, e, c, 0, func(tx Tx) (*PortAnswer, error) {
+		ch := &Character{Source: docs.kept()}
+		prepared.apply(ch)
+		if _, err := ch.call(in.CustomUserName); err != nil {
+			return nil, err
+		}
+		if err := insertCharacter(tx, c, ch); err != nil {
+			return nil, err
+		}
+		conv, first, err := beginAppChat(tx, c, ch, in.ConversationID, docs.history)
+		if err != nil {
+			return nil, err
+		}
+		return &PortAnswer{Response: first.Text(), ConversationID: conv.ID, CharacterID: ch.ID, MessageID: first.ID}, nil
+	})
+}
+
+// beginAppChat begins a conversation under an app's key, with the history that is
+// given. The greeting stands in front of it, unless it has one of its own: then
+// what is returned has the card's text and the other one's id.
+func beginAppChat(tx Tx, c *Call, ch *Character, key string, history []chatEntry) (*Conversation, *Message, error) {
+	conv := &Conversation{
+		ID: newID(), CharacterID: ch.ID, Title: shortened(ch.Name, maxTitle), Settings: json.RawMessage("{}"),
+		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+	}
+	user, err := userName(tx, ch, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := greeting(tx, ch, conv.ID, user)
+	if err != nil {
+		return nil, nil, err
+	}
+	messages := messagesOfHistory(history, ch.Name, user, tx.Now())
+	if own := slices.IndexFunc(messages, func(m *Message) bool { return m.Greeting }); own >= 0 {
+		first.ID = messages[own].ID
+	} else {
+		messages = slices.Insert(messages, 0, first)
+	}
+	if err := insertConversation(tx, c, conv, messages...); err != nil {
+		return nil, nil, err
+	}
+	return conv, first, tx.PutAppChat(key, conv.ID)
+}
+
+func (e *Engine) portUpdate(ctx context.Context, c *Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+	given, err := docs.input(in.IsCradleGeneration)
+	if err != nil {
+		return nil, err
+	}
+	prepared, err := given.prepare(false)
+	if err != nil {
+		return nil, err
+	}
+	return lastWins(ctx, e, c, 0, func(tx Tx) (*PortAnswer, error) {
+		conv, err := portChat(tx, in.ConversationID)
+		if err != nil {
+			return nil, err
+		}
+		ch, err := tx.Character(conv.CharacterID)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := ch.call(in.CustomUserName); err != nil {
+			return nil, err
+		}
+		if err := replaceDocuments(tx, c, ch, prepared); err != nil {
+			return nil, err
+		}
+		return &PortAnswer{Response: portUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, nil
+	})
+}
+
+func (e *Engine) portContinue(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
+	if err := checkText("userMessage", in.UserMessage, e.opts.TextLimit); err != nil {
+		return nil, err
+	}
+	conv, err := e.portTarget(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := e.Send(ctx, c, SendInput{
+		ConversationID: conv.ID, Text: in.UserMessage, APIKey: in.APIKey,
+		Options: TurnOptions{Provider: in.Provider, UseToolCalls: in.UseToolCalls, SearchEnabled: in.UseToolCalls},
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := e.portReply(ctx, c, sent.GenerationID)
+	if err != nil {
+		return nil, err
+	}
+	return &PortAnswer{
+		Response: text, ConversationID: conv.ID, CharacterID: conv.CharacterID, MessageID: sent.Message.ID,
+	}, nil
+}
+
+// portTarget finds the conversation in which the app goes on talking. It is begun
+// where it has to be, and the character learns the user's name; a repeated call
+// finds both done.
+func (e *Engine) portTarget(ctx context.Context, c *Call, in PortInput) (*Conversation, error) {
+	var conv *Conversation
+	ready := false
+	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
+		conv, ready, err = readyChat(tx, c, in)
+		return err
+	})
+	if err != nil || ready {
+		return conv, err
+	}
+	before := c.part("chat")
+	return lastWins(ctx, e, before, 0, func(tx Tx) (*Conversation, error) {
+		conv, err := portChat(tx, in.ConversationID)
+		begins := fault.Is(err, fault.NotFound) && in.CharacterID != ""
+		id := in.CharacterID
+		switch {
+		case begins:
+		case err != nil:
+			return nil, err
+		default:
+			id = conv.CharacterID
+		}
+		ch, err := tx.Character(id)
+		if err != nil {
+			return nil, inField("characterId", err)
+		}
+		if changed, err := ch.call(in.CustomUserName); err != nil {
+			return nil, err
+		} else if changed {
+			if err := updateCharacter(tx, before, ch); err != nil {
+				return nil, err
+			}
+		}
+		if begins {
+			conv, _, err = beginAppChat(tx, before, ch, in.ConversationID, nil)
+		}
+		return conv, err
+	})
+}
+
+// part is the call of a step that comes before the one that is stored under the
+// key of c. No client can send a blank in a key.
+func (c *Call) part(step string) *Call {
+	p := &Call{UserID: c.UserID, Device: c.Device, Hash: c.Hash}
+	if c.Key != "" {
+		p.Key = c.Key + " " + step
+	}
+	return p
+}
+
+// readyChat is the conversation of a call that goes on talking; false when it has
+// to be begun, or its character does not call the user by that name yet.
+func readyChat(tx Tx, c *Call, in PortInput) (conv *Conversation, ready bool, err error) {
+	conv, err = portChat(tx, in.ConversationID)
+	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
+		return nil, false, nil
+	}
+	if err != nil || in.CustomUserName == "" {
+		return conv, true, err
+	}
+	if c.Key != "" {
+		known, err := tx.Key(c.Key)
+		if err != nil || known != nil { // it was called otherwise since then
+			return conv, true, err
+		}
+	}
+	ch, err := tx.Character(conv.CharacterID)
+	if err != nil {
+		return nil, false, err
+	}
+	changed, err := ch.call(in.CustomUserName)
+	return conv, !changed, err
+}
+
+// call makes name what the character calls the user; "" changes nothing.
+func (ch *Character) call(name string) (changed bool, err error) {
+	own, err := ch.promptSettings()
+	if err != nil || name == "" || own.User.Name == name {
+		return false, err
+	}
+	set := map[string]map[string]json.RawMessage{}
+	if len(ch.Settings) > 0 {
+		if err := json.Unmarshal(ch.Settings, &set); err != nil {
+			return false, fmt.Errorf("settings of character %s: %w", ch.ID, err)
+		}
+	}
+	if set["user"] == nil {
+		set["user"] = map[string]json.RawMessage{}
+	}
+	set["user"]["name"] = jsonOf(name)
+	ch.Settings = jsonOf(set)
+	return true, nil
+}
+
+// portReply waits for the end of a generation and returns what it wrote. One that
+// somebody stopped has answered with what there was until then.
+func (e *Engine) portReply(ctx context.Context, c *Call, generationID string) (string, error) {
+	g, err := e.Wait(ctx, c.UserID, generationID)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case g.Status == GenDone, g.Status == GenCancelled && hasText(g):
+		return g.Text, nil
+	case g.Error != nil:
+		return "", g.Error
+	case g.Status == GenCancelled:
+		return "", fault.New(fault.Cancelled, "the reply was stopped")
+	}
+	return "", fault.New(fault.ShuttingDown, "the server stopped while the reply was written")
+}

@@ -1,0 +1,105 @@
+package nodest
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"nodest/card"
+	"nodest/fault"
+)
+
+// portDocuments are what an app sends in jsonString.
+type portDocuments struct {
+	roleCard, worldBook, preset, authorNote, scripts json.RawMessage // nil = not given
+	history                                          []chatEntry
+	others                                           map[string]json.RawMessage // members that are not ours, for export
+}
+
+// readPortDocuments reads a jsonString: an object, or the text of one. All parts
+// may be absent; documents.go says what stands in for them.
+func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
+	const field = "jsonString"
+	if isNull(raw) {
+		return nil, fault.InvalidField(field, "required", "is required")
+	}
+	if bytes.TrimSpace(raw)[0] == '"' {
+		var text string
+		if err := decodeInto(field, raw, &text); err != nil {
+			return nil, err
+		}
+		raw = json.RawMessage(text)
+	}
+	members := map[string]json.RawMessage{}
+	if err := decodeInto(field, raw, &members); err != nil {
+		return nil, err
+	}
+	take := func(name string) json.RawMessage {
+		doc := members[name]
+		delete(members, name)
+		return doc
+	}
+	d := &portDocuments{
+		roleCard: take("roleCard"), worldBook: take("worldBook"), preset: take("preset"),
+		authorNote: take("authorNote"), scripts: take("regexScripts"),
+	}
+	if history := take("chatHistory"); !isNull(history) {
+		var err error
+		if d.history, err = readChatHistory(field+".chatHistory", history); err != nil {
+			return nil, err
+		}
+	}
+	d.others = members
+	return d, d.nameCard()
+}
+
+// nameCard gives a role card without a name that of the basic card: the app lets
+// cards be nameless.
+func (d *portDocuments) nameCard() error {
+	const field = "jsonString.roleCard"
+	err := checkKind(field, d.roleCard, "{")
+	if err != nil || isNull(d.roleCard) || cardName(d.roleCard) != "" {
+		return err
+	}
+	basic, err := card.ParseRoleCard(nil)
+	if err != nil {
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	if err := decodeInto(field, d.roleCard, &members); err != nil {
+		return err
+	}
+	members["name"] = jsonOf(basic.Name)
+	d.roleCard = jsonOf(members)
+	return nil
+}
+
+// input is the character that the documents describe. What is inside a card goes
+// with it: its regex scripts always, its book where none stands beside it.
+func (d *portDocuments) input(isCradle *bool) (CharacterInput, error) {
+	in := CharacterInput{
+		RoleCard: d.roleCard, WorldBook: d.worldBook, Preset: d.preset, AuthorNote: d.authorNote,
+		RegexScripts: d.scripts, IsCradle: isCradle, Dialect: string(card.NodeST),
+	}
+	if isNull(d.roleCard) {
+		return in, nil
+	}
+	inside, err := embeddedIn(d.roleCard)
+	if len(in.WorldBook) == 0 {
+		in.WorldBook = inside.book
+	}
+	if len(in.RegexScripts) == 0 {
+		in.RegexScripts = json.RawMessage("null")
+		if inside.scripts != nil {
+			in.RegexScripts = inside.scripts
+		}
+	}
+	return in, err
+}
+
+// kept is what a character keeps of the other members; nil for nothing.
+func (d *portDocuments) kept() json.RawMessage {
+	if len(d.others) == 0 {
+		return nil
+	}
+	return jsonOf(source{Extra: jsonOf(d.others)})
+}

@@ -1,0 +1,273 @@
+package nodest
+
+import (
+	"context"
+
+	"nodest/fault"
+)
+
+// PortHistory reads and changes a history as the app does. Places are counted from
+// 1 over what a chat history holds: an AI index counts the replies and leaves
+// greetings out, a user index counts the user's messages. An index that is out of
+// range is no error: OK is false and nothing has changed.
+//
+// A delete hides a reply and the user's message before it, or a user's message and
+// its reply, as one: RestoreMessage of the first brings both back. A regenerate
+// cuts the shown history behind the new reply, which it waits for; one that fails
+// changes nothing. Index 0 sets the greeting back to the card. A restore shows what
+// it is given as a branch of its own, and a reset a fresh greeting; what was shown
+// before stays in the tree.
+//
+// Errors: Invalid with the field; NotFound; TooLarge; Busy while a reply is being
+// written; those of Regenerate, and the failure of the reply.
+func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error) {
+	if err := checkAppKey(in.ConversationID); err != nil {
+		return nil, err
+	}
+	var change func(context.Context, *Call, *Conversation, PortHistoryInput) (*portChange, error)
+	switch in.Action {
+	case PortGet:
+	case PortEditAI, PortEditUser, PortDeleteAI, PortDeleteUser:
+		change = e.portRevise
+	case PortRegenerate:
+		change = e.portRegenerate
+	case PortRestore:
+		change = e.portRestore
+	case PortReset:
+		change = e.portReset
+	default:
+		return nil, fault.InvalidField("action", "enum", "is not known")
+	}
+	var conv *Conversation
+	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
+		conv, err = portChat(tx, in.ConversationID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.finishFork(ctx, c.UserID, conv.ID); err != nil {
+		return nil, err
+	}
+	done := &portChange{OK: true}
+	if change != nil {
+		if done, err = change(ctx, c, conv, in); err != nil {
+			return nil, err
+		}
+	}
+	answer := &PortHistory{OK: done.OK, Response: done.Response}
+	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
+		now, err := tx.Conversation(conv.ID)
+		if err != nil {
+			return err
+		}
+		branch, err := wholeBranch(tx, now)
+		answer.History = chatHistoryOf(branch)
+		return err
+	})
+	return answer, err
+}
+
+// portChange is what a change by index has come to: what a repeated call is
+// answered with, beside the history.
+type portChange struct {
+	OK       bool   `json:"ok"`
+	Response string `json:"response,omitempty"`
+	TargetID string `json:"targetId,omitempty"` // the reply that is to be written anew
+}
+
+// portRevise edits and deletes.
+func (e *Engine) portRevise(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+	counted, edits := isReply, true
+	switch in.Action {
+	case PortEditUser:
+		counted = isUsers
+	case PortDeleteAI:
+		edits = false
+	case PortDeleteUser:
+		counted, edits = isUsers, false
+	}
+	if edits {
+		if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
+			return nil, err
+		}
+	}
+	return once(ctx, e, c, func(tx Tx) (*portChange, error) {
+		chat, shown, err := idleHistory(tx, conv.ID)
+		if err != nil {
+			return nil, err
+		}
+		at := nth(shown, counted, in.Index)
+		if at < 0 {
+			return &portChange{}, nil
+		}
+		if edits {
+			reword(shown[at], in.Text, tx.Now())
+			return &portChange{OK: true}, updateMessage(tx, c, chat, shown[at])
+		}
+		_, err = deleteMessages(tx, c, chat, exchangeOf(shown, at), scopeOne)
+		return &portChange{OK: true}, err
+	})
+}
+
+// portRegenerate first finds out what is meant, under a key of its own: a repeated
+// call must not look for it in what the first one has made of the history.
+func (e *Engine) portRegenerate(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+	if err := checkLength("text", in.Text, maxWish); err != nil {
+		return nil, err
+	}
+	before := c.part("target")
+	done, err := once(ctx, e, before, func(tx Tx) (*portChange, error) {
+		chat, shown, err := idleHistory(tx, conv.ID)
+		if err != nil {
+			return nil, err
+		}
+		if in.Index == 0 {
+			return regreet(tx, before, chat, shown)
+		}
+		at := nth(shown, isReply, in.Index)
+		if at < 0 {
+			return &portChange{}, nil
+		}
+		return &portChange{OK: true, TargetID: firstReply(shown, at).ID}, nil
+	})
+	if err != nil || done.TargetID == "" {
+		c.Replayed = before.Replayed
+		return done, err
+	}
+	begun, err := e.Regenerate(ctx, c, GenerateInput{MessageID: done.TargetID, Wish: in.Text, APIKey: in.APIKey})
+	if err != nil {
+		return nil, err
+	}
+	done.Response, err = e.portReply(ctx, c, begun.GenerationID)
+	return done, err
+}
+
+// regreet sets the greeting of a history back to the card.
+func regreet(tx Tx, c *Call, chat *Conversation, shown []*Message) (*portChange, error) {
+	at := nth(shown, func(m *Message) bool { return m.Greeting }, 1)
+	if at < 0 {
+		return &portChange{}, nil
+	}
+	m := shown[at]
+	if err := restoreGreeting(tx, chat, m); err != nil {
+		return nil, err
+	}
+	return &portChange{OK: true, Response: m.Text()}, updateMessage(tx, c, chat, m)
+}
+
+func (e *Engine) portRestore(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+	if isNull(in.History) {
+		return nil, fault.InvalidField("history", "required", "is required")
+	}
+	entries, err := readChatHistory("history", in.History)
+	if err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*portChange, error) {
+		chat, err := lockIdle(tx, conv.ID)
+		if err != nil {
+			return nil, err
+		}
+		ch, err := tx.Character(chat.CharacterID)
+		if err != nil {
+			return nil, err
+		}
+		user, err := calledIn(tx, ch, chat)
+		if err != nil {
+			return nil, err
+		}
+		head := ""
+		for _, m := range messagesOfHistory(entries, ch.Name, user, tx.Now()) {
+			m.ConversationID, m.ParentID = chat.ID, head
+			if err := tx.InsertMessage(m); err != nil {
+				return nil, err
+			}
+			head = m.ID
+		}
+		// As with a new conversation, clients read what they show of it.
+		return &portChange{OK: true}, moveHead(tx, c, chat, head)
+	})
+}
+
+func (e *Engine) portReset(ctx context.Context, c *Call, conv *Conversation, _ PortHistoryInput) (*portChange, error) {
+	_, err := e.Reset(ctx, c, conv.ID)
+	return &portChange{OK: true}, err
+}
+
+// lockIdle locks a conversation in which nothing is being written.
+func lockIdle(tx Tx, id string) (*Conversation, error) {
+	chat, err := tx.LockConversation(id)
+	if err != nil {
+		return nil, err
+	}
+	return chat, checkIdle(tx, chat.ID, anyMessage)
+}
+
+// idleHistory is lockIdle with what indexes count: the shown branch without that
+// which a chat history leaves out.
+func idleHistory(tx Tx, id string) (*Conversation, []*Message, error) {
+	chat, err := lockIdle(tx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	branch, err := wholeBranch(tx, chat)
+	return chat, cleanOf(branch), err
+}
+
+func isUsers(m *Message) bool { return m.Role == RoleUser }
+
+func isReply(m *Message) bool { return m.Role == RoleAssistant && !m.Greeting }
+
+// nth is where the nth message of a kind stands, from 1; -1 without one.
+func nth(history []*Message, is func(*Message) bool, n int) int {
+	for i, m := range history {
+		if !is(m) {
+			continue
+		}
+		if n--; n == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// exchangeOf is a reply with the user's message before it, or a user's message with
+// its reply: the one that comes before the user speaks again. Either may be missing.
+func exchangeOf(history []*Message, at int) []*Message {
+	m := history[at]
+	if !isUsers(m) {
+		if user := userBefore(history, at); user >= 0 {
+			return []*Message{history[user], m}
+		}
+		return []*Message{m}
+	}
+	for _, next := range history[at+1:] {
+		if isUsers(next) {
+			break
+		}
+		if isReply(next) {
+			return []*Message{m, next}
+		}
+	}
+	return []*Message{m}
+}
+
+// firstReply is the reply that follows the user's message before a reply: what
+// stands in its place ends the history behind that message.
+func firstReply(history []*Message, at int) *Message {
+	user := userBefore(history, at)
+	if user < 0 {
+		return history[at]
+	}
+	for at = user + 1; !isReply(history[at]); at++ {
+	}
+	return history[at]
+}
+
+// userBefore is where the user spoke last before a place; -1 where nobody did.
+func userBefore(history []*Message, at int) int {
+	for at--; at >= 0 && !isUsers(history[at]); at-- {
+	}
+	return at
+}
