@@ -55,14 +55,23 @@ func wantedBy(s *Settings, conversation *Conversation, characterID string) wante
 	return w
 }
 
-func (w wanted) stamps(tx Tx) (*Stamps, error) {
-	more := append([]string(nil), w.personas...)
+// stamps are the versions of the documents that count. pins are those of the
+// conversation; nil = the newest count.
+func (w wanted) stamps(tx Tx, pins *Pins) (*Stamps, error) {
+	named := append([]string(nil), w.personas...)
 	for _, id := range []string{w.preset, w.book} {
 		if id != "" {
-			more = append(more, id)
+			named = append(named, id)
 		}
 	}
-	return tx.Stamps(w.characterID, more...)
+	if pins == nil {
+		return tx.Stamps(w.characterID, named...)
+	}
+	now, err := tx.Stamps(w.characterID, append(pins.ids(), named...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pins.stampsInForce(now, named), nil
 }
 
 // key names everything that compiling looks at: equal keys, equal docs.
@@ -77,8 +86,8 @@ func (w wanted) key(s *Stamps) string {
 
 // documentsOf returns the compiled documents of a turn. It reads them only where
 // one of the versions is new.
-func (e *Engine) documentsOf(tx Tx, w wanted) (*docs, error) {
-	stamps, err := w.stamps(tx)
+func (e *Engine) documentsOf(tx Tx, w wanted, pins *Pins) (*docs, error) {
+	stamps, err := w.stamps(tx, pins)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +104,7 @@ func (e *Engine) documentsOf(tx Tx, w wanted) (*docs, error) {
 }
 
 func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
-	ch, err := tx.Character(w.characterID)
+	ch, err := characterAt(tx, w.characterID, stamps.Character)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +115,12 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 	}
 	var groups []framework.ScriptGroup
 	for _, r := range stamps.Resources {
-		res, err := tx.Resource(r.Kind, r.ID)
+		res, err := resourceAt(tx, r)
 		if err != nil {
 			return nil, err
+		}
+		if res == nil { // pinned, deleted and purged
+			continue
 		}
 		d.size += int64(len(res.Document))
 		group, err := d.addResource(w, r, res, &sources)

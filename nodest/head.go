@@ -6,7 +6,9 @@ import (
 	"nodest/fault"
 )
 
-// ChooseHead shows the branch that ends in a message of the conversation.
+// ChooseHead shows the branch that ends in a message of the conversation. A branch
+// that was left by a restore shows again what it showed when it was left. Persona,
+// note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
 func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messageID string) (*Conversation, error) {
@@ -32,9 +34,42 @@ func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messag
 		if conv.HeadID == m.ID {
 			return conv, nil
 		}
+		if m, err = comeBack(tx, c, conv, m); err != nil {
+			return nil, err
+		}
 		conv.HeadID, conv.LastMessage = m.ID, preview(m)
 		return conv, updateConversation(tx, c, conv)
 	})
+}
+
+// comeBack goes back to where the branch of a message was left by a rewind, if it
+// was, and returns the message as it is then.
+func comeBack(tx Tx, c *Call, conv *Conversation, m *Message) (*Message, error) {
+	rewinds, err := tx.Rewinds(conv.ID)
+	if err != nil || len(rewinds) == 0 {
+		return m, err
+	}
+	born, err := tx.Born(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	version, left := leftAt(born, conv.Version, rewinds)
+	if !left {
+		return m, nil
+	}
+	if err := goBack(tx, c, conv, version, m.ID); err != nil {
+		return nil, err
+	}
+	if m, err = tx.Message(m.ID); err != nil || m.DeletedAt == nil {
+		return m, err
+	}
+	// It was deleted there, and brought back from elsewhere.
+	m.DeletedAt = nil
+	m.Rev++
+	if err := tx.UpdateMessage(m); err != nil {
+		return nil, err
+	}
+	return m, tx.Emit(restoredEvent(c, []*Message{m}))
 }
 
 // lockMessage returns a message, deleted or not, and its conversation, which

@@ -1,8 +1,16 @@
 package nodest
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/stream"
 )
 
 // Save is a save point: a version of a conversation, by name. What it stands for
@@ -40,4 +48,207 @@ type Over struct {
 	Character int64           `json:"character"`
 	Resources []ResourceStamp `json:"resources,omitempty"`
 	Settings  int64           `json:"settings"` // version
+}
+
+// Limits of what a user gives a save point.
+const (
+	maxDescription = 2_000   // code points
+	maxPreviewText = 1_000   // code points
+	maxThumbnail   = 100_000 // bytes
+)
+
+// CreateSave makes a save point of what the conversation shows. It costs the same
+// whatever the length of the chat.
+//
+// Errors: Invalid with the field; NotFound; Busy while a reply is being written
+// there.
+func (e *Engine) CreateSave(ctx context.Context, c *Call, in SaveInput) (*Save, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*Save, error) {
+		conv, err := tx.LockConversation(in.ConversationID)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkIdle(tx, conv.ID, anyMessage); err != nil {
+			return nil, err
+		}
+		s, err := savedNow(tx, conv)
+		if err != nil {
+			return nil, err
+		}
+		s.Description, s.Thumbnail = in.Description, in.Thumbnail
+		s.PreviewText = cmp.Or(in.PreviewText, s.PreviewText)
+		return s, insertSave(tx, c, s)
+	})
+}
+
+func (in SaveInput) check() error {
+	for _, t := range []struct {
+		field, text string
+		length      int // in the unit of its limit
+		limit       int
+	}{
+		{"description", in.Description, utf8.RuneCountInString(in.Description), maxDescription},
+		{"previewText", in.PreviewText, utf8.RuneCountInString(in.PreviewText), maxPreviewText},
+		{"thumbnail", in.Thumbnail, len(in.Thumbnail), maxThumbnail},
+	} {
+		switch {
+		case !utf8.ValidString(t.text) || strings.ContainsRune(t.text, 0):
+			return fault.InvalidField(t.field, "encoding", "must be valid UTF-8 without the character NUL")
+		case t.length > t.limit:
+			return fault.InvalidField(t.field, "range", "is %d long, at most %d are allowed", t.length, t.limit)
+		}
+	}
+	return nil
+}
+
+// savedNow is a save point, not stored yet, of a conversation that nobody else
+// changes meanwhile.
+func savedNow(tx Tx, conv *Conversation) (*Save, error) {
+	s := &Save{
+		ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID,
+		Version: conv.Version, HeadID: conv.HeadID, CreatedAt: tx.Now(),
+	}
+	if conv.LastMessage != nil {
+		s.PreviewText = conv.LastMessage.Text
+	}
+	var err error
+	if s.MessageCount, err = tx.Count(conv.ID, conv.HeadID); err != nil {
+		return nil, err
+	}
+	s.Pins, err = pinnedNow(tx, conv)
+	return s, err
+}
+
+func insertSave(tx Tx, c *Call, s *Save) error {
+	if err := tx.InsertSave(s); err != nil {
+		return err
+	}
+	return tx.Emit(saveEvent(c, "save.created", s))
+}
+
+// Saves lists the save points of a conversation, the newest first, those that
+// restores made only if asked for; limit is 1 to 200, 0 = 50.
+func (e *Engine) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*Page[*Save], error) {
+	limit, err := checkLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[*Save]{}
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		if _, err := tx.Conversation(conversationID); err != nil {
+			return err
+		}
+		page.Items, page.NextCursor, err = tx.Saves(conversationID, automatic, cursor, limit)
+		return err
+	})
+	return page, err
+}
+
+// Save returns a save point with the messages that it stands for, as they were:
+// the newest ones before the message of that id ("" = from the end), at most
+// limit, 1 to 200; 0 = all of them.
+func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
+	if limit < 0 || limit > 200 {
+		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
+	}
+	return e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
+		if before != "" {
+			m, err := tx.Message(before)
+			if err == nil && m.ConversationID != v.Save.ConversationID {
+				err = fault.New(fault.NotFound, "no message %q here", before)
+			}
+			if err != nil {
+				return inField("before", err)
+			}
+		}
+		return v.read(tx, before, limit)
+	})
+}
+
+// readSave finds a save point and runs read on the conversation as a whole: what
+// a fork has still to copy is copied first.
+func (e *Engine) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
+	v := &SaveView{}
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		v.Save, err = tx.Save(saveID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.finishFork(ctx, userID, v.Save.ConversationID); err != nil {
+		return nil, err
+	}
+	err = e.store.View(ctx, userID, func(tx Tx) error { return read(tx, v) })
+	return v, err
+}
+
+// savedPage is how many messages of a save point one statement reads.
+const savedPage = 500
+
+// read fills in the messages before one; limit 0 = all of them.
+func (v *SaveView) read(tx Tx, before string, limit int) error {
+	v.Messages, v.More = []*Message{}, false
+	if v.Save.HeadID == "" {
+		return nil
+	}
+	var pages [][]*Message
+	for {
+		page, more, err := tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, cmp.Or(limit, savedPage))
+		if err != nil {
+			return err
+		}
+		pages = append(pages, page)
+		if limit > 0 || !more || len(page) == 0 {
+			v.More = more
+			break
+		}
+		before = page[0].ID
+	}
+	slices.Reverse(pages)
+	v.Messages = slices.Concat(pages...)
+	return nil
+}
+
+// DeleteSave deletes a save point. What it stands for stays in the conversation.
+func (e *Engine) DeleteSave(ctx context.Context, c *Call, saveID string) error {
+	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		s, err := tx.Save(saveID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if err := tx.DeleteSave(s.ID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.Emit(saveEvent(c, "save.deleted", s))
+	})
+	return err
+}
+
+// saveEvent tells of a save point, without its picture: that is in the lists.
+func saveEvent(c *Call, kind string, s *Save) *stream.Event {
+	ev := event(c.UserID, kind, c.by(), struct {
+		Save wireSave `json:"save"`
+	}{toldSave(s)})
+	ev.ConversationID = s.ConversationID
+	return ev
+}
+
+// restoredSaveEvent tells that a conversation shows a save point again.
+func restoredSaveEvent(c *Call, s *Save, conv *Conversation) *stream.Event {
+	ev := event(c.UserID, "save.restored", c.by(), struct {
+		Save wireSave `json:"save"`
+		Head *string  `json:"head"`
+	}{toldSave(s), conversationOf(conv).HeadID})
+	ev.ConversationID = s.ConversationID
+	return ev
+}
+
+func toldSave(s *Save) wireSave {
+	told := saveOf(s)
+	told.Thumbnail = ""
+	return told
 }

@@ -13,6 +13,7 @@ import (
 // scene is what a turn stands in, apart from the chat itself.
 type scene struct {
 	conversation *Conversation
+	save         *Save    // that the conversation stands at, without being restored; nil = it is as it is
 	target       *Message // the message that the request names; nil = none
 	docs         *docs
 	options      TurnOptions // message over conversation over user
@@ -27,6 +28,7 @@ type scene struct {
 type query struct {
 	conversationID string
 	messageID      string // in place of conversationID
+	saveID         string // in place of conversationID: as if that were restored
 	options        TurnOptions
 	model          bool // a model will be asked
 	apiKey         string
@@ -59,13 +61,25 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 		}
 		s.query.conversationID = s.target.ConversationID
 	}
+	if s.query.saveID != "" {
+		if s.save, err = tx.Save(s.query.saveID); err != nil {
+			return err
+		}
+		s.query.conversationID = s.save.ConversationID
+	}
 	if s.conversation, err = tx.Conversation(s.query.conversationID); err != nil {
 		return err
+	}
+	if s.save != nil {
+		if err := s.save.apply(tx, s.conversation); err != nil {
+			return err
+		}
 	}
 	user, err := tx.Settings()
 	if err != nil {
 		return err
 	}
+	user = s.conversation.Pins.settingsInForce(user)
 	var chat TurnOptions
 	if len(s.conversation.Settings) > 0 {
 		if err := json.Unmarshal(s.conversation.Settings, &chat); err != nil {
@@ -74,7 +88,11 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 	}
 	s.options = s.query.options.over(chat).over(user.TurnOptions)
 	character := cmp.Or(s.options.CharacterID, s.conversation.CharacterID)
-	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character)); err != nil {
+	pins := s.conversation.Pins
+	if character != s.conversation.CharacterID {
+		pins = nil
+	}
+	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character), pins); err != nil {
 		return err
 	}
 	if err := s.setUp(user); err != nil || !s.query.model {

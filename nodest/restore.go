@@ -1,0 +1,188 @@
+package nodest
+
+import (
+	"context"
+
+	"nodest/stream"
+)
+
+// describedBefore is the description of the save points that restores make.
+const describedBefore = "before restore"
+
+// RestoreSave sets a conversation back to a save point: its branch with the texts
+// of then, its persona, note and settings, and the documents of then until one is
+// changed again. What was said since stays as a branch. Other save points stay,
+// and what was shown until now gets one of its own, unless nothing has changed
+// since the restore before.
+//
+// The save point of an empty conversation restores to a fresh greeting.
+//
+// Errors: NotFound; Busy while a reply is being written there.
+func (e *Engine) RestoreSave(ctx context.Context, c *Call, saveID string) (*Restored, error) {
+	return once(ctx, e, c, func(tx Tx) (*Restored, error) {
+		s, err := tx.Save(saveID)
+		if err != nil {
+			return nil, err
+		}
+		conv, err := tx.LockConversation(s.ConversationID)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkIdle(tx, conv.ID, anyMessage); err != nil {
+			return nil, err
+		}
+		before, err := saveBefore(tx, c, conv)
+		if err != nil {
+			return nil, err
+		}
+		if err := goBack(tx, c, conv, s.Version, s.HeadID); err != nil {
+			return nil, err
+		}
+		if err := s.apply(tx, conv); err != nil {
+			return nil, err
+		}
+		if err := s.showHead(tx, c, conv); err != nil {
+			return nil, err
+		}
+		if err := updateConversation(tx, c, conv); err != nil {
+			return nil, err
+		}
+		return &Restored{Conversation: conv, HeadID: conv.HeadID, Before: before}, tx.Emit(restoredSaveEvent(c, s, conv))
+	})
+}
+
+// saveBefore makes the automatic save point of a restore; nil where the
+// conversation is what the last rewind made of it.
+func saveBefore(tx Tx, c *Call, conv *Conversation) (*Save, error) {
+	rewinds, err := tx.Rewinds(conv.ID)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(rewinds); n > 0 && rewinds[n-1].At == conv.Version {
+		return nil, nil
+	}
+	s, err := savedNow(tx, conv)
+	if err != nil {
+		return nil, err
+	}
+	s.Automatic, s.Description = true, describedBefore
+	return s, insertSave(tx, c, s)
+}
+
+// apply gives conv what a save point holds besides the messages.
+func (s *Save) apply(tx Tx, conv *Conversation) error {
+	then, err := tx.StateAt(conv.ID, s.Version)
+	if err != nil {
+		return err
+	}
+	conv.HeadID = s.HeadID
+	conv.PersonaID, conv.AuthorNote, conv.Settings = then.PersonaID, then.AuthorNote, then.Settings
+	if s.ImportedAt != nil {
+		kept, err := s.kept()
+		if err != nil {
+			return err
+		}
+		conv.PersonaID, conv.AuthorNote, conv.Settings = kept.PersonaID, kept.AuthorNote, kept.Settings
+	}
+	conv.Pins, err = s.Pins.over(tx, conv.CharacterID)
+	return err
+}
+
+// showHead completes a restore that went back: conv ends where the save point
+// does, with a greeting if that is nowhere.
+func (s *Save) showHead(tx Tx, c *Call, conv *Conversation) error {
+	if s.HeadID == "" {
+		m, err := greetingNow(tx, conv)
+		if err != nil {
+			return err
+		}
+		if err := tx.InsertMessage(m); err != nil {
+			return err
+		}
+		conv.HeadID, conv.LastMessage = m.ID, preview(m)
+		return tx.Emit(messageEvent(c.UserID, "message.created", c.by(), m))
+	}
+	// A message whose text was removed for good stays deleted.
+	head, err := livingBefore(tx, conv.ID, s.HeadID)
+	if err != nil {
+		return err
+	}
+	conv.HeadID, conv.LastMessage = head, nil
+	if head == "" {
+		return nil
+	}
+	m, err := tx.Message(head)
+	conv.LastMessage = preview(m)
+	return err
+}
+
+// goBack gives the messages of a branch what they showed at a version, and tells
+// of those that it changed. The version of conv that is stored next goes on from
+// that one.
+func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) error {
+	changed, err := tx.Rewind(conv, version, headID)
+	if err != nil {
+		return err
+	}
+	var gone, back []*Message
+	for _, m := range changed {
+		if m.DeletedAt != nil {
+			gone = append(gone, m)
+			continue
+		}
+		shown, _, err := tx.PathAt(conv.ID, conv.Version, m.ID, "", 1)
+		if err != nil {
+			return err
+		}
+		if len(shown) == 0 || shown[0].ID != m.ID {
+			back = append(back, m)
+		}
+		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.by(), m)); err != nil {
+			return err
+		}
+	}
+	if len(back) > 0 {
+		if err := tx.Emit(restoredEvent(c, back)); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return tx.Emit(deletedEvent(c.UserID, c.by(), gone, scopeOne))
+}
+
+// restoredEvent tells of messages of one conversation that are not deleted any
+// more.
+func restoredEvent(c *Call, back []*Message) *stream.Event {
+	ev := event(c.UserID, "message.restored", c.by(), struct {
+		MessageIDs []string `json:"messageIds"`
+	}{idsOf(back)})
+	ev.ConversationID, ev.MessageID = back[0].ConversationID, back[0].ID
+	return ev
+}
+
+// readSaved is readHistory as it would be after restoring the save point of the
+// scene.
+func (t *turn) readSaved(tx Tx, room int) ([]*Message, error) {
+	s := t.scene.save
+	if s.HeadID == "" {
+		m, err := greetingNow(tx, t.scene.conversation)
+		return []*Message{m}, err
+	}
+	path, more, err := readPath(room, func(before string, size int) ([]*Message, bool, error) {
+		return tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
+	})
+	if err != nil {
+		return nil, err
+	}
+	now, err := tx.Conversation(s.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	if now.Copying && !more {
+		return nil, errShort
+	}
+	t.unread = more
+	return path, nil
+}
