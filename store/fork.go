@@ -43,7 +43,9 @@ func (db *DB) Copying(ctx context.Context, limit int) (forks []nodest.ForkRef, e
 }
 
 // InsertFork stores c with the end of the path. The lock on the source keeps its
-// version, its messages and what it has still to copy itself together.
+// version, its messages and what it has still to copy itself together. It must
+// come before changes of the source in the same transaction: their states are
+// logged at the end.
 func (t *tx) InsertFork(c *nodest.Conversation, sourceID, messageID string, limit int) error {
 	if err := t.writable(); err != nil {
 		return err

@@ -55,6 +55,7 @@ func fill(e *env, user string) things {
 			tx.InsertMessage(m),
 			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
 			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private"}),
+			tx.PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
 		} {
@@ -311,6 +312,65 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"Saves": func(e *env, tx nodest.Tx, x things) error {
 		_, _, err := tx.Saves(x.conversation, true, "", 5)
 		return unknown(e, err)
+	},
+
+	"InsertFork": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		for _, source := range []string{own.ID, x.conversation} {
+			if err := unknown(e, tx.InsertFork(&nodest.Conversation{ID: id()}, source, x.message, 5)); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"CopyMore": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.CopyMore(x.conversation, 5)
+		return unknown(e, err)
+	},
+	"Tips": func(e *env, tx nodest.Tx, x things) error {
+		_, _, err := tx.Tips(x.conversation, "", 5)
+		return unknown(e, err)
+	},
+	"Texts": func(e *env, tx nodest.Tx, x things) error {
+		for _, f := range []nodest.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
+			if _, _, err := tx.Texts(f, "", 5); unknown(e, err) != nil {
+				return err
+			}
+		}
+		items, _, err := tx.Texts(nodest.TextFilter{}, "", 5)
+		return nothing(e, len(items) == 0, err)
+	},
+	"AppChat": func(e *env, tx nodest.Tx, x things) error { _, err := tx.AppChat("app"); return unknown(e, err) },
+	"PutAppChat": func(e *env, tx nodest.Tx, x things) error {
+		if err := unknown(e, tx.PutAppChat("app", x.conversation)); err != nil {
+			return err
+		}
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		return tx.PutAppChat("app", own.ID)
+	},
+	"Dump": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Dump(x.conversation, 0, 5)
+		return unknown(e, err)
+	},
+	"DumpStates": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.DumpStates(x.conversation, []int64{1})
+		return unknown(e, err)
+	},
+	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {
+		return taken(e, tx.BeginLoad(&nodest.Conversation{ID: x.conversation}))
+	},
+	"Load": func(e *env, tx nodest.Tx, x things) error {
+		m := &nodest.DumpedMessage{Message: message(x.conversation, "", "intruder")}
+		return unknown(e, tx.Load(x.conversation, []*nodest.DumpedMessage{m}))
+	},
+	"FinishLoad": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.FinishLoad(&nodest.Conversation{ID: x.conversation, Version: 2}, nil, nil))
 	},
 
 	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {

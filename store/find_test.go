@@ -1,0 +1,167 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// ends reads the ends of all branches, in pages.
+func (e *env) ends(conversation string, size int) []string {
+	e.Helper()
+	return pages(e, size, func(tx nodest.Tx, cursor string) ([]string, string, error) {
+		items, next, err := tx.Tips(conversation, cursor, size)
+		return texts(items), next, err
+	})
+}
+
+func TestBranchesAreListedByTheirEnds(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		e.equal("ends of nothing", len(e.ends(conversation, 5)), 0)
+		up := map[string]string{}
+		byText := map[string]string{"": ""}
+		for _, line := range strings.Fields("a: b:a c:b d:c B:a c2:b c3:b e:c3 C:B root: f:root") {
+			name, parent, _ := strings.Cut(line, ":")
+			byText[name], up[name] = e.say(conversation, byText[parent], name).ID, parent
+		}
+		for _, step := range []struct {
+			what string
+			do   func(m *nodest.Message)
+			to   string
+			want string
+		}{
+			{"nothing", unerase, "a", "f C e c2 d"},
+			{"an end is deleted: the branch ends before it", erase, "d", "f C e c2 c"},
+			{"all of a branch is deleted: it is none", erase, "c2", "f C e c"},
+			{"a branch goes through a deleted message", erase, "c3", "f C e c"},
+			{"a branch that is part of another is none", erase, "c", "f C e"},
+			{"and if the other hangs on a deleted message", erase, "b", "f C e"},
+			{"the last of these", erase, "e", "f C"},
+			{"of two branches below a deleted message none is left", erase, "C", "f B"},
+			{"then the message before it is an end", erase, "B", "f a"},
+			{"one comes back", unerase, "c2", "f c2"},
+		} {
+			e.change(byText[step.to], step.do)
+			want := strings.Fields(step.want)
+			for _, size := range []int{1, 2, 50} {
+				e.equal(step.what, e.ends(conversation, size), want)
+			}
+		}
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Tips(conversation, "x", 5); return err })
+	})
+}
+
+// TestEndsOfAnyTree compares with the definition.
+func TestEndsOfAnyTree(t *testing.T) {
+	conform(t, func(e *env) {
+		s := newTale(e)
+		for range atLeast(6, 60) {
+			for range 20 {
+				s.step()
+			}
+			var all []*nodest.Message
+			for _, m := range e.dump(s.conv, 1000) {
+				all = append(all, m.Message)
+			}
+			inner := map[string]bool{} // something that is not deleted is below
+			var want []string
+			for _, m := range slices.Backward(all) {
+				if m.DeletedAt == nil && !inner[m.ID] {
+					want = append(want, m.Text())
+				}
+				if m.DeletedAt == nil || inner[m.ID] {
+					inner[m.ParentID] = true
+				}
+			}
+			e.equal("ends", e.ends(s.conv, 1000), want)
+		}
+	})
+}
+
+func TestTextsAreWalkedFromTheNewest(t *testing.T) {
+	conform(t, func(e *env) {
+		tea, coffee := id(), id()
+		var ofTea, first, second, gone string
+		e.update(func(tx nodest.Tx) error {
+			for _, c := range []string{tea, coffee} {
+				if err := tx.InsertCharacter(&nodest.Character{ID: c, Name: "n"}); err != nil {
+					return err
+				}
+			}
+			ofTea, first, second, gone = id(), id(), id(), id()
+			for c, character := range map[string]string{ofTea: tea, first: coffee, second: coffee, gone: coffee} {
+				if err := tx.InsertConversation(&nodest.Conversation{ID: c, CharacterID: character}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		var want []string
+		of := map[string][]string{}
+		for i := range 30 {
+			c := []string{ofTea, first, second, gone}[i%4]
+			m := e.say(c, "", fmt.Sprint(i))
+			if i%7 == 3 {
+				e.change(m.ID, erase)
+				continue
+			}
+			if c != gone {
+				want = append(want, m.Text())
+			}
+			of[c] = append(of[c], m.Text())
+		}
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(gone) })
+		ofCoffee := slices.DeleteFunc(slices.Clone(want), func(s string) bool { return slices.Contains(of[ofTea], s) })
+		for _, try := range []struct {
+			filter nodest.TextFilter
+			want   []string
+		}{
+			{nodest.TextFilter{}, want},
+			{nodest.TextFilter{CharacterID: coffee}, ofCoffee},
+			{nodest.TextFilter{CharacterID: tea}, of[ofTea]},
+			{nodest.TextFilter{ConversationID: first}, of[first]},
+			{nodest.TextFilter{ConversationID: first, CharacterID: coffee}, of[first]},
+			{nodest.TextFilter{ConversationID: first, CharacterID: tea}, nil},
+		} {
+			for _, size := range []int{1, 4, 50} {
+				got := pages(e, size, func(tx nodest.Tx, cursor string) ([]string, string, error) {
+					items, next, err := tx.Texts(try.filter, cursor, size)
+					return texts(items), next, err
+				})
+				slices.Reverse(got)
+				e.equal(fmt.Sprintf("texts of %+v", try.filter), got, try.want)
+			}
+		}
+		for _, f := range []nodest.TextFilter{{ConversationID: gone}, {ConversationID: id()}, {CharacterID: id()}} {
+			e.refused(fault.NotFound, func(tx nodest.Tx) error { _, _, err := tx.Texts(f, "", 5); return err })
+		}
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Texts(nodest.TextFilter{}, "x", 5); return err })
+	})
+}
+
+func TestAnAppFindsItsConversation(t *testing.T) {
+	conform(t, func(e *env) {
+		first, second := e.conversation(), e.conversation()
+		chat := func(key string) (conversation string) {
+			e.Helper()
+			e.view(func(tx nodest.Tx) (err error) { conversation, err = tx.AppChat(key); return err })
+			return conversation
+		}
+		none := func(tx nodest.Tx) error { _, err := tx.AppChat("key\x00"); return err }
+		e.refused(fault.NotFound, none)
+		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", first) })
+		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("other", first) })
+		e.equal("conversation", chat("key\x00"), first)
+		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", second) })
+		e.equal("conversation", chat("key\x00"), second)
+		e.equal("conversation of the other key", chat("other"), first)
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(second) })
+		e.refused(fault.NotFound, none)
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", second) })
+	})
+}
