@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/llm/offline"
 	"nodest/nodest"
 )
 
@@ -371,5 +372,105 @@ func TestImpersonate(t *testing.T) {
 	all := s.model.asked()
 	if task := all[len(all)-1].Task; task != llm.Impersonate {
 		t.Errorf("task = %q", task)
+	}
+}
+
+// A wish stays with the text that it brought: the model sees it in every later
+// prompt, where it was, as long as that text is the chosen one.
+func TestAWishStaysWithItsText(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "Tell me")
+	m := s.regenerate(reply.ID, " shorter, please\n")
+	if w := m.Chosen().Wish; w != "shorter, please" {
+		t.Errorf("the swipe keeps the wish %q", w)
+	}
+	wished := func(what, wish string) {
+		t.Helper()
+		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
+		s.must(err)
+		var all strings.Builder
+		for _, m := range p.Messages {
+			all.WriteString(m.Text + "\n")
+		}
+		want := "Tell me"
+		if wish != "" {
+			want += "\n\n【重写要求】" + wish
+		}
+		if got := all.String(); !contains(got, want+"\n") || strings.Count(got, "【重写要求】") != min(len(wish), 1) {
+			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
+		}
+	}
+	wished("the new text", "shorter, please")
+	_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "prev"})
+	s.must(err)
+	wished("the first text again", "")
+	_, err = s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "next"})
+	s.must(err)
+	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.must(err)
+	s.wait(done.GenerationID)
+	wished("lengthened", "shorter, please")
+	s.edit(nodest.EditInput{MessageID: reply.ID, Text: "By hand."})
+	wished("edited", "shorter, please")
+
+	// What was sent can be read although no message has the text.
+	next := s.say(c, "Go on")
+	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
+	s.must(err)
+	all := s.model.asked()
+	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !contains(s.model.last(), "【重写要求】shorter, please") {
+		t.Errorf("sent:\n%s\nstored: %v", s.model.last(), p.Prompt.Messages)
+	}
+
+	// Another wish takes its place, also beside the reply.
+	s.regenerate(reply.ID, "in verse")
+	if contains(s.model.last(), "shorter") {
+		t.Errorf("the request has both wishes:\n%s", s.model.last())
+	}
+	wished("another wish", "in verse")
+	s.regenerate(s.head(c.ID), "")
+	wished("without a wish", "")
+}
+
+// A message that is sent while a reply is being regenerated follows what its
+// writer saw, and stays on the screen.
+func TestWhatIsSaidMeanwhileStaysShown(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "q1")
+	later := s.say(c, "q2")
+	another := says("Another.").gated()
+	s.model.next(another)
+	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.must(err)
+	<-another.begun
+	_, err = s.DeleteMessage(t.Context(), s.call(), done.Message.ID, "one")
+	s.wants(err, fault.Busy)
+	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "q3", WhenBusy: "queue"})
+	s.must(err)
+	another.release()
+	s.wait(sent.GenerationID)
+	if said := s.message(sent.UserMessage.ID); said.ParentID != later.ID || s.head(c.ID) != sent.Message.ID {
+		t.Errorf("q3 follows %s, the head is %s", said.ParentID, s.head(c.ID))
+	}
+	if m := s.message(done.Message.ID); m.Text() != "Another." || m.Status != nodest.StatusComplete {
+		t.Errorf("the regenerated reply is %+v", m)
+	}
+}
+
+// The offline model has something else to say each time, beside a reply as well.
+func TestTheOfflineModelBesideAReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	c := s.chat()
+	reply := s.say(c, "Tell me about the harbour.")
+	s.say(c, "And then?")
+	done, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
+	s.must(err)
+	s.wait(done.GenerationID)
+	m := s.message(done.Message.ID)
+	if m.ID == reply.ID || m.Text() == "" || m.Text() == reply.Text() || s.head(c.ID) != m.ID {
+		t.Errorf("beside %q stands %+v", reply.Text(), m)
 	}
 }

@@ -1,0 +1,282 @@
+package nodest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// edit edits and waits for the answer, if there is one.
+func (s *studio) edit(in nodest.EditInput) *nodest.Changed {
+	s.t.Helper()
+	done, err := s.Edit(s.t.Context(), s.call(), in)
+	s.must(err)
+	if done.GenerationID != "" {
+		s.wait(done.GenerationID)
+	}
+	return done
+}
+
+// reads are the texts of the shown branch.
+func (s *studio) reads(conversationID string) []string {
+	s.t.Helper()
+	page, err := s.History(s.t.Context(), ann, conversationID, "", 200)
+	s.must(err)
+	texts := []string{}
+	for _, m := range page.Items {
+		texts = append(texts, m.Text())
+	}
+	return texts
+}
+
+const hello = "Hello, traveller." // the greeting of the studio's character
+
+// Every edit of a chat of two exchanges, and what the chat reads then.
+func TestEdits(t *testing.T) {
+	tests := []struct {
+		name     string
+		at       int // 1 and 3 the user's messages, 2 and 4 the replies, 0 the greeting
+		in       nodest.EditInput
+		reads    []string
+		asked    []string // parts of the request to the model; nil = it is not asked
+		replaced bool     // the old messages at and behind stay as a branch
+	}{
+		{"a user's message in place", 1, nodest.EditInput{Text: "new"}, []string{hello, "new", "a1", "q2", "a2"}, nil, false},
+		{"a reply in place", 2, nodest.EditInput{Text: "new", Mode: "in_place"}, []string{hello, "q1", "new", "q2", "a2"}, nil, false},
+		{"the newest user's message, and its reply", 3, nodest.EditInput{Text: "new", Regenerate: true},
+			[]string{hello, "q1", "a1", "new", "fresh"}, []string{"a1", "new"}, false},
+		{"an earlier user's message, and its reply", 1, nodest.EditInput{Text: "new", Regenerate: true},
+			[]string{hello, "new", "fresh"}, []string{"new"}, false},
+		{"a user's message as a branch", 3, nodest.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "a1", "new"}, nil, true},
+		{"a reply as a branch", 2, nodest.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "new"}, nil, true},
+		{"the greeting as a branch", 0, nodest.EditInput{Text: "new", Mode: "branch"}, []string{"new"}, nil, true},
+		{"a user's message as a branch with a reply", 1, nodest.EditInput{Text: "new", Mode: "branch", Regenerate: true},
+			[]string{hello, "new", "fresh"}, []string{hello, "new"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			c := s.chat()
+			s.model.next(says("a1"), says("a2"), says("fresh"))
+			s.say(c, "q1")
+			end := s.say(c, "q2")
+			page, err := s.History(t.Context(), ann, c.ID, "", 200)
+			s.must(err)
+			old := page.Items[tt.at]
+			before, requests := s.shown(c.ID), len(s.model.asked())
+
+			tt.in.MessageID, tt.in.IfRev = old.ID, old.Rev
+			done := s.edit(tt.in)
+			if got := s.reads(c.ID); !slices.Equal(got, tt.reads) {
+				t.Errorf("the chat reads %q, want %q", got, tt.reads)
+			}
+			if asked := len(s.model.asked()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
+				t.Errorf("asked: %v; the answer is %+v", asked, done)
+			}
+			for _, part := range tt.asked {
+				if !contains(s.model.last(), part) {
+					t.Errorf("the request lacks %q:\n%s", part, s.model.last())
+				}
+			}
+			if tt.asked != nil && (contains(s.model.last(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
+				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.last())
+			}
+			m := s.message(done.Message.ID)
+			if m.Text() != "new" || m.Role != old.Role || m.ParentID != old.ParentID || m.Name != old.Name || m.Greeting != old.Greeting {
+				t.Errorf("message = %+v", m)
+			}
+			if tt.replaced != (m.ID != old.ID) {
+				t.Fatalf("the edited message is %s, the old one %s", m.ID, old.ID)
+			}
+			if tt.replaced { // the old branch is one step away, word for word
+				_, err := s.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
+				s.must(err)
+				if got := s.shown(c.ID); got != before {
+					t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
+				}
+			}
+		})
+	}
+}
+
+// An edit and the start of the answer are one change: where the answer cannot be
+// begun, the text stays too.
+func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "q1")
+	said := s.message(reply.ParentID)
+	held := says("x").gated()
+	s.model.next(held)
+	sent := s.send(c, "q2")
+	<-held.begun
+	before := s.shown(c.ID)
+	tests := []struct {
+		name  string
+		in    nodest.EditInput
+		code  fault.Code
+		field string
+	}{
+		{"another reply is being written", nodest.EditInput{MessageID: said.ID, Regenerate: true}, fault.Busy, ""},
+		{"so as a branch", nodest.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
+		{"so as a branch without a reply", nodest.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
+		{"the message is being answered", nodest.EditInput{MessageID: sent.UserMessage.ID, Regenerate: true}, fault.Busy, ""},
+		{"the message is being written", nodest.EditInput{MessageID: sent.Message.ID}, fault.Busy, ""},
+		{"it has changed", nodest.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
+		{"as a branch too", nodest.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
+		{"a reply is not answered", nodest.EditInput{MessageID: reply.ID, Regenerate: true}, fault.Invalid, "regenerate"},
+		{"the mode", nodest.EditInput{MessageID: said.ID, Mode: "over"}, fault.Invalid, "mode"},
+		{"nobody's message", nodest.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
+	}
+	for _, tt := range tests {
+		tt.in.Text = "new"
+		_, err := s.Edit(t.Context(), s.call(), tt.in)
+		e := s.wants(err, tt.code)
+		if tt.field != "" && e.Fields[0].Field != tt.field {
+			t.Errorf("%s: fields %v", tt.name, e.Fields)
+		}
+		if tt.code == fault.Conflict && e.Details["current"] == nil {
+			t.Errorf("%s: details %v", tt.name, e.Details)
+		}
+		if got := s.shown(c.ID); got != before {
+			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
+		}
+	}
+	_, err := s.Edit(t.Context(), &nodest.Call{UserID: bob}, nodest.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
+	s.wants(err, fault.NotFound)
+	held.release()
+	s.wait(sent.GenerationID)
+}
+
+// The reply that an edit writes anew is the shown one, else the newest; without
+// any it is a first one.
+func TestWhichReplyAnEditWritesAnew(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	first := s.say(c, "q1")
+	said := first.ParentID
+	s.say(c, "q2")
+	second := s.regenerate(first.ID, "") // it is the end of the shown branch
+	again := nodest.EditInput{MessageID: said, Text: "new", Regenerate: true}
+
+	if done := s.edit(again); done.Reply.ID != second.ID || len(s.message(second.ID).Swipes) != 2 {
+		t.Errorf("%s was written, want the shown one, %s", done.Reply.ID, second.ID)
+	}
+	_, err := s.ChooseHead(t.Context(), s.call(), c.ID, first.ID)
+	s.must(err)
+	third := s.edit(again).Reply
+	if third.ID == first.ID || third.ID == second.ID || s.head(c.ID) != third.ID {
+		t.Errorf("%s was written, want one beside %s, which is shown and has been answered", third.ID, first.ID)
+	}
+	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, said)
+	s.must(err)
+	if done := s.edit(again); done.Reply.ID != third.ID || s.head(c.ID) != said {
+		t.Errorf("%s was written, want the newest, %s; the head is %s", done.Reply.ID, third.ID, s.head(c.ID))
+	}
+	for _, id := range []string{first.ID, second.ID, third.ID} {
+		_, err := s.DeleteMessage(t.Context(), s.call(), id, "one")
+		s.must(err)
+	}
+	done := s.edit(again)
+	if done.Reply.ParentID != said || s.head(c.ID) != done.Reply.ID || s.message(done.Reply.ID).Text() != "Fine." {
+		t.Errorf("the first reply is %+v", done.Reply)
+	}
+}
+
+// A reply that failed without a word is repaired where it stands.
+func TestAnEditRepairsAFailedReply(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
+	failed := s.say(c, "q1")
+	done := s.edit(nodest.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
+	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != nodest.StatusComplete {
+		t.Errorf("the reply is %+v", m)
+	}
+}
+
+func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "q1")
+	for _, mode := range []string{"in_place", "branch"} {
+		in := nodest.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
+		call := s.call()
+		first, err := s.Edit(t.Context(), call, in)
+		s.must(err)
+		s.wait(first.GenerationID)
+		requests := len(s.model.asked())
+		second, err := s.Edit(t.Context(), again(call), in)
+		s.must(err)
+		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.asked()) != requests {
+			t.Errorf("%s: the second answer is %+v, the first %+v", mode, second, first)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
+	c := s.chatWith(ch.ID)
+	old := s.say(c, "q1")
+	before := s.shown(c.ID)
+	call := s.call()
+	now, err := s.Reset(t.Context(), call, c.ID)
+	s.must(err)
+	first := s.message(now.HeadID)
+	if !first.Greeting || first.ParentID != "" || first.Text() != "Hello, User." || len(first.Swipes) != 2 || now.LastMessage.ID != first.ID {
+		t.Errorf("the greeting is %+v", first)
+	}
+	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
+		t.Errorf("the chat reads %q", got)
+	}
+	s.ears.mu.Lock()
+	var told []string
+	for _, ev := range s.ears.events[len(s.ears.events)-2:] {
+		told = append(told, ev.Type)
+	}
+	s.ears.mu.Unlock()
+	if got := strings.Join(told, " "); got != "message.created chat.updated" {
+		t.Errorf("events = %s", got)
+	}
+	if twice, err := s.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
+		t.Errorf("repeated: %+v, %v", twice, err)
+	}
+	s.say(c, "q2")
+	if contains(s.model.last(), "q1") {
+		t.Errorf("the prompt has what was said before:\n%s", s.model.last())
+	}
+	// The old history is a branch.
+	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
+	s.must(err)
+	if got := s.shown(c.ID); got != before {
+		t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
+	}
+
+	held := says("x").gated()
+	s.model.next(held)
+	sent := s.send(c, "q3")
+	<-held.begun
+	_, err = s.Reset(t.Context(), s.call(), c.ID)
+	s.wants(err, fault.Busy)
+	held.release()
+	s.wait(sent.GenerationID)
+	_, err = s.Reset(t.Context(), &nodest.Call{UserID: bob}, c.ID)
+	s.wants(err, fault.NotFound)
+}
+
+func TestResetWithoutAGreeting(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
+	_, err := s.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
+	s.must(err)
+	_, err = s.Reset(t.Context(), s.call(), c.ID)
+	s.must(err)
+	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello!"}) {
+		t.Errorf("the chat reads %q", got)
+	}
+}
