@@ -208,3 +208,159 @@ func BenchmarkClients(b *testing.B) {
 		}
 	})
 }
+
+// lived gives a chat the history of one that was written: every message was a
+// placeholder at one version and a text at the next, one in a hundred is deleted.
+// It returns the message in the middle.
+func (c *chat) lived(b *testing.B) (middle string) {
+	b.Helper()
+	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
+		for _, statement := range []string{
+			"UPDATE message_states SET version = 2 * (SELECT m.seq FROM messages m WHERE m.id = message_states.message_id) WHERE conversation_id = ?",
+			`INSERT INTO message_states (conversation_id, message_id, version, user_id, rev, revision_id, status, is_deleted, previous)
+				SELECT conversation_id, message_id, version + 1, user_id, rev, revision_id, status, is_deleted, version
+				FROM message_states WHERE conversation_id = ?`,
+			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, documents_version, created_at)
+				SELECT conversation_id, version, user_id, message_id, '', 1, 0 FROM message_states WHERE conversation_id = ?`,
+			"UPDATE conversations SET version = 2 * message_seq + 1 WHERE id = ?",
+			"UPDATE messages SET deleted_at = 1 WHERE conversation_id = ? AND seq % 100 = 0",
+		} {
+			if err := store.Exec(tx, statement, c.conv); err != nil {
+				return err
+			}
+		}
+		found, err := store.QueryIn[string](tx, "SELECT id FROM messages WHERE conversation_id = ? AND seq = (SELECT message_seq / 2 FROM conversations WHERE id = ?)", c.conv, c.conv)
+		if err != nil {
+			return err
+		}
+		middle = found[0]
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if store.OnPostgres(c.db) {
+		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error { return store.Exec(tx, "ANALYZE") })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return middle
+}
+
+// next is one change of the conversation.
+func (c *chat) next(change func(tx nodest.Tx, conv *nodest.Conversation) error) error {
+	return c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
+		conv, err := tx.LockConversation(c.conv)
+		if err != nil {
+			return err
+		}
+		if err := change(tx, conv); err != nil {
+			return err
+		}
+		conv.Version++
+		return tx.UpdateConversation(conv)
+	})
+}
+
+// BenchmarkHistory saves, goes back, counts and reads old pages of chats of
+// several lengths. Each should cost the same at all of them.
+func BenchmarkHistory(b *testing.B) {
+	each(b, func(b *testing.B, postgres bool) {
+		for _, n := range []int{100, 10_000, 100_000} {
+			c := newChat(b, postgres, n)
+			middle := c.lived(b)
+			view := func(b *testing.B, read func(tx nodest.Tx) error) {
+				for b.Loop() {
+					if err := c.db.View(context.Background(), c.user, read); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.Run(fmt.Sprint("count/", n), func(b *testing.B) {
+				view(b, func(tx nodest.Tx) error {
+					found, err := tx.Count(c.conv, c.last)
+					if err == nil && found != n-n/100 {
+						b.Fatal(found)
+					}
+					return err
+				})
+			})
+			b.Run(fmt.Sprint("page/", n), func(b *testing.B) {
+				view(b, func(tx nodest.Tx) error {
+					items, _, err := tx.PathAt(c.conv, int64(n), middle, "", 50)
+					if err == nil && len(items) != 50 {
+						b.Fatal(len(items))
+					}
+					return err
+				})
+			})
+			b.Run(fmt.Sprint("save/", n), func(b *testing.B) { c.benchmarkSave(b) })
+			b.Run(fmt.Sprint("rewind/", n), func(b *testing.B) { c.benchmarkRewind(b, middle) })
+			b.Run(fmt.Sprint("rewind-half/", n), func(b *testing.B) {
+				for b.Loop() {
+					err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
+						_, err := tx.Rewind(conv, int64(n), middle)
+						return err
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
+}
+
+func (c *chat) benchmarkSave(b *testing.B) {
+	for b.Loop() {
+		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
+			conv, err := tx.LockConversation(c.conv)
+			if err != nil {
+				return err
+			}
+			n, err := tx.Count(c.conv, c.last)
+			if err != nil {
+				return err
+			}
+			return tx.InsertSave(&nodest.Save{ID: id(), ConversationID: c.conv, Version: conv.Version, HeadID: c.last, MessageCount: n})
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// benchmarkRewind edits ten messages before the middle, and goes back over that
+// and forth again.
+func (c *chat) benchmarkRewind(b *testing.B, middle string) {
+	err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
+		items, _, err := tx.Path(c.conv, middle, "", 10)
+		if err != nil {
+			return err
+		}
+		for _, m := range items {
+			m.Rev++
+			m.Swipes[0].Rev, m.Swipes[0].Text = m.Swipes[0].Rev+1, "edited"
+			if err := tx.UpdateMessage(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
+			changed, err := tx.Rewind(conv, conv.Version-1, c.last)
+			if err == nil && len(changed) != 10 {
+				b.Fatal(len(changed))
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

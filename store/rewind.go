@@ -21,13 +21,13 @@ type rewindRow struct {
 
 // pieces is the beginning of a statement: the path that ends in a message, as
 // pieces of chains, each up to a depth; see place. Its arguments are the message
-// and the conversation.
+// and the conversation. To SQLite CROSS JOIN means that it must join in this order.
 const pieces = `WITH RECURSIVE path (chain, depth) AS (
 		SELECT chain, depth FROM messages WHERE id = ?
 		UNION ALL
 		SELECT up.chain, up.depth FROM path
-		JOIN messages first ON first.conversation_id = ? AND first.seq = path.chain
-		JOIN messages up ON up.id = first.parent_id
+		CROSS JOIN messages first CROSS JOIN messages up
+		WHERE first.conversation_id = ? AND first.seq = path.chain AND up.id = first.parent_id
 	) `
 
 // Count returns the length of a path, without its deleted messages. Of a fork
@@ -41,8 +41,8 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 	}
 	var n int
 	_, err := t.scan(t.raw(pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
-			JOIN messages gone ON gone.conversation_id = ? AND gone.chain = path.chain AND gone.depth <= path.depth
-			WHERE gone.deleted_at IS NOT NULL)`,
+			CROSS JOIN messages gone WHERE gone.conversation_id = ? AND gone.chain = path.chain
+			AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`,
 		text(headID), text(conversationID), text(conversationID)), &n)
 	return n, err
 }
@@ -149,9 +149,9 @@ func (t *tx) replaced(conversationID string, version int64, headID string) ([]*m
 			SELECT s.message_id, s.previous FROM message_states s
 			WHERE s.conversation_id = ? AND s.version > ? AND s.previous > 0 AND s.version > s.previous + 8 AND s.previous <= ?
 		) later
-		JOIN messages m ON m.id = later.message_id
-		JOIN path ON path.chain = m.chain AND m.depth <= path.depth
-		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = later.previous
+		CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states o
+		WHERE m.id = later.message_id AND path.chain = m.chain AND m.depth <= path.depth
+			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = later.previous
 		ORDER BY m.seq`, args...), &states)
 	return states, err
 }
