@@ -1,0 +1,283 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// appShows is the history of "app-1" as an app reads it; a greeting has a star.
+func (s *studio) appShows() string {
+	s.t.Helper()
+	got, err := s.PortHistory(s.t.Context(), s.call(), nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortGet})
+	s.must(err)
+	return lines(s.t, got.History)
+}
+
+func lines(t *testing.T, history json.RawMessage) string {
+	t.Helper()
+	var h struct {
+		Name, Role, Identifier string
+		Parts                  []goldenMessage
+	}
+	must(t, json.Unmarshal(history, &h))
+	if h.Name != "Chat History" || h.Role != "system" || h.Identifier != "chatHistory" {
+		t.Errorf("the history calls itself %q, %q, %q", h.Name, h.Role, h.Identifier)
+	}
+	var said []string
+	for _, p := range h.Parts {
+		star := ""
+		if p.FirstMes {
+			star = "*"
+		}
+		said = append(said, fmt.Sprintf("%s%s: %s", p.Role, star, p.Parts[0].Text))
+	}
+	return strings.Join(said, " | ")
+}
+
+// does changes the history of "app-1".
+func (s *studio) does(in nodest.PortHistoryInput) *nodest.PortHistory {
+	s.t.Helper()
+	in.ConversationID = "app-1"
+	got, err := s.PortHistory(s.t.Context(), s.call(), in)
+	s.must(err)
+	return got
+}
+
+// rainy is Ida's chat with two exchanges.
+func rainy(t *testing.T) *studio {
+	t.Helper()
+	s := newStudio(t, nodest.Options{})
+	s.ported(`,"chatHistory":{"parts":[{"role":"model","is_first_mes":true,"parts":[{"text":"Hi"}]},
+		{"role":"user","parts":[{"text":"u1"}],"timestamp":1700000000000},{"role":"model","parts":[{"text":"a1"}]},
+		{"role":"user","parts":[{"text":"u2"}]},{"role":"model","parts":[{"text":"a2"}]}]}`)
+	return s
+}
+
+const rainyHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2"
+
+// messages are those of the shown branch.
+func (s *studio) messages() []*nodest.Message {
+	s.t.Helper()
+	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 1)
+	s.must(err)
+	page, err := s.History(s.t.Context(), ann, chats.Items[0].ID, "", 200)
+	s.must(err)
+	return page.Items
+}
+
+func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
+	s := rainy(t)
+	got := s.does(nodest.PortHistoryInput{Action: nodest.PortGet})
+	var h struct {
+		Parts []struct {
+			ID        string
+			Timestamp int64
+		}
+	}
+	must(t, json.Unmarshal(got.History, &h))
+	all := s.messages()
+	if h.Parts[1].Timestamp != 1700000000000 || h.Parts[1].ID != all[1].ID || h.Parts[2].Timestamp != all[2].CreatedAt.UnixMilli() {
+		t.Errorf("parts = %+v", h.Parts)
+	}
+}
+
+func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
+	for name, in := range map[string]nodest.PortHistoryInput{
+		"by its reply": {Action: nodest.PortDeleteAI, Index: 2},
+		"by the user":  {Action: nodest.PortDeleteUser, Index: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rainy(t)
+			said := s.messages()[3]
+			got := s.does(in)
+			if want := "model*: Hi | user: u1 | model: a1"; !got.OK || lines(t, got.History) != want {
+				t.Errorf("history = %s (%v), want %s", lines(t, got.History), got.OK, want)
+			}
+			back, err := s.RestoreMessage(t.Context(), s.call(), said.ID)
+			must(t, err)
+			if len(back.MessageIDs) != 2 || s.appShows() != rainyHistory {
+				t.Errorf("%d came back: %s", len(back.MessageIDs), s.appShows())
+			}
+		})
+	}
+}
+
+func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
+	s := rainy(t)
+	version := s.chatVersion()
+	for _, in := range []nodest.PortHistoryInput{
+		{Action: nodest.PortEditAI, Index: 3, Text: "x"}, {Action: nodest.PortEditAI, Index: 0, Text: "x"},
+		{Action: nodest.PortEditUser, Index: 3, Text: "x"}, {Action: nodest.PortDeleteAI, Index: 3}, {Action: nodest.PortDeleteAI, Index: -1},
+		{Action: nodest.PortDeleteUser, Index: 3}, {Action: nodest.PortRegenerate, Index: 3}, {Action: nodest.PortRegenerate, Index: -1},
+	} {
+		if got := s.does(in); got.OK || lines(t, got.History) != rainyHistory {
+			t.Errorf("%s %d: %v, %s", in.Action, in.Index, got.OK, lines(t, got.History))
+		}
+	}
+	s.does(nodest.PortHistoryInput{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[]}`)})
+	if got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate}); got.OK {
+		t.Error("a greeting that is not there was set back")
+	}
+	if got := s.chatVersion(); got != version+1 {
+		t.Errorf("version %d, want %d: only the restore has changed something", got, version+1)
+	}
+	if n := len(s.model.asked()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+func (s *studio) chatVersion() int64 {
+	s.t.Helper()
+	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 1)
+	s.must(err)
+	return chats.Items[0].Version
+}
+
+func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
+	down := llm.Upstream("puppet", fault.UpstreamDown, 503, nil)
+	for name, reply := range map[string]*line{"nothing came": says().failing(down), "half a reply came": says("Half").failing(down)} {
+		for _, index := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, reply %d", name, index), func(t *testing.T) {
+				s := rainy(t)
+				s.model.next(&line{chunks: reply.chunks, err: reply.err, begun: make(chan struct{}), gone: make(chan struct{})})
+				_, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
+					ConversationID: "app-1", Action: nodest.PortRegenerate, Index: index, Text: "warmer",
+				})
+				if err == nil || fault.Public(err).Code == fault.Internal {
+					t.Errorf("error = %v, want that of the provider", err)
+				}
+				if s.appShows() != rainyHistory {
+					t.Errorf("history = %s", s.appShows())
+				}
+			})
+		}
+	}
+}
+
+func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
+	s := rainy(t)
+	end := s.messages()[4]
+	got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate, Index: 1, Text: "warmer"})
+	want := "model*: Hi | user: u1\n\n【重写要求】warmer | model: Fine."
+	if !got.OK || got.Response != "Fine." || lines(t, got.History) != want {
+		t.Errorf("%q, history %s\nwant %s", got.Response, lines(t, got.History), want)
+	}
+	if text := s.messages()[1].Text(); text != "u1" {
+		t.Errorf("the user's message became %q", text)
+	}
+	_, err := s.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
+	must(t, err)
+	if s.appShows() != rainyHistory {
+		t.Errorf("the old branch is %s", s.appShows())
+	}
+}
+
+func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
+	s := rainy(t)
+	end := s.messages()[4]
+	got := s.does(nodest.PortHistoryInput{Action: nodest.PortRestore, History: json.RawMessage(
+		`{"parts":[{"role":"user","parts":[{"text":"s1"}]},{"role":"system","parts":[{"text":"Night falls."}]}]}`)})
+	if want := "user: s1 | system: Night falls."; !got.OK || lines(t, got.History) != want {
+		t.Errorf("history = %s, want %s", lines(t, got.History), want)
+	}
+	s.tells("Rain")
+	if !contains(s.model.last(), "Night falls.") || contains(s.model.last(), "u1") {
+		t.Errorf("the request:\n%s", s.model.last())
+	}
+	_, err := s.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
+	must(t, err)
+	if s.appShows() != rainyHistory {
+		t.Errorf("the old branch is %s", s.appShows())
+	}
+}
+
+func TestAChangeByIndexRepeatedHappensOnce(t *testing.T) {
+	for _, in := range []nodest.PortHistoryInput{
+		{Action: nodest.PortDeleteAI, Index: 2},
+		{Action: nodest.PortDeleteUser, Index: 1},
+		{Action: nodest.PortEditAI, Index: 1, Text: "x"},
+		{Action: nodest.PortRegenerate, Index: 0},
+		{Action: nodest.PortRegenerate, Index: 1},
+		{Action: nodest.PortRegenerate, Index: 2},
+		{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[{"role":"user","parts":[{"text":"s1"}]}]}`)},
+		{Action: nodest.PortReset},
+	} {
+		t.Run(fmt.Sprint(in.Action, in.Index), func(t *testing.T) {
+			s := rainy(t)
+			in.ConversationID = "app-1"
+			c := s.call()
+			first, err := s.PortHistory(t.Context(), c, in)
+			must(t, err)
+			version, asked := s.chatVersion(), len(s.model.asked())
+			twice := again(c)
+			second, err := s.PortHistory(t.Context(), twice, in)
+			must(t, err)
+			if !twice.Replayed || second.OK != first.OK || second.Response != first.Response || string(second.History) != string(first.History) {
+				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
+			}
+			if s.chatVersion() != version || len(s.model.asked()) != asked {
+				t.Errorf("version %d, was %d; asked %d times, was %d", s.chatVersion(), version, len(s.model.asked()), asked)
+			}
+		})
+	}
+}
+
+func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
+	s := rainy(t)
+	slow := says("Slow").gated()
+	s.model.next(slow)
+	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: s.messages()[0].ConversationID, Text: "u3"})
+	must(t, err)
+	<-slow.begun
+	for _, in := range []nodest.PortHistoryInput{
+		{Action: nodest.PortEditAI, Index: 1, Text: "x"}, {Action: nodest.PortDeleteUser, Index: 3},
+		{Action: nodest.PortRegenerate, Index: 0}, {Action: nodest.PortRegenerate, Index: 1},
+		{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[]}`)}, {Action: nodest.PortReset},
+	} {
+		in.ConversationID = "app-1"
+		_, err := s.PortHistory(t.Context(), s.call(), in)
+		s.wants(err, fault.Busy)
+	}
+	if want := rainyHistory + " | user: u3"; s.appShows() != want {
+		t.Errorf("history = %s", s.appShows())
+	}
+	slow.release()
+	s.wait(sent.GenerationID)
+	if want := rainyHistory + " | user: u3 | model: Slow"; s.appShows() != want {
+		t.Errorf("history = %s, want %s", s.appShows(), want)
+	}
+}
+
+func TestPortHistoryRefuses(t *testing.T) {
+	s := rainy(t)
+	for _, tt := range []struct {
+		name  string
+		in    nodest.PortHistoryInput
+		code  fault.Code
+		field string
+	}{
+		{"an unknown action", nodest.PortHistoryInput{ConversationID: "app-1", Action: "x"}, fault.Invalid, "action"},
+		{"a key like a path", nodest.PortHistoryInput{ConversationID: "a/b", Action: nodest.PortGet}, fault.Invalid, "conversationId"},
+		{"an unknown key", nodest.PortHistoryInput{ConversationID: "app-2", Action: nodest.PortGet}, fault.NotFound, "conversationId"},
+		{"an edit to nothing", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortEditAI, Index: 1, Text: " "}, fault.Invalid, "text"},
+		{"a long wish", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRegenerate, Index: 1, Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
+		{"a restore of nothing", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore}, fault.Invalid, "history"},
+		{"a restore of a list", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore, History: json.RawMessage(`[]`)}, fault.Invalid, "history"},
+		{"a restore of too much", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore,
+			History: json.RawMessage(`{"parts":[{}` + strings.Repeat(`,{}`, 10_000) + `]}`)}, fault.TooLarge, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := s.PortHistory(t.Context(), s.call(), tt.in)
+			refused(t, err, tt.code, tt.field)
+		})
+	}
+	if s.appShows() != rainyHistory {
+		t.Errorf("history = %s", s.appShows())
+	}
+}

@@ -1,0 +1,431 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+const idasCard = `{"name":"Ida","first_mes":"Come in, {{user}}. I am {{char}}.","description":"Keeps a tea house.","unknown":[1]}`
+
+// appDocuments are the documents of Ida as an app sends them.
+func appDocuments(more string) json.RawMessage {
+	return json.RawMessage(`{"roleCard":` + idasCard + more + `}`)
+}
+
+// ported makes Ida and a conversation under the key "app-1".
+func (s *studio) ported(more string) *nodest.PortAnswer {
+	s.t.Helper()
+	answer, err := s.Port(s.t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "app-1", Status: nodest.StatusNewCharacter, CustomUserName: "Mo", JSONString: appDocuments(more),
+	})
+	s.must(err)
+	return answer
+}
+
+// tells goes on in the conversation "app-1".
+func (s *studio) tells(text string) *nodest.PortAnswer {
+	s.t.Helper()
+	answer, err := s.Port(s.t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "app-1", Status: nodest.StatusSameChat, UserMessage: text,
+	})
+	s.must(err)
+	return answer
+}
+
+// counts what ann has.
+func (s *studio) counts() (characters, conversations int) {
+	s.t.Helper()
+	all, err := s.Characters(s.t.Context(), ann, "", 200)
+	s.must(err)
+	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 200)
+	s.must(err)
+	return len(all.Items), len(chats.Items)
+}
+
+func TestPortMakesACharacterAndAChat(t *testing.T) {
+	text, err := json.Marshal(string(appDocuments(`,"extraGreetings":["Tea?"]`)))
+	must(t, err)
+	for name, documents := range map[string]json.RawMessage{
+		"an object": appDocuments(`,"extraGreetings":["Tea?"]`), "the text of one": text,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			cradle := true
+			answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+				ConversationID: "app-1", Status: "create", CustomUserName: "Mo", JSONString: documents, IsCradleGeneration: &cradle,
+			})
+			must(t, err)
+			if want := "Come in, Mo. I am Ida."; answer.Response != want {
+				t.Errorf("response = %q, want %q", answer.Response, want)
+			}
+			ch, err := s.Character(t.Context(), ann, answer.CharacterID)
+			must(t, err)
+			sameJSON(t, "card", ch.RoleCard, []byte(idasCard))
+			if ch.Name != "Ida" || !ch.IsCradle || ch.Dialect != "nodest" {
+				t.Errorf("character = %+v", ch)
+			}
+			conv, err := s.Conversation(t.Context(), ann, answer.ConversationID)
+			must(t, err)
+			first := s.message(answer.MessageID)
+			if conv.HeadID != first.ID || first.Text() != answer.Response || !first.Greeting || len(first.Swipes) != 2 {
+				t.Errorf("greeting = %+v", first)
+			}
+			if n := len(s.model.asked()); n != 0 {
+				t.Errorf("the model was asked %d times", n)
+			}
+		})
+	}
+}
+
+func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
+	tests := []struct{ name, documents, greeting, character, sent string }{
+		{"nothing at all", `{}`, "Hello!", "Unnamed Character", "This character has missing information."},
+		{"a card without a name", `{"roleCard":{"description":"Tall."}}`, "Hello!", "Unnamed Character", "Tall."},
+		{"no world book", `{"roleCard":{"name":"Ida","personality":"patient"}}`, "Hello!", "Ida", "<personality>patient</personality>"},
+		{"no preset", `{"roleCard":{"name":"Ida"}}`, "Hello!", "Ida", "[Understood]"},
+		{"a preset without a place for the chat", `{"worldBook":{"entries":{}},"preset":{"prompts":[{"identifier":"a","name":"A","content":"Only this."}],
+			"prompt_order":[{"order":[{"identifier":"a","enabled":true}]}]}}`, "Hello!", "Unnamed Character", "[user] Only this.\n[assistant] Hello!"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+				ConversationID: "app-1", Status: nodest.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
+			})
+			must(t, err)
+			ch, err := s.Character(t.Context(), ann, answer.CharacterID)
+			must(t, err)
+			if answer.Response != tt.greeting || ch.Name != tt.character {
+				t.Errorf("%q says %q, want %q and %q", ch.Name, answer.Response, tt.character, tt.greeting)
+			}
+			s.tells("Good evening")
+			if !contains(s.model.last(), tt.sent) {
+				t.Errorf("the request lacks %q:\n%s", tt.sent, s.model.last())
+			}
+		})
+	}
+}
+
+func TestPortTakesAHistory(t *testing.T) {
+	for name, tt := range map[string]struct{ given, want string }{
+		"the greeting comes first": {`{"role":"user","parts":[{"text":"Rain"}]},{"role":"model","parts":[{"text":"Yes"}]}`,
+			"model*: Come in, Mo. I am Ida. | user: Rain | model: Yes"},
+		"a greeting is not doubled": {`{"role":"model","is_first_mes":true,"parts":[{"text":"Welcome"}]},{"role":"user","parts":[{"text":"Rain"}]}`,
+			"model*: Welcome | user: Rain"},
+		"what a prompt inserted is left out": {`{"role":"user","is_d_entry":true,"parts":[{"text":"E"}]},{"role":"user","parts":[{"text":"Rain"},{"text":"again"}]},
+			{"is_chat_history_placeholder":true,"parts":[]}`, "model*: Come in, Mo. I am Ida. | user: Rain\nagain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			answer := s.ported(`,"chatHistory":{"parts":[` + tt.given + `]}`)
+			if got := s.appShows(); got != tt.want {
+				t.Errorf("history = %s\nwant      %s", got, tt.want)
+			}
+			if answer.Response != "Come in, Mo. I am Ida." || !s.message(answer.MessageID).Greeting {
+				t.Errorf("answer = %+v", answer)
+			}
+		})
+	}
+}
+
+func TestPortGivesAKeyToTheNewestCharacter(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	first := s.ported("")
+	s.tells("Rain")
+	second := s.ported("")
+	if first.ConversationID == second.ConversationID || first.CharacterID == second.CharacterID {
+		t.Errorf("first %+v, second %+v", first, second)
+	}
+	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida." {
+		t.Errorf("history = %s", got)
+	}
+	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: first.ConversationID, Status: "continue", UserMessage: "Still there?",
+	})
+	must(t, err)
+	if answer.ConversationID != first.ConversationID {
+		t.Errorf("our id leads to %s, want %s", answer.ConversationID, first.ConversationID)
+	}
+	must(t, s.DeleteConversation(t.Context(), s.call(), second.ConversationID))
+	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
+	refused(t, err, fault.NotFound, "conversationId")
+}
+
+func TestPortRepeatedHappensOnce(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.ported("")
+	other := s.character(alicesCard)
+	for name, in := range map[string]nodest.PortInput{
+		"create":            {ConversationID: "app-2", Status: "create", JSONString: appDocuments("")},
+		"update":            {ConversationID: "app-1", Status: "update", JSONString: appDocuments("")},
+		"continue":          {ConversationID: "app-1", Status: "continue", UserMessage: "Rain", CustomUserName: "Jo"},
+		"continue of a new": {ConversationID: "app-3", Status: "continue", UserMessage: "Rain", CharacterID: other.ID, CustomUserName: "Jo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := s.call()
+			first, err := s.Port(t.Context(), c, in)
+			must(t, err)
+			characters, chats := s.counts()
+			asked := len(s.model.asked())
+			version := s.version(first.CharacterID)
+			twice := again(c)
+			second, err := s.Port(t.Context(), twice, in)
+			must(t, err)
+			if *second != *first || !twice.Replayed {
+				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
+			}
+			if nowCharacters, nowChats := s.counts(); nowCharacters != characters || nowChats != chats {
+				t.Errorf("%d characters and %d conversations, before %d and %d", nowCharacters, nowChats, characters, chats)
+			}
+			if now := len(s.model.asked()); now != asked {
+				t.Errorf("the model was asked %d times, before %d", now, asked)
+			}
+			if now := s.version(first.CharacterID); now != version {
+				t.Errorf("the character is at version %d, before %d", now, version)
+			}
+		})
+	}
+}
+
+func (s *studio) version(characterID string) int64 {
+	s.t.Helper()
+	ch, err := s.Character(s.t.Context(), ann, characterID)
+	s.must(err)
+	return ch.Version
+}
+
+func TestPortUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	made := s.ported(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
+	s.tells("Rain")
+	before := s.appShows()
+	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "app-1", Status: nodest.StatusUpdateCard,
+		JSONString: json.RawMessage(`{"roleCard":{"name":"Ida","first_mes":"Hm?","description":"Sells umbrellas."},"authorNote":null}`),
+	})
+	must(t, err)
+	if answer.Response != "Character updated successfully" || answer.CharacterID != made.CharacterID || s.appShows() != before {
+		t.Errorf("answer %+v, history %s\nbefore %s", answer, s.appShows(), before)
+	}
+	s.tells("And now?")
+	sent := s.model.last()
+	if !contains(sent, "Sells umbrellas.") || contains(sent, "Keeps a tea house.") || contains(sent, "Be brief.") {
+		t.Errorf("the request has not the new documents:\n%s", sent)
+	}
+	if !contains(sent, "The cups are blue.") {
+		t.Errorf("the book is gone, though it was not sent:\n%s", sent)
+	}
+}
+
+func TestPortGoesOnTalking(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.ported("")
+	search := true
+	s.model.next(says("Wet", ", yes."))
+	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "app-1", Status: nodest.StatusSameChat, UserMessage: "Rain, {{user}} says.", CustomUserName: "Jo", UseToolCalls: &search,
+		CharacterID: "a name of the app",
+	})
+	must(t, err)
+	if answer.Response != "Wet, yes." || s.message(answer.MessageID).Text() != "Wet, yes." {
+		t.Errorf("answer = %+v", answer)
+	}
+	g := s.generation(s.message(answer.MessageID).GenerationID)
+	if o := g.Options; o.SearchEnabled == nil || !*o.SearchEnabled || o.UseToolCalls == nil || !*o.UseToolCalls {
+		t.Errorf("options = %+v, want search on", g.Options)
+	}
+	if !contains(s.model.last(), "Rain, Jo says.") {
+		t.Errorf("the user is called otherwise:\n%s", s.model.last())
+	}
+	s.tells("More, {{user}}?")
+	if !contains(s.model.last(), "More, Jo?") {
+		t.Errorf("the name is forgotten:\n%s", s.model.last())
+	}
+}
+
+func TestPortBeginsAChatWithACharacterOfOurs(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	ch := s.character(alicesCard)
+	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+		ConversationID: "app-1", Status: "continue", UserMessage: "Hello", CharacterID: ch.ID,
+	})
+	must(t, err)
+	if answer.CharacterID != ch.ID || s.appShows() != "model*: Hello, traveller. | user: Hello | model: Fine." {
+		t.Errorf("answer %+v, history %s", answer, s.appShows())
+	}
+	if s.tells("Again").ConversationID != answer.ConversationID {
+		t.Error("the key names another conversation")
+	}
+}
+
+func TestPortTellsWhyAReplyFailed(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.ported("")
+	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
+	c := s.call()
+	in := nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"}
+	_, err := s.Port(t.Context(), c, in)
+	s.wants(err, fault.UpstreamDown)
+	_, err = s.Port(t.Context(), again(c), in)
+	s.wants(err, fault.UpstreamDown)
+	s.tells("Rain")
+	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida. | user: Rain | model: Fine." {
+		t.Errorf("history = %s", got)
+	}
+	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
+	s.wants(err, fault.NotConfigured)
+}
+
+func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	s.ported("")
+	half := says("Half", " a word").gated()
+	s.model.next(half)
+	answered := make(chan *nodest.PortAnswer)
+	c := s.call()
+	go func() {
+		answer, err := s.Port(t.Context(), c, nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- answer
+	}()
+	<-half.begun
+	half.step(1)
+	active, err := s.Active(t.Context(), ann)
+	must(t, err)
+	id := active[0].Generation.ID
+	s.eventually("a piece is heard", func() bool { return s.ears.deltas(t, id, "text", 0) == "Half" })
+	_, err = s.Cancel(t.Context(), ann, id)
+	must(t, err)
+	if answer := <-answered; answer == nil || answer.Response != "Half" {
+		t.Errorf("answer = %+v", answer)
+	}
+}
+
+func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	keys := &keyring{puppets: puppets{s.model}}
+	s.Engine = nodest.New(s.db, keys, s.ears, s.opts)
+	t.Cleanup(func() { must(t, s.Close(context.WithoutCancel(t.Context()))) })
+	s.ported("")
+	const secret = "sk-for-once"
+	in := nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain", APIKey: secret}
+	_, err := s.Port(t.Context(), s.call(), in)
+	must(t, err)
+	s.tells("More")
+	_, err = s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
+		ConversationID: "app-1", Action: nodest.PortRegenerate, Index: 2, APIKey: secret,
+	})
+	must(t, err)
+	if got := keys.used(); got != "sk-for-once,,sk-for-once" {
+		t.Errorf("keys = %s", got)
+	}
+	s.ears.mu.Lock()
+	defer s.ears.mu.Unlock()
+	for _, ev := range s.ears.events {
+		if contains(string(ev.Data), secret) {
+			t.Errorf("%s tells the key", ev.Type)
+		}
+	}
+}
+
+// keyring notes the keys that models are asked for with.
+type keyring struct {
+	puppets
+	mu   sync.Mutex
+	keys []string
+}
+
+func (k *keyring) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = append(k.keys, apiKey)
+	return k.puppets.Resolve(ctx, userID, provider, model, apiKey)
+}
+
+func (k *keyring) used() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return strings.Join(k.keys, ",")
+}
+
+func TestPortRefuses(t *testing.T) {
+	s := newStudio(t, nodest.Options{TextLimit: 100})
+	s.ported("")
+	tests := []struct {
+		name  string
+		in    nodest.PortInput
+		code  fault.Code
+		field string
+	}{
+		{"an unknown status", nodest.PortInput{ConversationID: "app-1", Status: "x"}, fault.Invalid, "status"},
+		{"no status", nodest.PortInput{ConversationID: "app-1"}, fault.Invalid, "status"},
+		{"no key", nodest.PortInput{Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key like a path", nodest.PortInput{ConversationID: "../x", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key with dots", nodest.PortInput{ConversationID: "a..b", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key that a file cannot have", nodest.PortInput{ConversationID: "a|b", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key of two lines", nodest.PortInput{ConversationID: "a\nb", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a long key", nodest.PortInput{ConversationID: strings.Repeat("x", 256), Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a new character from nothing", nodest.PortInput{ConversationID: "a", Status: "create"}, fault.Invalid, "jsonString"},
+		{"a text that is no JSON", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{oh"`)}, fault.Invalid, "jsonString"},
+		{"a list", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
+		{"a card that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
+		{"a history that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
+		{"a long name of the user", nodest.PortInput{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},
+		{"to update what there is not", nodest.PortInput{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
+		{"to go on where there is nothing", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
+		{"to begin with a character that is not there", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
+		{"to say nothing", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
+		{"to say too much", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", 101)}, fault.TooLarge, ""},
+	}
+	characters, chats := s.counts()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := s.Port(t.Context(), s.call(), tt.in)
+			refused(t, err, tt.code, tt.field)
+			if tt.field == "status" {
+				var e *fault.Error
+				if errors.As(err, &e) && e.Message != "Unknown status" {
+					t.Errorf("message = %q, want the seed's", e.Message)
+				}
+			}
+		})
+	}
+	if nowCharacters, nowChats := s.counts(); nowCharacters != characters || nowChats != chats {
+		t.Errorf("%d characters and %d conversations, before %d and %d", nowCharacters, nowChats, characters, chats)
+	}
+}
+
+// Two users may call their conversations the same, and one cannot reach the other's
+// by any name.
+func TestPortKeysBelongToTheirUser(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	made := s.ported("")
+	his := func() *nodest.Call { return &nodest.Call{UserID: bob, Device: "tv"} }
+	for _, key := range []string{"app-1", made.ConversationID} {
+		_, err := s.Port(t.Context(), his(), nodest.PortInput{ConversationID: key, Status: "continue", UserMessage: "x"})
+		refused(t, err, fault.NotFound, "conversationId")
+		_, err = s.Port(t.Context(), his(), nodest.PortInput{ConversationID: key, Status: "update", JSONString: appDocuments("")})
+		refused(t, err, fault.NotFound, "conversationId")
+		_, err = s.PortHistory(t.Context(), his(), nodest.PortHistoryInput{ConversationID: key, Action: nodest.PortReset})
+		refused(t, err, fault.NotFound, "conversationId")
+	}
+	_, err := s.Port(t.Context(), his(), nodest.PortInput{
+		ConversationID: "app-1", Status: "continue", UserMessage: "x", CharacterID: made.CharacterID,
+	})
+	refused(t, err, fault.NotFound, "characterId")
+	theirs, err := s.Port(t.Context(), his(), nodest.PortInput{ConversationID: "app-1", Status: "create", JSONString: appDocuments("")})
+	must(t, err)
+	if theirs.ConversationID == made.ConversationID || s.tells("Rain").ConversationID != made.ConversationID {
+		t.Error("the same key of two users names one conversation")
+	}
+}
