@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -13,6 +14,7 @@ const (
 	eventsKept   = 10_000 // newest events of each user, whatever their age
 	deletedLife  = 30 * 24 * time.Hour
 	finishedLife = 30 * 24 * time.Hour // of jobs
+	autoSaveLife = 30 * 24 * time.Hour // of save points that nobody asked for
 )
 
 // Maintenance works in small transactions, so that nobody waits long behind it.
@@ -28,6 +30,7 @@ type Removed struct {
 	Keys          int64 `json:"keys"`
 	Tickets       int64 `json:"tickets"`
 	Events        int64 `json:"events"`
+	Saves         int64 `json:"saves"` // automatic ones
 	Texts         int64 `json:"texts"` // messages that lost theirs
 	Messages      int64 `json:"messages"`
 	Conversations int64 `json:"conversations"`
@@ -41,7 +44,8 @@ var errLeaseLost = errors.New("store: the lease on the maintenance is lost")
 
 // Maintain removes what has outlived its time: idempotency keys after 48 hours,
 // tickets that are over, events beyond 7 days and 10,000 of the user, deleted
-// rows after 30 days. Of several processes one does it; ran is false in the
+// rows and automatic save points after 30 days. What a save point or a fork that
+// is still being copied needs stays. Of several processes one does it; ran is false in the
 // others. It is meant to be called every hour or so, and can be interrupted.
 func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
 	var job *jobRow
@@ -73,6 +77,7 @@ type chore struct {
 var chores = []chore{
 	{oldKeys, func(r *Removed) *int64 { return &r.Keys }},
 	{oldTickets, func(r *Removed) *int64 { return &r.Tickets }},
+	{oldSaves, func(r *Removed) *int64 { return &r.Saves }},
 	{oldTexts, func(r *Removed) *int64 { return &r.Texts }},
 	{oldLeaves, func(r *Removed) *int64 { return &r.Messages }},
 	{messagesOfOldConversations, func(r *Removed) *int64 { return &r.Messages }},
@@ -169,10 +174,28 @@ func oldEvents(s *session, userID string) (int64, error) {
 	return s.exec(s.raw("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end))
 }
 
+// oldSaves removes automatic save points.
+func oldSaves(s *session) (int64, error) {
+	return s.exec(s.raw("DELETE FROM saves WHERE id IN (SELECT id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
+		s.now-autoSaveLife.Milliseconds(), maintainBatch))
+}
+
+// A condition on a conversation, by its id: no fork is still being copied from
+// it; and no save point of it brings back what was deleted since.
+const (
+	copied   = "NOT EXISTS (SELECT 1 FROM conversations f WHERE f.rest_message_id <> '' AND f.rest_conversation_id = %[1]s)"
+	released = copied + " AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.conversation_id = %[1]s)"
+)
+
+var (
+	oldMessage      = "m.deleted_at <= ? AND " + fmt.Sprintf(released, "m.conversation_id")
+	oldConversation = "c.deleted_at <= ? AND " + fmt.Sprintf(copied, "c.id")
+)
+
 // oldTexts removes the texts of messages that were deleted long ago.
 func oldTexts(s *session) (int64, error) {
 	var ids []string
-	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE m.deleted_at <= ?
+	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+`
 			AND EXISTS (SELECT 1 FROM swipes s WHERE s.message_id = m.id) LIMIT ?`,
 		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
 	if err != nil || len(ids) == 0 {
@@ -192,7 +215,7 @@ func oldTexts(s *session) (int64, error) {
 // way from a later message to the root must stay.
 func oldLeaves(s *session) (int64, error) {
 	var ids []string
-	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE m.deleted_at <= ?
+	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+`
 			AND NOT EXISTS (SELECT 1 FROM messages below WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id)
 			AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`,
 		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
@@ -211,18 +234,29 @@ func oldLeaves(s *session) (int64, error) {
 // because a foreign key would remove all of it in one transaction.
 func messagesOfOldConversations(s *session) (int64, error) {
 	return s.exec(s.raw(`DELETE FROM messages WHERE id IN (SELECT m.id FROM conversations c
-		JOIN messages m ON m.conversation_id = c.id WHERE c.deleted_at <= ? LIMIT ?)`,
+		JOIN messages m ON m.conversation_id = c.id WHERE `+oldConversation+` LIMIT ?)`,
 		s.now-deletedLife.Milliseconds(), maintainBatch))
 }
 
-func oldConversations(s *session) (int64, error) { return oldRows(s, "conversations", 1) }
-func oldCharacters(s *session) (int64, error)    { return oldRows(s, "characters", 10) }
-func oldResources(s *session) (int64, error)     { return oldRows(s, "resources", 10) }
+// oldConversations leaves those that are not empty for the next round: what was
+// copied from them went in this one.
+func oldConversations(s *session) (int64, error) {
+	return oldRows(s, "conversations", 1, oldConversation+
+		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id)")
+}
 
-// oldRows removes deleted rows of a table; the foreign keys remove what is left
-// below them.
-func oldRows(s *session, table string, batch int) (int64, error) {
-	return s.exec(s.raw("DELETE FROM "+table+" WHERE id IN (SELECT id FROM "+table+" WHERE deleted_at <= ? LIMIT ?)",
+func oldCharacters(s *session) (int64, error) {
+	return oldRows(s, "characters", 10, "c.deleted_at <= ?")
+}
+
+func oldResources(s *session) (int64, error) {
+	return oldRows(s, "resources", 10, "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.resource_id = c.id)")
+}
+
+// oldRows removes deleted rows of a table, called c; the foreign keys remove what
+// is left below them.
+func oldRows(s *session, table string, batch int, where string) (int64, error) {
+	return s.exec(s.raw("DELETE FROM "+table+" WHERE id IN (SELECT c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
 		s.now-deletedLife.Milliseconds(), batch))
 }
 

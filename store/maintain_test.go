@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,80 @@ func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
 			e.equal("swipes of b", len(hollow.Swipes), 0)
 			return err
 		})
+	})
+}
+
+func TestWhatASavePointNeedsStays(t *testing.T) {
+	conform(t, func(e *env) {
+		conversation := e.conversation()
+		said := e.talk(conversation, "", 3)
+		book := &nodest.Resource{ID: id(), Kind: nodest.WorldBook, Name: "n"}
+		pins := &nodest.Pins{Resources: []nodest.ResourceStamp{{Kind: book.Kind, ID: book.ID, Version: 1}}}
+		save := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Pins: pins}
+		automatic := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Automatic: true}
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(tx.InsertResource(book), tx.InsertSave(save), tx.InsertSave(automatic))
+		})
+		e.clock.advance(time.Hour)
+		e.update(func(tx nodest.Tx) error { return tx.DeleteResource(book.Kind, book.ID) })
+		for _, m := range said[1:] {
+			e.change(m.ID, func(m *nodest.Message) { now := e.clock.now(); m.DeletedAt = &now })
+		}
+		e.update(func(tx nodest.Tx) error {
+			c, err := tx.LockConversation(conversation)
+			if err != nil {
+				return err
+			}
+			c.HeadID = said[0].ID
+			c.Version++
+			return tx.UpdateConversation(c)
+		})
+		e.clock.advance(30*day - time.Hour)
+		e.equal("removed", e.maintain(), store.Removed{Saves: 1})
+		e.clock.advance(time.Hour)
+		e.equal("removed", e.maintain(), store.Removed{})
+		e.view(func(tx nodest.Tx) error {
+			items, _, err := tx.PathAt(conversation, save.Version, save.HeadID, "", 5)
+			e.equal("the save point", texts(items), texts(said))
+			return err
+		})
+		e.update(func(tx nodest.Tx) error { return tx.DeleteSave(save.ID) })
+		e.equal("removed", e.maintain(), store.Removed{Texts: 2, Messages: 2, Resources: 1})
+	})
+}
+
+func TestWhatAForkHasStillToCopyStays(t *testing.T) {
+	conform(t, func(e *env) {
+		source, spare := e.conversation(), e.conversation()
+		said := e.talk(source, "", 6)
+		last := e.talk(spare, "", 4)
+		e.change(said[1].ID, erase)
+		e.change(said[5].ID, erase)
+		fork := e.fork(source, said[4].ID, 1)
+		lost := e.fork(spare, last[3].ID, 1)
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(tx.DeleteConversation(source), tx.DeleteConversation(spare), tx.DeleteConversation(lost.ID))
+		})
+		e.clock.advance(31 * day)
+		// The fork that nobody waits for goes, and what it was made from after it.
+		e.equal("removed", e.maintain(), store.Removed{Messages: 1, Conversations: 1})
+		e.equal("removed", e.maintain(), store.Removed{Messages: 4, Conversations: 1})
+		e.copyAll(fork.ID, 2)
+		e.equal("removed", e.maintain(), store.Removed{Texts: 3, Messages: 6, Conversations: 1})
+		e.equal("the fork", texts(e.path(fork.ID, fork.HeadID)), []string{"text 1", "text 3", "text 4", "text 5"})
+	})
+}
+
+func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
+	conform(t, func(e *env) {
+		source := e.conversation()
+		e.talk(source, "", 3)
+		c := &nodest.Conversation{ID: id()}
+		e.load(c, renamed(e.dump(source, 5), map[string]string{}), 2)
+		e.clock.advance(30*day - time.Second)
+		e.equal("removed", e.maintain(), store.Removed{})
+		e.clock.advance(time.Second)
+		e.equal("removed", e.maintain(), store.Removed{Messages: 3, Conversations: 1})
 	})
 }
 
