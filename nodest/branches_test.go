@@ -1,0 +1,72 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 4)
+	h.say(t, conv.ID, all[1].ID, "second way")
+	third := h.say(t, conv.ID, all[3].ID, "third way")
+	read := func(limit int) (heads []string, counts []int, shown []bool) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, err := h.Branches(t.Context(), me, conv.ID, cursor, limit)
+			must(t, err)
+			for _, b := range page.Items {
+				heads, counts, shown = append(heads, b.Head.Text()), append(counts, b.MessageCount), append(shown, b.Shown)
+			}
+			cursor = page.NextCursor
+		}
+		return heads, counts, shown
+	}
+	for _, limit := range []int{0, 1, 2, 3} {
+		heads, counts, shown := read(limit)
+		if !slices.Equal(heads, []string{"third way", "second way", "text 4"}) || !slices.Equal(counts, []int{5, 3, 5}) ||
+			!slices.Equal(shown, []bool{true, false, false}) {
+			t.Errorf("limit %d: %v %v %v", limit, heads, counts, shown)
+		}
+	}
+	// Without its end a branch ends where it lives on, and counts what lives.
+	_, err := h.DeleteMessage(t.Context(), h.call(), all[4].ID, "one")
+	must(t, err)
+	_, err = h.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
+	must(t, err)
+	heads, counts, _ := read(0)
+	if !slices.Equal(heads, []string{"third way", "second way"}) || !slices.Equal(counts, []int{4, 3}) {
+		t.Errorf("%v %v", heads, counts)
+	}
+	// A head in the middle has the others below it.
+	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	must(t, err)
+	if _, _, shown := read(0); slices.Contains(shown, true) {
+		t.Error("an end is shown that is not the head")
+	}
+	_, err = h.Branches(t.Context(), stranger, conv.ID, "", 0)
+	refused(t, err, fault.NotFound, "")
+	_, err = h.Branches(t.Context(), me, conv.ID, "", 201)
+	refused(t, err, fault.Invalid, "limit")
+	_, err = h.Branches(t.Context(), me, conv.ID, "nonsense", 0)
+	refused(t, err, fault.Invalid, "cursor")
+
+	page, err := h.Branches(t.Context(), me, conv.ID, "", 1)
+	must(t, err)
+	wire, err := json.Marshal(nodest.WireBranch(page.Items[0]))
+	must(t, err)
+	var got struct {
+		Head struct {
+			ID string `json:"id"`
+		} `json:"head"`
+		Shown        *bool `json:"shown"`
+		MessageCount int   `json:"messageCount"`
+	}
+	must(t, json.Unmarshal(wire, &got))
+	if got.Head.ID != third.HeadID || got.Shown == nil || got.MessageCount != 4 {
+		t.Errorf("on the wire: %s", wire)
+	}
+}

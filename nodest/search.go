@@ -1,0 +1,238 @@
+package nodest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+const (
+	maxQuery    = 200    // code points
+	searchPage  = 500    // messages that are read at once
+	searchReach = 20_000 // messages that one search looks at
+	snippetSize = 200    // code points
+	snippetLead = 60     // of them before the first match, where there are more
+)
+
+// Search looks for words in the texts of the user's messages, the newest first.
+// All words must occur, anywhere in a text, and in any order; what stands between
+// quotes is one word, blanks included. Neither case nor width of letters counts.
+// A message is found once: by the text that is shown, or else by the first of its
+// other swipes that has all words. Deleted messages and swipes are not found.
+//
+// One call looks at about 20,000 messages. NextCursor says where to go on, also
+// when few or none were found so far; the search is over when it is "".
+// Limit is 1 to 200, 0 = 50.
+//
+// Errors: Invalid for a query (field q) that is blank or longer than 200 code
+// points, a limit, a cursor; NotFound for a conversation or character that the
+// user does not have.
+func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error) {
+	limit, err := checkLimit(in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.ValidString(in.Query) || utf8.RuneCountInString(in.Query) > maxQuery {
+		return nil, fault.InvalidField("q", "range", "must have 1 to %d characters", maxQuery)
+	}
+	words := wordsOf(in.Query)
+	if len(words) == 0 {
+		return nil, fault.InvalidField("q", "required", "must not be blank")
+	}
+	from, err := parseSearchCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[*Hit]{}
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}
+		next, err := s.walk(tx, from)
+		page.Items, page.NextCursor = s.hits, next
+		return err
+	})
+	return page, err
+}
+
+// searcher is one search.
+type searcher struct {
+	words  [][]byte
+	filter TextFilter
+	limit  int
+	folder folder
+	hits   []*Hit
+}
+
+// walk looks at messages until it has enough hits or has seen enough, and returns
+// where to go on; "" = it has seen all.
+func (s *searcher) walk(tx Tx, from searchCursor) (string, error) {
+	s.hits = []*Hit{}
+	for seen := 0; ; {
+		messages, next, err := tx.Texts(s.filter, from.page, searchPage)
+		if err != nil {
+			return "", err
+		}
+		begin := from
+		for _, m := range messages {
+			if begin.passed(m, s.filter) {
+				continue
+			}
+			if len(s.hits) == s.limit {
+				return from.String(), nil
+			}
+			if hit := s.find(m); hit != nil {
+				s.hits = append(s.hits, hit)
+			}
+			from.seq, from.id = m.Seq, m.ID
+		}
+		seen += len(messages)
+		from = searchCursor{page: next}
+		if next == "" {
+			return "", nil
+		}
+		if seen >= searchReach || len(s.hits) == s.limit {
+			return from.String(), nil
+		}
+	}
+}
+
+// find returns the text of m that has all words, nil if none has.
+func (s *searcher) find(m *Message) *Hit {
+	if c := m.Chosen(); c != nil && !c.Deleted && s.folder.holds(c.Text, s.words) {
+		return s.hit(m, c)
+	}
+	for i := range m.Swipes {
+		if c := &m.Swipes[i]; i != m.SwipeIndex && !c.Deleted && s.folder.holds(c.Text, s.words) {
+			return s.hit(m, c)
+		}
+	}
+	return nil
+}
+
+// span is a part of a text, in bytes.
+type span struct{ from, to int }
+
+func (s *searcher) hit(m *Message, c *Swipe) *Hit {
+	matches := s.matches(c.Text)
+	cut := snippetAround(c.Text, matches[0])
+	hit := &Hit{Message: m, SwipeID: c.ID, Snippet: c.Text[cut.from:cut.to]}
+	for _, match := range matches {
+		if match.from >= cut.to {
+			break
+		}
+		from := utf8.RuneCountInString(c.Text[cut.from:match.from])
+		n := utf8.RuneCountInString(c.Text[match.from:min(match.to, cut.to)])
+		hit.Matches = append(hit.Matches, [2]int{from, from + n})
+	}
+	return hit
+}
+
+// matches returns where the words occur in a text that has them, in its order;
+// what overlaps is one match.
+func (s *searcher) matches(text string) []span {
+	form, at := s.folder.placed(text)
+	var all []span
+	for _, word := range s.words {
+		for from := 0; ; {
+			i := bytes.Index(form[from:], word)
+			if i < 0 {
+				break
+			}
+			from += i
+			to := from + len(word)
+			found := span{at[from], at[to]}
+			for to < len(form) && at[to] == at[to-1] { // it ends within a piece
+				to++
+				found.to = at[to]
+			}
+			all = append(all, found)
+			from += len(word)
+		}
+	}
+	slices.SortFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	merged := all[:1]
+	for _, m := range all[1:] {
+		last := &merged[len(merged)-1]
+		if m.from < last.to {
+			last.to = max(last.to, m.to)
+			continue
+		}
+		merged = append(merged, m)
+	}
+	return merged
+}
+
+// snippetAround cuts snippetSize code points out of a text, a match among them.
+func snippetAround(text string, match span) span {
+	cut := span{match.from, match.from}
+	back := func(n int) (left int) {
+		for ; n > 0 && cut.from > 0; n-- {
+			_, size := utf8.DecodeLastRuneInString(text[:cut.from])
+			cut.from -= size
+		}
+		return n
+	}
+	left := snippetSize - snippetLead + back(snippetLead)
+	for ; left > 0 && cut.to < len(text); left-- {
+		_, size := utf8.DecodeRuneInString(text[cut.to:])
+		cut.to += size
+	}
+	back(left) // the text ends soon: more of what stands before
+	return cut
+}
+
+// searchCursor is the place where a search goes on: in a page of the store, behind
+// a message of it.
+type searchCursor struct {
+	page string
+	seq  int64
+	id   string // "" = with the first
+}
+
+// passed says whether m stands before the place. Texts are ordered by seq within
+// one conversation, else by id; a message may be gone by now.
+func (c searchCursor) passed(m *Message, f TextFilter) bool {
+	if f.ConversationID != "" {
+		return c.id != "" && m.Seq >= c.seq
+	}
+	return c.id != "" && m.ID >= c.id
+}
+
+func (c searchCursor) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.seq, 10) + "/" + c.id + "/" + c.page))
+}
+
+func parseSearchCursor(cursor string) (c searchCursor, err error) {
+	if cursor == "" {
+		return c, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		if parts := strings.SplitN(string(b), "/", 3); len(parts) == 3 {
+			c.id, c.page = parts[1], parts[2]
+			if c.seq, err = strconv.ParseInt(parts[0], 10, 64); err == nil {
+				return c, nil
+			}
+		}
+	}
+	return searchCursor{}, fault.InvalidField("cursor", "format", "not a cursor of this list")
+}
+
+type wireHit struct {
+	Message        wireMessage `json:"message"`
+	ConversationID string      `json:"conversationId"`
+	SwipeID        string      `json:"swipeId"`
+	Snippet        string      `json:"snippet"`
+	Matches        [][2]int    `json:"matches"` // in the snippet, from and to, code points
+}
+
+// WireHit is h as clients see it.
+func WireHit(h *Hit) any {
+	return wireHit{messageOf(h.Message), h.Message.ConversationID, h.SwipeID, h.Snippet, h.Matches}
+}
