@@ -233,11 +233,13 @@ type HistoryTx interface {
 	// not deleted. It does not walk the path.
 	Count(conversationID, headID string) (int, error)
 	// Tips lists the ends of all branches, the newest (by seq) first: messages that
-	// are not deleted and have no child that is not. cursor "" = start, next "" = end.
+	// are not deleted and have none below them that is not. cursor "" = start, next
+	// "" = end. Its cost grows with the number of branches, not with their length.
 	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
 	// Texts walks the user's messages that are not deleted, in conversations that
-	// are not, the newest (by id) first, all swipes with them: at most limit, after
-	// cursor. next is "" at the end.
+	// are not, the newest first (by id; those of one conversation by seq), all swipes
+	// with them: at most limit, after cursor. next is "" at the end.
+	// fault.NotFound for a conversation or character that is not the user's.
 	Texts(f TextFilter, cursor string, limit int) (items []*Message, next string, err error)
 }
 
