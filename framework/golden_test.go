@@ -51,12 +51,6 @@ func golden(t *testing.T, file string, run func(t *testing.T, input json.RawMess
 			if want == nil {
 				want = v.Output
 			}
-			if file == "history_ops.json" { // of these only what is sent
-				var out struct{ Sent json.RawMessage }
-				if json.Unmarshal(want, &out) == nil && out.Sent != nil {
-					want = out.Sent
-				}
-			}
 			got, err := json.Marshal(run(t, v.Input))
 			if err != nil {
 				t.Fatal(err)
@@ -404,62 +398,6 @@ func TestGoldenAssemble(t *testing.T) {
 		}
 		return out
 	})
-}
-
-// TestGoldenHistoryOps checks the requests of regenerated replies. What the
-// operations make of the history itself is the engine's.
-func TestGoldenHistoryOps(t *testing.T) {
-	golden(t, "history_ops.json", func(t *testing.T, input json.RawMessage) any {
-		var in struct {
-			documents
-			Op       string
-			Parts    []vectorMessage
-			Args     []any
-			UserName string
-		}
-		decode(t, input, &in)
-		index, wish := 0.0, ""
-		if len(in.Args) == 2 {
-			index, _ = in.Args[0].(float64)
-			wish, _ = in.Args[1].(string)
-		}
-		if in.Op != "regenerateFromMessage" || index == 0 {
-			t.Skip("no request is sent")
-		}
-		history := messagesOf(in.Parts)
-		base := answeredBy(history, int(index))
-		s, note := in.sources(t)
-		p, err := Build(Input{
-			Sources: s, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{NeedAnchor: true},
-			History: history[:base], User: Message{Text: WithRewrite(history[base].Text, wish)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent := []object{}
-		for _, m := range p.Messages {
-			sent = append(sent, object{"role": vectorRole(string(m.Role)), "text": m.Text})
-		}
-		return sent
-	})
-}
-
-// answeredBy returns the index of the user message before the nth reply; the
-// greeting is not counted.
-func answeredBy(history []Message, n int) int {
-	user := 0
-	for i, m := range history {
-		switch {
-		case m.Role == "user":
-			user = i
-		case m.Greeting:
-		default:
-			if n--; n == 0 {
-				return user
-			}
-		}
-	}
-	return user
 }
 
 func TestGoldenPlaceholders(t *testing.T) {
