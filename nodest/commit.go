@@ -199,7 +199,9 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 		return nil, nil, err
 	}
 	if m.DeletedAt != nil && beside {
-		return nil, []*stream.Event{deletedEvent(tx.UserID(), by, []*Message{m}, scopeOne)}, nil
+		gone := deletedEvent(tx.UserID(), by, []*Message{m}, scopeOne)
+		gone.GenerationID = g.ID
+		return nil, []*stream.Event{gone}, nil
 	}
 	if m.DeletedAt != nil {
 		return nil, nil, nil // nobody sees a deleted message change

@@ -10,6 +10,17 @@ import (
 	"nodest/nodest"
 )
 
+// last are the types of the newest events.
+func (e *ears) last(n int) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var types []string
+	for _, ev := range e.events[max(0, len(e.events)-n):] {
+		types = append(types, ev.Type)
+	}
+	return strings.Join(types, " ")
+}
+
 // edit edits and waits for the answer, if there is one.
 func (s *studio) edit(in nodest.EditInput) *nodest.Changed {
 	s.t.Helper()
@@ -218,6 +229,40 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+// Who shows a chat learns from the new messages alone that it goes on, and from
+// the conversation that another branch is shown.
+func TestAnotherBranchIsTold(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := s.say(c, "q1")
+	end := s.say(c, "q2")
+	note := func(parent string) error {
+		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
+		return err
+	}
+	edit := func(in nodest.EditInput) error {
+		in.Text = "new"
+		_, err := s.Edit(t.Context(), s.call(), in)
+		return err
+	}
+	tests := []struct {
+		name string
+		do   func() error
+		told string
+	}{
+		{"a message at the end", func() error { return note("") }, "gen.done message.created"},
+		{"a message elsewhere", func() error { return note(reply.ID) }, "message.created chat.updated"},
+		{"an edit in place", func() error { return edit(nodest.EditInput{MessageID: end.ID}) }, "chat.updated message.updated"},
+		{"an edit as a branch", func() error { return edit(nodest.EditInput{MessageID: end.ID, Mode: "branch"}) }, "message.created chat.updated"},
+	}
+	for _, tt := range tests {
+		s.must(tt.do())
+		if got := s.ears.last(2); got != tt.told {
+			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.told)
+		}
+	}
+}
+
 func TestReset(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
@@ -234,13 +279,7 @@ func TestReset(t *testing.T) {
 	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
 		t.Errorf("the chat reads %q", got)
 	}
-	s.ears.mu.Lock()
-	var told []string
-	for _, ev := range s.ears.events[len(s.ears.events)-2:] {
-		told = append(told, ev.Type)
-	}
-	s.ears.mu.Unlock()
-	if got := strings.Join(told, " "); got != "message.created chat.updated" {
+	if got := s.ears.last(2); got != "message.created chat.updated" {
 		t.Errorf("events = %s", got)
 	}
 	if twice, err := s.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
