@@ -94,13 +94,15 @@ type archivedError struct {
 	RetryAfterMs int64          `json:"retryAfterMs,omitempty"`
 }
 
+// archivedSwipe shows the text textId: after a restore that may be an older one.
 type archivedSwipe struct {
 	ID        string    `json:"id"`
+	TextID    string    `json:"textId,omitempty"` // "" = the one with the highest rev
 	Deleted   bool      `json:"deleted,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// archivedText is one revision; the one with the highest rev is the swipe's text.
+// archivedText is one revision.
 type archivedText struct {
 	ID        string     `json:"id"`
 	SwipeID   string     `json:"swipeId"`
@@ -273,14 +275,17 @@ func archivedOf(m *DumpedMessage) *archivedMessage {
 		CreatedAt: m.CreatedAt, EditedAt: m.EditedAt, DeletedAt: m.DeletedAt,
 		Swipes: make([]archivedSwipe, len(m.Swipes)), Texts: make([]archivedText, len(m.Texts)), States: m.States,
 	}
-	for i, s := range m.Swipes {
-		out.Swipes[i] = archivedSwipe{s.ID, s.Deleted, s.CreatedAt}
-	}
 	known := map[string]bool{}
 	for i, s := range m.Texts {
 		known[s.RevisionID] = true
 		out.Texts[i] = archivedText{
 			s.RevisionID, s.ID, s.Rev, s.Text, s.Reasoning, s.Blocks, s.Model, s.Finish, usageOf(s.Usage), s.Wish, s.StoredAt,
+		}
+	}
+	for i, s := range m.Swipes {
+		out.Swipes[i] = archivedSwipe{s.ID, s.RevisionID, s.Deleted, s.CreatedAt}
+		if !known[s.RevisionID] {
+			out.Swipes[i].TextID = ""
 		}
 	}
 	for i := range m.States { // the texts of a message that was deleted long ago are gone

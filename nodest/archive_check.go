@@ -290,12 +290,15 @@ func (l *loadable) addTexts(path string, in *archivedMessage, out *DumpedMessage
 			return err
 		}
 		out.Texts = append(out.Texts, DumpedText{Swipe: text, StoredAt: t.StoredAt})
-		if text.Rev > out.Swipes[n].Rev {
+		// Rev stays the highest, so that the next edit gets one of its own.
+		highest := max(text.Rev, out.Swipes[n].Rev)
+		if shown := in.Swipes[n].TextID; shown == t.ID || shown == "" && text.Rev == highest {
 			out.Swipes[n] = text
 		}
+		out.Swipes[n].Rev = highest
 	}
 	for i := range out.Swipes {
-		if out.Swipes[i].Rev == 0 {
+		if out.Swipes[i].RevisionID == "" {
 			return damaged(fmt.Sprintf("%s.swipes[%d]", path, i), "must have a text")
 		}
 	}
