@@ -44,40 +44,47 @@ func (p *Pins) stampsInForce(now *Stamps, named []string) *Stamps {
 
 // boundInForce merges the resources that were bound, where they did not change,
 // with those that are bound and did. Both lists are in the order of creation, and
-// so is the result: a pinned one stands before the first of now that follows it.
+// so is the result, where those that are not bound any more stand before those
+// that came since.
 func boundInForce(pinned, now []ResourceStamp, changed func(id string) bool) []ResourceStamp {
+	left, now := boundOf(pinned), boundOf(now)
 	var all []ResourceStamp
-	add := func(r ResourceStamp, counts bool) {
-		if r.Bound && counts {
-			all = append(all, r)
+	next := func() { // the first of left, if it counts
+		if !changed(left[0].ID) {
+			all = append(all, left[0])
 		}
+		left = left[1:]
 	}
 	for _, n := range now {
-		if !n.Bound {
-			continue
+		for len(left) > 0 && !names(now, left[0].ID) {
+			next()
 		}
-		if at := indexOfBound(pinned, n.ID); at >= 0 {
-			for _, p := range pinned[:at] {
-				add(p, !changed(p.ID))
-			}
-			pinned = pinned[at:]
-			if !changed(n.ID) {
-				n = pinned[0]
-			}
-			add(n, true)
-			pinned = pinned[1:]
-			continue
+		if changed(n.ID) {
+			all = append(all, n)
 		}
-		add(n, changed(n.ID))
+		if len(left) > 0 && left[0].ID == n.ID {
+			next()
+		}
 	}
-	for _, p := range pinned {
-		add(p, !changed(p.ID))
+	for len(left) > 0 {
+		next()
 	}
 	return all
 }
 
-func indexOfBound(list []ResourceStamp, id string) int {
-	return slices.IndexFunc(list, func(r ResourceStamp) bool { return r.Bound && r.ID == id })
+func boundOf(list []ResourceStamp) []ResourceStamp {
+	var bound []ResourceStamp
+	for _, r := range list {
+		if r.Bound {
+			bound = append(bound, r)
+		}
+	}
+	return bound
+}
+
+func names(list []ResourceStamp, id string) bool {
+	_, ok := stampOf(list, id)
+	return ok
 }
 
 func stampOf(list []ResourceStamp, id string) (ResourceStamp, bool) {

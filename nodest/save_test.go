@@ -1,0 +1,639 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+// wellKnown is a chat of a character with everything that a prompt can hold.
+type wellKnown struct {
+	*studio
+	*nodest.Conversation
+	book, global, preset, script, persona                               *nodest.Resource
+	question                                                            string
+	settings                                                            nodest.Settings
+	greeting, first, firstReply, second, secondReply, third, thirdReply *nodest.Message
+}
+
+const aliceRolls = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide.","scenario":"The die shows %s."}`
+
+func newWellKnown(t *testing.T, roll string) *wellKnown {
+	t.Helper()
+	s := newStudio(t, nodest.Options{})
+	w := &wellKnown{studio: s, question: "And now, {{char}}?"}
+	ch := s.character(fmt.Sprintf(aliceRolls, roll))
+	w.book = w.resource(nodest.WorldBook, "bound", lore("bound lore"), ch.ID)
+	w.global = w.resource(nodest.WorldBook, "global", lore("global lore"))
+	w.preset = w.resource(nodest.Preset, "preset", `{"prompts":[{"name":"Rule","identifier":"rule","role":"user","content":"A rule."}],
+		"prompt_order":[{"order":[{"identifier":"rule"},{"identifier":"charDescription"},{"identifier":"scenario"},{"identifier":"chatHistory"}]}]}`)
+	w.script = w.resource(nodest.RegexScript, "script", `{"scriptName":"s","findRegex":"now","replaceString":"at once","placement":[1]}`, ch.ID)
+	w.persona = w.resource(nodest.Persona, "Ann", `{"name":"Ann","description":"A sailor."}`)
+	w.settings = nodest.Settings{
+		PersonaID: w.persona.ID, GlobalRegexEnabled: true,
+		GlobalPreset:    nodest.GlobalResource{Enabled: true, ID: w.preset.ID},
+		GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: w.global.ID},
+		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
+	}
+	w.settle(w.settings)
+
+	w.Conversation = s.chatWith(ch.ID)
+	w.patch(nodest.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
+	for i, into := range [][2]**nodest.Message{{&w.first, &w.firstReply}, {&w.second, &w.secondReply}, {&w.third, &w.thirdReply}} {
+		s.model.next(says(fmt.Sprintf("Reply %d.", i)))
+		*into[1] = s.say(w.Conversation, fmt.Sprintf("Message %d, now.", i))
+		*into[0] = s.message((*into[1]).ParentID)
+	}
+	w.greeting = s.message(w.first.ParentID)
+	s.model.next(says("Another reply 2."))
+	w.regenerate(w.thirdReply.ID)
+	return w
+}
+
+func lore(text string) string {
+	return fmt.Sprintf(`{"entries":{"0":{"comment":"e","content":%q,"position":4,"depth":1,"constant":true}}}`, text)
+}
+
+func note(text string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"charname":"Alice","username":"Ann","content":%q,"injection_depth":1}`, text))
+}
+
+func (w *wellKnown) resource(kind nodest.ResourceKind, name, doc string, bound ...string) *nodest.Resource {
+	w.t.Helper()
+	r, err := w.CreateResource(w.t.Context(), w.call(), kind, nodest.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
+	w.must(err)
+	return r
+}
+
+func (w *wellKnown) update(r *nodest.Resource, in nodest.ResourceInput) {
+	w.t.Helper()
+	_, err := w.UpdateResource(w.t.Context(), w.call(), r.Kind, r.ID, in, false, 0)
+	w.must(err)
+}
+
+func (w *wellKnown) drop(r *nodest.Resource) {
+	w.t.Helper()
+	w.must(w.DeleteResource(w.t.Context(), w.call(), r.Kind, r.ID))
+}
+
+func (w *wellKnown) settle(s nodest.Settings) {
+	w.t.Helper()
+	_, err := w.PutSettings(w.t.Context(), w.call(), s, 0)
+	w.must(err)
+}
+
+func (w *wellKnown) patch(p nodest.ConversationPatch) {
+	w.t.Helper()
+	p.ID = w.ID
+	_, err := w.UpdateConversation(w.t.Context(), w.call(), p)
+	w.must(err)
+}
+
+func (w *wellKnown) card(card string) {
+	w.t.Helper()
+	_, err := w.UpdateCharacter(w.t.Context(), w.call(), w.CharacterID, nodest.CharacterInput{RoleCard: json.RawMessage(card)}, false, 0)
+	w.must(err)
+}
+
+func (w *wellKnown) edit(m *nodest.Message, text string) {
+	w.t.Helper()
+	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text})
+	w.must(err)
+}
+
+func (w *wellKnown) remove(m *nodest.Message, scope string) {
+	w.t.Helper()
+	_, err := w.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
+	w.must(err)
+}
+
+func (w *wellKnown) regenerate(id string) {
+	w.t.Helper()
+	done, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: id})
+	w.must(err)
+	w.wait(done.GenerationID)
+}
+
+func (w *wellKnown) choose(id string) *nodest.Conversation {
+	w.t.Helper()
+	c, err := w.ChooseHead(w.t.Context(), w.call(), w.ID, id)
+	w.must(err)
+	return c
+}
+
+// preview is the request that the question would cause.
+func (w *wellKnown) preview() []llm.Message {
+	w.t.Helper()
+	p, err := w.PreviewPrompt(w.t.Context(), ann, nodest.PreviewInput{ConversationID: w.ID, Text: w.question})
+	w.must(err)
+	return p.Messages
+}
+
+func (w *wellKnown) save() *nodest.Save {
+	w.t.Helper()
+	s, err := w.CreateSave(w.t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID, Description: "here"})
+	w.must(err)
+	return s
+}
+
+func (w *wellKnown) restore(s *nodest.Save) *nodest.Restored {
+	w.t.Helper()
+	r, err := w.RestoreSave(w.t.Context(), w.call(), s.ID)
+	w.must(err)
+	return r
+}
+
+// texts are those of the shown branch.
+func (w *wellKnown) texts() string {
+	w.t.Helper()
+	page, err := w.History(w.t.Context(), ann, w.ID, "", 200)
+	w.must(err)
+	return textsOf(page.Items)
+}
+
+func textsOf(messages []*nodest.Message) string {
+	var texts []string
+	for _, m := range messages {
+		texts = append(texts, m.Text())
+	}
+	return strings.Join(texts, " | ")
+}
+
+func (w *wellKnown) same(what string, got, want []llm.Message) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
+	}
+}
+
+// changes are what may happen between a save point and its restore. One chat goes
+// through all of them, so what cannot be repeated stands at the end.
+var changes = []struct {
+	name string
+	make func(w *wellKnown)
+}{
+	{"nothing", func(*wellKnown) {}},
+	{"more messages", func(w *wellKnown) { w.say(w.Conversation, "More."); w.say(w.Conversation, "And more.") }},
+	{"an edited message", func(w *wellKnown) { w.edit(w.first, "Edited.") }},
+	{"an edited reply", func(w *wellKnown) { w.edit(w.thirdReply, "Edited."); w.edit(w.thirdReply, "Edited again.") }},
+	{"an edited greeting", func(w *wellKnown) { w.edit(w.greeting, "Edited.") }},
+	{"one message deleted", func(w *wellKnown) { w.remove(w.secondReply, "one") }},
+	{"the head deleted", func(w *wellKnown) { w.remove(w.thirdReply, "one") }},
+	{"everything after deleted", func(w *wellKnown) { w.remove(w.second, "after") }},
+	{"everything deleted", func(w *wellKnown) { w.remove(w.greeting, "after") }},
+	{"a swipe deleted", func(w *wellKnown) { w.remove(w.thirdReply, "swipe") }},
+	{"another swipe chosen", func(w *wellKnown) {
+		_, err := w.Swipe(w.t.Context(), w.call(), nodest.SwipeInput{MessageID: w.thirdReply.ID, Swipe: "prev"})
+		w.must(err)
+	}},
+	{"a reply regenerated", func(w *wellKnown) { w.regenerate(w.thirdReply.ID) }},
+	{"an answered reply rewritten", func(w *wellKnown) { w.regenerate(w.firstReply.ID) }},
+	{"a greeting reset", func(w *wellKnown) { w.edit(w.greeting, "x"); w.card(alicesCard); w.resetGreeting() }},
+	{"the conversation begun anew", func(w *wellKnown) { w.must(last(w.Reset(w.t.Context(), w.call(), w.ID))) }},
+	{"an earlier head", func(w *wellKnown) { w.choose(w.firstReply.ID); w.say(w.Conversation, "Otherwise.") }},
+	{"a message edited as a branch", func(w *wellKnown) { w.branch(w.second, "Otherwise.") }},
+	{"a reply continued", func(w *wellKnown) {
+		w.model.next(says(" And on."))
+		done, err := w.Continue(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: w.thirdReply.ID})
+		w.must(err)
+		w.wait(done.GenerationID)
+	}},
+	{"another note", func(w *wellKnown) { w.patch(nodest.ConversationPatch{AuthorNote: note("another note")}) }},
+	{"no note", func(w *wellKnown) { w.patch(nodest.ConversationPatch{AuthorNote: json.RawMessage("null")}) }},
+	{"settings of the chat", func(w *wellKnown) {
+		w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
+	}},
+	{"settings of the user", func(w *wellKnown) { w.settle(nodest.Settings{UserName: "Annabel"}) }},
+	{"another card", func(w *wellKnown) { w.card(`{"name":"Alicia","description":"Another."}`) }},
+	{"settings of the character", func(w *wellKnown) { w.calls++; w.depthMode("user_messages") }},
+	{"a bound book updated", func(w *wellKnown) {
+		w.update(w.book, nodest.ResourceInput{Document: json.RawMessage(lore("new lore"))})
+	}},
+	{"another book bound", func(w *wellKnown) { w.resource(nodest.WorldBook, "new", lore("new lore"), w.CharacterID) }},
+	{"the global book updated", func(w *wellKnown) {
+		w.update(w.global, nodest.ResourceInput{Document: json.RawMessage(lore("new lore"))})
+	}},
+	{"the global preset updated", func(w *wellKnown) {
+		w.update(w.preset, nodest.ResourceInput{Document: json.RawMessage(`{"prompts":[]}`)})
+	}},
+	{"the regex script updated", func(w *wellKnown) {
+		w.update(w.script, nodest.ResourceInput{Document: json.RawMessage(`{"findRegex":"M"}`)})
+	}},
+	{"the user's persona updated", func(w *wellKnown) {
+		w.update(w.persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"Z"}`)})
+	}},
+	{"another persona", func(w *wellKnown) {
+		p := w.resource(nodest.Persona, "Eve", `{"name":"Eve"}`)
+		w.patch(nodest.ConversationPatch{PersonaID: &p.ID})
+	}},
+	{"much at once", func(w *wellKnown) {
+		w.edit(w.first, "Edited.")
+		w.say(w.Conversation, "More.")
+		w.remove(w.secondReply, "after")
+		w.say(w.Conversation, "Otherwise.")
+		w.card(`{"name":"Alicia","description":"Another."}`)
+		w.settle(nodest.Settings{})
+	}},
+	{"a bound book unbound", func(w *wellKnown) { w.update(w.book, nodest.ResourceInput{Characters: []string{}}) }},
+	{"a bound book deleted", func(w *wellKnown) { w.drop(w.book) }},
+	{"the global book deleted", func(w *wellKnown) { w.drop(w.global) }},
+	{"the global preset deleted", func(w *wellKnown) { w.drop(w.preset) }},
+	{"the regex script deleted", func(w *wellKnown) { w.drop(w.script) }},
+	{"the user's persona deleted", func(w *wellKnown) { w.drop(w.persona) }},
+}
+
+func (w *wellKnown) resetGreeting() {
+	w.t.Helper()
+	_, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
+	w.must(err)
+}
+
+func (w *wellKnown) branch(m *nodest.Message, text string) {
+	w.t.Helper()
+	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text, Mode: nodest.EditBranch})
+	w.must(err)
+}
+
+func (w *wellKnown) depthMode(mode string) {
+	w.t.Helper()
+	_, _, err := w.PutCharacterSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
+	w.must(err)
+}
+
+// Whatever happened since: the next request is, byte for byte, the one of then.
+func TestARestoreBringsThePromptBack(t *testing.T) {
+	w := newWellKnown(t, "5")
+	want, shown := w.preview(), w.texts()
+	save := w.save()
+	for _, change := range changes {
+		t.Run(change.name, func(t *testing.T) {
+			w.t = t
+			change.make(w)
+			inFull, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
+			w.must(err)
+			w.same("preview of the save point", inFull.Messages, want)
+			if got := w.restore(save); got.HeadID != save.HeadID || got.Conversation.HeadID != save.HeadID {
+				t.Errorf("restored to head %s, want %s", got.HeadID, save.HeadID)
+			}
+			if got := w.texts(); got != shown {
+				t.Errorf("shown: %s\nwant %s", got, shown)
+			}
+			w.same("preview", w.preview(), want)
+			w.say(w.Conversation, w.question)
+			asked := w.model.asked()
+			w.same("sent", asked[len(asked)-1].Messages, want)
+			if temperature := asked[len(asked)-1].Temperature; temperature == nil || *temperature != 0.5 {
+				t.Errorf("asked with a temperature of %v, want that of then", temperature)
+			}
+		})
+	}
+}
+
+// What macros draw in a preview depends on what is shown.
+func TestTheDiceOfAPreviewLieStill(t *testing.T) {
+	w := newWellKnown(t, "{{roll::1000000}}")
+	want := w.preview()
+	save := w.save()
+	w.same("preview once more", w.preview(), want)
+	dice := regexp.MustCompile(`The die shows \d+`)
+	drawn := dice.FindString(fmt.Sprint(want))
+	w.say(w.Conversation, "More.")
+	if now := dice.FindString(fmt.Sprint(w.preview())); drawn == "" || now == drawn {
+		t.Errorf("another end of the chat draws the same: %s", now)
+	}
+	w.edit(w.thirdReply, "Edited.")
+	ofSave, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
+	w.must(err)
+	w.same("preview of the save point", ofSave.Messages, want)
+	w.restore(save)
+	w.same("preview after the restore", w.preview(), want)
+}
+
+// After a restore a document that is changed counts as it is now; the others stay
+// those of then.
+func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	w.card(`{"name":"Alice","description":"The second."}`)
+	w.update(w.book, nodest.ResourceInput{Document: json.RawMessage(lore("second lore"))})
+	w.restore(save)
+	w.card(`{"name":"Alice","description":"The third."}`)
+	got := fmt.Sprint(w.preview())
+	for text, there := range map[string]bool{
+		"The third.": true, "A guide.": false, "The second.": false,
+		"bound lore": true, "second lore": false, "global lore": true, "likes the sea": true, "A rule.": true,
+	} {
+		if strings.Contains(got, text) != there {
+			t.Errorf("%q in the prompt: %t, want %t\n%s", text, !there, there, got)
+		}
+	}
+	w.settle(nodest.Settings{CustomSetting: json.RawMessage(`{"content":"likes the hills"}`)})
+	w.drop(w.book)
+	got = fmt.Sprint(w.preview())
+	for text, there := range map[string]bool{"bound lore": false, "global lore": false, "likes the hills": true, "A rule.": false} {
+		if strings.Contains(got, text) != there {
+			t.Errorf("afterwards %q in the prompt: %t, want %t\n%s", text, !there, there, got)
+		}
+	}
+}
+
+func TestABranchThatWasLeftShowsWhatItShowed(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	w.edit(w.first, "Edited.")
+	w.remove(w.secondReply, "one")
+	w.say(w.Conversation, "More.")
+	w.patch(nodest.ConversationPatch{AuthorNote: note("a later note")})
+	left, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+	shown := w.texts()
+	w.restore(save)
+	other := w.say(w.Conversation, "Otherwise.")
+	w.ears.clear()
+	got := w.choose(left.HeadID)
+	if w.texts() != shown {
+		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
+	}
+	if !strings.Contains(string(got.AuthorNote), `"a note"`) || got.Pins == nil {
+		t.Errorf("the note is %s, want that of the restored save point; pins %v", got.AuthorNote, got.Pins)
+	}
+	if told := w.ears.types(); told != "message.updated message.deleted chat.updated" {
+		t.Errorf("told: %s", told)
+	}
+	w.choose(other.ID)
+	if want := strings.Replace(strings.Replace(shown, "Edited.", "Message 0, now.", 1), "More. | Fine.", "Otherwise. | Fine.", 1); w.texts() != strings.Replace(want, "Message 1, now. |", "Message 1, now. | Reply 1. |", 1) {
+		t.Errorf("back on the other branch: %s", w.texts())
+	}
+}
+
+func TestWhatARestoreTells(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.first, "one")
+	save := w.save()
+	w.must(last(w.RestoreMessage(t.Context(), w.call(), w.first.ID)))
+	w.remove(w.secondReply, "one")
+	w.edit(w.thirdReply, "Edited.")
+	w.ears.clear()
+	got := w.restore(save)
+	if told := w.ears.types(); told != "save.created message.updated message.updated message.restored message.deleted chat.updated save.restored" {
+		t.Errorf("told: %s", told)
+	}
+	for kind, part := range map[string]string{
+		"save.created": `"automatic":true`, "message.restored": `{"messageIds":["` + w.secondReply.ID + `"]}`,
+		"message.deleted": `"messageIds":["` + w.first.ID + `"]`, "save.restored": `"head":"` + save.HeadID + `"`,
+	} {
+		if data := w.ears.data(kind); !strings.Contains(data, part) {
+			t.Errorf("%s tells %s, want %s", kind, data, part)
+		}
+	}
+	if got.Before == nil || !got.Before.Automatic || got.Before.HeadID != save.HeadID {
+		t.Errorf("before = %+v", got.Before)
+	}
+	w.ears.clear()
+	if again := w.restore(save); again.Before != nil || again.Conversation.Version != got.Conversation.Version+1 {
+		t.Errorf("restored twice: before %+v, version %d", again.Before, again.Conversation.Version)
+	}
+	if told := w.ears.types(); told != "chat.updated save.restored" {
+		t.Errorf("restored twice: told %s", told)
+	}
+	// The automatic one brings back what was shown before.
+	w.restore(got.Before)
+	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Message 2, now. | Edited."; w.texts() != want {
+		t.Errorf("shown: %s", w.texts())
+	}
+}
+
+func TestSavePointsAreListedAndRead(t *testing.T) {
+	w := newWellKnown(t, "5")
+	first := w.save()
+	shown := w.texts()
+	w.edit(w.first, "Edited.")
+	second, err := w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID, PreviewText: "mine", Thumbnail: "data:,x"})
+	w.must(err)
+	w.restore(first)
+	w.say(w.Conversation, "More.")
+	if first.MessageCount != 7 || first.PreviewText != "Another reply 2." || first.HeadID != w.thirdReply.ID || second.PreviewText != "mine" {
+		t.Errorf("first = %+v, second = %+v", first, second)
+	}
+	for automatic, n := range map[bool]int{false: 2, true: 3} {
+		page, err := w.Saves(t.Context(), ann, w.ID, automatic, "", 0)
+		w.must(err)
+		if len(page.Items) != n || page.Items[n-1].ID != first.ID {
+			t.Errorf("automatic %t: %d save points", automatic, len(page.Items))
+		}
+	}
+	page, err := w.Saves(t.Context(), ann, w.ID, false, "", 1)
+	w.must(err)
+	next, err := w.Saves(t.Context(), ann, w.ID, false, page.NextCursor, 1)
+	w.must(err)
+	if page.Items[0].ID != second.ID || next.Items[0].ID != first.ID || next.NextCursor != "" {
+		t.Error("the pages do not follow each other")
+	}
+	view, err := w.Engine.Save(t.Context(), ann, first.ID, "", 0)
+	w.must(err)
+	if textsOf(view.Messages) != shown || view.More {
+		t.Errorf("all of it: %s", textsOf(view.Messages))
+	}
+	view, err = w.Engine.Save(t.Context(), ann, first.ID, w.third.ID, 2)
+	w.must(err)
+	if textsOf(view.Messages) != "Message 1, now. | Reply 1." || !view.More {
+		t.Errorf("a page: %s", textsOf(view.Messages))
+	}
+	w.must(w.DeleteSave(t.Context(), w.call(), second.ID))
+	_, err = w.Engine.Save(t.Context(), ann, second.ID, "", 0)
+	w.wants(err, fault.NotFound)
+	w.restore(first)
+}
+
+func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.greeting, "after")
+	save := w.save()
+	if save.HeadID != "" || save.MessageCount != 0 {
+		t.Errorf("save = %+v", save)
+	}
+	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	w.must(err)
+	if len(view.Messages) != 0 {
+		t.Errorf("it shows %s", textsOf(view.Messages))
+	}
+	preview, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
+	w.must(err)
+	w.say(w.Conversation, "More.")
+	w.restore(save)
+	if w.texts() != "Hello, traveller." {
+		t.Errorf("shown: %s", w.texts())
+	}
+	w.same("preview", w.preview(), preview.Messages)
+}
+
+func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	for name, do := range map[string]func() error{
+		"create":  func() error { return last(w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID})) },
+		"restore": func() error { return last(w.RestoreSave(t.Context(), w.call(), save.ID)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := says("Slowly.").gated()
+			w.model.next(slow)
+			sent := w.send(w.Conversation, "Hello?")
+			<-slow.begun
+			e := w.wants(do(), fault.Busy)
+			if e.Details["generationId"] != sent.GenerationID {
+				t.Errorf("details = %v", e.Details)
+			}
+			slow.release()
+			w.wait(sent.GenerationID)
+			w.must(do())
+		})
+	}
+}
+
+// Restores side by side come one after the other: what is shown in the end is one
+// of the save points, whole.
+func TestRestoresSideBySide(t *testing.T) {
+	w := newWellKnown(t, "5")
+	one, shownOne := w.save(), w.texts()
+	w.edit(w.first, "Edited.")
+	w.remove(w.secondReply, "one")
+	w.say(w.Conversation, "More.")
+	two, shownTwo := w.save(), w.texts()
+	var all sync.WaitGroup
+	for i := range 8 {
+		call := w.call()
+		all.Go(func() {
+			save := one
+			if i%2 == 0 {
+				save = two
+			}
+			if _, err := w.RestoreSave(t.Context(), call, save.ID); err != nil && !fault.Is(err, fault.Busy) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	c, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+	want := map[string]string{one.HeadID: shownOne, two.HeadID: shownTwo}[c.HeadID]
+	if w.texts() != want {
+		t.Errorf("shown: %s\nwant %s", w.texts(), want)
+	}
+}
+
+func TestACallAboutASavePointCountsOnce(t *testing.T) {
+	w := newWellKnown(t, "5")
+	call := w.call()
+	first, err := w.CreateSave(t.Context(), call, nodest.SaveInput{ConversationID: w.ID})
+	w.must(err)
+	again := *call
+	second, err := w.CreateSave(t.Context(), &again, nodest.SaveInput{ConversationID: w.ID})
+	w.must(err)
+	if first.ID != second.ID || !again.Replayed {
+		t.Error("a repeated call made another save point")
+	}
+	call = w.call()
+	restored, err := w.RestoreSave(t.Context(), call, first.ID)
+	w.must(err)
+	w.say(w.Conversation, "More.")
+	shown := w.texts()
+	again = *call
+	repeated, err := w.RestoreSave(t.Context(), &again, first.ID)
+	w.must(err)
+	if repeated.Conversation.Version != restored.Conversation.Version || w.texts() != shown {
+		t.Error("a repeated call restored once more")
+	}
+}
+
+func TestWhatASavePointMayBe(t *testing.T) {
+	w := newWellKnown(t, "5")
+	for field, in := range map[string]nodest.SaveInput{
+		"description": {Description: strings.Repeat("茶", 2001)},
+		"previewText": {PreviewText: strings.Repeat("茶", 1001)},
+		"thumbnail":   {Thumbnail: strings.Repeat("x", 100_001)},
+	} {
+		in.ConversationID = w.ID
+		_, err := w.CreateSave(t.Context(), w.call(), in)
+		refused(t, err, fault.Invalid, field)
+	}
+	_, err := w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID,
+		Description: strings.Repeat("茶", 2000), PreviewText: strings.Repeat("茶", 1000), Thumbnail: strings.Repeat("x", 100_000)})
+	w.must(err)
+}
+
+func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	data, _, err := w.ExportSave(t.Context(), ann, save.ID)
+	w.must(err)
+	ch, err := w.CreateCharacter(t.Context(), &nodest.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	w.must(err)
+	own, err := w.CreateConversation(t.Context(), &nodest.Call{UserID: bob}, nodest.ConversationInput{CharacterID: ch.ID})
+	w.must(err)
+	w.ears.clear()
+	c := func() *nodest.Call { return &nodest.Call{UserID: bob, Device: "pc"} }
+	for name, err := range map[string]error{
+		"create":  last(w.CreateSave(t.Context(), c(), nodest.SaveInput{ConversationID: w.ID})),
+		"list":    last(w.Saves(t.Context(), bob, w.ID, true, "", 0)),
+		"read":    last(w.Engine.Save(t.Context(), bob, save.ID, "", 0)),
+		"restore": last(w.RestoreSave(t.Context(), c(), save.ID)),
+		"preview": last(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
+		"delete":  w.DeleteSave(t.Context(), c(), save.ID),
+		"export":  func() error { _, _, err := w.ExportSave(t.Context(), bob, save.ID); return err }(),
+		"import":  last(w.ImportSave(t.Context(), c(), w.ID, data)),
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, err, fault.NotFound, "") })
+	}
+	if told := w.ears.types(); told != "" {
+		t.Errorf("told: %s", told)
+	}
+	// A file that got into other hands opens no document of its owner.
+	got, err := w.ImportSave(t.Context(), c(), own.ID, data)
+	w.must(err)
+	w.must(last(w.RestoreSave(t.Context(), c(), got.ID)))
+	p, err := w.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: own.ID, Text: "Hi"})
+	w.must(err)
+	if text := fmt.Sprint(p.Messages); strings.Contains(text, "lore") || strings.Contains(text, "likes the sea") || !strings.Contains(text, "Reply 1.") {
+		t.Errorf("the prompt of the stranger: %s", text)
+	}
+}
+
+// clear forgets what was told until now.
+func (e *ears) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = nil
+}
+
+// types are the types of what was stored of all that was told.
+func (e *ears) types() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var types []string
+	for _, ev := range e.events {
+		if ev.Durable() {
+			types = append(types, ev.Type)
+		}
+	}
+	return strings.Join(types, " ")
+}
+
+// data is that of the first event of a type.
+func (e *ears) data(kind string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.events {
+		if ev.Type == kind {
+			return string(ev.Data)
+		}
+	}
+	return ""
+}
