@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -111,18 +112,27 @@ func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*no
 	if err := t.inConversation(c.ID, headID); err != nil {
 		return nil, err
 	}
-	states, err := t.replaced(c.ID, version, headID)
+	return t.rewind(c.ID, version, headID)
+}
+
+func (t *tx) rewind(conversationID string, version int64, headID string) ([]*nodest.Message, error) {
+	replaced, err := t.replaced(conversationID, version)
 	if err != nil {
 		return nil, err
 	}
 	changed := []*nodest.Message{}
-	for part := range slices.Chunk(states, 200) {
-		some, err := t.setBack(part)
+	for part := range slices.Chunk(replaced, 200) {
+		states, err := t.onPath(conversationID, headID, part)
+		if err != nil {
+			return nil, err
+		}
+		some, err := t.setBack(states)
 		if err != nil {
 			return nil, err
 		}
 		changed = append(changed, some...)
 	}
+	slices.SortFunc(changed, func(a, b *nodest.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	return changed, nil
 }
 
@@ -131,34 +141,53 @@ func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*no
 // later are in an index of their own, see the migration 0002.
 const soon = 8
 
-// replaced returns the states that messages of a path had at a version and have
-// no longer, by seq of the message. A state that another one replaced held from
-// the other's previous until the other's version.
-func (t *tx) replaced(conversationID string, version int64, headID string) ([]*messageStateRow, error) {
-	next := make([]any, soon)
-	for i := range next {
-		next[i] = version + int64(i) + 1
+// replacedState names a state that another one replaced.
+type replacedState struct {
+	MessageID string
+	Previous  int64
+}
+
+// replaced returns the states that messages of the conversation had at a version
+// and have no longer. One held from the previous of its successor until the
+// successor's version.
+func (t *tx) replaced(conversationID string, version int64) ([]replacedState, error) {
+	args := []any{text(conversationID)}
+	for next := range int64(soon) {
+		args = append(args, version+next+1)
 	}
-	args := append([]any{text(headID), text(conversationID), text(conversationID)}, next...)
 	args = append(args, version, text(conversationID), version+soon, version)
-	var states []*messageStateRow
-	_, err := t.scan(t.raw(pieces+`SELECT o.* FROM (
-			SELECT s.message_id, s.previous FROM message_states s
-			WHERE s.conversation_id = ? AND s.version IN (?`+strings.Repeat(", ?", soon-1)+`) AND s.previous > 0 AND s.previous <= ?
-			UNION ALL
-			SELECT s.message_id, s.previous FROM message_states s
-			WHERE s.conversation_id = ? AND s.version > ? AND s.previous > 0 AND s.version > s.previous + 8 AND s.previous <= ?
-		) later
-		CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states o
-		WHERE m.id = later.message_id AND path.chain = m.chain AND m.depth <= path.depth
-			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = later.previous
-		ORDER BY m.seq`, args...), &states)
+	var states []replacedState
+	_, err := t.scan(t.raw(`SELECT message_id, previous FROM message_states
+			WHERE conversation_id = ? AND version IN (?`+strings.Repeat(", ?", soon-1)+`) AND previous > 0 AND previous <= ?
+		UNION ALL
+		SELECT message_id, previous FROM message_states
+			WHERE conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`,
+		args...), &states)
 	return states, err
+}
+
+// onPath returns those of the states whose messages are on the path that ends in
+// headID, by seq of the message.
+func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]*messageStateRow, error) {
+	args := []any{text(headID), text(conversationID)}
+	for _, s := range states {
+		args = append(args, text(s.MessageID), s.Previous)
+	}
+	var rows []*messageStateRow
+	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
+		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
+		WHERE m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
+			AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
+		ORDER BY m.seq`, append(args, text(conversationID))...), &rows)
+	return rows, err
 }
 
 // setBack gives messages the states that are not theirs any more, and returns
 // those that it changed.
 func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
+	if len(states) == 0 {
+		return nil, nil
+	}
 	ids, then := make([]string, len(states)), make([]string, len(states))
 	for i, s := range states {
 		ids[i], then[i] = s.MessageID, s.RevisionID
@@ -178,7 +207,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed := []*nodest.Message{}
+	var changed []*nodest.Message
 	for i, m := range items {
 		if shown[i] && t.setState(m, states[i], then[i] != now[i]) {
 			changed = append(changed, m)
@@ -232,11 +261,14 @@ func (t *tx) storeStates(items []*nodest.Message) error {
 		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
 			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
 		FROM new WHERE messages.id = new.id AND messages.rev = new.rev - 1`, messages...))
-	if err != nil || len(swipes) == 0 {
+	if err != nil {
 		return err
 	}
-	if n != int64(len(items)) { // nobody who does not hold the conversation changes them
+	if n != int64(len(items)) { // only where somebody changes messages without the conversation's lock
 		return fault.New(fault.Conflict, "a message has changed meanwhile")
+	}
+	if len(swipes) == 0 {
+		return nil
 	}
 	_, err = t.exec(t.raw("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
 		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
