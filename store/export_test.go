@@ -105,3 +105,9 @@ func Plan(db *DB, query string) (lines []string, err error) {
 	})
 	return lines, err
 }
+
+// Parts of statements whose plans are looked at.
+var (
+	EachChain  = eachChain
+	OldMessage = oldMessage
+)

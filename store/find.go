@@ -53,25 +53,27 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*nodest.Message, 
 	return items, next, err
 }
 
-// chains reads the chains of a conversation, by their numbers: each is one search
-// in the index from the one before.
+// eachChain reads the chains of a conversation, by their numbers: each is one
+// search in the index from the one before. Its arguments are four times the
+// conversation.
+const eachChain = `WITH RECURSIVE chains (chain) AS (
+		SELECT MIN(chain) FROM messages WHERE conversation_id = ?
+		UNION ALL
+		SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.conversation_id = ? AND m.chain > chains.chain)
+		FROM chains WHERE chains.chain IS NOT NULL
+	)
+	SELECT chains.chain, tip.id, COALESCE(tip.seq, 0) AS seq, COALESCE(tip.depth, 0) AS depth,
+		up.chain AS up_chain, COALESCE(up.depth, 0) AS up_depth
+	FROM chains
+	LEFT JOIN messages tip ON tip.id = (SELECT m.id FROM messages m
+		WHERE m.conversation_id = ? AND m.chain = chains.chain AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT 1)
+	LEFT JOIN messages first ON first.conversation_id = ? AND first.seq = chains.chain
+	LEFT JOIN messages up ON up.id = first.parent_id
+	WHERE chains.chain IS NOT NULL ORDER BY chains.chain`
+
 func (t *tx) chains(conversationID string) (chains []*chainEnd, err error) {
 	of := text(conversationID)
-	_, err = t.scan(t.raw(`
-		WITH RECURSIVE chains (chain) AS (
-			SELECT MIN(chain) FROM messages WHERE conversation_id = ?
-			UNION ALL
-			SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.conversation_id = ? AND m.chain > chains.chain)
-			FROM chains WHERE chains.chain IS NOT NULL
-		)
-		SELECT chains.chain, tip.id, COALESCE(tip.seq, 0) AS seq, COALESCE(tip.depth, 0) AS depth,
-			up.chain AS up_chain, COALESCE(up.depth, 0) AS up_depth
-		FROM chains
-		LEFT JOIN messages tip ON tip.id = (SELECT m.id FROM messages m
-			WHERE m.conversation_id = ? AND m.chain = chains.chain AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT 1)
-		LEFT JOIN messages first ON first.conversation_id = ? AND first.seq = chains.chain
-		LEFT JOIN messages up ON up.id = first.parent_id
-		WHERE chains.chain IS NOT NULL ORDER BY chains.chain`, of, of, of, of), &chains)
+	_, err = t.scan(t.raw(eachChain, of, of, of, of), &chains)
 	return chains, err
 }
 
