@@ -165,22 +165,30 @@ func (l *loadable) state(path string, in *archivedState) (*Conversation, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkNote(path+".authorNote", in.AuthorNote); err != nil {
-		return nil, damagedBy(path, err)
-	}
-	var settings TurnOptions
-	if !isNull(in.Settings) {
-		if err := decodeKnown(path+".settings", in.Settings, &settings); err != nil {
-			return nil, damagedBy(path, err)
-		}
-	}
-	if err := settings.Validate(path + ".settings"); err != nil {
-		return nil, damagedBy(path, err)
+	settings, err := checkState(path, in.AuthorNote, in.Settings)
+	if err != nil {
+		return nil, err
 	}
 	return &Conversation{
 		ID: l.conv.ID, HeadID: head, PersonaID: in.PersonaID, AuthorNote: orNil(in.AuthorNote),
 		Settings: jsonOf(settings), Pins: in.Pins, Version: in.Version,
 	}, nil
+}
+
+// checkState refuses a note or settings that are none, and returns the settings.
+func checkState(path string, note, raw json.RawMessage) (settings TurnOptions, err error) {
+	if err := checkNote(path+".authorNote", note); err != nil {
+		return settings, damagedBy(path, err)
+	}
+	if !isNull(raw) {
+		if err := decodeKnown(path+".settings", raw, &settings); err != nil {
+			return settings, damagedBy(path, err)
+		}
+	}
+	if err := settings.Validate(path + ".settings"); err != nil {
+		return settings, damagedBy(path, err)
+	}
+	return settings, nil
 }
 
 // head is the new id of a message that is named as a head.
@@ -203,12 +211,41 @@ func (l *loadable) addSave(path string, in *archivedSave) error {
 	if in.MessageCount < 0 {
 		return damaged(path+".messageCount", "must not be negative")
 	}
-	l.saves = append(l.saves, &Save{
+	s := &Save{
 		ID: newID(), ConversationID: l.conv.ID, Version: in.Version, HeadID: head,
 		Description: clean(in.Description), PreviewText: clean(in.PreviewText), MessageCount: in.MessageCount,
 		Automatic: in.Automatic, Thumbnail: clean(in.Thumbnail), Pins: in.Pins, Extra: orNil(in.Extra),
 		ImportedAt: in.ImportedAt, CreatedAt: in.CreatedAt,
-	})
+	}
+	limits := SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
+	if err := limits.check(); err != nil {
+		return damagedBy(path, err)
+	}
+	l.saves = append(l.saves, s)
+	return l.addExtra(path+".extra", s)
+}
+
+// addExtra names by their new ids the messages that an imported save point keeps
+// something for.
+func (l *loadable) addExtra(path string, s *Save) error {
+	if len(s.Extra) == 0 {
+		return nil
+	}
+	x, err := s.extra()
+	if err != nil {
+		return damaged(path, "must be what is kept of an imported save point")
+	}
+	if _, err := checkState(path, x.State.AuthorNote, x.State.Settings); err != nil {
+		return err
+	}
+	messages := map[string]map[string]json.RawMessage{}
+	for id, more := range x.Messages {
+		if m := l.ids[id]; m != nil {
+			messages[m.ID] = more
+		}
+	}
+	x.Messages = messages
+	s.Extra = jsonOf(x)
 	return nil
 }
 
@@ -233,12 +270,10 @@ func (l *loadable) addMessage(path string, in *archivedMessage, newest int64) er
 		return damaged(path+".swipeIndex", "must be that of a swipe")
 	case checkClientID("", in.ClientMsgID) != nil || in.ClientMsgID != "" && l.named[in.ClientMsgID]:
 		return damaged(path+".clientMsgId", "must be a name by a client, once")
-	case checkClientID("", in.AuthorID) != nil:
-		return damaged(path+".authorId", "must be a name by a client")
 	}
 	m := &Message{
 		ID: idLike(in.ID), ConversationID: l.conv.ID, ClientMsgID: in.ClientMsgID, Seq: in.Seq, Role: in.Role,
-		Name: clean(in.Name), AuthorID: in.AuthorID, Greeting: in.Greeting, Hidden: in.Hidden, SwipeIndex: in.SwipeIndex,
+		Name: clean(in.Name), AuthorID: clean(in.AuthorID), Greeting: in.Greeting, Hidden: in.Hidden, SwipeIndex: in.SwipeIndex,
 		Rev: in.Rev, Status: settled(in.Status), Error: loadedFault(in.Error), CreatedAt: in.CreatedAt,
 		EditedAt: in.EditedAt, DeletedAt: in.DeletedAt, Extra: orNil(in.Extra),
 	}

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 
@@ -124,8 +125,7 @@ func (l *loadable) fit(tx Tx, characterID, sourceID string) error {
 	}
 	for _, s := range l.saves {
 		s.CharacterID = characterID
-		var err error
-		if s.Pins, err = known.pins(s.Pins); err != nil {
+		if err := known.fitSave(s); err != nil {
 			return err
 		}
 	}
@@ -139,27 +139,57 @@ type ownership struct {
 	have      map[ResourceStamp]bool // by kind "" a character, by version 0 any version
 }
 
-func (o *ownership) fit(c *Conversation) error {
-	ok, err := o.has(ResourceStamp{Kind: Persona, ID: c.PersonaID})
+func (o *ownership) fit(c *Conversation) (err error) {
+	if c.PersonaID, err = o.persona(c.PersonaID); err != nil {
+		return err
+	}
+	if c.Settings, err = o.settings(c.Settings); err != nil {
+		return err
+	}
+	c.Pins, err = o.pins(c.Pins)
+	return err
+}
+
+func (o *ownership) fitSave(s *Save) (err error) {
+	if s.Pins, err = o.pins(s.Pins); err != nil || len(s.Extra) == 0 {
+		return err
+	}
+	x, err := s.extra()
 	if err != nil {
 		return err
 	}
-	if !ok {
-		c.PersonaID = ""
+	if x.State.PersonaID, err = o.persona(x.State.PersonaID); err != nil {
+		return err
+	}
+	if x.State.Settings, err = o.settings(x.State.Settings); err != nil {
+		return err
+	}
+	s.Extra = jsonOf(x)
+	return nil
+}
+
+// persona is the id of a persona if the user has it, else "".
+func (o *ownership) persona(id string) (string, error) {
+	if ok, err := o.has(ResourceStamp{Kind: Persona, ID: id}); !ok || err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+// settings are settings without a character that the user does not have.
+func (o *ownership) settings(raw json.RawMessage) (json.RawMessage, error) {
+	if isNull(raw) {
+		return raw, nil
 	}
 	var settings TurnOptions
-	if err := decodeKnown("settings", c.Settings, &settings); err != nil {
-		return err
+	if err := decodeKnown("settings", raw, &settings); err != nil {
+		return nil, err
 	}
-	if ok, err = o.has(ResourceStamp{ID: settings.CharacterID}); err != nil {
-		return err
+	if ok, err := o.has(ResourceStamp{ID: settings.CharacterID}); ok || err != nil {
+		return raw, err
 	}
-	if !ok {
-		settings.CharacterID = ""
-	}
-	c.Settings = jsonOf(settings)
-	c.Pins, err = o.pins(c.Pins)
-	return err
+	settings.CharacterID = ""
+	return jsonOf(settings), nil
 }
 
 // pins returns p if the user has all versions that it names, else nil.

@@ -133,8 +133,8 @@ func (s *searcher) hit(m *Message, c *Swipe) *Hit {
 	return hit
 }
 
-// matches returns where the words occur in a text that has them, in its order;
-// what overlaps is one match.
+// matches returns where the words occur in a text that has them, in its order; what
+// overlaps or touches is one match.
 func (s *searcher) matches(text string) []span {
 	form, at := s.folder.placed(text)
 	var all []span
@@ -159,7 +159,7 @@ func (s *searcher) matches(text string) []span {
 	merged := all[:1]
 	for _, m := range all[1:] {
 		last := &merged[len(merged)-1]
-		if m.from < last.to {
+		if m.from <= last.to {
 			last.to = max(last.to, m.to)
 			continue
 		}

@@ -1,0 +1,406 @@
+package nodest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+// named replaces the ids of an archive by numbers in the order in which they come,
+// and leaves out when it was written.
+func named(t *testing.T, archive []byte) string {
+	t.Helper()
+	var doc map[string]any
+	must(t, json.Unmarshal(archive, &doc))
+	delete(doc, "exportedAt")
+	numbers := map[string]string{}
+	var walk func(v any, isID bool) any
+	walk = func(v any, isID bool) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, key := range []string{"id", "parentId", "headId", "swipeId", "textId", "revisionId"} { // in this order
+				if s, ok := v[key].(string); ok && s != "" {
+					v[key] = walk(s, true)
+				}
+			}
+			for _, key := range sortedNames(v) {
+				v[key] = walk(v[key], false)
+			}
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i], false)
+			}
+		case string:
+			if isID {
+				if numbers[v] == "" {
+					numbers[v] = "#" + strconv.Itoa(len(numbers)+1)
+				}
+				return numbers[v]
+			}
+		}
+		return v
+	}
+	for _, part := range []string{"messages", "conversation", "states", "rewinds", "saves"} {
+		doc[part] = walk(doc[part], false)
+	}
+	out, err := json.MarshalIndent(doc, "", " ")
+	must(t, err)
+	return string(out)
+}
+
+func sortedNames(m map[string]any) []string {
+	names := []string{}
+	for name := range m {
+		names = append(names, name)
+	}
+	return sorted(names)
+}
+
+// fullLife makes a conversation that has seen everything: swipes, edits, deleted
+// messages and swipes, branches, a failed reply, save points, a restore.
+func (h *home) fullLife(t *testing.T) *nodest.Conversation {
+	t.Helper()
+	conv, all := h.talk(t, 6)
+	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
+	must(t, err)
+	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
+	must(t, err)
+	first, err := h.CreateSave(t.Context(), h.call(), nodest.SaveInput{ConversationID: conv.ID, Description: "first"})
+	must(t, err)
+	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[3].ID, Text: "edited & again"})
+	must(t, err)
+	_, err = h.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
+	must(t, err)
+	h.say(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
+	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+		ID: conv.ID, PersonaID: &persona.ID, AuthorNote: json.RawMessage(`{"content":"It rains."}`),
+		Settings: json.RawMessage(`{"maxTokens":50}`),
+	})
+	must(t, err)
+	_, err = h.CreateSave(t.Context(), h.call(), nodest.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
+	must(t, err)
+	_, err = h.RestoreSave(t.Context(), h.call(), first.ID)
+	must(t, err)
+	conv, err = h.Conversation(t.Context(), me, conv.ID)
+	must(t, err)
+	conv = h.say(t, conv.ID, conv.HeadID, "after the restore")
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		m := &nodest.Message{
+			ID: newID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Alice",
+			AuthorID: "guest", Hidden: true, Rev: 1, Status: nodest.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
+			Error: fault.New(fault.UpstreamDown, "no answer").With("provider", "p"),
+		}
+		return tx.InsertMessage(m)
+	}))
+	return conv
+}
+
+func TestAnArchiveIsAllThereIs(t *testing.T) {
+	h := newHome(t)
+	conv := h.fullLife(t)
+	first, filename, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	if filepath.Ext(filename) != ".json" {
+		t.Errorf("file name = %q", filename)
+	}
+	h.told()
+	call := h.call()
+	loaded, err := h.ImportArchive(t.Context(), call, conv.CharacterID, first)
+	must(t, err)
+	if told := strings.Join(h.told(), " "); told != "chat.created" {
+		t.Errorf("events = %s", told)
+	}
+	second, _, err := h.ExportArchive(t.Context(), me, loaded.ID)
+	must(t, err)
+	if a, b := named(t, first), named(t, second); a != b {
+		t.Errorf("the archive of the import differs at %s", firstDifference(a, b))
+	}
+	alike(t, "the import", h.whole(t, loaded.ID, 200), h.whole(t, conv.ID, 200))
+	if loaded.ID == conv.ID || loaded.Title != conv.Title || loaded.Version != conv.Version || loaded.PersonaID != conv.PersonaID {
+		t.Errorf("conversation = %+v", loaded)
+	}
+	same, err := h.ImportArchive(t.Context(), again(call), conv.CharacterID, first)
+	must(t, err)
+	if same.ID != loaded.ID || len(h.told()) != 0 {
+		t.Error("the same call made another conversation")
+	}
+	// It goes on as any other.
+	more := h.say(t, loaded.ID, loaded.HeadID, "and on")
+	if more.Version != loaded.Version+1 {
+		t.Errorf("version = %d", more.Version)
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return strings.Join(x[max(0, i-8):i], "\n") + "\n< " + x[i] + "\n> " + y[i]
+		}
+	}
+	return "its end"
+}
+
+// Save points of an import restore what those of the original do.
+func TestImportedSavePointsRestore(t *testing.T) {
+	h := newHome(t)
+	conv := h.fullLife(t)
+	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	must(t, err)
+	list := func(id string) []*nodest.Save {
+		page, err := h.Saves(t.Context(), me, id, true, "", 200)
+		must(t, err)
+		return page.Items
+	}
+	old, fresh := list(conv.ID), list(loaded.ID)
+	if len(old) < 3 || len(old) != len(fresh) {
+		t.Fatalf("%d save points, want the %d of the original", len(fresh), len(old))
+	}
+	for i := range old {
+		if old[i].Description != fresh[i].Description || old[i].Automatic != fresh[i].Automatic || old[i].MessageCount != fresh[i].MessageCount ||
+			old[i].Thumbnail != fresh[i].Thumbnail || !old[i].CreatedAt.Equal(fresh[i].CreatedAt) || fresh[i].CharacterID != conv.CharacterID {
+			t.Errorf("save point %+v, want %+v", fresh[i], old[i])
+		}
+		_, err := h.RestoreSave(t.Context(), h.call(), old[i].ID)
+		must(t, err)
+		_, err = h.RestoreSave(t.Context(), h.call(), fresh[i].ID)
+		must(t, err)
+		was, err := h.Conversation(t.Context(), me, conv.ID)
+		must(t, err)
+		is, err := h.Conversation(t.Context(), me, loaded.ID)
+		must(t, err)
+		if was.PersonaID != is.PersonaID || string(was.AuthorNote) != string(is.AuthorNote) || string(was.Settings) != string(is.Settings) ||
+			(was.Pins == nil) != (is.Pins == nil) {
+			t.Errorf("after %q: %+v, want %+v", fresh[i].Description, is, was)
+		}
+		alike(t, "after "+fresh[i].Description+" the import", bare(h.whole(t, loaded.ID, 200)), bare(h.whole(t, conv.ID, 200)))
+	}
+}
+
+// bare leaves out when messages were edited, which a restore sets.
+func bare(messages []*nodest.Message) []*nodest.Message {
+	for _, m := range messages {
+		m.EditedAt = nil
+	}
+	return messages
+}
+
+// With another user's character the words come along, and nothing that is not theirs.
+func TestAnArchiveOfSomebodyElse(t *testing.T) {
+	h := newHome(t)
+	conv := h.fullLife(t)
+	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
+	_, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Settings: settings})
+	must(t, err)
+	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	_, _, err = h.ExportArchive(t.Context(), stranger, conv.ID)
+	refused(t, err, fault.NotFound, "")
+	theirs := &nodest.Call{UserID: stranger}
+	_, err = h.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
+	refused(t, err, fault.NotFound, "characterId")
+
+	bobs, err := h.CreateCharacter(t.Context(), theirs, nodest.CharacterInput{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
+	must(t, err)
+	loaded, err := h.ImportArchive(t.Context(), theirs, bobs.ID, data)
+	must(t, err)
+	if loaded.CharacterID != bobs.ID || loaded.PersonaID != "" || loaded.Pins != nil || string(loaded.Settings) != "{}" {
+		t.Errorf("conversation = %+v", loaded)
+	}
+	page, err := h.Saves(t.Context(), stranger, loaded.ID, true, "", 200)
+	must(t, err)
+	for _, s := range page.Items {
+		if s.Pins != nil || s.CharacterID != bobs.ID {
+			t.Errorf("save point %+v", s)
+		}
+		_, err := h.RestoreSave(t.Context(), theirs, s.ID)
+		must(t, err)
+	}
+	if found, err := h.Search(t.Context(), me, nodest.SearchInput{Query: "restore", ConversationID: conv.ID}); err != nil || len(found.Items) != 1 {
+		t.Errorf("of the original %d are found, %v", len(found.Items), err)
+	}
+}
+
+// A reply that is being written is in the archive as one that was interrupted.
+func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	c := s.chat()
+	reply := says("Half").gated()
+	s.model.next(reply)
+	sent := s.send(c, "Tell me")
+	<-reply.begun
+	data, _, err := s.ExportArchive(t.Context(), ann, c.ID)
+	s.must(err)
+	reply.release()
+	s.wait(sent.GenerationID)
+	loaded, err := s.ImportArchive(t.Context(), s.call(), c.CharacterID, data)
+	s.must(err)
+	m := s.message(loaded.HeadID)
+	if m.Status != nodest.StatusInterrupted || m.Role != nodest.RoleAssistant {
+		t.Errorf("the reply is %+v", m)
+	}
+	s.say(loaded, "And now?")
+}
+
+func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
+	must(t, err)
+	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	loaded, err := h.ImportArchive(t.Context(), h.call(), ch.ID, data)
+	must(t, err)
+	log, _, err := h.ExportChat(t.Context(), me, loaded.ID)
+	must(t, err)
+	sameLines(t, log, []byte(smallLog))
+}
+
+func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
+	h := newHome(t)
+	conv, all := h.talk(t, 0)
+	_, err := h.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
+	must(t, err)
+	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	must(t, err)
+	if loaded.HeadID != "" || len(h.whole(t, loaded.ID, 50)) != 0 {
+		t.Errorf("conversation = %+v", loaded)
+	}
+	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: loaded.ID})
+	must(t, err)
+	if fork.HeadID != "" {
+		t.Errorf("fork = %+v", fork)
+	}
+}
+
+// smallArchive has two messages, a state, a rewind and a save point.
+const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
+"conversation":{"id":"v","title":"Small","headId":"m2","version":9,"settings":{},"createdAt":"2026-01-02T03:04:05Z"},
+"messages":[
+{"id":"m1","seq":1,"role":"assistant","name":"Alice","swipeIndex":0,"rev":2,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
+ "swipes":[{"id":"s1","createdAt":"2026-01-02T03:04:05Z"}],
+ "texts":[{"id":"t1","swipeId":"s1","rev":1,"text":"Hi","storedAt":"2026-01-02T03:04:05Z"},{"id":"t2","swipeId":"s1","rev":2,"text":"Hello","storedAt":"2026-01-02T03:04:06Z"}],
+ "states":[{"version":1,"rev":1,"revisionId":"t1","status":"complete"},{"version":5,"rev":2,"revisionId":"t2","status":"complete"}]},
+{"id":"m2","parentId":"m1","clientMsgId":"k1","seq":3,"role":"user","name":"Mia","swipeIndex":0,"rev":1,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
+ "swipes":[{"id":"s2","createdAt":"2026-01-02T03:04:05Z"}],
+ "texts":[{"id":"t3","swipeId":"s2","rev":1,"text":"Hey","storedAt":"2026-01-02T03:04:05Z"}],
+ "states":[{"version":4,"rev":1,"revisionId":"t3","status":"complete"}]}],
+"states":[{"version":4,"headId":"m2","settings":{}}],
+"rewinds":[{"at":7,"to":4}],
+"saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
+
+func TestADamagedArchiveChangesNothing(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	tests := []struct {
+		name     string
+		old, new string // what of the small one is replaced, once
+		code     fault.Code
+		path     string // details.path
+	}{
+		{"no JSON", smallArchive, "hello", fault.InvalidImport, "format"},
+		{"nothing", smallArchive, "", fault.InvalidImport, "format"},
+		{"an array", smallArchive, "[1]", fault.InvalidImport, "format"},
+		{"cut off", `"messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`, "", fault.InvalidImport, ""},
+		{"another format", "nodest.conversation", "nodest.character", fault.InvalidImport, "format"},
+		{"a newer version", `"formatVersion":1`, `"formatVersion":2`, fault.NewerVersion, ""},
+		{"no version", `"formatVersion":1`, `"formatVersion":0`, fault.InvalidImport, "formatVersion"},
+		{"another type", `"seq":1`, `"seq":"1"`, fault.InvalidImport, ""},
+		{"a member that is null", `"messages":[`, `"messages":[null,`, fault.InvalidImport, "messages[0]"},
+		{"a long title", `"Small"`, `"` + strings.Repeat("x", 201) + `"`, fault.InvalidImport, "conversation.title"},
+		{"version 0", `"version":9`, `"version":0`, fault.InvalidImport, "conversation.version"},
+		{"a head that is not there", `"headId":"m2","version":9`, `"headId":"m9","version":9`, fault.InvalidImport, "conversation.headId"},
+		{"settings out of range", `"settings":{},"createdAt"`, `"settings":{"topP":7},"createdAt"`, fault.InvalidImport, "conversation"},
+		{"a note that is none", `"version":9`, `"version":9,"authorNote":[]`, fault.InvalidImport, "conversation"},
+		{"the same id twice", `"id":"m2"`, `"id":"m1"`, fault.InvalidImport, "messages[1].id"},
+		{"no id", `"id":"m1"`, `"id":""`, fault.InvalidImport, "messages[0].id"},
+		{"a parent that is not there", `"parentId":"m1"`, `"parentId":"m9"`, fault.InvalidImport, "messages[1].parentId"},
+		{"its own parent", `"parentId":"m1"`, `"parentId":"m2"`, fault.InvalidImport, "messages[1].parentId"},
+		{"a circle of parents", `"id":"m1"`, `"id":"m1","parentId":"m2"`, fault.InvalidImport, "messages[0].parentId"},
+		{"a seq twice", `"seq":3`, `"seq":1`, fault.InvalidImport, "messages[1]"},
+		{"a seq beyond all", `"seq":3`, `"seq":9000000000000000000`, fault.InvalidImport, "messages[1]"},
+		{"an unknown role", `"role":"user"`, `"role":"summary"`, fault.InvalidImport, "messages[1].role"},
+		{"an unknown status", `"status":"complete"`, `"status":"odd"`, fault.InvalidImport, "messages[0].status"},
+		{"a swipe that is not there", `"swipeIndex":0`, `"swipeIndex":1`, fault.InvalidImport, "messages[0].swipeIndex"},
+		{"a negative swipe", `"swipeIndex":0`, `"swipeIndex":-1`, fault.InvalidImport, "messages[0].swipeIndex"},
+		{"a client's name that is none", `"k1"`, `"k 1"`, fault.InvalidImport, "messages[1].clientMsgId"},
+		{"a client's name twice", `"id":"m1"`, `"id":"m1","clientMsgId":"k1"`, fault.InvalidImport, "messages[1].clientMsgId"},
+		{"a swipe without a text", `{"id":"s2",`, `{"id":"s3"},{"id":"s2",`, fault.InvalidImport, "messages[1].swipes[0]"},
+		{"a text of another swipe", `"swipeId":"s2"`, `"swipeId":"s1"`, fault.InvalidImport, "messages[1].texts[0].swipeId"},
+		{"a text twice", `"id":"t3"`, `"id":"t1"`, fault.InvalidImport, "messages[1].texts[0].id"},
+		{"a rev twice", `"swipeId":"s1","rev":2`, `"swipeId":"s1","rev":1`, fault.InvalidImport, "messages[0].texts[1].rev"},
+		{"a state with an unknown text", `"revisionId":"t2"`, `"revisionId":"t9"`, fault.InvalidImport, "messages[0].states[1].revisionId"},
+		{"a state with a text of another message", `"revisionId":"t3"`, `"revisionId":"t1"`, fault.InvalidImport, "messages[1].states[0].revisionId"},
+		{"a state of the future", `{"version":5,`, `{"version":10,`, fault.InvalidImport, "messages[0].states[1].version"},
+		{"states out of order", `{"version":5,`, `{"version":1,`, fault.InvalidImport, "messages[0].states[1].version"},
+		{"a message without states", `{"version":4,"rev":1,"revisionId":"t3","status":"complete"}`, ``, fault.InvalidImport, "messages[1].states"},
+		{"a rewind to the future", `{"at":7,"to":4}`, `{"at":7,"to":7}`, fault.InvalidImport, "rewinds[0]"},
+		{"a rewind beyond the end", `{"at":7,"to":4}`, `{"at":70,"to":4}`, fault.InvalidImport, "rewinds[0]"},
+		{"two rewinds at once", `{"at":7,"to":4}`, `{"at":7,"to":4},{"at":7,"to":3}`, fault.InvalidImport, "rewinds[1]"},
+		{"a state of the conversation twice", `"states":[{"version":4,"headId":"m2"`, `"states":[{"version":4},{"version":4,"headId":"m2"`, fault.InvalidImport, "states[1]"},
+		{"a save point of no version", `{"id":"p1","version":4`, `{"id":"p1","version":3`, fault.InvalidImport, "saves[0]"},
+		{"a save point of no message", `"headId":"m2","description"`, `"headId":"m8","description"`, fault.InvalidImport, "saves[0].headId"},
+		{"a negative count", `"messageCount":2`, `"messageCount":-2`, fault.InvalidImport, "saves[0].messageCount"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !strings.Contains(smallArchive, tt.old) {
+				t.Fatalf("the archive has no %q", tt.old)
+			}
+			_, err := h.ImportArchive(t.Context(), h.call(), ch.ID, []byte(strings.Replace(smallArchive, tt.old, tt.new, 1)))
+			refused(t, err, tt.code, "")
+			if tt.path != "" && fault.Public(err).Details["path"] != tt.path {
+				t.Errorf("details = %v, want path %q", fault.Public(err).Details, tt.path)
+			}
+		})
+	}
+	_, err := h.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
+	refused(t, err, fault.NotFound, "characterId")
+	page, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 0)
+	must(t, err)
+	if len(page.Items) != 0 {
+		t.Errorf("%d conversations are stored, want none", len(page.Items))
+	}
+	conv, err := h.ImportArchive(t.Context(), h.call(), ch.ID, append([]byte("\ufeff"), smallArchive...))
+	must(t, err)
+	if all := h.whole(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
+		t.Errorf("the undamaged one shows %s", shown(t, all))
+	}
+}
+
+// What a database cannot store as text is taken out.
+func TestAnArchiveWithCharactersThatCannotBeStored(t *testing.T) {
+	h := newHome(t)
+	ch := h.character(t, alice)
+	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
+	conv, err := h.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
+	must(t, err)
+	if all := h.whole(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
+		t.Errorf("it shows %s", shown(t, all))
+	}
+}
+
+func TestALongArchive(t *testing.T) {
+	h := newHome(t)
+	conv := h.longChat(t, h.character(t, alice).ID, 2500)
+	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {
+		t.Errorf("%d messages are exported", n)
+	}
+	page, err := h.Branches(t.Context(), me, conv.ID, "", 0)
+	must(t, err)
+	if len(page.Items) != 1 || page.Items[0].MessageCount != 2500 {
+		t.Errorf("%d branches, %d messages", len(page.Items), page.Items[0].MessageCount)
+	}
+}

@@ -1,0 +1,108 @@
+package nodest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"letters", "Tea TIME", "tea time"},
+		{"full width", "ＴＥＡ！１", "tea!1"},
+		{"half width kana", "ｶﾞ", "ガ"},
+		{"a composed accent", "CAFÉ", "café"},
+		{"a separate accent", "CAFE\u0301", "café"},
+		{"a letter that becomes two", "Straße", "strasse"},
+		{"all forms of sigma", "ΣΊΣΥΦΟΣ", "σίσυφοσ"},
+		{"Cyrillic", "ЧАЙ", "чай"},
+		{"ideographs", "茶道", "茶道"},
+		{"a ligature", "oﬃce", "office"},
+		{"jamo that make syllables", "\u1112\u1161\u11ab", "한"},
+		{"an ideographic space", "茶\u3000道", "茶 道"},
+		{"emoji", "😀", "😀"},
+		{"nothing", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var f folder
+			if got := string(f.folded(tt.text)); got != tt.want {
+				t.Errorf("folded(%q) = %q, want %q", tt.text, got, tt.want)
+			}
+		})
+	}
+}
+
+// The tables and the short ways say what the long way says.
+func TestSimpleFormsAreTheRightOnes(t *testing.T) {
+	simple, f := simpleFolds(), folder{}
+	for r := rune(1); r <= 0x1FFFF; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(string(r))))
+		if got := string(f.folded(string(r))); got != want {
+			t.Errorf("%U is folded to %q, want %q", r, got, want)
+		}
+		if form, ok := simple.of(r); ok && string(form) != want {
+			t.Errorf("%U has the simple form %q, want %q", r, form, want)
+		}
+	}
+	// Together, too: no simple one combines with another.
+	for _, text := range []string{"a\u0301b", "か\u3099", "가\u11a8", "e\u0301\u0323x", "Å", "①②", "ﬁx"} {
+		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+		if got := string(f.folded(text)); got != want {
+			t.Errorf("%q is folded to %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestPlacesLeadBackToTheText(t *testing.T) {
+	for _, text := range []string{"", "Tea", "Straße", "oﬃce", "ｶﾞ茶", "CAFE\u0301!", "\xff?", strings.Repeat("é", 50)} {
+		var f folder
+		form, at := f.placed(text)
+		if len(at) != len(form)+1 || at[len(form)] != len(text) || !slices.IsSorted(at) {
+			t.Errorf("%q: form %q, places %v", text, form, at)
+		}
+		plain := folder{}
+		if string(plain.folded(text)) != string(form) {
+			t.Errorf("%q: folded differently with places", text)
+		}
+		for _, i := range at[:len(form)] {
+			if i > 0 && !utf8.RuneStart(text[i]) && utf8.ValidString(text) {
+				t.Errorf("%q: place %d is within a character", text, i)
+			}
+		}
+	}
+}
+
+func TestWordsOfAQuery(t *testing.T) {
+	tests := []struct {
+		name, query string
+		want        []string
+	}{
+		{"words", " Green  tea ", []string{"green", "tea"}},
+		{"each once", "tea TEA ｔｅａ", []string{"tea"}},
+		{"a phrase", `say "Green  Tea" now`, []string{"say", "green  tea", "now"}},
+		{"printed quotes", "“green tea” „hot milk“", []string{"green tea", "hot milk"}},
+		{"a quote that is not closed", `cup "of tea`, []string{"cup", "of tea"}},
+		{"an ideographic space", "茶\u3000道", []string{"茶", "道"}},
+		{"quotes around nothing", `"" " "`, nil},
+		{"blanks", " \t", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, word := range wordsOf(tt.query) {
+				got = append(got, string(word))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("wordsOf(%q) = %q, want %q", tt.query, got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,347 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// search returns the texts that are found, page by page.
+func (h *home) search(t *testing.T, in nodest.SearchInput) (found []string) {
+	t.Helper()
+	for {
+		page, err := h.Search(t.Context(), me, in)
+		must(t, err)
+		for _, hit := range page.Items {
+			for _, s := range hit.Message.Swipes {
+				if s.ID == hit.SwipeID {
+					found = append(found, s.Text)
+				}
+			}
+		}
+		if in.Cursor = page.NextCursor; in.Cursor == "" {
+			return found
+		}
+	}
+}
+
+func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	texts := []string{
+		"Green tea is served.", "The TEA is green.", "Straße nach Köln", "他喜欢喝绿茶。", "ＴＥＡ time", "Nothing.",
+	}
+	for _, text := range texts {
+		conv = h.say(t, conv.ID, conv.HeadID, text)
+	}
+	tests := []struct {
+		name, query string
+		want        []int
+	}{
+		{"one word", "tea", []int{4, 1, 0}},
+		{"two words in any order", "tea green", []int{1, 0}},
+		{"a phrase", `"green tea"`, []int{0}},
+		{"a phrase and a word", `"is green" tea`, []int{1}},
+		{"a part of a word", "serv", []int{0}},
+		{"without regard to case", "GREEN", []int{1, 0}},
+		{"another writing of a letter", "STRASSE", []int{2}},
+		{"a separate accent", "ko\u0308ln", []int{2}},
+		{"Chinese", "绿茶", []int{3}},
+		{"full width in the query", "Ｔｅａ", []int{4, 1, 0}},
+		{"what nobody said", "coffee", nil},
+		{"a wildcard is none", "%", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var want []string
+			for _, i := range tt.want {
+				want = append(want, texts[i])
+			}
+			if got := h.search(t, nodest.SearchInput{Query: tt.query}); !slices.Equal(got, want) {
+				t.Errorf("%q finds %q, want %q", tt.query, got, want)
+			}
+		})
+	}
+}
+
+func TestSearchLooksWhereItIsTold(t *testing.T) {
+	h := newHome(t)
+	first, _ := h.talk(t, 0)
+	second, _ := h.talk(t, 0)
+	gone, _ := h.talk(t, 0)
+	h.say(t, first.ID, first.HeadID, "tea in the first")
+	h.say(t, second.ID, second.HeadID, "tea in the second")
+	h.say(t, gone.ID, gone.HeadID, "tea that is gone")
+	must(t, h.DeleteConversation(t.Context(), h.call(), gone.ID))
+
+	for name, tt := range map[string]struct {
+		in   nodest.SearchInput
+		want []string
+	}{
+		"everywhere":        {nodest.SearchInput{}, []string{"tea in the second", "tea in the first"}},
+		"in a conversation": {nodest.SearchInput{ConversationID: first.ID}, []string{"tea in the first"}},
+		"with a character":  {nodest.SearchInput{CharacterID: second.CharacterID}, []string{"tea in the second"}},
+	} {
+		tt.in.Query = "tea"
+		if got := h.search(t, tt.in); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	page, err := h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea"})
+	must(t, err)
+	if len(page.Items) != 0 {
+		t.Error("a stranger found something")
+	}
+	_, err = h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea", ConversationID: first.ID})
+	refused(t, err, fault.NotFound, "")
+	_, err = h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea", CharacterID: first.CharacterID})
+	refused(t, err, fault.NotFound, "")
+}
+
+func TestSearchFindsWhatCanBeShown(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 1)
+	conv = h.say(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
+	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	must(t, err)
+	reply := page.Items[len(page.Items)-1]
+
+	if got := h.search(t, nodest.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
+		t.Errorf("found %q, want the text that is shown", got)
+	}
+	if got := h.search(t, nodest.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
+		t.Errorf("found %q, want the hidden swipe", got)
+	}
+	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: reply.ID, Text: "black milk"})
+	must(t, err)
+	if got := h.search(t, nodest.SearchInput{Query: "black tea"}); len(got) != 0 {
+		t.Errorf("found %q, which was edited", got)
+	}
+	_, err = h.DeleteMessage(t.Context(), h.call(), reply.ID, "swipe")
+	must(t, err)
+	if got := h.search(t, nodest.SearchInput{Query: "black"}); len(got) != 0 {
+		t.Errorf("found %q, a deleted swipe", got)
+	}
+	_, err = h.DeleteMessage(t.Context(), h.call(), reply.ID, "one")
+	must(t, err)
+	if got := h.search(t, nodest.SearchInput{Query: "green"}); len(got) != 0 {
+		t.Errorf("found %q, a deleted message", got)
+	}
+}
+
+func TestASnippetStandsAroundTheFirstMatch(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	long := strings.Repeat("茶", 300) + " Green Tea, and tea. " + strings.Repeat("é", 300)
+	conv = h.say(t, conv.ID, conv.HeadID, long)
+	h.say(t, conv.ID, conv.HeadID, "oﬃce tea")
+	for name, tt := range map[string]struct {
+		query, from string
+		length      int
+		marked      []string
+	}{
+		"in the middle":           {"tea", "茶", 200, []string{"Tea", "tea"}},
+		"words that touch":        {`"green tea" ten`, "", 0, nil},
+		"overlapping words":       {`"green tea" "tea, and"`, "茶", 200, []string{"Green Tea, and"}},
+		"at the end":              {"éé", "茶", 200, []string{strings.Repeat("é", 140)}},
+		"a character that is two": {"of tea", "oﬃce", 8, []string{"oﬃ", "tea"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: tt.query})
+			must(t, err)
+			if tt.length == 0 {
+				if len(page.Items) != 0 {
+					t.Errorf("%d hits", len(page.Items))
+				}
+				return
+			}
+			hit := page.Items[0]
+			if tt.from == "oﬃce" != strings.HasPrefix(hit.Snippet, "oﬃce") {
+				hit = page.Items[len(page.Items)-1]
+			}
+			runes := []rune(hit.Snippet)
+			if len(runes) != tt.length || !strings.HasPrefix(hit.Snippet, tt.from) || !strings.Contains(hit.Message.Text(), hit.Snippet) {
+				t.Errorf("snippet of %d: %q", len(runes), hit.Snippet)
+			}
+			var marked []string
+			for _, m := range hit.Matches {
+				marked = append(marked, string(runes[m[0]:m[1]]))
+			}
+			if !slices.Equal(marked, tt.marked) {
+				t.Errorf("marked %q, want %q", marked, tt.marked)
+			}
+		})
+	}
+}
+
+func TestSearchGoesOnWhereItStopped(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	var want []string
+	for i := range 40 {
+		text := fmt.Sprintf("tea %d", i)
+		if i%3 == 0 {
+			text = "milk"
+		} else {
+			want = append(want, text)
+		}
+		conv = h.say(t, conv.ID, conv.HeadID, text)
+	}
+	slices.Reverse(want)
+	for _, limit := range []int{1, 7, 26, 27, 200} {
+		for _, in := range []nodest.SearchInput{{}, {ConversationID: conv.ID}} {
+			in.Query, in.Limit = "tea", limit
+			if got := h.search(t, in); !slices.Equal(sorted(got), sorted(want)) || in.ConversationID != "" && !slices.Equal(got, want) {
+				t.Errorf("by %d: %q, want %q", limit, got, want)
+			}
+		}
+	}
+}
+
+func sorted(texts []string) []string {
+	out := slices.Clone(texts)
+	slices.Sort(out)
+	return out
+}
+
+// One call looks at so many messages and says where to go on, also without a hit.
+func TestASearchComesBackAfterTwentyThousandMessages(t *testing.T) {
+	h := newHome(t)
+	h.longChat(t, h.character(t, alice).ID, 20_700)
+	page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: `"number 3 of"`})
+	must(t, err)
+	if len(page.Items) != 0 || page.NextCursor == "" {
+		t.Fatalf("%d hits, cursor %q", len(page.Items), page.NextCursor)
+	}
+	page, err = h.Search(t.Context(), me, nodest.SearchInput{Query: `"number 3 of"`, Cursor: page.NextCursor})
+	must(t, err)
+	if len(page.Items) != 1 || page.NextCursor != "" {
+		t.Errorf("%d hits, cursor %q", len(page.Items), page.NextCursor)
+	}
+}
+
+func TestSearchesThatCannotBeAreRefused(t *testing.T) {
+	h := newHome(t)
+	for name, tt := range map[string]struct {
+		in    nodest.SearchInput
+		field string
+	}{
+		"nothing":           {nodest.SearchInput{}, "q"},
+		"blanks":            {nodest.SearchInput{Query: " \t "}, "q"},
+		"quotes alone":      {nodest.SearchInput{Query: `""`}, "q"},
+		"201 characters":    {nodest.SearchInput{Query: strings.Repeat("茶", 201)}, "q"},
+		"no text":           {nodest.SearchInput{Query: "\xff"}, "q"},
+		"a long page":       {nodest.SearchInput{Query: "a", Limit: 201}, "limit"},
+		"a negative page":   {nodest.SearchInput{Query: "a", Limit: -1}, "limit"},
+		"a foreign cursor":  {nodest.SearchInput{Query: "a", Cursor: "nonsense"}, "cursor"},
+		"a cursor of lists": {nodest.SearchInput{Query: "a", Cursor: "MTIzOmFiYw"}, "cursor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := h.Search(t.Context(), me, tt.in)
+			refused(t, err, fault.Invalid, tt.field)
+		})
+	}
+	_, err := h.Search(t.Context(), me, nodest.SearchInput{Query: strings.Repeat("茶", 200)})
+	must(t, err)
+}
+
+func TestAHitOnTheWire(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 0)
+	h.say(t, conv.ID, conv.HeadID, "green tea")
+	page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: "tea"})
+	must(t, err)
+	wire, err := json.Marshal(nodest.WireHit(page.Items[0]))
+	must(t, err)
+	var got struct {
+		Message        struct{ ID, Text string }
+		ConversationID string
+		SwipeID        string
+		Snippet        string
+		Matches        [][2]int
+	}
+	must(t, json.Unmarshal(wire, &got))
+	if got.Message.Text != "green tea" || got.ConversationID != conv.ID || got.SwipeID == "" || got.Snippet != "green tea" ||
+		!slices.Equal(got.Matches, [][2]int{{6, 9}}) {
+		t.Errorf("on the wire: %s", wire)
+	}
+}
+
+// longArchive is an archive of n messages, each the child of the one before.
+func longArchive(n int) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
+		"conversation":{"title":"Long","version":1,"headId":"m%d","createdAt":"2026-01-02T03:04:05Z"},"messages":[`, n-1)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		parent, role := "", "user"
+		if i > 0 {
+			parent = fmt.Sprintf("m%d", i-1)
+		}
+		if i%2 == 1 {
+			role = "assistant"
+		}
+		fmt.Fprintf(&b, `{"id":"m%d","parentId":%q,"seq":%d,"role":%q,"name":"N","swipeIndex":0,"rev":1,"status":"complete",
+			"createdAt":"2026-01-02T03:04:05Z","swipes":[{"id":"s","createdAt":"2026-01-02T03:04:05Z"}],
+			"texts":[{"id":"t%d","swipeId":"s","rev":1,"text":"This is number %d of the story; 茶 was served in the Straße.","storedAt":"2026-01-02T03:04:05Z"}],
+			"states":[{"version":1,"rev":1,"revisionId":"t%d","status":"complete"}]}`, i, parent, i+1, role, i, i, i)
+	}
+	b.WriteString("]}")
+	return []byte(b.String())
+}
+
+func (h *home) longChat(t *testing.T, characterID string, n int) *nodest.Conversation {
+	t.Helper()
+	conv, err := h.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
+	must(t, err)
+	return conv
+}
+
+// BenchmarkSearch looks through 100,000 messages for what none of them has.
+func BenchmarkSearch(b *testing.B) {
+	const messages = 100_000
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	e := nodest.New(db, noModels{}, &home{}, nodest.Options{Log: quiet, Alone: true})
+	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
+		b.Fatal(err)
+	}
+	call := &nodest.Call{UserID: me}
+	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alice)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := e.ImportArchive(b.Context(), call, ch.ID, longArchive(messages)); err != nil {
+		b.Fatal(err)
+	}
+	for _, query := range []string{"coffee", "咖啡", `"green tea" milk`} {
+		b.Run(query, func(b *testing.B) {
+			b.ReportAllocs()
+			requests := 0
+			for b.Loop() {
+				for in := (nodest.SearchInput{Query: query}); ; requests++ {
+					page, err := e.Search(b.Context(), me, in)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if in.Cursor = page.NextCursor; in.Cursor == "" {
+						break
+					}
+				}
+			}
+			b.ReportMetric(messages*float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+		})
+	}
+}
