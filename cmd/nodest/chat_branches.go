@@ -58,7 +58,7 @@ func (t *talk) branches(ctx context.Context, _ string) error {
 		if b.Shown {
 			mark = "*"
 		}
-		fmt.Fprintf(t.out, "%s %d  %d messages, to #%d: %s\n", mark, i+1, b.MessageCount, b.Head.Seq, beginning(b.Head.Text))
+		fmt.Fprintf(t.out, "%s %d  %s, to #%d: %s\n", mark, i+1, count(b.MessageCount), b.Head.Seq, beginning(b.Head.Text))
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (t *talk) save(ctx context.Context, rest string) error {
 	if err := t.c.call(ctx, http.MethodPost, t.conversation("/saves"), map[string]any{"description": rest}, &s); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(t.out, "saved, %d messages\n", s.MessageCount)
+	_, err := fmt.Fprintf(t.out, "saved, %s\n", count(s.MessageCount))
 	return err
 }
 
@@ -145,7 +145,7 @@ func (t *talk) search(ctx context.Context, rest string) error {
 
 // lineOf is a save point in one line.
 func lineOf(s chatSave) string {
-	line := fmt.Sprintf("%s  %d messages", time.UnixMilli(s.Timestamp).Local().Format(time.DateTime), s.MessageCount)
+	line := time.UnixMilli(s.Timestamp).Local().Format(time.DateTime) + "  " + count(s.MessageCount)
 	if s.Automatic {
 		line += "  (automatic)"
 	}
@@ -156,6 +156,14 @@ func lineOf(s chatSave) string {
 		line += "  – " + beginning(s.PreviewText)
 	}
 	return line
+}
+
+// count is a number of messages in words.
+func count(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return fmt.Sprintf("%d messages", n)
 }
 
 // beginning is the first 60 characters of a text, on one line.

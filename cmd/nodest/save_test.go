@@ -99,9 +99,9 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	require.Contains(t, out, "#5 Mira [1/2]:")
 	require.Contains(t, out, "  #2 User: Uno.")
 	require.Contains(t, out, "now in conversation ")
-	require.Contains(t, out, "saved, 1 messages")
+	require.Contains(t, out, "saved, 1 message\n")
 	require.Contains(t, out, "once more")
-	require.Contains(t, out, "! not_found: nothing is being written here")
-	require.Contains(t, out, "! unknown_command: there is no command /nonsense")
-	require.Contains(t, out, "! not_found: there is no such message")
+	require.Contains(t, out, "! nothing is being written here")
+	require.Contains(t, out, "! there is no command /nonsense")
+	require.Contains(t, out, "! there is no such message")
 }
