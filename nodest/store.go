@@ -140,6 +140,7 @@ type CharacterTx interface {
 type ResourceTx interface {
 	InsertResource(r *Resource) error
 	Resource(kind ResourceKind, id string) (*Resource, error)
+	// ResourceVersion returns one version, also of a deleted resource.
 	ResourceVersion(kind ResourceKind, id string, version int64) (*Resource, error)
 	Resources(kind ResourceKind, cursor string, limit int) (items []*Resource, next string, err error)
 	// BoundResources returns all resources of a kind that are bound to the

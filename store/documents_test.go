@@ -152,6 +152,16 @@ func TestVersionsStayReadable(t *testing.T) {
 		}
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.CharacterVersion(c.ID, 5); return err })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Resource(nodest.Preset, r.ID); return err })
+		// A save point may still name a version of a deleted resource.
+		e.update(func(tx nodest.Tx) error { return tx.DeleteResource(nodest.WorldBook, r.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Resource(nodest.WorldBook, r.ID); return err })
+		e.view(func(tx nodest.Tx) error {
+			book, err := tx.ResourceVersion(nodest.WorldBook, r.ID, 2)
+			if err == nil {
+				e.equal("book of a deleted one", string(book.Document), `{"v":2}`)
+			}
+			return err
+		})
 	})
 }
 

@@ -59,7 +59,9 @@ type storedResource struct {
 const selectResources = `SELECT r.id, r.kind, v.version, r.created_at, v.created_at AS updated_at,
 		v.name, v.dialect, v.document, v.bind_all, v.character_ids
 	FROM resources r JOIN resource_versions v ON v.resource_id = r.id
-	WHERE r.user_id = ? AND r.kind = ? AND r.deleted_at IS NULL `
+	WHERE r.user_id = ? AND r.kind = ? `
+
+const living = "AND r.deleted_at IS NULL "
 
 func (r *storedResource) resource() (*nodest.Resource, error) {
 	item := &nodest.Resource{
@@ -117,10 +119,11 @@ func (t *tx) insertResourceVersion(r *nodest.Resource) error {
 
 // Resource returns the newest version.
 func (t *tx) Resource(kind nodest.ResourceKind, id string) (*nodest.Resource, error) {
-	return t.oneResource(kind, "AND r.id = ? AND v.version = r.version", text(id))
+	return t.oneResource(kind, living+"AND r.id = ? AND v.version = r.version", text(id))
 }
 
-// ResourceVersion returns one version.
+// ResourceVersion returns one version, also of a resource that is deleted: a save
+// point may name it.
 func (t *tx) ResourceVersion(kind nodest.ResourceKind, id string, version int64) (*nodest.Resource, error) {
 	return t.oneResource(kind, "AND r.id = ? AND v.version = ?", text(id), version)
 }
@@ -160,7 +163,7 @@ func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*n
 }
 
 func (t *tx) someResources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
-	rest, args := "AND v.version = r.version", []any{}
+	rest, args := living+"AND v.version = r.version", []any{}
 	if cursor != "" {
 		after, err := parseCursor(cursor)
 		if err != nil {
@@ -183,7 +186,7 @@ const boundTo = "(r.bind_all OR EXISTS (SELECT 1 FROM resource_bindings b" +
 
 // BoundResources returns those bound to the character or to all, oldest first.
 func (t *tx) BoundResources(kind nodest.ResourceKind, characterID string) ([]*nodest.Resource, error) {
-	return t.resources(kind, "AND v.version = r.version AND "+boundTo+" ORDER BY r.created_at, r.id", text(characterID))
+	return t.resources(kind, living+"AND v.version = r.version AND "+boundTo+" ORDER BY r.created_at, r.id", text(characterID))
 }
 
 // UpdateResource stores r as the next version.
