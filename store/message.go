@@ -172,17 +172,12 @@ func (t *tx) logState(m *nodest.Message, isNew bool) {
 	if isNew {
 		state.Previous = 0
 	}
-	// The newest stand at the end, and a message that changes twice does it soon.
-	for i, old := range slices.Backward(t.states) {
-		if old.MessageID == m.ID {
-			state.Previous = old.Previous
-			t.states[i] = state
-			return
-		}
-		if len(t.states)-i > 64 {
-			break
-		}
+	if i, ok := t.stateOf[m.ID]; ok { // it changes twice
+		state.Previous = t.states[i].Previous
+		t.states[i] = state
+		return
 	}
+	t.stateOf[m.ID] = len(t.states)
 	t.states = append(t.states, state)
 }
 

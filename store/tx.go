@@ -21,6 +21,7 @@ type tx struct {
 	events   []*stream.Event
 	usage    map[usageKey]*nodest.UsageRow
 	states   []*messageStateRow // one per message
+	stateOf  map[string]int     // places in states, by message
 	versions map[string]int64   // of conversations that were stored here
 
 	// locked are the rows of conversations that LockConversation read and that
@@ -31,7 +32,10 @@ type tx struct {
 var _ nodest.Tx = (*tx)(nil)
 
 func newTx(s *session, userID string, readOnly bool) *tx {
-	return &tx{session: s, userID: userID, readOnly: readOnly, versions: map[string]int64{}, locked: map[string]*conversationRow{}}
+	return &tx{
+		session: s, userID: userID, readOnly: readOnly, stateOf: map[string]int{}, versions: map[string]int64{},
+		locked: map[string]*conversationRow{},
+	}
 }
 
 // UserID is the acting user.
