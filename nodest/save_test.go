@@ -277,6 +277,7 @@ func TestARestoreBringsThePromptBack(t *testing.T) {
 		t.Run(change.name, func(t *testing.T) {
 			w.t = t
 			change.make(w)
+			w.crash() // nothing of then is remembered
 			inFull, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 			w.must(err)
 			w.same("preview of the save point", inFull.Messages, want)

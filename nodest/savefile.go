@@ -89,7 +89,11 @@ func (s *Save) kept() (keptState, error) {
 func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
 	f := &saveFile{Format: saveFormat, FormatVersion: saveFormatVersion}
 	view, err := e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
-		ch, err := tx.Character(v.Save.CharacterID)
+		var version int64 // of the character; 0 = the newest
+		if v.Save.Pins != nil {
+			version = v.Save.Pins.Character
+		}
+		ch, err := characterAt(tx, v.Save.CharacterID, version)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,245 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/nodest"
+)
+
+func (w *wellKnown) export(s *nodest.Save) []byte {
+	w.t.Helper()
+	data, filename, err := w.ExportSave(w.t.Context(), ann, s.ID)
+	w.must(err)
+	if !strings.HasSuffix(filename, ".json") {
+		w.t.Errorf("file name = %q", filename)
+	}
+	return data
+}
+
+func (w *wellKnown) importSave(data string) *nodest.Save {
+	w.t.Helper()
+	s, err := w.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
+	w.must(err)
+	return s
+}
+
+// object decodes a JSON object.
+func object(t *testing.T, data []byte) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	return m
+}
+
+// nameless is a file without what every import makes anew: ids, version, time.
+func nameless(t *testing.T, data []byte) string {
+	t.Helper()
+	f := object(t, data)
+	for _, name := range []string{"id", "headId", "version", "messageIds", "importedAt"} {
+		delete(f, name)
+	}
+	parts, _ := f["nodestChatHistory"].(map[string]any)["parts"].([]any)
+	messages, _ := f["messages"].([]any)
+	for _, m := range append(parts, messages...) {
+		delete(m.(map[string]any), "id")
+	}
+	out, err := json.MarshalIndent(f, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func sameFile(t *testing.T, got, want string) {
+	t.Helper()
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Errorf("line %d of the file: %s, want %s", i+1, a[i], b[i])
+			return
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d lines in the file, want %d", len(a), len(b))
+	}
+}
+
+func TestAFileOfASavePointLosesNothing(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.second, "one")
+	want, shown, prompt := "", w.texts(), w.preview()
+	data := w.export(w.save())
+	want = nameless(t, data)
+
+	w.card(`{"name":"Alicia","description":"Another."}`)
+	w.drop(w.book)
+	w.patch(nodest.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
+	w.say(w.Conversation, "More.")
+	before, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+
+	save := w.importSave(string(data))
+	sameFile(t, nameless(t, w.export(save)), want)
+	after, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+	if after.HeadID != before.HeadID || string(after.AuthorNote) != string(before.AuthorNote) || save.ImportedAt == nil {
+		t.Errorf("the import changed what is shown: %+v", after)
+	}
+	preview, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
+	w.must(err)
+	w.same("preview of the imported save point", preview.Messages, prompt)
+	restored := w.restore(save)
+	if w.texts() != shown {
+		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
+	}
+	w.same("preview", w.preview(), prompt)
+	if !strings.Contains(string(restored.Conversation.Settings), "0.5") {
+		t.Errorf("settings = %s", restored.Conversation.Settings)
+	}
+	if again := w.importSave(string(data)); again.ID == save.ID || again.HeadID == save.HeadID {
+		t.Error("a second import is not a save point of its own")
+	}
+}
+
+const (
+	appMessages = `[{"id":"m1","text":"Welcome.","sender":"bot","timestamp":1700000000000,"rating":4,"metadata":{"aiIndex":0,"isContinue":true}},
+		{"id":"m2","text":"Where am I?","sender":"user","timestamp":1700000001000,"status":"sent"},
+		{"id":"m3","text":"At home.","sender":"bot","timestamp":1700000002000},
+		{"id":"m4","text":"","sender":"bot","isLoading":true}]`
+	appHistory = `{"name":"Chat History","role":"system","identifier":"chatHistory","parts":[
+		{"role":"model","parts":[{"text":"Welcome."}],"is_first_mes":true},
+		{"role":"user","parts":[{"text":"An injected text."}],"is_d_entry":true},
+		{"role":"user","parts":[{"text":"Where am I?"}],"timestamp":1700000001000},
+		{"role":"model","parts":[{"text":"At home."}]}]}`
+	appSave = `"id":"save_1700000003000","conversationId":"c","characterId":"x","timestamp":1700000003000,
+		"description":"of the app","previewText":"At home.","backupTimestamp":7,"app":{"theme":"dark"}`
+)
+
+// What the app wrote is one history afterwards, whatever it consists of.
+func TestASavePointOfTheApp(t *testing.T) {
+	w := newWellKnown(t, "5")
+	const shown = "Welcome. | Where am I? | At home."
+	for _, tt := range []struct{ name, file, shown string }{
+		{"messages", `{` + appSave + `,"messages":` + appMessages + `}`, shown},
+		{"a history", `{` + appSave + `,"nodestChatHistory":` + appHistory + `}`, shown},
+		{"both", "\ufeff" + `{` + appSave + `,"messages":` + appMessages + `,"nodestChatHistory":` + appHistory + `}`, shown},
+		{"a history with more in it", `{"messages":[{"text":"At home.","sender":"bot"}],"nodestChatHistory":` + appHistory + `}`, shown},
+		{"messages, and an empty history", `{"messages":` + appMessages + `,"nodestChatHistory":{"parts":[]}}`, shown},
+		{"none", `{"messages":[]}`, "Hello, traveller."},
+		{"an empty history", `{"nodestChatHistory":{"parts":[]},"messages":null}`, "Hello, traveller."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w.t = t
+			save := w.importSave(tt.file)
+			w.restore(save)
+			if w.texts() != tt.shown {
+				t.Errorf("shown: %s\nwant %s", w.texts(), tt.shown)
+			}
+			w.say(w.Conversation, "Thanks.")
+			for text := range strings.SplitSeq(tt.shown, " | ") {
+				if n := strings.Count(w.model.last(), text); n != 1 {
+					t.Errorf("%q is in the prompt %d times:\n%s", text, n, w.model.last())
+				}
+			}
+		})
+	}
+	w.t = t
+	save := w.importSave(`{` + appSave + `,"messages":` + appMessages + `}`)
+	if save.Description != "of the app" || save.PreviewText != "At home." || save.MessageCount != 3 || save.CreatedAt.UnixMilli() != 1700000003000 {
+		t.Errorf("save = %+v", save)
+	}
+	f := object(t, w.export(save))
+	first := f["messages"].([]any)[0].(map[string]any)
+	if f["backupTimestamp"] != 7.0 || fmt.Sprint(f["app"]) != "map[theme:dark]" || first["rating"] != 4.0 ||
+		fmt.Sprint(first["metadata"]) != "map[aiIndex:0 isContinue:true]" || first["timestamp"] != 1700000000000.0 {
+		t.Errorf("what the app had said is lost: %v", f)
+	}
+}
+
+// The members of a ChatSave are those of the app.
+func TestTheWireFormOfASavePoint(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	w.must(err)
+	data, err := json.Marshal(nodest.WireChatSave(view))
+	w.must(err)
+	f := object(t, data)
+	if f["conversationId"] != w.ID || f["characterId"] != w.CharacterID || f["description"] != "here" ||
+		f["timestamp"] != float64(save.CreatedAt.UnixMilli()) || f["headId"] != save.HeadID || f["messageCount"] != 7.0 {
+		t.Errorf("save = %s", data)
+	}
+	messages := f["messages"].([]any)
+	for i, want := range []string{
+		"bot sent Hello, traveller. map[aiIndex:0]", "user sent Message 0, now. <nil>", "bot sent Reply 0. map[aiIndex:1]",
+		"user sent Message 1, now. <nil>", "bot sent Reply 1. map[aiIndex:2]",
+	} {
+		m := messages[i].(map[string]any)
+		if got := fmt.Sprint(m["sender"], " ", m["status"], " ", m["text"], " ", m["metadata"]); got != want || m["id"] != f["messageIds"].([]any)[i] {
+			t.Errorf("message %d is %s, want %s", i, got, want)
+		}
+	}
+	if n := len(f["nodestChatHistory"].(map[string]any)["parts"].([]any)); n != len(messages) {
+		t.Errorf("the history has %d parts, there are %d messages", n, len(messages))
+	}
+	if list, _ := json.Marshal(nodest.WireSave(save)); strings.Contains(string(list), "messages") {
+		t.Errorf("in a list: %s", list)
+	}
+}
+
+func TestDamagedSavePointsAreRefused(t *testing.T) {
+	w := newWellKnown(t, "5")
+	good := string(w.export(w.save()))
+	before, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+	w.ears.clear()
+	message := func(m string) string { return `{"messages":[{"text":"a","sender":"bot"},` + m + `]}` }
+	for _, tt := range []struct {
+		name, file string
+		code       fault.Code
+		field      string
+	}{
+		{"nothing", "", fault.InvalidImport, ""},
+		{"cut off", good[:len(good)/2], fault.InvalidImport, ""},
+		{"no object", `[]`, fault.InvalidImport, ""},
+		{"null", `null`, fault.InvalidImport, ""},
+		{"something else", `{"name":"Alice"}`, fault.InvalidImport, "messages"},
+		{"another format", `{"format":"nodest.conversation","formatVersion":1,"messages":[]}`, fault.InvalidImport, "format"},
+		{"no version", `{"format":"nodest.save","messages":[]}`, fault.InvalidImport, "formatVersion"},
+		{"a newer version", `{"format":"nodest.save","formatVersion":2,"messages":"?"}`, fault.NewerVersion, "formatVersion"},
+		{"messages of another type", `{"messages":{}}`, fault.InvalidImport, "messages"},
+		{"a message of another type", message(`7`), fault.InvalidImport, "messages[1]"},
+		{"a text of another type", message(`{"text":7,"sender":"bot"}`), fault.InvalidImport, "messages[1].text"},
+		{"no sender", message(`{"text":"b"}`), fault.InvalidImport, "messages[1].sender"},
+		{"an unknown sender", message(`{"text":"b","sender":"system"}`), fault.InvalidImport, "messages[1].sender"},
+		{"a swipe that is not there", message(`{"text":"b","nodest":{"role":"user","swipeIndex":1,"swipes":[{"text":"b"}]}}`), fault.InvalidImport, "messages[1].nodest.swipeIndex"},
+		{"an unknown role", message(`{"text":"b","nodest":{"role":"king"}}`), fault.InvalidImport, "messages[1].nodest.role"},
+		{"swipes of another type", message(`{"text":"b","nodest":{"role":"user","swipes":3}}`), fault.InvalidImport, "messages[1].nodest.swipes"},
+		{"a history of another type", `{"nodestChatHistory":7}`, fault.InvalidImport, "nodestChatHistory"},
+		{"a history with odd parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
+		{"a description of another type", `{"messages":[],"description":{}}`, fault.InvalidImport, "description"},
+		{"an odd note", `{"messages":[],"authorNote":{"role":"king"}}`, fault.InvalidImport, "authorNote.role"},
+		{"odd settings", `{"messages":[],"settings":{"temperature":9}}`, fault.InvalidImport, "settings.temperature"},
+		{"odd pins", `{"messages":[],"characterId":"` + w.CharacterID + `","pins":7}`, fault.InvalidImport, "pins"},
+		{"odd settings in pins", `{"messages":[],"characterId":"` + w.CharacterID + `","pins":{"settings":{"temperature":9}}}`, fault.InvalidImport, "temperature"},
+		{"too many messages", `{"messages":[` + strings.Repeat(`0,`, 10_000) + `0]}`, fault.TooLarge, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := w.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
+			refused(t, err, tt.code, tt.field)
+		})
+	}
+	after, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.must(err)
+	if after.Version != before.Version || w.ears.types() != "" {
+		t.Errorf("a refused file changed something: version %d, told %s", after.Version, w.ears.types())
+	}
+	_, err = w.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
+	w.wants(err, fault.NotFound)
+}
