@@ -62,6 +62,7 @@ type wireSwipe struct {
 	Finish       string     `json:"finish,omitempty"`
 	Usage        *wireUsage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
+	Wish         string     `json:"wish,omitempty"`
 	CreatedAt    WireTime   `json:"createdAt"`
 }
 
@@ -91,7 +92,8 @@ func messageOf(m *Message) wireMessage {
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
-			Finish: s.Finish, Usage: usageOf(s.Usage), GenerationID: s.GenerationID, CreatedAt: WireTime(s.CreatedAt),
+			Finish: s.Finish, Usage: usageOf(s.Usage), GenerationID: s.GenerationID,
+			Wish: s.Wish, CreatedAt: WireTime(s.CreatedAt),
 		})
 	}
 	return w

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -165,7 +166,8 @@ func (c *contract) check(x *exchange) error {
 	if err := c.checkBody(x, way); err != nil {
 		return err
 	}
-	if x.status >= 300 || string(x.sent) == "{}" || !json.Valid(x.sent) { // an empty object is no body, other things are files
+	failed := x.status >= 300 || bytes.HasPrefix(x.body, []byte(`{"success":false`))
+	if failed || string(x.sent) == "{}" || !json.Valid(x.sent) { // an empty object is no body, other things are files
 		return nil
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.sent))
@@ -331,7 +333,7 @@ func (w *eventWitness) Read(p []byte) (int, error) {
 func (w *eventWitness) check(data []byte) {
 	for _, event := range objectsOf(data) {
 		kind, _ := event["ev"].(string)
-		if event["seq"] == nil && (kind == "message.updated" || kind == "gen.done" || kind == "gen.failed") {
+		if event["seq"] == nil && slices.Contains([]string{"message.updated", "message.deleted", "gen.done", "gen.failed"}, kind) {
 			event["seq"] = json.Number("1")
 		}
 		if err := theContract().message(event, "event."+kind); err != nil {

@@ -52,14 +52,6 @@ var doorCases = []doorCase{
 	{command: "chat.send", data: `{"conversationId":"$conv","text":"Where are we?","clientMsgId":"c-1"}`, key: "sent", replay: true},
 	{command: "chat.send", data: `{"conversationId":"$conv","text":"Where else?","clientMsgId":"c-1"}`, key: "sent", code: "key_reused"},
 	{command: "chat.send", data: `{"conversationId":"$conv","text":"Again","clientMsgId":"c-1"}`, code: "conflict"},
-	{command: "chat.send", data: `{"conversationId":"$conv","text":"A note","reply":false}`, keep: kept{"note": "userMessage.id"}},
-
-	{command: "chat.history", data: `{"conversationId":"$conv"}`},
-	{command: "chat.history", data: `{"conversationId":"$conv","limit":2}`, keep: kept{"before": "nextCursor"}},
-	{command: "chat.history", data: `{"conversationId":"$conv","limit":2,"before":"$before"}`},
-	{command: "chat.history", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
-	{command: "chat.history", data: `{"conversationId":"$conv","limit":"many"}`, code: "invalid_field"},
-	{command: "chat.history", data: `{"conversationId":"$conv","before":"nobody"}`, code: "not_found"},
 
 	{command: "gen.attach", data: `{"generationId":"$gen"}`, keep: kept{"prompt": "generation.promptId"}},
 	{command: "gen.attach", data: `{"generationId":"$gen","off":2}`},
@@ -81,16 +73,58 @@ var doorCases = []doorCase{
 	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"next"}`},
 	{command: "message.swipe", data: `{"messageId":"$reply"}`, code: "invalid_field"},
 	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"next","generateIfLast":true}`},
+	{command: "message.swipe", data: `{"messageId":"$reply","swipe":"prev","ifRev":1}`, code: "conflict"},
+	{command: "message.delete", data: `{"messageId":"$reply","scope":"swipe"}`},
 	{command: "message.edit", data: `{"messageId":"$user","text":"Where exactly are we?","ifRev":1}`},
 	{command: "message.edit", data: `{"messageId":"$user","text":"Where, then?","ifRev":1}`, code: "conflict"},
-	{command: "message.edit", data: `{"messageId":"$user","text":"x","regenerate":true}`, code: "invalid_field"},
-	{command: "message.edit", data: `{"messageId":"$reply","text":"x","mode":"branch"}`, code: "invalid_field"},
-	{command: "message.edit", data: `{"messageId":"$user","text":"Who are you?","mode":"branch","regenerate":true}`, keep: kept{"reply2": "message.id"}},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Where, then?","regenerate":true,"ifRev":1}`, code: "conflict"},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Where, then?","regenerate":true}`, keep: kept{"reply": "reply.id"}},
+	{command: "message.edit", data: `{"messageId":"$reply","text":"x","regenerate":true}`, code: "invalid_field"},
+
+	{command: "chat.send", data: `{"conversationId":"$conv","text":"A note","reply":false}`, keep: kept{"note": "userMessage.id"}},
+	{command: "chat.history", data: `{"conversationId":"$conv"}`},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":2}`, keep: kept{"before": "nextCursor"}},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":2,"before":"$before"}`},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
+	{command: "chat.history", data: `{"conversationId":"$conv","limit":"many"}`, code: "invalid_field"},
+	{command: "chat.history", data: `{"conversationId":"$conv","before":"nobody"}`, code: "not_found"},
+
+	{command: "gen.regenerate", data: `{"messageId":"$reply","wish":"longer"}`, keep: kept{"sibling": "message.id"}}, // the note follows it
+	{command: "message.edit", data: `{"messageId":"$sibling","text":"We are lost.","mode":"branch"}`},
+	{command: "message.edit", data: `{"messageId":"$user","text":"Who are you?","mode":"branch","regenerate":true}`,
+		keep: kept{"user2": "message.id", "reply2": "reply.id"}},
+	{command: "message.edit", data: `{"messageId":"nobody","text":"x","mode":"branch"}`, code: "not_found"},
 	{command: "message.delete", data: `{"messageId":"$reply2"}`},
 	{command: "message.delete", data: `{"messageId":"nobody"}`, code: "not_found"},
 	{command: "message.restore", data: `{"messageId":"$reply2"}`},
 	{command: "message.restore", data: `{"messageId":"nobody"}`, code: "not_found"},
-	{command: "message.delete", data: `{"messageId":"$reply","scope":"swipe"}`},
+
+	{command: "chat.branches", data: `{"conversationId":"$conv"}`},
+	{command: "chat.branches", data: `{"conversationId":"$conv","limit":0}`, code: "invalid_field"},
+	{command: "chat.search", data: `{"q":"note","conversationId":"$conv"}`},
+	{command: "chat.search", data: `{"q":"note","conversationId":"$conv","cursor":"nonsense"}`, code: "invalid_field"},
+	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"$note"}`, key: "forked", keep: kept{"fork": "id"}},
+	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"$note"}`, key: "forked", replay: true},
+	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"$note","title":"x"}`, key: "forked", code: "key_reused"},
+	{command: "chat.fork", data: `{"conversationId":"$conv","messageId":"nobody"}`, code: "not_found"},
+	{command: "save.create", data: `{"conversationId":"$fork","description":"here"}`, key: "saved", keep: kept{"save": "id"}},
+	{command: "save.create", data: `{"conversationId":"$fork","description":"here"}`, key: "saved", replay: true},
+	{command: "save.create", data: `{"conversationId":"$fork","description":"there"}`, key: "saved", code: "key_reused"},
+	{command: "save.create", data: `{"conversationId":"$fork","description":"x","mood":1}`, code: "invalid_field"},
+	{command: "chat.reset", data: `{"conversationId":"$fork"}`},
+	{command: "chat.reset", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "save.get", data: `{"saveId":"$save"}`},
+	{command: "save.get", data: `{"saveId":"nobody"}`, code: "not_found"},
+	{command: "save.preview", data: `{"saveId":"$save","text":"And then?"}`},
+	{command: "save.preview", data: `{"saveId":"$save","options":{"temperature":9}}`, code: "invalid_field"},
+	{command: "save.restore", data: `{"saveId":"$save"}`, key: "restored", keep: kept{"before": "before.id"}},
+	{command: "save.restore", data: `{"saveId":"$save"}`, key: "restored", replay: true},
+	{command: "save.restore", data: `{"saveId":"$before"}`, key: "restored", code: "key_reused"},
+	{command: "save.restore", data: `{"saveId":"nobody"}`, code: "not_found"},
+	{command: "save.list", data: `{"conversationId":"$fork","automatic":true}`},
+	{command: "save.list", data: `{"conversationId":"$fork","automatic":"yes"}`, code: "invalid_field"},
+	{command: "save.delete", data: `{"saveId":"$save"}`},
+	{command: "save.delete", data: `{"saveId":"$save"}`, code: "not_found"},
 
 	{command: "chat.head", data: `{"conversationId":"$conv","messageId":"$note"}`},
 	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
@@ -212,6 +246,7 @@ func (d *door) plain(doc json.RawMessage) string {
 	text, err := json.Marshal(v) // members in order of their names
 	d.h.must(err)
 	text = aTime.ReplaceAll(text, []byte("TIME"))
+	text = anAge.ReplaceAll(text, []byte("MS"))
 	text = aPrint.ReplaceAll(text, []byte("HASH"))
 	return string(anID.ReplaceAllFunc(text, func(id []byte) []byte {
 		if d.seen[string(id)] == "" {

@@ -190,7 +190,10 @@ func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" 
 // voices is the one model for every turn.
 type voices struct{ v *voice }
 
-func (s voices) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
+func (s voices) Resolve(_ context.Context, _, _, _, apiKey string) (nodest.Model, error) {
+	s.v.mu.Lock()
+	s.v.keys = append(s.v.keys, apiKey)
+	s.v.mu.Unlock()
 	return nodest.Model{Generator: s.v, Provider: "offline", Name: "voice", Offline: true}, nil
 }
 
@@ -199,6 +202,7 @@ func (s voices) Resolve(context.Context, string, string, string, string) (nodest
 type voice struct {
 	mu      sync.Mutex
 	scripts []*script
+	keys    []string // of the requests for which it was chosen; "" = none was given
 }
 
 // script is one reply. With a gate each piece waits for one word from it.

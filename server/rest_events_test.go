@@ -22,6 +22,8 @@ func TestEveryEventIsTold(t *testing.T) {
 	e := h.estate()
 	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
 	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Anybody?"}`).refuses(t, 503, "upstream_unavailable")
+	h.rest("POST", "/saves/"+e.save+"/restore", "").wants(t, 200)
+	h.rest("DELETE", "/saves/"+e.save, "").wants(t, 204)
 	h.rest("DELETE", "/messages/"+e.message+"?scope=after", "").wants(t, 200)
 	h.rest("POST", "/messages/"+e.message+"/restore", "").wants(t, 200)
 	h.rest("PATCH", "/conversations/"+e.conversation, `{"title":"x"}`).wants(t, 200)

@@ -64,8 +64,10 @@ func (a *restAnswer) refuses(t testing.TB, status int, code string, field ...str
 
 // estate is one of everything that has an id.
 type estate struct {
-	character, conversation, message, reply, generation, prompt, prompt2, token string
-	resources                                                                   map[string]string // path -> id
+	character, conversation, message, reply, generation, prompt, prompt2, save, token string
+
+	resources map[string]string // path -> id
+	saved     []byte            // the save point as a file
 }
 
 func (h *house) estate() *estate {
@@ -82,6 +84,8 @@ func (h *house) estate() *estate {
 		e.generation = sent["generationId"].(string)
 		e.prompt, e.prompt2 = sent["promptId"].(string), e.prompt
 	}
+	e.save = id(h.rest("POST", "/conversations/"+e.conversation+"/saves", `{"description":"here"}`), 201)
+	e.saved = h.rest("GET", "/saves/"+e.save+"/export", "").body
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
@@ -98,7 +102,7 @@ func (e *estate) idFor(path string) (id string, ok bool) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(path, base+"/"), "/")
 	id, ok = map[string]string{
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
-		"prompts": e.prompt, "tokens": e.token,
+		"prompts": e.prompt, "saves": e.save, "tokens": e.token,
 		"users":   "", // for owners only: TestOnlyOwnersManageUsers
 		"devices": "", // the client's own name for itself
 	}[kind]
@@ -117,6 +121,10 @@ func (e *estate) bodyFor(method, path string) string {
 	switch rest := method + " " + strings.TrimPrefix(path, base); rest {
 	case "POST /conversations/:id/messages", "PATCH /messages/:id":
 		return `{"text":"Hi"}`
+	case "POST /conversations/:id/saves":
+		return `{"description":"x"}`
+	case "POST /conversations/:id/saves/import":
+		return string(e.saved)
 	case "PUT /conversations/:id/head":
 		return `{"messageId":"` + e.message + `"}`
 	case "POST /messages/:id/swipe":
@@ -185,6 +193,7 @@ func (h *house) everything(e *estate) string {
 	var b strings.Builder
 	for _, path := range []string{
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
+		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
 		a := h.rest("GET", path, "")
@@ -206,6 +215,8 @@ func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 		{"PATCH", "/conversations/" + mine.conversation, `{"personaId":"$persona"}`, "personaId"},
 		{"PUT", "/conversations/" + mine.conversation + "/head", `{"messageId":"$message"}`, "messageId"},
 		{"POST", "/conversations/" + mine.conversation + "/messages", `{"text":"x","parentId":"$message"}`, ""},
+		{"POST", "/conversations/" + mine.conversation + "/fork", `{"messageId":"$message"}`, "messageId"},
+		{"POST", "/saves/" + mine.save + "/prompt", `{"options":{"characterId":"$character"}}`, ""},
 		{"POST", "/conversations/" + mine.conversation + "/messages", `{"text":"x","options":{"characterId":"$character"}}`, ""},
 		{"PUT", "/settings", `{"personaId":"$persona"}`, "personaId"},
 		{"PUT", "/settings", `{"globalPreset":{"enabled":true,"id":"$preset"}}`, "globalPreset.id"},
@@ -224,6 +235,43 @@ func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 	}
 	h.rest("GET", "/prompts/"+mine.prompt+"/diff?with="+theirs.prompt, "").refuses(t, 404, "not_found")
 	h.upload("POST", "/conversations/import", "a.jsonl", []byte(chatLog), "characterId="+theirs.character).refuses(t, 404, "not_found")
+	archive := h.rest("GET", "/conversations/"+mine.conversation+"/export?format=json", "").body
+	h.upload("POST", "/conversations/import", "a.json", archive, "characterId="+theirs.character).refuses(t, 404, "not_found")
+	h.rest("GET", "/saves/"+mine.save+"?limit=1&before="+theirs.message, "").refuses(t, 404, "not_found")
+}
+
+// A search finds the words of the one who searches, whatever ids it names.
+func TestASearchFindsOnesOwnWords(t *testing.T) {
+	h := build(t, nil)
+	theirs := h.estate()
+	h.rest("PATCH", "/messages/"+theirs.message, `{"text":"the password is swordfish"}`).wants(t, 200)
+	find := func(query string) []any {
+		t.Helper()
+		return h.rest("GET", "/messages/search?q=swordfish"+query, "").wants(t, 200)["items"].([]any)
+	}
+	for _, query := range []string{"", "&conversationId=" + theirs.conversation, "&characterId=" + theirs.character} {
+		if found := find(query); len(found) != 1 {
+			t.Fatalf("%s: the owner finds %v", query, found)
+		}
+	}
+	h.token = h.member("stranger")
+	mine := h.estate()
+	if found := find(""); len(found) != 0 {
+		t.Errorf("a stranger finds %v", found)
+	}
+	for _, query := range []string{"&conversationId=" + theirs.conversation, "&characterId=" + theirs.character} {
+		if a := h.rest("GET", "/messages/search?q=swordfish"+query, ""); strings.Contains(string(a.body), "password") {
+			t.Errorf("%s: a stranger reads %s", query, a.body)
+		}
+	}
+	if found := find("&conversationId=" + mine.conversation); len(found) != 0 {
+		t.Errorf("a stranger finds %v", found)
+	}
+	for _, path := range []string{"/conversations/" + theirs.conversation + "/branches", "/conversations/" + theirs.conversation + "/export?format=json", "/saves/" + theirs.save + "/export"} {
+		if a := h.rest("GET", path, ""); a.status != 404 || strings.Contains(string(a.body), "password") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
 }
 
 func TestOnlyOwnersManageUsers(t *testing.T) {

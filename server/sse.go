@@ -318,7 +318,10 @@ func (t *sse) endOf(ctx context.Context, userID string, a *attached) ([]*stream.
 		}
 		events = append(events, e)
 	}
-	last, data := "gen.done", map[string]any{"status": a.g.Status, "finish": a.g.Finish, "usage": nodest.WireUsage(a.g.Usage)}
+	last, data := "gen.done", map[string]any{"status": a.g.Status, "finish": a.g.Finish}
+	if a.g.Usage != nil {
+		data["usage"] = nodest.WireUsage(a.g.Usage)
+	}
 	if a.g.Status == nodest.GenFailed {
 		last, data = "gen.failed", map[string]any{"error": nodest.WireError(failedReply(a.g))}
 	}

@@ -70,7 +70,17 @@ var twins = []twin{
 	}, {
 		name: "edit on a branch", command: "message.edit", data: map[string]any{"messageId": "{said}", "text": "Other words", "mode": "branch"},
 		method: "PATCH", path: "/messages/{said}", body: `{"text":"Other words","mode":"branch"}`, status: 200,
-		keeps: map[string]string{"other": "userMessage.id"},
+		keeps: map[string]string{"other": "message.id"},
+	}, {
+		name: "answer what the character said", command: "message.edit",
+		data:   map[string]any{"messageId": "{greeting}", "text": "Well met", "regenerate": true},
+		method: "PATCH", path: "/messages/{greeting}", body: `{"text":"Well met","regenerate":true}`, status: 400, code: "invalid_field",
+	}, {
+		name: "the branches", command: "chat.branches", data: map[string]any{"conversationId": "{chat}"},
+		method: "GET", path: "/conversations/{chat}/branches", status: 200,
+	}, {
+		name: "the branches of nothing", command: "chat.branches", data: map[string]any{"conversationId": "{nobody}"},
+		method: "GET", path: "/conversations/{nobody}/branches", status: 404, code: "not_found",
 	}, {
 		name: "the head of before", command: "chat.head", data: map[string]any{"conversationId": "{chat}", "messageId": "{said}"},
 		method: "PUT", path: "/conversations/{chat}/head", body: `{"messageId":"{said}"}`, status: 200,
@@ -113,6 +123,81 @@ var twins = []twin{
 	}, {
 		name: "the difference to nothing", command: "prompt.diff", data: map[string]any{"promptId": "{nobody}"},
 		method: "GET", path: "/prompts/{nobody}/diff", status: 400, code: "invalid_field",
+	}, {
+		name: "fork a branch", command: "chat.fork", data: map[string]any{"conversationId": "{chat}", "messageId": "{other}", "title": "Tea with milk"},
+		method: "POST", path: "/conversations/{chat}/fork", body: `{"messageId":"{other}","title":"Tea with milk"}`, status: 201,
+		keeps: map[string]string{"fork": "id", "forked": "headId"},
+	}, {
+		name: "fork at a message of another conversation", command: "chat.fork", data: map[string]any{"conversationId": "{fork}", "messageId": "{said}"},
+		method: "POST", path: "/conversations/{fork}/fork", body: `{"messageId":"{said}"}`, status: 404, code: "not_found",
+	}, {
+		name: "find words", command: "chat.search", data: map[string]any{"q": "other WORDS", "conversationId": "{fork}"},
+		method: "GET", path: "/messages/search?q=other+WORDS&conversationId={fork}", status: 200,
+	}, {
+		name: "find nothing in particular", command: "chat.search", data: map[string]any{"q": " "},
+		method: "GET", path: "/messages/search?q=+", status: 400, code: "invalid_field",
+	}, {
+		name: "find too many", command: "chat.search", data: map[string]any{"q": "tea", "limit": 201},
+		method: "GET", path: "/messages/search?q=tea&limit=201", status: 400, code: "invalid_field",
+	}, {
+		name: "save", command: "save.create", data: map[string]any{"conversationId": "{fork}", "description": "before the milk"},
+		method: "POST", path: "/conversations/{fork}/saves", body: `{"description":"before the milk"}`, status: 201,
+		keeps: map[string]string{"save": "id"},
+	}, {
+		name: "save nothing", command: "save.create", data: map[string]any{"conversationId": "{nobody}", "description": "x"},
+		method: "POST", path: "/conversations/{nobody}/saves", body: `{"description":"x"}`, status: 404, code: "not_found",
+	}, {
+		name: "a description that is no string", command: "save.create", data: map[string]any{"conversationId": "{fork}", "description": 1},
+		method: "POST", path: "/conversations/{fork}/saves", body: `{"description":1}`, status: 400, code: "invalid_field",
+	}, {
+		name: "begin again", command: "chat.reset", data: map[string]any{"conversationId": "{fork}"},
+		method: "POST", path: "/conversations/{fork}/reset", status: 200,
+	}, {
+		name: "begin nothing again", command: "chat.reset", data: map[string]any{"conversationId": "{nobody}"},
+		method: "POST", path: "/conversations/{nobody}/reset", status: 404, code: "not_found",
+	}, {
+		name: "read the save point", command: "save.get", data: map[string]any{"saveId": "{save}"},
+		method: "GET", path: "/saves/{save}", status: 200,
+	}, {
+		name: "read the end of it", command: "save.get", data: map[string]any{"saveId": "{save}", "limit": 1},
+		method: "GET", path: "/saves/{save}?limit=1", status: 200,
+	}, {
+		name: "read what is before its end", command: "save.get", data: map[string]any{"saveId": "{save}", "before": "{forked}", "limit": 5},
+		method: "GET", path: "/saves/{save}?before={forked}&limit=5", status: 200,
+	}, {
+		name: "read none of it", command: "save.get", data: map[string]any{"saveId": "{save}", "limit": 0},
+		method: "GET", path: "/saves/{save}?limit=0", status: 400, code: "invalid_field",
+	}, {
+		name: "the prompt of then", command: "save.preview", data: map[string]any{"saveId": "{save}", "text": "Well?"},
+		method: "POST", path: "/saves/{save}/prompt", body: `{"text":"Well?"}`, status: 200,
+	}, {
+		name: "the prompt of never", command: "save.preview", data: map[string]any{"saveId": "{nobody}"},
+		method: "POST", path: "/saves/{nobody}/prompt", status: 404, code: "not_found",
+	}, {
+		name: "restore", command: "save.restore", data: map[string]any{"saveId": "{save}"},
+		method: "POST", path: "/saves/{save}/restore", status: 200,
+		keeps: map[string]string{"automatic": "before.id"},
+	}, {
+		name: "restore what is not there", command: "save.restore", data: map[string]any{"saveId": "{nobody}"},
+		method: "POST", path: "/saves/{nobody}/restore", status: 404, code: "not_found",
+	}, {
+		name: "save points", command: "save.list", data: map[string]any{"conversationId": "{fork}"},
+		method: "GET", path: "/conversations/{fork}/saves", status: 200,
+	}, {
+		name: "save points, automatic ones too", command: "save.list", data: map[string]any{"conversationId": "{fork}", "automatic": true},
+		method: "GET", path: "/conversations/{fork}/saves?automatic=true", status: 200,
+	}, {
+		name: "save points of nothing", command: "save.list", data: map[string]any{"conversationId": "{nobody}"},
+		method: "GET", path: "/conversations/{nobody}/saves", status: 404, code: "not_found",
+	}, {
+		name: "delete a save point", command: "save.delete", data: map[string]any{"saveId": "{save}"},
+		method: "DELETE", path: "/saves/{save}", status: 204,
+	}, {
+		name: "delete it again", command: "save.delete", data: map[string]any{"saveId": "{save}"},
+		method: "DELETE", path: "/saves/{save}", status: 404, code: "not_found",
+	}, {
+		name: "read what was deleted", command: "save.get", data: map[string]any{"saveId": "{save}"},
+		method: "GET", path: "/saves/{save}", status: 404, code: "not_found",
 	}, {
 		name: "look at a card", command: "card.lint", data: map[string]any{"name": "Alice", "first_mes": "Hi"},
 		method: "POST", path: "/lint", body: `{"first_mes":"Hi","name":"Alice"}`, status: 200,
@@ -232,6 +317,7 @@ func keep(t *testing.T, keeps map[string]string, answer map[string]any, names ma
 var (
 	anID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+	anAge  = regexp.MustCompile(`"(timestamp|importedAt)": ?\d{13}`)
 	aPrint = regexp.MustCompile(`"hash":"[0-9a-f]+"`)
 )
 
@@ -243,5 +329,6 @@ func steady(v any) string {
 		return err.Error()
 	}
 	s := anID.ReplaceAllString(string(b), "ID")
+	s = anAge.ReplaceAllString(s, `"$1":"MS"`)
 	return aPrint.ReplaceAllString(aTime.ReplaceAllString(s, "TIME"), `"hash":"HASH"`)
 }

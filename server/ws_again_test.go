@@ -23,6 +23,7 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 	sent := one.ok("chat.send", "first", map[string]any{"conversationId": chat, "text": "Hi"})
 	said, reply := field[string](t, sent, "userMessage.id"), field[string](t, sent, "message.id")
 	one.event("gen.done", field[string](t, sent, "generationId"))
+	save := field[string](t, one.ok("save.create", "saved", map[string]any{"conversationId": chat, "description": "here"}), "id")
 	one.ok("message.delete", "second", map[string]any{"messageId": said, "scope": "after"})
 	one.ok("message.restore", "third", map[string]any{"messageId": said})
 
@@ -42,10 +43,17 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 		{"gen.continue", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/continue", nil, 1},
 		{"gen.impersonate", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/impersonate", nil, 1},
 		{"message.edit", map[string]any{"messageId": said, "text": "Edited"}, "PATCH", "/messages/" + said, map[string]any{"text": "Edited"}, 0},
+		{"message.edit", map[string]any{"messageId": said, "text": "Beside", "mode": "branch"}, "PATCH", "/messages/" + said, map[string]any{"text": "Beside", "mode": "branch"}, 0},
+		{"message.edit", map[string]any{"messageId": said, "text": "Answer", "regenerate": true}, "PATCH", "/messages/" + said, map[string]any{"text": "Answer", "regenerate": true}, 1},
+		{"chat.fork", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/fork", nil, 0},
+		{"save.create", map[string]any{"conversationId": chat, "description": "D"}, "POST", "/conversations/" + chat + "/saves", map[string]any{"description": "D"}, 0},
+		{"save.restore", map[string]any{"saveId": save}, "POST", "/saves/" + save + "/restore", nil, 0},
+		{"save.delete", map[string]any{"saveId": save}, "DELETE", "/saves/" + save, nil, 0},
 		{"message.swipe", map[string]any{"messageId": reply, "swipe": "prev"}, "POST", "/messages/" + reply + "/swipe", map[string]any{"swipe": "prev"}, 0},
 		{"message.delete", map[string]any{"messageId": reply, "scope": "one"}, "DELETE", "/messages/" + reply + "?scope=one", nil, 0},
 		{"message.restore", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/restore", nil, 0},
 		{"chat.head", map[string]any{"conversationId": chat, "messageId": greeting}, "PUT", "/conversations/" + chat + "/head", map[string]any{"messageId": greeting}, 0},
+		{"chat.reset", map[string]any{"conversationId": chat}, "POST", "/conversations/" + chat + "/reset", nil, 0},
 		{"chat.delete", map[string]any{"conversationId": chat}, "DELETE", "/conversations/" + chat, nil, 0},
 	} {
 		t.Run(fmt.Sprint(c.command, " ", i), func(t *testing.T) {
