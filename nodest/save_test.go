@@ -270,14 +270,15 @@ func (w *wellKnown) depthMode(mode string) {
 
 // Whatever happened since: the next request is, byte for byte, the one of then.
 func TestARestoreBringsThePromptBack(t *testing.T) {
-	w := newWellKnown(t, "5")
+	all, w := t, newWellKnown(t, "5")
 	want, shown := w.preview(), w.texts()
 	save := w.save()
 	for _, change := range changes {
 		t.Run(change.name, func(t *testing.T) {
-			w.t = t
-			change.make(w)
 			w.crash() // nothing of then is remembered
+			w.t = t
+			defer func() { w.t = all }()
+			change.make(w)
 			inFull, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
 			w.must(err)
 			w.same("preview of the save point", inFull.Messages, want)

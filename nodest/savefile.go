@@ -204,8 +204,7 @@ func (k *keptMessage) message(text string, at, now time.Time) *Message {
 		}
 		swipe := newSwipe(s.Text, cmp.Or(millisIn(s.CreatedAt, now), at))
 		swipe.Reasoning, swipe.Blocks, swipe.Model = clean(s.Reasoning), s.Blocks, oneLine(s.Model)
-		swipe.Wish, swipe.Deleted = clean(s.Wish), s.Deleted
-		swipe.Finish = cmp.Or(oneLine(s.Finish), swipe.Finish)
+		swipe.Finish, swipe.Wish, swipe.Deleted = oneLine(s.Finish), clean(s.Wish), s.Deleted
 		if u := s.Usage; u != nil {
 			swipe.Usage = &llm.Usage{
 				PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.CachedTokens, CostUSD: u.CostUSD,
