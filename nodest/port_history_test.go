@@ -254,6 +254,26 @@ func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
 	}
 }
 
+// A fork is there before its older messages are; indexes count all of them.
+func TestPortHistoryCountsAllOfAFork(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	var parts []string
+	for i := range 150 {
+		parts = append(parts, fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]},{"role":"model","parts":[{"text":"a%d"}]}`, i+1, i+1))
+	}
+	made := s.ported(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
+	fork, err := s.Fork(t.Context(), s.call(), nodest.ForkInput{ConversationID: made.ConversationID})
+	must(t, err)
+	got, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
+		ConversationID: fork.ID, Action: nodest.PortEditUser, Index: 2, Text: "other words",
+	})
+	must(t, err)
+	said := strings.Split(lines(t, got.History), " | ")
+	if !got.OK || len(said) != 301 || said[3] != "user: other words" || said[300] != "model: a150" {
+		t.Errorf("%v, %d messages: %.200v", got.OK, len(said), said)
+	}
+}
+
 func TestPortHistoryRefuses(t *testing.T) {
 	s := rainy(t)
 	for _, tt := range []struct {
