@@ -1,0 +1,104 @@
+package index
+
+import (
+	"context"
+	"slices"
+)
+
+// View is what a ranking sees of an index: the same rows from its beginning to its
+// end. Rows are numbered from 0 to Slots-1, with gaps. It is valid only inside the
+// function that it was given to.
+type View struct{ x *Index }
+
+// View calls rank with the rows as they are now. Changes wait until it returns, so
+// it must not wait for anything itself.
+func (x *Index) View(rank func(View) error) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return rank(View{x})
+}
+
+// Slots returns one more than the highest number of a row.
+func (v View) Slots() int { return len(v.x.docs) }
+
+// Data returns what was put with row n; ok is false in a gap.
+func (v View) Data(n int) (data any, ok bool) {
+	d := &v.x.docs[n]
+	return d.data, d.group != nil
+}
+
+// Length returns how many terms row n has.
+func (v View) Length(n int) int { return len(v.x.docs[n].terms) }
+
+// Number returns the number of the row with an id, or -1.
+func (v View) Number(id string) int {
+	if n, ok := v.x.byID[id]; ok {
+		return int(n)
+	}
+	return -1
+}
+
+// Neighbour returns the row that stands steps behind row n in its group (before it,
+// if negative), or -1.
+func (v View) Neighbour(n, steps int) int {
+	d := &v.x.docs[n]
+	if at := int(d.at) + steps; d.group != nil && at >= 0 && at < len(d.group.docs) {
+		return int(d.group.docs[at])
+	}
+	return -1
+}
+
+// Overlap returns the share of the distinct terms of two rows that both have.
+func (v View) Overlap(a, b int) float64 {
+	s, t := v.distinct(a), v.distinct(b)
+	both := 0
+	for i, j := 0, 0; i < len(s) && j < len(t); {
+		switch {
+		case s[i] < t[j]:
+			i++
+		case s[i] > t[j]:
+			j++
+		default:
+			both, i, j = both+1, i+1, j+1
+		}
+	}
+	if both == 0 {
+		return 0
+	}
+	return float64(both) / float64(len(s)+len(t)-both)
+}
+
+func (v View) distinct(n int) []int32 {
+	terms := slices.Clone(v.x.docs[n].terms)
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// Near is a row and its cosine with a query.
+type Near struct {
+	Row    int
+	Cosine float32
+}
+
+// Near returns at most n rows with vectors of q's model, the nearest first. A model
+// or a length that no row has gives none.
+func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
+	found, err := v.x.vectors.near(ctx, q, n)
+	if err != nil {
+		return nil, err
+	}
+	near := make([]Near, len(found))
+	for i, f := range found {
+		near[i] = Near{int(v.x.byID[f.ID]), f.Similarity}
+	}
+	return near, nil
+}
+
+// IDF returns how rare a term is: 0 where no row has it.
+func (v View) IDF(text string) float32 {
+	t, ok := v.x.vocab[text]
+	if !ok || v.x.terms[t].rows == 0 {
+		return 0
+	}
+	return v.x.idf(v.x.terms[t].rows)
+}

@@ -1,0 +1,183 @@
+package memory
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Days is a day, or a span of days, that a question names. A year of 0 stands for
+// every year, a day of 0 for the whole month, a month of 0 for the whole year.
+type Days struct {
+	Year  int
+	Month time.Month
+	Day   int
+
+	// From and Until are set instead for spans that are reckoned from the time of the
+	// question: yesterday, 上周. Until is the first day after it.
+	From, Until time.Time
+}
+
+const monthNames = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+
+// The ways to write a day, in text that is folded to compatible forms and lower case.
+var dayForms = []struct {
+	re                *regexp.Regexp
+	year, month, day  int // number of the group, 0 = none
+	monthAloneIsAWord bool
+}{
+	{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月(?:份)?`), year: 1, month: 2},
+	{re: regexp.MustCompile(`(\d{4})\s*年`), year: 1},
+	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+	{re: regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + monthNames + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
+	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthNames + `\b`), month: 1},
+	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
+}
+
+// readDays returns the days that folded names and what is left of it without them.
+func readDays(folded string, now time.Time) (days []Days, rest string) {
+	rest = folded
+	for _, form := range dayForms {
+		for _, m := range form.re.FindAllStringSubmatch(rest, -1) {
+			if d, ok := dayOf(m, form.year, form.month, form.day); ok {
+				days = append(days, d)
+				rest = strings.Replace(rest, m[0], " ", 1)
+			}
+		}
+	}
+	if now.IsZero() {
+		return days, rest
+	}
+	for _, s := range spans {
+		if containsWord(rest, s.words) {
+			days = append(days, s.days(now))
+		}
+	}
+	return days, rest
+}
+
+func dayOf(m []string, year, month, day int) (Days, bool) {
+	var d Days
+	d.Year = number(m, year)
+	d.Day = number(m, day)
+	if month > 0 {
+		d.Month = monthOf(m[month])
+		if d.Month < 1 || d.Month > 12 {
+			return Days{}, false
+		}
+	}
+	return d, d.Day <= 31 && (d.Year > 0 || d.Month > 0)
+}
+
+func number(m []string, group int) int {
+	if group == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[group]) // an optional group that is missing is 0
+	return n
+}
+
+func monthOf(s string) time.Month {
+	if n, err := strconv.Atoi(s); err == nil {
+		return time.Month(n)
+	}
+	return time.Month(strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", s[:3])/3 + 1)
+}
+
+// spans are reckoned from the day of the question.
+var spans = []struct {
+	words []string
+	days  func(now time.Time) Days
+}{
+	{[]string{"today", "今天"}, ago(0, 1)},
+	{[]string{"yesterday", "last night", "昨天", "昨晚"}, ago(1, 1)},
+	{[]string{"the day before yesterday", "前天"}, ago(2, 1)},
+	{[]string{"a few days ago", "前几天", "几天前"}, ago(7, 6)},
+	{[]string{"this week", "这周", "本周", "这星期"}, week(0)},
+	{[]string{"last week", "上周", "上星期", "上个星期"}, week(-1)},
+	{[]string{"this month", "这个月", "本月"}, month(0)},
+	{[]string{"last month", "上个月", "上月"}, month(-1)},
+	{[]string{"this year", "今年"}, year(0)},
+	{[]string{"last year", "去年"}, year(-1)},
+}
+
+func midnight(t time.Time) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}
+
+func ago(days, length int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := midnight(now).AddDate(0, 0, -days)
+		return Days{From: from, Until: from.AddDate(0, 0, length)}
+	}
+}
+
+// week starts on Monday.
+func week(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := midnight(now).AddDate(0, 0, -(int(now.Weekday())+6)%7+7*n)
+		return Days{From: from, Until: from.AddDate(0, 0, 7)}
+	}
+}
+
+func month(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := time.Date(now.Year(), now.Month()+time.Month(n), 1, 0, 0, 0, 0, now.Location())
+		return Days{From: from, Until: from.AddDate(0, 1, 0)}
+	}
+}
+
+func year(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := time.Date(now.Year()+n, 1, 1, 0, 0, 0, 0, now.Location())
+		return Days{From: from, Until: from.AddDate(1, 0, 0)}
+	}
+}
+
+// Fit tells how well a time fits d, from 0 to 1. What happened on a day is often
+// told in the days after it, so those fit a little.
+func (d Days) Fit(at time.Time) float32 {
+	if !d.From.IsZero() {
+		return near(at, d.From, d.Until)
+	}
+	if d.Year == 0 {
+		best := float32(0)
+		for _, y := range []int{at.Year() - 1, at.Year()} {
+			best = max(best, Days{Year: y, Month: d.Month, Day: d.Day}.Fit(at))
+		}
+		return best
+	}
+	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, at.Location())
+	switch {
+	case d.Month == 0:
+		return near(at, from, from.AddDate(1, 0, 0)) * wholeYear
+	case d.Day == 0:
+		return near(at, from, from.AddDate(0, 1, 0)) * wholeMonth
+	}
+	return near(at, from, from.AddDate(0, 0, 1))
+}
+
+// A month or a year that fits says less than a day.
+const (
+	wholeMonth = 0.6
+	wholeYear  = 0.2
+)
+
+// near is 1 inside a span and falls within a week after it.
+func near(at, from, until time.Time) float32 {
+	const tail = 7 * 24 * time.Hour
+	switch {
+	case at.Before(from):
+		return 0
+	case at.Before(until):
+		return 1
+	case at.Before(until.Add(tail)):
+		return 0.5 * float32(until.Add(tail).Sub(at)) / float32(tail)
+	}
+	return 0
+}

@@ -1,0 +1,199 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/index"
+)
+
+// analyser makes the terms of units and queries; both must be the same.
+var analyser index.Analyser
+
+// Kind says what a question asks for.
+type Kind uint8
+
+// The kinds of questions that change the ranking.
+const (
+	AskAny    Kind = iota
+	AskTime        // when, 什么时候
+	AskPlace       // where, 哪里
+	AskNumber      // how many, 几个
+	AskName        // the name of, 叫什么
+)
+
+// Question is a query as ReadQuery understands it.
+type Question struct {
+	Terms    []index.Term
+	Speakers []string // who is meant: names of User and Character; none, one or both
+	Days     []Days   // that it names
+	Kind     Kind
+	Current  bool // asks for how things are now
+}
+
+// People are the two sides of a chat, by the names that its messages carry.
+type People struct{ User, Character string }
+
+// How much a term of a query counts when it says little about what is sought.
+const (
+	weakTerm     = 0.4 // words about asking, telling and counting; pairs with a Chinese function character
+	dateTerm     = 0.5 // parts of a day that Days already holds
+	functionTerm = 0.15
+)
+
+// weakWords ask or report, in English, by their stems.
+var weakWords = stems("kind type sort name many much often long say tell ask mention discuss talk describe share" +
+	" give does thing something someone anything recent recently new currently still according during specific specifically particular" +
+	" likely potential possible various different certain conversation chat remember know think")
+
+// functionCharacters say little by themselves, also in a pair.
+const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
+
+// ReadQuery reads text, asked at the time now, in the time zone of now.
+func ReadQuery(text string, people People, now time.Time) Question {
+	folded := strings.ToLower(norm.NFKC.String(text))
+	q := Question{Kind: kindOf(folded), Current: containsWord(folded, currentWords)}
+	days, rest := readDays(folded, now)
+	q.Days = days
+	q.Speakers = speakers(folded, people)
+	names := nameTerms(people)
+	left := map[string]bool{}
+	for _, t := range analyser.Terms(rest) {
+		left[t] = true
+	}
+	for _, t := range analyser.Terms(folded) {
+		weight := float32(1)
+		switch {
+		case names[t]:
+			continue
+		case !left[t]:
+			weight = dateTerm
+		case weakWords[t]:
+			weight = weakTerm
+		default:
+			weight = denseWeight(t)
+		}
+		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight})
+	}
+	return q
+}
+
+// denseWeight weighs a pair of characters by its function characters.
+func denseWeight(t string) float32 {
+	if t[0] < 0x80 {
+		return 1
+	}
+	letters, function := 0, 0
+	for _, r := range t {
+		letters++
+		if strings.ContainsRune(functionCharacters, r) {
+			function++
+		}
+	}
+	switch function {
+	case 0:
+		return 1
+	case letters:
+		return functionTerm
+	}
+	return weakTerm
+}
+
+// nameTerms are the terms of the two names: who is meant is a signal of its own,
+// and in the text they are noise.
+func nameTerms(p People) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range analyser.Terms(p.User + " " + p.Character) {
+		names[t] = true
+	}
+	return names
+}
+
+// speakers returns who a folded query means: whom it names, else the user for "I"
+// and the character for "you".
+func speakers(folded string, p People) []string {
+	var named []string
+	for _, name := range []string{p.User, p.Character} {
+		if name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(name))) {
+			named = append(named, name)
+		}
+	}
+	if named != nil {
+		return named
+	}
+	if p.User != "" && containsWord(folded, firstPerson) {
+		named = append(named, p.User)
+	}
+	if p.Character != "" && containsWord(folded, secondPerson) {
+		named = append(named, p.Character)
+	}
+	return named
+}
+
+// containsName looks for a whole name, or for its first word where it has several.
+func containsName(folded, name string) bool {
+	first, _, several := strings.Cut(name, " ")
+	return containsWord(folded, []string{name}) || several && len(first) > 2 && containsWord(folded, []string{first})
+}
+
+var (
+	firstPerson  = []string{"i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "我"}
+	secondPerson = []string{"you", "your", "yours", "yourself", "you're", "you've", "你", "您"}
+	currentWords = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
+)
+
+// containsWord reports whether one of words is in folded: Latin ones as a whole word.
+func containsWord(folded string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return wordAt(folded, w) >= 0 })
+}
+
+// wordAt returns where w is in folded, or -1.
+func wordAt(folded, w string) int {
+	for from := 0; ; {
+		i := strings.Index(folded[from:], w)
+		if i < 0 || w == "" {
+			return -1
+		}
+		i += from
+		end := i + len(w)
+		if w[0] >= 0x80 || (i == 0 || !isLatin(folded[i-1])) && (end == len(folded) || !isLatin(folded[end])) {
+			return i
+		}
+		from = i + 1
+	}
+}
+
+func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// kinds are looked through in their order.
+var kinds = []struct {
+	kind  Kind
+	words []string
+}{
+	{AskNumber, []string{"how many", "how much", "how old", "what number", "几个", "几次", "多少", "几岁", "几只", "几本", "几天", "第几"}},
+	{AskTime, []string{"when", "what date", "what day", "what time", "which date", "which day", "which year", "what year", "which month", "what month", "how long", "since when",
+		"什么时候", "何时", "几号", "哪天", "哪一天", "多久", "几点", "哪年", "哪一年", "几月", "日期"}},
+	{AskPlace, []string{"where", "which city", "what city", "which country", "what country", "which place", "what place", "哪里", "哪儿", "什么地方", "何处", "哪个城市", "哪个国家"}},
+	{AskName, []string{"the name of", "the names of", "what is the title", "called", "named", "titled", "which book", "what book", "which movie", "what movie", "which song",
+		"叫什么", "什么名字", "名字", "名称", "哪本书", "哪部电影", "哪一部", "哪首"}},
+}
+
+func kindOf(folded string) Kind {
+	for _, k := range kinds {
+		if containsWord(folded, k.words) {
+			return k.kind
+		}
+	}
+	return AskAny
+}
+
+func stems(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[index.Stem(w)] = true
+	}
+	return m
+}
