@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nodest/jobs"
 	"nodest/stream"
 )
 
@@ -70,6 +71,7 @@ type Tx interface {
 	SaveTx
 	ArchiveTx
 	GenerationTx
+	jobs.Tx
 
 	// Stamps tells which versions the documents of a turn have, without reading
 	// the documents: the character (0 when there is none), then the world books,

@@ -1,6 +1,6 @@
 // Package store is the database: it implements the Store interfaces of the
-// packages that own the subjects (nodest.Store, stream.Store, account.Store) on
-// SQLite, and on PostgreSQL where a URL says so. Open is the entry.
+// packages that own the subjects (nodest.Store, stream.Store, account.Store,
+// jobs.Store) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
 //
 // What it promises, on both:
 //
@@ -21,8 +21,9 @@
 // A transaction locks rows in this order, so that no two can wait for each other:
 // characters and resources; conversations (LockConversation, by id where there
 // are several); messages, swipes and generations of these; the user's
-// own row, when a generation gets its place (LockLimits); a device; then, when the
-// closure has ended, the usage meters in the order of their keys; and last the
+// own row, when a generation gets its place (LockLimits); a device; jobs, the one
+// that is finished before those that are enqueued; then, when the closure has ended,
+// the usage meters in the order of their keys; and last the
 // user's row in streams, from which the events get their numbers. Nothing is
 // locked after it, and no row belongs to two users, so users never wait for each
 // other. Where a closure departs from the order, PostgreSQL ends one of the two

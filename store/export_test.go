@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"nodest/jobs"
 	"nodest/nodest"
 )
 
@@ -74,20 +75,15 @@ func ParseCursor(s string) error { _, err := parseCursor(s); return err }
 
 // ClaimMaintenance claims the job as another process does, and returns its id.
 func ClaimMaintenance(t testing.TB, db *DB) (id string) {
-	err := db.backend.write(context.Background(), func(s *session) error {
-		if err := s.openJob(maintainKind, maintainAll); err != nil {
-			return err
-		}
-		job, err := s.claimJob(maintainKind, maintainAll, "another", maintainLease)
-		if err == nil {
-			id = job.ID
-		}
-		return err
-	})
-	if err != nil {
+	ctx := context.Background()
+	if err := db.Enqueue(ctx, Upkeep); err != nil {
 		t.Fatal(err)
 	}
-	return id
+	claimed, err := db.ClaimJobs(ctx, "another", maintainLease, []jobs.Want{{Kind: Upkeep.Kind, Free: 1, PerUser: 1}})
+	if err != nil || len(claimed) != 1 {
+		t.Fatal(len(claimed), err)
+	}
+	return claimed[0].ID
 }
 
 // Plan is how SQLite would answer a query.

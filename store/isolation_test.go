@@ -9,6 +9,7 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -18,6 +19,8 @@ import (
 // things are the ids of one of everything that a user can have.
 type things struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
+
+	job *jobs.Job // running
 }
 
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
@@ -65,6 +68,10 @@ func fill(e *env, user string) things {
 		}
 		return nil
 	}))
+	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
+	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
+	must(err)
+	x.job = claimed[0]
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		c, err := tx.LockConversation(x.conversation)
 		if err != nil {
@@ -371,6 +378,23 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 	"FinishLoad": func(e *env, tx nodest.Tx, x things) error {
 		return unknown(e, tx.FinishLoad(&nodest.Conversation{ID: x.conversation, Version: 2}, nil, nil))
+	},
+
+	"Enqueue": func(e *env, tx nodest.Tx, x things) error {
+		return tx.Enqueue(jobs.Spec{Kind: x.job.Kind, UserID: x.user, Subject: x.job.Subject})
+	},
+	"NoteJob":    func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.NoteJob(x.job, "intruder")) },
+	"FinishJob":  func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.FinishJob(x.job)) },
+	"CancelJobs": func(e *env, tx nodest.Tx, x things) error { return tx.CancelJobs(x.job.Subject) },
+	"Job":        func(e *env, tx nodest.Tx, x things) error { _, err := tx.Job(x.job.ID); return unknown(e, err) },
+	"Jobs": func(e *env, tx nodest.Tx, x things) error {
+		for _, f := range []jobs.Filter{{}, {Subject: x.job.Subject}, {Kind: x.job.Kind, Open: true}} {
+			items, _, err := tx.Jobs(f, "", 5)
+			if err := nothing(e, len(items) == 0, err); err != nil {
+				return err
+			}
+		}
+		return nil
 	},
 
 	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {

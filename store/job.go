@@ -1,84 +1,308 @@
 package store
 
 import (
-	"time"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/jobs"
 )
 
-// States of jobs.
-const (
-	jobQueued  = "queued"
-	jobRunning = "running"
-	jobDone    = "done"
-	jobFailed  = "failed"
-)
-
-// jobRow is work in the background. Of one kind and subject at most one is open
-// (queued or running). A running job belongs to LeaseOwner until LeaseUntil; who
-// finds a lease that is over takes the job, with the next attempt.
+// jobRow is a job. A running one belongs to LeaseOwner until LeaseUntil; its
+// NotBefore is 0, or the time of the job that follows it because it was enqueued
+// while it ran. The attempt never falls while somebody holds it, so id, owner and
+// attempt name a lease.
 type jobRow struct {
-	bun.BaseModel `bun:"table:jobs"`
-	ID            string  `bun:"id,pk"`
-	Kind          string  // area.verb
-	UserID        *string // nil = the server's own
-	Subject       string
+	bun.BaseModel `bun:"table:jobs,alias:j"`
+	ID            string `bun:"id,pk"`
+	Kind          text
+	UserID        *text // nil = the server's own
+	Subject       text
 	Payload       document
 	State         string
 	Progress      document
 	Attempt       int
 	NotBefore     int64
-	LeaseOwner    string
+	LeaseOwner    text
 	LeaseUntil    int64
-	Error         *text
+	Error         document
 	CreatedAt     int64
 	UpdatedAt     int64
 }
 
-// openJob makes sure that there is an open job of the kind and subject.
-func (s *session) openJob(kind, subject string) error {
-	_, err := s.exec(s.db.NewInsert().Model(&jobRow{
-		ID: newID(), Kind: kind, Subject: subject, State: jobQueued, NotBefore: s.now, CreatedAt: s.now, UpdatedAt: s.now,
-	}).On("CONFLICT (kind, subject) WHERE state IN ('queued', 'running') DO NOTHING"))
+func (r *jobRow) job() (*jobs.Job, error) {
+	j := &jobs.Job{
+		ID: r.ID, Kind: string(r.Kind), Subject: string(r.Subject), Payload: json.RawMessage(r.Payload),
+		State: jobs.State(r.State), Progress: json.RawMessage(r.Progress), Attempt: r.Attempt,
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+		Owner: string(r.LeaseOwner), LeaseUntil: moment(r.LeaseUntil),
+	}
+	if r.UserID != nil {
+		j.UserID = string(*r.UserID)
+	}
+	if j.State == jobs.Queued {
+		j.NotBefore = moment(r.NotBefore)
+	}
+	return j, decode(r.Error, &j.Error)
+}
+
+func jobsOf(rows []*jobRow) ([]*jobs.Job, error) {
+	items := make([]*jobs.Job, len(rows))
+	for i, row := range rows {
+		var err error
+		if items[i], err = row.job(); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// jobNews is what a transaction did to the queue that this process's runner
+// should hear of.
+type jobNews struct {
+	enqueued  bool
+	cancelled []string // ids
+}
+
+// tell is called after the commit.
+func (db *DB) tell(news jobNews) {
+	if news.enqueued || len(news.cancelled) > 0 {
+		db.opts.Jobs(news.cancelled)
+	}
+}
+
+// orNull is a user in the column: the server's own jobs have none.
+func orNull(userID string) *text {
+	if userID == "" {
+		return nil
+	}
+	t := text(userID)
+	return &t
+}
+
+// requeue is what another Enqueue does to an open job. The time of a running one is
+// 0 or that of its follower. One that waits for its next attempt is not hurried.
+const requeue = `UPDATE SET payload = excluded.payload, updated_at = excluded.updated_at,
+	not_before = CASE
+		WHEN j.state = 'queued' AND j.attempt > 0 THEN j.not_before
+		WHEN j.not_before > 0 AND j.not_before < excluded.not_before THEN j.not_before
+		ELSE excluded.not_before END`
+
+// enqueue stores jobs, in the order of their keys, so that two transactions that
+// enqueue the same ones do not wait for each other.
+func (s *session) enqueue(specs []jobs.Spec) error {
+	for _, spec := range specs {
+		if err := spec.Check(); err != nil {
+			return err
+		}
+	}
+	ordered := slices.SortedStableFunc(slices.Values(specs), func(a, b jobs.Spec) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UserID, b.UserID), strings.Compare(a.Subject, b.Subject))
+	})
+	for _, spec := range ordered {
+		more := requeue
+		if spec.Once {
+			more = "NOTHING"
+		}
+		err := s.insert(&jobRow{
+			ID: newID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),
+			Payload: document(spec.Payload), State: string(jobs.Queued), NotBefore: max(millis(spec.NotBefore), s.now),
+			CreatedAt: s.now, UpdatedAt: s.now,
+		}, "ON CONFLICT (kind, COALESCE(user_id, ''), subject) WHERE state IN ('queued', 'running') DO", more)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ours is the condition that an attempt is its holder's still, and its arguments;
+// userID "" stands for the server, that may end everybody's.
+func ours(j *jobs.Job, userID string) (string, []any) {
+	where, args := " WHERE id = ? AND state = ? AND lease_owner = ? AND attempt = ?",
+		[]any{text(j.ID), string(jobs.Running), text(j.Owner), j.Attempt}
+	if userID != "" {
+		where += " AND user_id = ?"
+		args = append(args, text(userID))
+	}
+	return where, args
+}
+
+func (s *session) noteJob(j *jobs.Job, userID string, progress json.RawMessage) error {
+	where, args := ours(j, userID)
+	n, err := s.exec(s.raw("UPDATE jobs SET progress = ?, updated_at = ?"+where,
+		append([]any{document(progress), s.now}, args...)...))
+	if err == nil && n == 0 {
+		return jobs.ErrLost
+	}
 	return err
 }
 
-// claimJob takes the open job of a kind and subject for owner; nil when another
-// process holds it or it is not yet due.
-func (s *session) claimJob(kind, subject, owner string, lease time.Duration) (*jobRow, error) {
-	var job jobRow
-	found, err := s.scan(s.raw(`UPDATE jobs SET state = ?, attempt = attempt + 1, lease_owner = ?, lease_until = ?, updated_at = ?
-		WHERE kind = ? AND subject = ? AND not_before <= ?
-			AND (state = ? OR state = ? AND lease_until < ?)
-		RETURNING *`,
-		jobRunning, text(owner), s.now+lease.Milliseconds(), s.now, kind, subject, s.now, jobQueued, jobRunning, s.now), &job)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &job, nil
-}
-
-// keepJob notes the progress and renews the lease; false when it was lost.
-func (s *session) keepJob(job *jobRow, progress any, lease time.Duration) (bool, error) {
-	doc, err := encode(progress)
+// endJob ends an attempt and enqueues what follows; again says that the job itself
+// was enqueued while it ran.
+func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool, err error) {
+	var row jobRow
+	where, args := ours(j, userID)
+	found, err := s.scan(s.raw("SELECT * FROM jobs"+where+s.forUpdate(), args...), &row)
 	if err != nil {
 		return false, err
 	}
-	n, err := s.exec(s.raw("UPDATE jobs SET progress = ?, lease_until = ?, updated_at = ?"+
-		" WHERE id = ? AND state = ? AND lease_owner = ? AND attempt = ?",
-		doc, s.now+lease.Milliseconds(), s.now, job.ID, jobRunning, text(job.LeaseOwner), job.Attempt))
-	return n == 1, err
+	if !found {
+		return false, jobs.ErrLost
+	}
+	failure := row.Error
+	if o.Error != nil {
+		if failure, err = encode(o.Error); err != nil {
+			return false, err
+		}
+	} else if o.State == jobs.Done {
+		failure = nil
+	}
+	follower := row.NotBefore
+	row.NotBefore = 0
+	if o.State == jobs.Queued {
+		row.NotBefore = max(millis(o.NotBefore), s.now)
+		if o.Uncounted {
+			row.Attempt--
+		}
+	}
+	_, err = s.exec(s.raw("UPDATE jobs SET state = ?, attempt = ?, not_before = ?, lease_owner = '', lease_until = 0,"+
+		" error = ?, updated_at = ? WHERE id = ?",
+		string(o.State), row.Attempt, row.NotBefore, failure, s.now, row.ID))
+	if err != nil {
+		return false, err
+	}
+	next := o.Next
+	if again = follower > 0 && o.State != jobs.Queued; again {
+		next = append([]jobs.Spec{{
+			Kind: j.Kind, UserID: j.UserID, Subject: j.Subject, Payload: json.RawMessage(row.Payload), NotBefore: moment(follower),
+		}}, next...)
+	}
+	return again, s.enqueue(next)
 }
 
-// endJob closes a job that is still the caller's.
-func (s *session) endJob(job *jobRow, failure error) error {
-	state, message := jobDone, (*text)(nil)
-	if failure != nil {
-		m := text(failure.Error())
-		state, message = jobFailed, &m
+// Enqueue puts jobs of any owners into the queue: jobs.Store.
+func (db *DB) Enqueue(ctx context.Context, specs ...jobs.Spec) error {
+	if len(specs) == 0 {
+		return nil
 	}
-	_, err := s.exec(s.raw("UPDATE jobs SET state = ?, error = ?, updated_at = ?"+
-		" WHERE id = ? AND state = ? AND lease_owner = ? AND attempt = ?",
-		state, message, s.now, job.ID, jobRunning, text(job.LeaseOwner), job.Attempt))
+	err := db.backend.write(ctx, func(s *session) error { return s.enqueue(specs) })
+	if err == nil {
+		db.tell(jobNews{enqueued: true})
+	}
 	return err
+}
+
+// NoteJob stores the progress of a running job: jobs.Store.
+func (db *DB) NoteJob(ctx context.Context, j *jobs.Job, progress json.RawMessage) error {
+	return db.backend.write(ctx, func(s *session) error { return s.noteJob(j, "", progress) })
+}
+
+// EndJob ends an attempt: jobs.Store.
+func (db *DB) EndJob(ctx context.Context, j *jobs.Job, o jobs.Outcome) error {
+	var again bool
+	err := db.backend.write(ctx, func(s *session) (err error) {
+		again, err = s.endJob(j, "", o)
+		return err
+	})
+	if err == nil {
+		db.tell(jobNews{enqueued: again || len(o.Next) > 0})
+	}
+	return err
+}
+
+// Enqueue puts jobs of the user into the queue.
+func (t *tx) Enqueue(specs ...jobs.Spec) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	own := slices.Clone(specs)
+	for i := range own {
+		own[i].UserID = t.userID
+	}
+	t.jobs.enqueued = t.jobs.enqueued || len(own) > 0
+	return t.enqueue(own)
+}
+
+// NoteJob stores the progress of a running job of the user.
+func (t *tx) NoteJob(j *jobs.Job, progress any) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	doc, err := encode(progress)
+	if err != nil {
+		return err
+	}
+	return t.noteJob(j, t.userID, json.RawMessage(doc))
+}
+
+// FinishJob ends a running job of the user as done.
+func (t *tx) FinishJob(j *jobs.Job) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	again, err := t.endJob(j, t.userID, jobs.Outcome{State: jobs.Done})
+	t.jobs.enqueued = t.jobs.enqueued || again
+	return err
+}
+
+// CancelJobs ends the open jobs of the user about a subject.
+func (t *tx) CancelJobs(subject string, kinds ...string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	query := "UPDATE jobs SET state = ?, not_before = 0, lease_owner = '', lease_until = 0, updated_at = ?" +
+		" WHERE user_id = ? AND subject = ? AND state IN ('queued', 'running')"
+	args := []any{string(jobs.Cancelled), t.now, text(t.userID), text(subject)}
+	if len(kinds) > 0 {
+		query += " AND kind IN (?)"
+		args = append(args, list(kinds))
+	}
+	var ids []string
+	_, err := t.scan(t.raw(query+" RETURNING id", args...), &ids)
+	t.jobs.cancelled = append(t.jobs.cancelled, ids...)
+	return err
+}
+
+// Job returns one of the user.
+func (t *tx) Job(id string) (*jobs.Job, error) {
+	var row jobRow
+	found, err := t.scan(t.raw("SELECT * FROM jobs WHERE id = ? AND user_id = ?", text(id), text(t.userID)), &row)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.New(fault.NotFound, "no such job")
+	}
+	return row.job()
+}
+
+// Jobs lists those of the user, newest first.
+func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
+	var rows []*jobRow
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID))
+	if f.Kind != "" {
+		q.Where("kind = ?", text(f.Kind))
+	}
+	if f.Subject != "" {
+		q.Where("subject = ?", text(f.Subject))
+	}
+	if f.Open {
+		q.Where("state IN ('queued', 'running')")
+	}
+	limit = pageLength(limit)
+	if err := page(q, "created_at", cursor, limit); err != nil {
+		return nil, "", err
+	}
+	if _, err := t.scan(q); err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, limit, func(r *jobRow) place { return place{r.CreatedAt, r.ID} })
+	items, err := jobsOf(rows)
+	return items, next, err
 }

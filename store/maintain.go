@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
 )
 
 // How long things are kept. Sources: protocol page, sections 4 (events) and 6
@@ -19,11 +23,14 @@ const (
 
 // Maintenance works in small transactions, so that nobody waits long behind it.
 const (
-	maintainKind  = "store.maintain"
-	maintainAll   = "all"
-	maintainLease = time.Minute
-	maintainBatch = 500
+	maintainAttempts = 5
+	maintainLease    = time.Minute // of Maintain
+	maintainBatch    = 500
 )
+
+// Upkeep is the job of removing what is too old. It is to be enqueued every hour
+// or so, by any number of processes.
+var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
 // Removed counts what one round of maintenance removed.
 type Removed struct {
@@ -39,33 +46,41 @@ type Removed struct {
 	Jobs          int64 `json:"jobs"`
 }
 
-// errLeaseLost: another process has taken the job over.
-var errLeaseLost = errors.New("store: the lease on the maintenance is lost")
-
 // Maintain removes what has outlived its time: idempotency keys after 48 hours,
 // tickets that are over, events beyond 7 days and 10,000 of the user, deleted
 // rows and automatic save points after 30 days. What a save point or a fork that
 // is still being copied needs stays. Of several processes one does it; ran is false in the
-// others. It is meant to be called every hour or so, and can be interrupted.
+// others. It is meant to be called every hour or so, and can be interrupted. A
+// server does it as the job Maintenance instead.
 func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
-	var job *jobRow
-	err = db.backend.write(ctx, func(s *session) error {
-		if err := s.openJob(maintainKind, maintainAll); err != nil {
-			return err
-		}
-		job, err = s.claimJob(maintainKind, maintainAll, db.opts.Process, maintainLease)
-		return err
-	})
-	if err != nil || job == nil {
+	if err := db.Enqueue(ctx, Upkeep); err != nil {
 		return removed, false, err
 	}
-	err = db.maintain(ctx, job, &removed)
-	if errors.Is(err, errLeaseLost) {
+	if err := db.RecoverJobs(ctx, map[string]int{Upkeep.Kind: maintainAttempts}, ""); err != nil {
+		return removed, false, err
+	}
+	claimed, err := db.ClaimJobs(ctx, db.opts.Process, maintainLease, []jobs.Want{{Kind: Upkeep.Kind, Free: 1, PerUser: 1}})
+	if err != nil || len(claimed) == 0 {
+		return removed, false, err
+	}
+	err = db.maintain(ctx, claimed[0], &removed)
+	end := jobs.Outcome{State: jobs.Done}
+	switch {
+	case errors.Is(err, jobs.ErrLost): // another process goes on with it
 		return removed, true, nil
+	case err != nil:
+		public := fault.Public(err)
+		end = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
 	}
 	// The job's end is noted also when ctx has ended; else its lease runs out.
-	end := db.backend.write(context.WithoutCancel(ctx), func(s *session) error { return s.endJob(job, err) })
-	return removed, true, errors.Join(err, end)
+	return removed, true, errors.Join(err, db.EndJob(context.WithoutCancel(ctx), claimed[0], end))
+}
+
+// Maintenance is the kind of the job Upkeep, which does what Maintain does.
+func (db *DB) Maintenance() jobs.Kind {
+	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
+		return db.maintain(ctx, j, &Removed{})
+	}}
 }
 
 // A chore removes at most maintainBatch rows; it is done when it removed none.
@@ -87,7 +102,7 @@ var chores = []chore{
 	{oldJobs, func(r *Removed) *int64 { return &r.Jobs }},
 }
 
-func (db *DB) maintain(ctx context.Context, job *jobRow, removed *Removed) error {
+func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed *Removed) error {
 	for _, c := range chores {
 		if err := db.chore(ctx, job, removed, c.remove, c.count(removed)); err != nil {
 			return err
@@ -107,16 +122,12 @@ func (db *DB) maintain(ctx context.Context, job *jobRow, removed *Removed) error
 }
 
 // chore repeats one removal until nothing is left, one transaction each.
-func (db *DB) chore(ctx context.Context, job *jobRow, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
+func (db *DB) chore(ctx context.Context, job *jobs.Job, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
 	for {
 		var n int64
-		err := db.backend.write(ctx, func(s *session) error {
-			held, err := s.keepJob(job, removed, maintainLease)
-			if err != nil {
+		err := db.backend.write(ctx, func(s *session) (err error) {
+			if err := s.keepJob(job, removed); err != nil {
 				return err
-			}
-			if !held {
-				return errLeaseLost
 			}
 			n, err = remove(s)
 			return err
@@ -129,6 +140,21 @@ func (db *DB) chore(ctx context.Context, job *jobRow, removed *Removed, remove f
 			return nil
 		}
 	}
+}
+
+// keepJob notes the progress and lets the lease last for maintainLease at least:
+// Maintain has nobody who renews it.
+func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
+	progress, err := encode(removed)
+	if err != nil {
+		return err
+	}
+	if err := s.noteJob(job, "", json.RawMessage(progress)); err != nil {
+		return err
+	}
+	until := s.now + maintainLease.Milliseconds()
+	_, err = s.exec(s.raw("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, text(job.ID), until))
+	return err
 }
 
 func oldKeys(s *session) (int64, error) {

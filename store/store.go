@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/account"
+	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/stream"
 )
@@ -26,6 +27,10 @@ type Options struct {
 	// Update returns, with Seq and At set and in order. For one user calls may
 	// come from several goroutines, not quite in the order of seq.
 	Committed func(userID string, events []*stream.Event)
+
+	// Jobs is called after a commit that enqueued jobs, or cancelled those that it
+	// names: jobs.Runner.Changed.
+	Jobs func(cancelled []string)
 
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
 	Process string           // name of this process in leases; default a random one
@@ -49,6 +54,9 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	if o.Jobs == nil {
+		o.Jobs = func([]string) {}
+	}
 	if o.Committed == nil {
 		o.Committed = func(string, []*stream.Event) {}
 	}
@@ -68,6 +76,7 @@ var (
 	_ nodest.Store  = (*DB)(nil)
 	_ stream.Store  = (*DB)(nil)
 	_ account.Store = (*DB)(nil)
+	_ jobs.Store    = (*DB)(nil)
 )
 
 // Open opens the database and brings its schema up to date. It returns
@@ -105,6 +114,7 @@ func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	var logged []loggedEvent
+	var news jobNews
 	err := db.backend.write(ctx, func(s *session) error {
 		t := newTx(s, userID, false)
 		if err := fn(t); err != nil {
@@ -115,10 +125,15 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 		}
 		var err error
 		logged, err = t.finish()
+		news = t.jobs
 		return err
 	})
-	if err != nil || len(logged) == 0 {
+	if err != nil {
 		return err
+	}
+	db.tell(news)
+	if len(logged) == 0 {
+		return nil
 	}
 	events := make([]*stream.Event, len(logged))
 	for i, l := range logged {

@@ -24,6 +24,8 @@ type tx struct {
 	stateOf  map[string]int     // places in states, by message
 	versions map[string]int64   // of conversations that were stored here
 
+	jobs jobNews // for the runner, after the commit
+
 	// locked are the rows of conversations that LockConversation read and that
 	// nobody, this transaction included, has changed since.
 	locked map[string]*conversationRow

@@ -10,7 +10,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"fault migrations web",
-	"llm card stream account",
+	"llm card stream jobs account",
 	"llm/gemini llm/openai llm/offline llm/llmtest framework",
 	"nodest",
 	"store server",
