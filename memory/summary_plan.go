@@ -1,0 +1,291 @@
+package memory
+
+import (
+	"slices"
+
+	"nodest/fault"
+)
+
+// What stays of a chat word for word, in messages. With fewer than fewest nothing
+// is summarised.
+const (
+	keepFirst = 3
+	keepLast  = 3
+	fewest    = 10
+)
+
+// rebuildEvery is the generation whose multiples are made from the messages
+// themselves: a summary of summaries drifts.
+const rebuildEvery = 4
+
+// Occasion is what a plan is made for.
+type Occasion uint8
+
+// The occasions.
+const (
+	AfterReply Occasion = iota // a reply was stored, or a prompt is about to be built
+	AtRest                     // nothing happens in the conversation: the time for repairs
+	OnDemand                   // the user asks for a summary now
+)
+
+// Skip is a reason for making no summary. The empty one says that one is due.
+type Skip string
+
+// The reasons.
+const (
+	SkipNone       Skip = ""
+	SkipDisabled   Skip = "disabled"           // by the settings
+	SkipFew        Skip = "too_few_messages"   // of which three stay at each end
+	SkipShort      Skip = "below_threshold"    //
+	SkipNothingNew Skip = "nothing_new"        // everything between the ends is covered
+	SkipLittleGain Skip = "little_gain"        // what is not covered is hardly longer than a summary
+	SkipCooling    Skip = "cooling_down"       // the last one did not help, and little was said since
+	SkipUserText   Skip = "written_by_user"    // nothing new, and the user's words are not thrown away
+	SkipOffBranch  Skip = "summary_off_branch" // Active is not of this branch: ask again without it
+)
+
+// Attempt is what is kept of the last time that a summary was made.
+type Attempt struct {
+	SummaryID string // that came of it
+	Seq       int64  // of the newest message at the time
+	Length    int    // effective length with the new summary, in UTF-16 units
+}
+
+// AttemptOf notes that made is in force on path.
+func AttemptOf(path []Line, made *Summary) Attempt {
+	a := Attempt{SummaryID: made.ID, Length: EffectiveLength(path, made)}
+	if len(path) > 0 {
+		a.Seq = path[len(path)-1].Seq
+	}
+	return a
+}
+
+// SummaryState is what a plan is made of.
+type SummaryState struct {
+	// Lines are the shown branch, as Overlay wants it: of the messages that
+	// Active covers any but the last may be missing. All of them where Active
+	// is nil.
+	Lines    []Line
+	Active   *Summary // in force; nil = none, or a covered message was deleted
+	Latest   int      // highest generation that the conversation ever had
+	Settings SummarySettings
+	Last     *Attempt // nil = none yet
+	Occasion Occasion
+	NoModel  bool // there is none that could write better than the rules
+}
+
+// SummaryPlan says what to do, or why there is nothing to do.
+type SummaryPlan struct {
+	Skip       Skip
+	Length     int    // effective length now, in UTF-16 units
+	Rebuild    bool   // from the messages themselves, not from the summary in force
+	Generation int    //
+	BaseID     string // the summary in force; a result for another one is worth nothing
+	Range      Range  // that the new summary will stand for
+	Count      int    // messages of Range
+}
+
+// PlanSummary decides whether a summary is due and what it has to cover. It reads
+// nothing but its argument.
+//
+// A summary in force is folded: the next one is made of it and of what was said
+// since. It is made anew from the messages every fourth generation, when it is
+// stale, and when rules wrote it and a model can do better now; the words of a user
+// are only ever folded.
+//
+// Source: memory specification 1.2 and 1.5.
+func PlanSummary(st SummaryState) SummaryPlan {
+	s := survey(st)
+	plan := SummaryPlan{Skip: s.skip(), Length: s.length}
+	if plan.Skip != SkipNone {
+		return plan
+	}
+	plan.Generation = s.generation()
+	plan.Rebuild = s.rebuild()
+	plan.Range, plan.Count = s.target(plan.Rebuild)
+	if st.Active != nil {
+		plan.BaseID = st.Active.ID
+	}
+	return plan
+}
+
+// surveyed is a state with what follows from it.
+type surveyed struct {
+	SummaryState
+	length   int  // effective, in UTF-16 units
+	from, to int  // Lines[from:to] are covered
+	onBranch bool // the summary in force is
+	missing  int  // covered lines that were not read
+	n        int  // messages of the branch
+	end      int  // position in Lines of the last one to be covered
+}
+
+func survey(st SummaryState) surveyed {
+	s := surveyed{SummaryState: st, length: EffectiveLength(st.Lines, st.Active)}
+	s.from, s.to, s.onBranch = st.Active.span(st.Lines)
+	if s.onBranch {
+		s.missing = max(0, st.Active.Count-(s.to-s.from))
+	}
+	s.n = len(st.Lines) + s.missing
+	s.end = len(st.Lines) - keepLast - 1
+	return s
+}
+
+// first is the position in Lines of the first message that is not covered yet.
+func (s *surveyed) first() int {
+	if s.onBranch {
+		return s.to
+	}
+	return keepFirst
+}
+
+func (s *surveyed) skip() Skip {
+	repair := s.repairable()
+	nothingNew := s.end < s.first()
+	switch {
+	case !s.Settings.Enabled && s.Occasion != OnDemand:
+		return SkipDisabled
+	case s.n < fewest:
+		return SkipFew
+	case s.Active != nil && !s.onBranch:
+		return SkipOffBranch
+	case s.Occasion == OnDemand:
+		if nothingNew && s.Active != nil && s.Active.Method == MethodUser {
+			return SkipUserText
+		}
+		return SkipNone
+	case s.Occasion == AtRest && repair:
+		return SkipNone
+	case s.length < s.Settings.Threshold:
+		return SkipShort
+	case nothingNew && !repair:
+		return SkipNothingNew
+	case !repair && s.littleGain():
+		return SkipLittleGain
+	case s.cooling():
+		return SkipCooling
+	}
+	return SkipNone
+}
+
+// repairable reports whether the summary in force should be made anew at the next
+// occasion, new messages or not.
+func (s *surveyed) repairable() bool {
+	return s.onBranch && s.Active.Method != MethodUser &&
+		(s.Active.Stale || s.Active.Method == MethodExtractive && !s.NoModel)
+}
+
+func (s *surveyed) rebuild() bool {
+	switch {
+	case !s.onBranch, s.repairable():
+		return true
+	case s.Active.Method == MethodUser:
+		return false
+	}
+	return s.generation()%rebuildEvery == 0 || s.end < s.to // asked for again: a fresh one
+}
+
+func (s *surveyed) generation() int {
+	latest := s.Latest
+	if s.Active != nil {
+		latest = max(latest, s.Active.Generation)
+	}
+	return latest + 1
+}
+
+// littleGain: what would be covered now is not worth a summary of its own.
+func (s *surveyed) littleGain() bool {
+	n := 0
+	for i := s.first(); i <= s.end; i++ {
+		n += runes(s.Lines[i].Text)
+	}
+	return 10*n < 12*s.Settings.Length
+}
+
+// cooling: right after the summary in force was made the chat was still too long
+// (a few huge messages), and not enough was said since to try again.
+func (s *surveyed) cooling() bool {
+	if s.Last == nil || s.Active == nil || s.Last.SummaryID != s.Active.ID || s.Last.Length < s.Settings.Threshold {
+		return false
+	}
+	messages, length := 0, 0
+	for i := range s.Lines {
+		if s.Lines[i].Seq > s.Last.Seq {
+			messages++
+			length += utf16Len(s.Lines[i].Text)
+		}
+	}
+	return messages < 4 && 4*length < s.Settings.Threshold
+}
+
+// target is the range of the next summary. It never ends before the one in force.
+func (s *surveyed) target(rebuild bool) (Range, int) {
+	if !s.onBranch {
+		return rangeOf(s.Lines, keepFirst, s.end, 0), s.end - keepFirst + 1
+	}
+	end := max(s.end, s.to-1)
+	if rebuild && s.missing == 0 && end > keepFirst {
+		return rangeOf(s.Lines, keepFirst, end, 0), end - keepFirst + 1
+	}
+	r := rangeOf(s.Lines, s.from, end, s.missing)
+	r.StartID, r.StartSeq = s.Active.Range.StartID, s.Active.Range.StartSeq
+	return r, r.End - r.Start + 1
+}
+
+func rangeOf(lines []Line, start, end, missing int) Range {
+	return Range{
+		Start: start, End: end + missing,
+		StartID: lines[start].MessageID, StartSeq: lines[start].Seq,
+		EndID: lines[end].MessageID, EndSeq: lines[end].Seq,
+	}
+}
+
+// Work returns what a plan has to read: the lines that are summarised, out of the
+// branch as it is now, and the summary that they are folded into. A rebuild needs
+// all lines of its range.
+//
+// It returns fault.Conflict when the branch or the summary in force is no longer
+// what the plan was made for.
+func (p *SummaryPlan) Work(path []Line, active *Summary) (SummaryWork, error) {
+	w := SummaryWork{Previous: active, Rebuild: p.Rebuild}
+	if active != nil && active.ID != p.BaseID || active == nil && p.BaseID != "" {
+		return w, fault.New(fault.Conflict, "another summary is in force")
+	}
+	end := indexOfMessage(path, p.Range.EndID)
+	start := indexOfMessage(path, p.Range.StartID)
+	if !p.Rebuild {
+		start = indexOfMessage(path, active.Range.EndID) + 1
+		if start == 0 {
+			start = -1
+		}
+	}
+	if start < 0 || end < start {
+		return w, fault.New(fault.Conflict, "the conversation has changed")
+	}
+	w.Lines = path[start : end+1]
+	if active != nil {
+		w.Known = indexOfMessage(w.Lines, active.Range.EndID) + 1
+	}
+	if p.Rebuild && len(w.Lines) != p.Count {
+		return w, fault.New(fault.Conflict, "%d of the %d messages to summarise are there", len(w.Lines), p.Count)
+	}
+	return w, nil
+}
+
+// Summary makes the summary that the plan asked for out of its text. The caller
+// gives it its ID and time.
+func (p *SummaryPlan) Summary(w SummaryWork, d SummaryDraft) *Summary {
+	digest := ""
+	if !p.Rebuild && w.Previous != nil {
+		digest = w.Previous.Digest
+	}
+	return &Summary{
+		Text: d.Text, Method: d.Method, Range: p.Range, Count: p.Count,
+		Generation: p.Generation, BaseID: p.BaseID, Digest: ExtendDigest(digest, w.Lines),
+		Stale: !p.Rebuild && w.Previous != nil && w.Previous.Stale,
+	}
+}
+
+func indexOfMessage(path []Line, id string) int {
+	return slices.IndexFunc(path, func(l Line) bool { return l.MessageID == id })
+}

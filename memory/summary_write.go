@@ -1,0 +1,238 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"nodest/fault"
+)
+
+// SummaryModel writes summaries. Its errors are those of llm.Generator.
+type SummaryModel interface {
+	// Write returns what the model answers to one prompt, all of it.
+	Write(ctx context.Context, prompt string) (string, error)
+}
+
+// SummaryModelFunc makes a function a SummaryModel.
+type SummaryModelFunc func(ctx context.Context, prompt string) (string, error)
+
+// Write calls f.
+func (f SummaryModelFunc) Write(ctx context.Context, prompt string) (string, error) {
+	return f(ctx, prompt)
+}
+
+// SummaryWork is what a summary is made of (SummaryPlan.Work).
+type SummaryWork struct {
+	Lines    []Line   // to summarise: all of the range for a rebuild, else those since Previous
+	Previous *Summary // in force; nil = none
+	Known    int      // lines at the beginning of Lines that Previous covers; not 0 in a rebuild only
+	Rebuild  bool     // Previous is not folded in
+	Length   int      // of the summary at most, in code points; default 1000
+	Location *time.Location
+}
+
+func (w SummaryWork) withDefaults() SummaryWork {
+	if w.Length == 0 {
+		w.Length = DefaultSummarySettings().Length
+	}
+	if w.Location == nil {
+		w.Location = time.UTC
+	}
+	return w
+}
+
+// earlier is the text that the summary goes on from.
+func (w *SummaryWork) earlier() string {
+	if w.Rebuild || w.Previous == nil {
+		return ""
+	}
+	return w.Previous.Text
+}
+
+// SummaryDraft is a summary's text and how it came about.
+type SummaryDraft struct {
+	Text   string
+	Method Method // MethodModel or MethodExtractive
+	Calls  int    // of the model, retries after failures included
+	Cause  error  // of an extractive text: what the model did wrong; nil = there is no model
+}
+
+const (
+	chunkSize = 12_000 // code points of a transcript that one call gets
+
+	// Answers that are asked for one text: the first, one more when that was
+	// empty, refused or copied, and a shorter form of one that is too long.
+	answersPerText = 3
+)
+
+// retryWaits are the waits after failures that may pass: a call is tried at most
+// once more than there are waits.
+var retryWaits = []time.Duration{time.Second, 4 * time.Second}
+
+// errNotASummary is the cause of an extractive text when the model did answer.
+var errNotASummary = errors.New("the model's answers cannot be used as a summary")
+
+// WriteSummary writes the text of a summary with model; nil = by rule alone. A
+// transcript that is too long for one call is read in parts: all but the last are
+// summarised by themselves, and the last call gets these and the end of the
+// transcript.
+//
+// Where the model fails the text is made by rule instead. So the only error is that
+// ctx ended, as context.Cause tells it; nothing was made then.
+//
+// The calls: one for every 12,000 characters to read, each of them once more after
+// an answer that cannot be used, one to shorten, and each at most twice more after
+// failures that may pass, with 1 s and 4 s between them.
+func WriteSummary(ctx context.Context, model SummaryModel, w SummaryWork) (SummaryDraft, error) {
+	w = w.withDefaults()
+	if model == nil {
+		return SummaryDraft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
+	}
+	s := scribe{model: model, work: w, plain: plainTexts(w.Lines)}
+	text, err := s.write(ctx)
+	if ctx.Err() != nil {
+		return SummaryDraft{Calls: s.calls}, context.Cause(ctx)
+	}
+	if err != nil {
+		return SummaryDraft{Text: ExtractSummary(w), Method: MethodExtractive, Calls: s.calls, Cause: err}, nil
+	}
+	return SummaryDraft{Text: text, Method: MethodModel, Calls: s.calls}, nil
+}
+
+// scribe is one run of WriteSummary.
+type scribe struct {
+	model SummaryModel
+	work  SummaryWork
+	plain []string // texts of the lines, to tell a copy
+	lang  Language
+	calls int
+}
+
+func (s *scribe) write(ctx context.Context) (string, error) {
+	blocks := transcriptBlocks(s.work.Lines, s.work.Location)
+	s.lang = LanguageOf(blocks...)
+	chunks := chunkTranscript(blocks, chunkSize)
+	if len(chunks) == 0 {
+		return "", errNotASummary
+	}
+	last := len(chunks) - 1
+	parts, err := s.condense(ctx, chunks[:last])
+	if err != nil {
+		return "", err
+	}
+	earlier := strings.Join(slices.DeleteFunc(append([]string{s.work.earlier()}, parts...), blank), "\n\n")
+	text, err := s.ask(ctx, summaryPrompt(s.lang, earlier, chunks[last], s.work.Length))
+	if err != nil {
+		return "", err
+	}
+	if runes(text) > acceptable(s.work.Length) {
+		return s.shorten(ctx, text)
+	}
+	return text, nil
+}
+
+// condense summarises parts of a long transcript, and their summaries again until
+// they fit in one call.
+func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error) {
+	for {
+		short := make([]string, 0, len(parts))
+		size := 0
+		for _, part := range parts {
+			text, err := s.part(ctx, part)
+			if err != nil {
+				return nil, err
+			}
+			short = append(short, text)
+			size += runes(text)
+		}
+		if size <= chunkSize {
+			return short, nil
+		}
+		parts = chunkTranscript(short, chunkSize)
+	}
+}
+
+// part summarises one part. One that the model will not summarise is shortened by
+// rule; the others need not suffer for it.
+func (s *scribe) part(ctx context.Context, transcript string) (string, error) {
+	text, err := s.ask(ctx, partPrompt(s.lang, transcript, s.work.Length))
+	if errors.Is(err, errNotASummary) {
+		return extract(quotesOf(transcript), s.work.Length), nil
+	}
+	return cutAtSentence(text, s.work.Length), err
+}
+
+// ask returns the model's summary, which may be too long. It asks once more after an
+// answer that is none.
+func (s *scribe) ask(ctx context.Context, prompt string) (string, error) {
+	for range answersPerText - 1 {
+		answer, err := s.call(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		switch text, verdict := accept(answer, s.plain, s.work.Length); verdict {
+		case Accepted, TooLong:
+			return text, nil
+		}
+	}
+	return "", errNotASummary
+}
+
+// shorten never fails: what the model does not make shorter is cut.
+func (s *scribe) shorten(ctx context.Context, text string) (string, error) {
+	answer, err := s.call(ctx, shortenPrompt(s.lang, text, s.work.Length))
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err == nil {
+		if shorter, verdict := accept(answer, s.plain, s.work.Length); verdict == Accepted {
+			return shorter, nil
+		} else if verdict == TooLong && runes(shorter) < runes(text) {
+			text = shorter
+		}
+	}
+	return cutAtSentence(text, s.work.Length), nil
+}
+
+func acceptable(length int) int { return 13 * length / 10 }
+
+// call asks once, and again after failures that may pass. An answer that a filter
+// stopped, or without any text, is an empty one.
+func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
+	for attempt := 0; ; attempt++ {
+		s.calls++
+		answer, err := s.model.Write(ctx, prompt)
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case fault.Is(err, fault.EmptyReply), fault.Is(err, fault.Blocked):
+			return "", nil
+		case attempt == len(retryWaits) || !passing(err):
+			return "", err
+		}
+		if err := pause(ctx, retryWaits[attempt]); err != nil {
+			return "", err
+		}
+	}
+}
+
+// passing reports whether the same request may succeed a little later.
+func passing(err error) bool {
+	return fault.Is(err, fault.UpstreamRate) || fault.Is(err, fault.UpstreamDown) || fault.Is(err, fault.UpstreamTimeout)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
