@@ -24,8 +24,8 @@ type IdleFigures struct {
 // perUser is how many connections a user may have: a limit of the protocol.
 const perUser = 8
 
-// memory of a process.
-type memory struct{ resident, heap, stack float64 }
+// footprint is the memory of a process.
+type footprint struct{ resident, heap, stack float64 }
 
 func (c *chat) idle(ctx context.Context) error {
 	dir := c.folder("idle")
@@ -126,7 +126,7 @@ func hangUpAll(all []*websocket.Conn) {
 	}
 }
 
-func (c *child) memory(ctx context.Context) (m memory, err error) {
+func (c *child) memory(ctx context.Context) (m footprint, err error) {
 	resident, err := c.resident()
 	if err != nil {
 		return m, err

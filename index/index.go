@@ -13,7 +13,7 @@ import (
 type Row struct {
 	ID      string
 	Version int64  // a row replaces one of the same id unless it is older
-	Group   string // rows of a group are neighbours: a session, a document
+	Group   string // rows of a group are neighbours: a session, a document; empty = it stands alone
 	Order   int64  // place in the group
 	Terms   string // from Analyser.Join
 	Vectors []Vector
@@ -42,6 +42,7 @@ type Index struct {
 	vectors spaces
 	removed int // gaps in docs
 	length  int // terms of all rows
+	grouped int // terms of rows in groups
 	size    int // bytes of rows and terms
 }
 
@@ -88,7 +89,7 @@ func (x *Index) reset(rows int) {
 	x.byID = make(map[string]int32, rows)
 	x.groups = map[string]*group{}
 	x.vocab = map[string]int32{}
-	x.terms, x.removed, x.length, x.size = nil, 0, 0, 0
+	x.terms, x.removed, x.length, x.grouped, x.size = nil, 0, 0, 0, 0
 }
 
 // What a row, a distinct term of a row and a term of the vocabulary cost besides
@@ -117,22 +118,25 @@ func (x *Index) Len() int {
 
 // Apply removes rows and then puts others, all at once for readers. A row that is
 // there in a newer version stays; an unknown id is no error. It fails, with nothing
-// changed, for a row without an id and for a vector that is empty, not finite, or of
-// another length than those of its model.
+// changed, for a row without an id and for a vector without a model or a direction.
 func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.vectors.check(put); err != nil {
+	if err := checkRows(put); err != nil {
 		return err
 	}
-	x.removeAll(remove)
+	if err := x.removeAll(ctx, remove...); err != nil {
+		return err
+	}
 	unsorted := map[*group]bool{}
 	for i := range put {
 		if at, ok := x.byID[put[i].ID]; ok {
 			if x.docs[at].version > put[i].Version {
 				continue
 			}
-			x.removeAll([]string{put[i].ID})
+			if err := x.removeAll(ctx, put[i].ID); err != nil {
+				return err
+			}
 		}
 		if g, sorted := x.add(&put[i]); !sorted {
 			unsorted[g] = true
@@ -153,11 +157,7 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 
 // add puts a new row at the end of its group and tells whether that is its place.
 func (x *Index) add(row *Row) (g *group, sorted bool) {
-	g = x.groups[row.Group]
-	if g == nil {
-		g = &group{name: row.Group, before: []int32{0}}
-		x.groups[row.Group] = g
-	}
+	g = x.group(row.Group)
 	n := int32(len(x.docs))
 	sorted = len(g.docs) == 0 || x.docs[g.docs[len(g.docs)-1]].order <= row.Order
 	d := doc{id: row.ID, version: row.Version, order: row.Order, group: g, at: int32(len(g.docs)), data: row.Data, size: rowBytes + len(row.ID) + row.Size}
@@ -168,8 +168,23 @@ func (x *Index) add(row *Row) (g *group, sorted bool) {
 	x.docs = append(x.docs, d)
 	x.byID[row.ID] = n
 	x.length += len(d.terms)
+	if row.Group != "" {
+		x.grouped += len(d.terms)
+	}
 	x.size += d.size
 	return g, sorted
+}
+
+// group returns the group of a name, and a new one for each row that stands alone.
+func (x *Index) group(name string) *group {
+	g := x.groups[name]
+	if g == nil {
+		g = &group{name: name, before: []int32{0}}
+		if name != "" {
+			x.groups[name] = g
+		}
+	}
+	return g
 }
 
 // post enters the terms of a row under ordinal n and returns their numbers.
@@ -195,7 +210,7 @@ func (x *Index) post(n int32, joined string) []int32 {
 	return numbers
 }
 
-func (x *Index) removeAll(ids []string) {
+func (x *Index) removeAll(ctx context.Context, ids ...string) error {
 	for _, id := range ids {
 		n, ok := x.byID[id]
 		if !ok {
@@ -210,13 +225,19 @@ func (x *Index) removeAll(ids []string) {
 			}
 		}
 		x.length -= len(d.terms)
+		if d.group.name != "" {
+			x.grouped -= len(d.terms)
+		}
 		x.size -= d.size
 		x.leave(d)
-		x.vectors.remove(id)
+		if err := x.vectors.remove(ctx, id); err != nil {
+			return err
+		}
 		delete(x.byID, id)
 		*d = doc{}
 		x.removed++
 	}
+	return nil
 }
 
 // leave takes d out of its group.
@@ -224,7 +245,7 @@ func (x *Index) leave(d *doc) {
 	g := d.group
 	g.docs = slices.Delete(g.docs, int(d.at), int(d.at)+1)
 	if len(g.docs) == 0 {
-		delete(x.groups, g.name)
+		delete(x.groups, g.name) // "" is not in it
 		return
 	}
 	x.renumber(g, int(d.at))

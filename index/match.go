@@ -18,10 +18,9 @@ type Match struct {
 	Row     []float32 // BM25 of the row alone
 	Near    []float32 // BM25 of the row with one neighbour on each side
 	Around  []float32 // BM25 of the row with three on each side
-	Group   []float32 // BM25 of the row's whole group
-	Covered []float32 // weight of the query's terms in the row, 0 to 1
+	Group   []float32 // BM25 of the row's whole group; of a row that stands alone, its own
+	Covered []float32 // share of the query's weight whose terms are in the row, 0 to 1
 	Spanned []float32 // likewise in the row and its next neighbours
-	Weight  float32   // of all terms of the query that any row has
 }
 
 // The windows of Match.
@@ -30,30 +29,39 @@ const (
 	aroundReach = 3
 )
 
-// Match scores all rows. A term that occurs twice in the query counts once.
+// Match scores all rows. A term that occurs twice in the query counts once; one that
+// no row has counts for what is covered.
 func (v View) Match(query []Term) *Match {
 	n := len(v.x.docs)
-	all := make([]float32, 6*n)
+	all := make([]float32, 8*n)
 	part := func(i int) []float32 { return all[i*n : (i+1)*n : (i+1)*n] }
 	m := &Match{Row: part(0), Near: part(1), Around: part(2), Group: part(3), Covered: part(4), Spanned: part(5)}
 	if len(v.x.byID) == 0 {
 		return m
 	}
-	s := newScorer(v.x, m)
-	seen := map[string]bool{}
+	s := newScorer(v.x, m, part(6), part(7))
+	seen := make(map[string]bool, len(query))
+	var weight float32
 	for _, q := range query {
-		t, ok := v.x.vocab[q.Text]
-		if !ok || seen[q.Text] || v.x.terms[t].rows == 0 {
+		if seen[q.Text] {
 			continue
 		}
 		seen[q.Text] = true
-		s.term(&v.x.terms[t], q.Weight)
+		t := &term{}
+		if at, ok := v.x.vocab[q.Text]; ok {
+			t = &v.x.terms[at]
+		}
+		idf := v.x.idf(t.rows) * q.Weight
+		weight += idf
+		if t.rows > 0 {
+			s.term(t, idf)
+		}
 	}
 	s.spreadGroups()
-	if m.Weight > 0 {
+	if weight > 0 {
 		for i := range m.Covered {
-			m.Covered[i] /= m.Weight
-			m.Spanned[i] /= m.Weight
+			m.Covered[i] /= weight
+			m.Spanned[i] /= weight
 		}
 	}
 	return m
@@ -76,18 +84,15 @@ type counter struct {
 	touched []int32
 }
 
-func newScorer(x *Index, m *Match) *scorer {
-	n := len(x.docs)
+func newScorer(x *Index, m *Match, near, around []float32) *scorer {
 	return &scorer{
 		x: x, m: m, average: max(1, float32(x.length)/float32(len(x.byID))),
-		near: counter{counts: make([]float32, n)}, around: counter{counts: make([]float32, n)},
+		near: counter{counts: near}, around: counter{counts: around},
 		groups: map[*group]float32{}, counts: map[*group]float32{},
 	}
 }
 
-func (s *scorer) term(t *term, weight float32) {
-	idf := s.x.idf(t.rows) * weight
-	s.m.Weight += idf
+func (s *scorer) term(t *term, idf float32) {
 	for _, p := range t.postings {
 		d := &s.x.docs[p.doc]
 		if d.group == nil {
@@ -98,7 +103,9 @@ func (s *scorer) term(t *term, weight float32) {
 		s.m.Covered[p.doc] += idf
 		s.near.add(d, nearReach, count)
 		s.around.add(d, aroundReach, count)
-		s.counts[d.group] += count
+		if d.group.name != "" {
+			s.counts[d.group] += count
+		}
 	}
 	for _, n := range s.near.touched {
 		s.m.Near[n] += idf * bm25(s.near.counts[n], s.window(n, nearReach), s.average*(2*nearReach+1))
@@ -114,7 +121,7 @@ func (s *scorer) term(t *term, weight float32) {
 
 // group adds the present term to the groups that have it.
 func (s *scorer) group(idf float32) {
-	average := float32(s.x.length) / float32(len(s.x.groups))
+	average := float32(s.x.grouped) / float32(max(1, len(s.x.groups)))
 	for g, count := range s.counts {
 		s.groups[g] += idf * bm25(count, float32(g.before[len(g.docs)]), max(1, average))
 	}
@@ -125,6 +132,11 @@ func (s *scorer) spreadGroups() {
 	for g, score := range s.groups {
 		for _, n := range g.docs {
 			s.m.Group[n] = score
+		}
+	}
+	for n := range s.m.Group {
+		if g := s.x.docs[n].group; g != nil && g.name == "" {
+			s.m.Group[n] = s.m.Row[n]
 		}
 	}
 }

@@ -2,128 +2,152 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	chromem "github.com/philippgille/chromem-go"
 )
 
-// spaces holds the vectors of an index: one chromem collection for each model, in
-// memory. Queries are exact scans.
-type spaces struct {
-	db     *chromem.DB
-	models map[string]*space
-	bytes  int
-}
-
+// space names a set of vectors that can be compared. A provider may change the
+// length of a model's vectors; chromem would report one of another length only when
+// it is searched, and fail the whole search.
 type space struct {
-	collection *chromem.Collection
-	dim        int
-	ids        map[string]bool
+	model string
+	dim   int
 }
 
-// check refuses rows that would break a collection: chromem reports a vector of
-// another length only when it is searched, for all others as well.
-func (s *spaces) check(rows []Row) error {
-	dims := map[string]int{}
-	for model, sp := range s.models {
-		dims[model] = sp.dim
-	}
+func (v Vector) space() space { return space{v.Model, len(v.Values)} }
+
+// collection is a space in chromem, in memory. Queries are exact scans.
+type collection struct {
+	*chromem.Collection
+	ids map[string]bool
+}
+
+// spaces holds the vectors of an index.
+type spaces struct {
+	db    *chromem.DB
+	of    map[space]*collection
+	bytes int
+}
+
+// checkRows refuses what an index cannot hold.
+func checkRows(rows []Row) error {
 	for i := range rows {
 		if rows[i].ID == "" {
 			return fmt.Errorf("index: row %d has no id", i)
 		}
 		for _, v := range rows[i].Vectors {
-			if err := checkVector(v, dims[v.Model]); err != nil {
-				return fmt.Errorf("index: row %s: %w", rows[i].ID, err)
+			if err := v.check(); err != nil {
+				return fmt.Errorf("index: row %s: vector of %q: %w", rows[i].ID, v.Model, err)
 			}
-			dims[v.Model] = len(v.Values)
 		}
 	}
 	return nil
 }
 
-func checkVector(v Vector, dim int) error {
-	if v.Model == "" {
-		return fmt.Errorf("a vector without a model")
-	}
-	if len(v.Values) == 0 || dim > 0 && len(v.Values) != dim {
-		return fmt.Errorf("a vector of %s has %d numbers, not %d", v.Model, len(v.Values), dim)
-	}
+func (v Vector) check() error {
 	var square float64
 	for _, f := range v.Values {
 		square += float64(f) * float64(f)
 	}
-	if math.IsNaN(square) || math.IsInf(square, 0) || square == 0 {
-		return fmt.Errorf("a vector of %s has no direction", v.Model)
+	switch {
+	case v.Model == "":
+		return errors.New("no model")
+	case math.IsNaN(square) || math.IsInf(square, 0) || square == 0:
+		return errors.New("no direction")
 	}
 	return nil
 }
 
-// add enters the vectors of a row that has none in the spaces.
+// add enters the vectors of a row that has none yet. Of two in one space the first
+// one counts.
 func (s *spaces) add(ctx context.Context, row *Row) error {
 	for _, v := range row.Vectors {
-		sp, err := s.space(v)
+		c, err := s.collection(v.space())
 		if err != nil {
 			return err
 		}
-		if sp.ids[row.ID] {
-			continue // two vectors of one model: the first one counts
+		if c.ids[row.ID] {
+			continue
 		}
-		if err := sp.collection.AddDocument(ctx, chromem.Document{ID: row.ID, Embedding: v.Values}); err != nil {
+		if err := c.AddDocument(ctx, chromem.Document{ID: row.ID, Embedding: v.Values}); err != nil {
 			return fmt.Errorf("index: keep the vector of %s: %w", row.ID, err)
 		}
-		sp.ids[row.ID] = true
-		s.bytes += vectorBytes + 4*sp.dim
+		c.ids[row.ID] = true
+		s.bytes += vectorBytes + 4*len(v.Values)
 	}
 	return nil
 }
 
-func (s *spaces) space(v Vector) (*space, error) {
-	if sp := s.models[v.Model]; sp != nil {
-		return sp, nil
+func (s *spaces) collection(sp space) (*collection, error) {
+	if c := s.of[sp]; c != nil {
+		return c, nil
 	}
 	if s.db == nil {
-		s.db, s.models = chromem.NewDB(), map[string]*space{}
+		s.db, s.of = chromem.NewDB(), map[space]*collection{}
 	}
-	name := fmt.Sprintf("%s/%d", v.Model, len(v.Values))
-	c, err := s.db.CreateCollection(name, nil, refuse)
+	c, err := s.db.CreateCollection(sp.name(), nil, refuse)
 	if err != nil {
-		return nil, fmt.Errorf("index: vectors of %s: %w", name, err)
+		return nil, fmt.Errorf("index: vectors of %s: %w", sp.model, err)
 	}
-	sp := &space{collection: c, dim: len(v.Values), ids: map[string]bool{}}
-	s.models[v.Model] = sp
-	return sp, nil
+	s.of[sp] = &collection{c, map[string]bool{}}
+	return s.of[sp], nil
 }
+
+func (sp space) name() string { return fmt.Sprintf("%s/%d", sp.model, sp.dim) }
 
 // refuse stands where chromem would embed by itself, over the network.
 func refuse(context.Context, string) ([]float32, error) {
-	return nil, fmt.Errorf("index: rows come with their vectors")
+	return nil, errors.New("index: rows come with their vectors")
 }
 
-func (s *spaces) remove(id string) {
-	for model, sp := range s.models {
-		if !sp.ids[id] {
+// remove takes the vectors of a row out, and spaces that are empty then.
+func (s *spaces) remove(ctx context.Context, id string) error {
+	for sp, c := range s.of {
+		if !c.ids[id] {
 			continue
 		}
-		// In memory, with an id, a deletion cannot fail.
-		_ = sp.collection.Delete(context.Background(), nil, nil, id)
-		delete(sp.ids, id)
-		s.bytes -= vectorBytes + 4*sp.dim
-		if len(sp.ids) == 0 { // a model may come back with another length
-			_ = s.db.DeleteCollection(fmt.Sprintf("%s/%d", model, sp.dim))
-			delete(s.models, model)
+		if err := c.Delete(ctx, nil, nil, id); err != nil {
+			return fmt.Errorf("index: drop the vector of %s: %w", id, err)
 		}
+		delete(c.ids, id)
+		s.bytes -= vectorBytes + 4*sp.dim
+		if len(c.ids) > 0 {
+			continue
+		}
+		if err := s.db.DeleteCollection(sp.name()); err != nil {
+			return fmt.Errorf("index: drop the vectors of %s: %w", sp.model, err)
+		}
+		delete(s.of, sp)
 	}
+	return nil
 }
 
-// near returns at most n rows of v's model by cosine, the nearest first; nothing
-// for a model or a length that no row has.
+// near returns at most n rows of v's space by cosine, the nearest first.
 func (s *spaces) near(ctx context.Context, v Vector, n int) ([]chromem.Result, error) {
-	sp := s.models[v.Model]
-	if sp == nil || len(v.Values) != sp.dim || n <= 0 || checkVector(v, sp.dim) != nil {
+	c := s.of[v.space()]
+	if c == nil || n <= 0 || v.check() != nil {
 		return nil, nil
 	}
-	// More than there are is an error in chromem.
-	return sp.collection.QueryEmbedding(ctx, v.Values, min(n, sp.collection.Count()), nil, nil)
+	n = min(n, c.Count()) // more than there are is an error
+	found, err := c.QueryEmbedding(ctx, v.Values, n, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("index: search vectors of %s: %w", v.Model, err)
+	}
+	return found, nil
+}
+
+// vector returns a copy of the vector of a row, or nil.
+func (s *spaces) vector(ctx context.Context, id string, sp space) []float32 {
+	c := s.of[sp]
+	if c == nil || !c.ids[id] {
+		return nil
+	}
+	d, err := c.GetByID(ctx, id)
+	if err != nil { // only for an id that is not there
+		return nil
+	}
+	return d.Embedding
 }

@@ -94,11 +94,7 @@ func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
 	return near, nil
 }
 
-// IDF returns how rare a term is: 0 where no row has it.
-func (v View) IDF(text string) float32 {
-	t, ok := v.x.vocab[text]
-	if !ok || v.x.terms[t].rows == 0 {
-		return 0
-	}
-	return v.x.idf(v.x.terms[t].rows)
+// Vector returns a copy of the vector of row n in the space of q, or nil.
+func (v View) Vector(ctx context.Context, n int, q Vector) []float32 {
+	return v.x.vectors.vector(ctx, v.x.docs[n].id, q.space())
 }

@@ -143,7 +143,7 @@ func year(n int) func(time.Time) Days {
 // told in the days after it, so those fit a little.
 func (d Days) Fit(at time.Time) float32 {
 	if !d.From.IsZero() {
-		return near(at, d.From, d.Until)
+		return within(at, d.From, d.Until)
 	}
 	if d.Year == 0 {
 		best := float32(0)
@@ -155,11 +155,11 @@ func (d Days) Fit(at time.Time) float32 {
 	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, at.Location())
 	switch {
 	case d.Month == 0:
-		return near(at, from, from.AddDate(1, 0, 0)) * wholeYear
+		return within(at, from, from.AddDate(1, 0, 0)) * wholeYear
 	case d.Day == 0:
-		return near(at, from, from.AddDate(0, 1, 0)) * wholeMonth
+		return within(at, from, from.AddDate(0, 1, 0)) * wholeMonth
 	}
-	return near(at, from, from.AddDate(0, 0, 1))
+	return within(at, from, from.AddDate(0, 0, 1))
 }
 
 // A month or a year that fits says less than a day.
@@ -168,8 +168,8 @@ const (
 	wholeYear  = 0.2
 )
 
-// near is 1 inside a span and falls within a week after it.
-func near(at, from, until time.Time) float32 {
+// within is 1 inside a span and falls within a week after it.
+func within(at, from, until time.Time) float32 {
 	const tail = 7 * 24 * time.Hour
 	switch {
 	case at.Before(from):

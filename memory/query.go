@@ -13,16 +13,16 @@ import (
 // analyser makes the terms of units and queries; both must be the same.
 var analyser index.Analyser
 
-// Kind says what a question asks for.
-type Kind uint8
+// Sought is what a question asks for.
+type Sought uint8
 
 // The kinds of questions that change the ranking.
 const (
-	AskAny    Kind = iota
-	AskTime        // when, 什么时候
-	AskPlace       // where, 哪里
-	AskNumber      // how many, 几个
-	AskName        // the name of, 叫什么
+	SeekAny    Sought = iota
+	SeekTime          // when, 什么时候
+	SeekPlace         // where, 哪里
+	SeekNumber        // how many, 几个
+	SeekName          // the name of, 叫什么
 )
 
 // Question is a query as ReadQuery understands it.
@@ -30,7 +30,7 @@ type Question struct {
 	Terms    []index.Term
 	Speakers []string // who is meant: names of User and Character; none, one or both
 	Days     []Days   // that it names
-	Kind     Kind
+	Sought   Sought
 	Current  bool // asks for how things are now
 }
 
@@ -55,7 +55,7 @@ const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没�
 // ReadQuery reads text, asked at the time now, in the time zone of now.
 func ReadQuery(text string, people People, now time.Time) Question {
 	folded := strings.ToLower(norm.NFKC.String(text))
-	q := Question{Kind: kindOf(folded), Current: containsWord(folded, currentWords)}
+	q := Question{Sought: soughtIn(folded), Current: containsWord(folded, currentWords)}
 	days, rest := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
@@ -170,24 +170,24 @@ func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' 
 
 // kinds are looked through in their order.
 var kinds = []struct {
-	kind  Kind
+	kind  Sought
 	words []string
 }{
-	{AskNumber, []string{"how many", "how much", "how old", "what number", "几个", "几次", "多少", "几岁", "几只", "几本", "几天", "第几"}},
-	{AskTime, []string{"when", "what date", "what day", "what time", "which date", "which day", "which year", "what year", "which month", "what month", "how long", "since when",
+	{SeekNumber, []string{"how many", "how much", "how old", "what number", "几个", "几次", "多少", "几岁", "几只", "几本", "几天", "第几"}},
+	{SeekTime, []string{"when", "what date", "what day", "what time", "which date", "which day", "which year", "what year", "which month", "what month", "how long", "since when",
 		"什么时候", "何时", "几号", "哪天", "哪一天", "多久", "几点", "哪年", "哪一年", "几月", "日期"}},
-	{AskPlace, []string{"where", "which city", "what city", "which country", "what country", "which place", "what place", "哪里", "哪儿", "什么地方", "何处", "哪个城市", "哪个国家"}},
-	{AskName, []string{"the name of", "the names of", "what is the title", "called", "named", "titled", "which book", "what book", "which movie", "what movie", "which song",
+	{SeekPlace, []string{"where", "which city", "what city", "which country", "what country", "which place", "what place", "哪里", "哪儿", "什么地方", "何处", "哪个城市", "哪个国家"}},
+	{SeekName, []string{"the name of", "the names of", "what is the title", "called", "named", "titled", "which book", "what book", "which movie", "what movie", "which song",
 		"叫什么", "什么名字", "名字", "名称", "哪本书", "哪部电影", "哪一部", "哪首"}},
 }
 
-func kindOf(folded string) Kind {
+func soughtIn(folded string) Sought {
 	for _, k := range kinds {
 		if containsWord(folded, k.words) {
 			return k.kind
 		}
 	}
-	return AskAny
+	return SeekAny
 }
 
 func stems(words string) map[string]bool {

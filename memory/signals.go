@@ -2,178 +2,152 @@ package memory
 
 import (
 	"context"
-	"math"
 	"slices"
-	"strconv"
 
 	"nodest/index"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// signal numbers a column of the ranking.
+// A signal is one reason why a unit may be what a question is after.
 type signal int
 
 const (
-	sigRow signal = iota
-	sigNear
-	sigAround
-	sigGroup
-	sigCovered
-	sigSpanned
-	sigAnswer
-	sigPrev
-	sigNext
-	sigSpeaker
-	sigSpeakerMul
-	sigSpeakerNear
-	sigDay
-	sigDayMul
-	sigKind
-	sigKindMul
-	sigShort
-	sigAsks
-	sigSelf
-	sigVector
-	sigVectorNear
-	sigVectorGroup
-	sigLong
-	sigPrevVec
-	sigVecSpeaker
-	sigPairs
-	sigPrev2
-	sigAnsSpeaker
-	sigRare
-	sigDayVec
-	sigKindVec
-	sigPairsNear
-	sigRootRow
-	sigSpeakerAround
-	sigVectorAsk
+	sigRow      signal = iota // its words
+	sigNear                   // its words and those of its neighbours
+	sigAround                 // its words and those of three on each side
+	sigGroup                  // the words of its session
+	sigAnswer                 // it follows a question that is like this one
+	sigSpeaker                // it is said by the one who is meant
+	sigDay                    // it is of the day that is named
+	sigKind                   // it holds a time, a place, a number or a name, as is asked for
+	sigLength                 // it is long enough to say something
+	sigVector                 // it is near in meaning, by a model
+	sigSpelling               // it is near in spelling, by parts of words
 	signals
 )
 
-var signalNames = [signals]string{"row", "near", "around", "group", "covered", "spanned", "answer", "prev", "next", "speaker", "speakerMul", "speakerNear", "day", "dayMul", "kind", "kindMul", "short", "asks", "self", "vector", "vectorNear", "vectorGroup", "long", "prevVec", "vecSpeaker", "pairs", "prev2", "ansSpeaker", "rare", "dayVec", "kindVec", "pairsNear", "rootRow", "speakerAround", "vectorAsk"}
+// signalNames are what Hit.Signals calls them.
+var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
-// columns are the signals of all rows for one query, each between 0 and 1.
-type columns struct {
-	rows []int // that may be returned
-	of   [signals][]float32
-	data []*entry
+// Weights say how much each signal counts. All but length are 0 for most units and 1
+// for the best one.
+type Weights [signals]float32
+
+// DefaultWeights are those of chats and of the benchmark: fitted to recall and rank on
+// two public sets of questions and checked with each conversation left out in turn
+// (docs/decisions/0010-retrieval.md). Those of the vectors are reasoned: a model's
+// count for as much as the best three lexical signals together.
+var DefaultWeights = Weights{
+	sigRow: 1, sigNear: 0.7, sigAround: 0.4, sigGroup: 1, sigAnswer: 1.2, sigSpeaker: 0.8,
+	sigDay: 2.5, sigKind: 2, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
 }
 
-func measure(ctx context.Context, v index.View, q Question, vector index.Vector) (*columns, error) {
+// Numbers behind the signals, and behind how many neighbours by vector are looked at.
+const (
+	enoughTerms = 20 // of a unit that is long enough
+	vectorHits  = 200
+)
+
+// columns are the signals of all rows of an index for one question.
+type columns struct {
+	of      [signals][]float32
+	match   *index.Match
+	entries []*entry // nil in gaps and for what must not come back
+	rows    []int    // that have something to do with the question
+	spread  float32  // of the model's cosines, from the nearest to the last that is looked at
+}
+
+// measure fills the columns. A vector that nothing in the index can be compared with
+// leaves its column empty: a list that is missing does not count.
+func measure(ctx context.Context, v index.View, q *Query, read Question) (*columns, error) {
 	n := v.Slots()
-	c := &columns{data: make([]*entry, n)}
-	for s := range c.of {
-		c.of[s] = make([]float32, n)
+	c := &columns{entries: make([]*entry, n), match: v.Match(read.Terms)}
+	own := make([]float32, (signals-4)*signal(n))
+	for s := sigAnswer; s < signals; s++ {
+		at := int(s-sigAnswer) * n
+		c.of[s] = own[at : at+n : at+n]
 	}
-	for i := range n {
-		if d, ok := v.Data(i); ok {
-			c.data[i] = d.(*entry)
-			c.rows = append(c.rows, i)
-		}
-	}
-	m := v.Match(q.Terms)
-	c.of[sigRow], c.of[sigNear], c.of[sigAround], c.of[sigGroup], c.of[sigCovered], c.of[sigSpanned] = m.Row, m.Near, m.Around, m.Group, m.Covered, m.Spanned
-	for _, s := range []signal{sigRow, sigNear, sigAround, sigGroup} {
+	c.of[sigRow], c.of[sigNear], c.of[sigAround], c.of[sigGroup] = c.match.Row, c.match.Near, c.match.Around, c.match.Group
+	for s := sigRow; s <= sigGroup; s++ {
 		scale(c.of[s])
 	}
-	if len(vector.Values) > 0 {
-		near, err := v.Near(ctx, vector, n)
-		if err != nil {
-			return nil, err
-		}
-		last := float32(0)
-		if k := min(300, len(near)); k > 0 {
-			last = max(0, near[k-1].Cosine)
-		}
-		for _, h := range near {
-			c.of[sigVector][h.Row] = max(0, h.Cosine-last)
-		}
-		scale(c.of[sigVector])
-		// session max
-		for _, i := range c.rows {
-			x := c.of[sigVector][i]
-			for _, st := range []int{-1, 1} {
-				if p := v.Neighbour(i, st); p >= 0 {
-					c.of[sigVectorNear][p] = max(c.of[sigVectorNear][p], x)
-				}
-			}
-			if p := v.Neighbour(i, -1); p >= 0 && c.data[p].traits.asks {
-				c.of[sigPrevVec][i] = c.of[sigVector][p]
-			}
-		}
+	var err error
+	if c.spread, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
+		return nil, err
 	}
-	c.of[sigPairs] = v.Together(q.Terms)
-	scale(c.of[sigPairs])
-	var rare []index.Term
-	for _, t := range q.Terms {
-		t.Weight *= v.IDF(t.Text)
-		rare = append(rare, t)
+	if _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
+		return nil, err
 	}
-	c.of[sigRare] = v.Match(rare).Row
-	scale(c.of[sigRare])
-	for _, i := range c.rows {
-		e := c.data[i]
-		c.of[sigRootRow][i] = float32(math.Sqrt(float64(m.Row[i])))
-		if p := v.Neighbour(i, -2); p >= 0 {
-			c.of[sigPrev2][i] = m.Row[p]
+	for i := range n {
+		d, ok := v.Data(i)
+		if !ok {
+			continue
 		}
-		if p := v.Neighbour(i, -1); p >= 0 {
-			c.of[sigPairsNear][i] = c.of[sigPairs][p]
+		e := d.(*entry)
+		day := dayFit(read.Days, e)
+		if q.Skip != nil && q.Skip(&e.Unit) || day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
+			continue
 		}
-		if p := v.Neighbour(i, -1); p >= 0 {
-			c.of[sigPrev][i] = m.Row[p]
-			if c.data[p].traits.asks {
-				c.of[sigAnswer][i] = m.Row[p]
-			}
-		}
-		if p := v.Neighbour(i, 1); p >= 0 {
-			c.of[sigNext][i] = m.Row[p]
-		}
-		if len(q.Speakers) == 1 && e.Speaker != "" && slices.Contains(q.Speakers, e.Speaker) {
-			c.of[sigSpeaker][i] = 1
-			c.of[sigSpeakerMul][i] = m.Row[i]
-			c.of[sigSpeakerNear][i] = m.Near[i]
-			c.of[sigSpeakerAround][i] = m.Around[i]
-			if p := v.Neighbour(i, -1); p >= 0 && c.data[p].traits.asks {
-				c.of[sigAnsSpeaker][i] = m.Row[p]
-			}
-			c.of[sigVecSpeaker][i] = c.of[sigVector][i]
-		}
-		for _, d := range q.Days {
-			c.of[sigDay][i] = max(c.of[sigDay][i], d.Fit(e.At))
-		}
-		c.of[sigDayVec][i] = c.of[sigDay][i] * c.of[sigVector][i]
-		c.of[sigDayMul][i] = c.of[sigDay][i] * m.Near[i]
-		if e.traits.fits(q.Kind) {
-			c.of[sigKind][i] = 1
-			c.of[sigKindVec][i] = c.of[sigVector][i]
-			c.of[sigKindMul][i] = m.Near[i]
-		}
-		if e.traits.length < 60 {
-			c.of[sigShort][i] = 1 - float32(e.traits.length)/60
-		}
-		c.of[sigLong][i] = min(1, float32(v.Length(i))/20)
-		if e.traits.asks {
-			c.of[sigAsks][i] = 1
-			c.of[sigVectorAsk][i] = c.of[sigVector][i]
-		}
-		if e.traits.self {
-			c.of[sigSelf][i] = 1
-		}
+		c.entries[i] = e
+		c.rows = append(c.rows, i)
+		c.of[sigDay][i] = day
+		c.judge(v, i, read)
 	}
 	return c, nil
 }
 
+// judge fills in what depends on the unit itself and on the one before it.
+func (c *columns) judge(v index.View, i int, read Question) {
+	e := c.entries[i]
+	if before := v.Neighbour(i, -1); before >= 0 {
+		if d, ok := v.Data(before); ok && d.(*entry).traits.asks {
+			c.of[sigAnswer][i] = c.of[sigRow][before]
+		}
+	}
+	if len(read.Speakers) == 1 && e.Speaker == read.Speakers[0] {
+		c.of[sigSpeaker][i] = 1
+	}
+	if e.traits.fits(read.Sought) {
+		c.of[sigKind][i] = c.of[sigNear][i]
+	}
+	c.of[sigLength][i] = min(1, float32(v.Length(i))/enoughTerms)
+}
+
+func dayFit(days []Days, e *entry) float32 {
+	fit := float32(0)
+	for _, d := range days {
+		fit = max(fit, d.Fit(e.At))
+	}
+	return fit
+}
+
+// nearest scores the neighbours of a vector from 0, at the last one that is looked at,
+// to 1, because cosines of different models have no common scale, and returns what
+// lies between the two.
+func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread float32, err error) {
+	if len(q.Values) == 0 {
+		return 0, nil
+	}
+	found, err := v.Near(ctx, q, vectorHits)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	last := max(0, found[len(found)-1].Cosine)
+	if len(found) < vectorHits { // all of them: the last one is not a mark
+		last = min(last, found[0].Cosine/2)
+	}
+	for _, f := range found {
+		column[f.Row] = max(0, f.Cosine-last)
+	}
+	scale(column)
+	return found[0].Cosine - last, nil
+}
+
 // scale divides by the greatest.
 func scale(column []float32) {
-	top := float32(0)
-	for _, x := range column {
-		top = max(top, x)
+	if len(column) == 0 {
+		return
 	}
-	if top > 0 {
+	if top := slices.Max(column); top > 0 {
 		for i := range column {
 			column[i] /= top
 		}

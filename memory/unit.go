@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,9 +44,9 @@ func Terms(text string) string { return analyser.Join(text) }
 
 // Row returns u as the index keeps it.
 func (u *Unit) Row() index.Row {
-	group := string(u.Layer) + "\x00" + u.Conversation + "\x00" + itoa(u.Session)
-	if u.Layer == Fact { // facts have no neighbours
-		group += "\x00" + u.ID
+	group := "" // facts stand alone
+	if u.Layer != Fact {
+		group = u.Conversation + "\x00" + strconv.Itoa(u.Session)
 	}
 	e := &entry{Unit: *u, traits: traitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
@@ -158,15 +159,15 @@ func (t *traits) sign(r rune) {
 }
 
 // fits tells whether a text has what a question asks for.
-func (t traits) fits(k Kind) bool {
-	switch k {
-	case AskTime:
+func (t traits) fits(s Sought) bool {
+	switch s {
+	case SeekTime:
 		return t.time
-	case AskPlace:
+	case SeekPlace:
 		return t.place
-	case AskNumber:
+	case SeekNumber:
 		return t.number
-	case AskName:
+	case SeekName:
 		return t.name
 	}
 	return false

@@ -11,7 +11,7 @@ import (
 
 func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchFloorCommand(), &cobra.Command{
+	cmd.AddCommand(p.benchChatCommand(), p.benchFloorCommand(), p.benchRetrievalCommand(), &cobra.Command{
 		Use: "framework", Short: "Building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	})
@@ -38,6 +38,23 @@ func (p *program) benchChatCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.Only, "only", "", strings.Join(bench.ChatParts, ", "))
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&o.Small, "small", false, "small sizes, to try it out")
+	return cmd
+}
+
+func (p *program) benchRetrievalCommand() *cobra.Command {
+	var o bench.RetrievalOptions
+	cmd := &cobra.Command{
+		Use: "retrieval", Short: "How well memories are found again", Args: cobra.NoArgs,
+		Long: "Reads conversations with questions about them, one JSON object per line, and prints how many of the\n" +
+			"items that hold the answer are among the first ones, and how long a question takes.",
+		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
+	}
+	cmd.Flags().StringVar(&o.LoCoMo, "locomo", "", "file where an item is a turn")
+	cmd.Flags().StringVar(&o.MemoryBank, "memorybank", "", "file where an item is an exchange; several with commas")
+	cmd.Flags().BoolVar(&o.Lexical, "lexical", false, "by words alone, without vectors")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&o.Fit, "fit", false, "find weights instead, and try them with each conversation left out")
 	return cmd
 }
 

@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"nodest/index"
+)
+
+// excerpt returns the sentences of text that hold most of a question, in their order
+// and at most room code points of them; empty when not even one fits. Gaps are marked.
+func excerpt(text string, terms []index.Term, room int) string {
+	parts := splitSentences(text)
+	type scored struct {
+		at    int
+		score float32
+	}
+	order := make([]scored, len(parts))
+	for i, part := range parts {
+		has := map[string]bool{}
+		for _, t := range analyser.Terms(part) {
+			has[t] = true
+		}
+		order[i].at = i
+		for _, t := range terms {
+			if has[t.Text] {
+				order[i].score += t.Weight
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b scored) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	var chosen []int
+	for _, s := range order {
+		n := utf8.RuneCountInString(parts[s.at]) + len(gap)
+		if n <= room {
+			room -= n
+			chosen = append(chosen, s.at)
+		}
+	}
+	slices.Sort(chosen)
+	return join(parts, chosen)
+}
+
+// gap stands where sentences were left out; its length in bytes is more than in
+// code points, so there is always room for it.
+const gap = " … "
+
+func join(parts []string, chosen []int) string {
+	var b strings.Builder
+	for i, at := range chosen {
+		if i > 0 && chosen[i-1] != at-1 {
+			b.WriteString(gap)
+		}
+		b.WriteString(parts[at])
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// splitSentences cuts text behind its sentence ends; the pieces joined are the text.
+func splitSentences(text string) []string {
+	var parts []string
+	from := 0
+	for i, r := range text {
+		end := i + utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			continue
+		}
+		full := strings.ContainsRune("。！？…；\n", r)
+		stop := strings.ContainsRune(".!?;", r) && (end == len(text) || text[end] == ' ' || text[end] == '\n')
+		if full || stop {
+			parts = append(parts, text[from:end])
+			from = end
+		}
+	}
+	if from < len(text) {
+		parts = append(parts, text[from:])
+	}
+	return parts
+}
