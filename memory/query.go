@@ -124,10 +124,10 @@ func speakers(folded string, p People) []string {
 	if named != nil {
 		return named
 	}
-	if p.User != "" && containsWord(folded, firstPerson) {
+	if p.User != "" && containsWord(folded, meaningUser) {
 		named = append(named, p.User)
 	}
-	if p.Character != "" && containsWord(folded, secondPerson) {
+	if p.Character != "" && containsWord(folded, meaningCharacter) {
 		named = append(named, p.Character)
 	}
 	return named
@@ -140,9 +140,9 @@ func containsName(folded, name string) bool {
 }
 
 var (
-	firstPerson  = []string{"i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "我"}
-	secondPerson = []string{"you", "your", "yours", "yourself", "you're", "you've", "你", "您"}
-	currentWords = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
+	meaningUser      = []string{"i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "我"}
+	meaningCharacter = []string{"you", "your", "yours", "yourself", "you're", "you've", "你", "您"}
+	currentWords     = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
 )
 
 // containsWord reports whether one of words is in folded: Latin ones as a whole word.
