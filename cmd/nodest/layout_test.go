@@ -11,7 +11,8 @@ import (
 var layers = []string{
 	"fault migrations web",
 	"llm card stream jobs account",
-	"llm/gemini llm/openai llm/offline llm/llmtest framework",
+	"llm/gemini llm/openai llm/offline llm/llmtest framework index",
+	"memory",
 	"nodest",
 	"store server",
 	"store/storetest bench",
@@ -31,6 +32,7 @@ var only = map[string]string{
 	"google.golang.org/genai":            "llm/gemini",
 	"github.com/alexedwards/argon2id":    "account",
 	"github.com/tiktoken-go/tokenizer":   "framework",
+	"github.com/philippgille/chromem-go": "index",
 	"github.com/spf13/cobra":             "cmd/nodest",
 }
 
