@@ -203,7 +203,7 @@ func (q *quote) rating(idf map[string]int64) int64 {
 		{strings.ContainsFunc(folded, unicode.IsDigit) || containsWord(folded, dateWords), digitFactor},
 		{hasName(q.text), nameFactor},
 		{containsWord(folded, promiseWords), promiseFactor},
-		{q.user && containsWord(folded, firstPerson), meFactor},
+		{q.user && containsWord(folded, tellerWords), meFactor},
 		{len(q.terms) <= 6 && containsWord(folded, politeWords), politeFactor},
 	} {
 		if bonus.is {
@@ -223,6 +223,7 @@ var (
 		"i'll", "we'll", "won't", "worried", "secret", "dream", "wants", "want",
 		"答应", "保证", "发誓", "约定", "约好", "打算", "计划", "决定", "一定", "记住", "别忘", "永远", "从不", "必须", "想要", "希望", "愿望", "梦想", "秘密",
 		"喜欢", "讨厌", "爱", "恨", "害怕", "担心", "高兴", "开心", "难过", "伤心", "生气", "后悔", "想念"}
+	tellerWords = []string{"i", "me", "my", "mine", "i'm", "i've", "i'd", "i'll", "we", "our", "我", "俺", "咱"}
 	politeWords = []string{"hello", "hi", "hey", "thanks", "thank you", "welcome", "good morning", "good night", "good evening", "bye", "goodbye", "see you", "how are you",
 		"你好", "您好", "早上好", "早安", "晚安", "晚上好", "谢谢", "多谢", "不客气", "再见", "拜拜", "嗨", "哈喽"}
 )
