@@ -1,0 +1,301 @@
+package memory
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Event says what a decision does with what is known.
+type Event string
+
+// The events.
+const (
+	EventAdd    Event = "ADD"
+	EventUpdate Event = "UPDATE"
+	EventDelete Event = "DELETE"
+	EventNone   Event = "NONE"
+)
+
+// Decision is what a model wants to happen. Apply decides whether it does.
+type Decision struct {
+	Event     Event
+	Candidate int    // index of the candidate that it comes from; -1 = not known
+	Target    string // ID of the known memory; "" = none, or one that was not listed
+	Text      string // as the model wrote it
+}
+
+// mostKnown is how many known memories a model is shown: the nearest five of each
+// candidate.
+const (
+	nearestKnown = 5
+	mostKnown    = nearestKnown * maxCandidates
+)
+
+// Decide asks how candidates go with known, the memories that are nearest to them
+// (five for each, each once). It returns no decisions where there is nothing to
+// ask, no model, or no usable answer: Apply then goes by its rules. The only error
+// is that of ctx, after which nothing may be stored.
+func (x *Extraction) Decide(ctx context.Context, candidates []Candidate, known []Memory) ([]Decision, error) {
+	known = known[:min(len(known), mostKnown)]
+	open := slices.DeleteFunc(indexes(candidates), func(i int) bool {
+		hash := ContentHash(candidates[i].Text)
+		return slices.ContainsFunc(known, func(m Memory) bool { return ContentHash(m.Text) == hash })
+	})
+	if len(open) == 0 || len(known) == 0 || x.Outcome.Method == ByRule {
+		return nil, ctx.Err()
+	}
+	asked := make([]Candidate, len(open))
+	for i, at := range open {
+		asked[i] = candidates[at]
+	}
+	var decisions []Decision
+	err := x.ask(ctx, decisionsPrompt(asked, known), func(reply string) error {
+		o, err := readObject(reply, "memory")
+		if err == nil {
+			decisions = readDecisions(o, asked, known)
+		}
+		return err
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		x.note("decisions", err)
+		return nil, nil
+	}
+	for i := range decisions {
+		if d := &decisions[i]; d.Candidate >= 0 {
+			d.Candidate = open[d.Candidate]
+		}
+	}
+	return decisions, nil
+}
+
+func indexes(candidates []Candidate) []int {
+	out := make([]int, len(candidates))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// readDecisions takes the entries of an answer one by one; one with an unknown
+// event is left out.
+func readDecisions(answer object, asked []Candidate, known []Memory) []Decision {
+	var out []Decision
+	entries := answer.list("memory")
+	for _, doc := range entries[:min(len(entries), mostKnown+maxCandidates)] {
+		o := objectOf(string(doc), "event")
+		if o == nil {
+			continue
+		}
+		d := Decision{Event: Event(strings.ToUpper(o.text("event"))), Candidate: -1, Text: tidy(o.text("text"))}
+		switch d.Event {
+		case EventAdd, EventUpdate, EventDelete, EventNone:
+		default:
+			continue
+		}
+		if id := o.integers("id"); len(id) == 1 && id[0] >= 0 && id[0] < int64(len(known)) && d.Event != EventAdd {
+			d.Target = known[id[0]].ID
+		}
+		if n := o.integers("new"); len(n) == 1 && n[0] >= 0 && n[0] < int64(len(asked)) {
+			d.Candidate = int(n[0])
+		} else {
+			d.Candidate = nearestCandidate(d.Text, asked)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// nearestCandidate finds the candidate that a text of the model stands for, -1 when
+// it resembles none.
+func nearestCandidate(text string, candidates []Candidate) int {
+	hash, best, at := ContentHash(text), enoughSaid, -1
+	s, pieces := saidIn(text), piecesOf(text)
+	for i, c := range candidates {
+		if ContentHash(c.Text) == hash {
+			return i
+		}
+		there, _ := s.share(piecesOf(c.Text))
+		back, _ := saidIn(c.Text).share(pieces)
+		if both := min(there, back); both > best {
+			best, at = both, i
+		}
+	}
+	return at
+}
+
+// Similarity compares two texts, 1 for the same: the cosine of their hashed n-gram
+// vectors.
+type Similarity func(a, b string) float64
+
+// How near texts must be for the rules.
+const (
+	sameText    = 0.92
+	nearbyTexts = 0.75
+)
+
+// byRule decides on a candidate without a model: NONE for what is known already,
+// UPDATE for what is about the same thing with another number, name, value or
+// negation, else ADD. A different value comes first: two long statements that
+// differ in one digit are nearly the same text.
+func byRule(c *Candidate, known []*Memory, similar Similarity) (Event, *Memory) {
+	var update *Memory
+	best := 0.0
+	for _, m := range known {
+		near := similar(c.Text, m.Text)
+		same := c.Subject == m.Subject && c.Kind == m.Kind
+		switch {
+		case sameSlot(c.Text, m.Text):
+			near = 1
+		case !differ(c.Text, m.Text):
+			if near >= sameText {
+				return EventNone, m
+			}
+			continue
+		case !same || near < nearbyTexts && !opposite(c.Text, m.Text):
+			continue
+		}
+		if near > best || update == nil {
+			best, update = near, m
+		}
+	}
+	if update != nil {
+		return EventUpdate, update
+	}
+	return EventAdd, nil
+}
+
+// differ reports whether two texts name different numbers or names, or one says
+// what the other denies.
+func differ(a, b string) bool {
+	return feeling(a) != feeling(b) || negated(a) != negated(b) ||
+		apart(numbersIn(a), numbersIn(b)) || apart(namesIn(a), namesIn(b))
+}
+
+// opposite reports whether two texts feel differently about the same thing.
+func opposite(a, b string) bool {
+	rest := func(text string) string {
+		var b strings.Builder
+		for _, p := range piecesOf(text) {
+			if p.class != "like" && p.class != "hate" && p.class != "not" {
+				b.WriteString(p.word + p.run + p.class + " ")
+			}
+		}
+		return b.String()
+	}
+	return (feeling(a) != feeling(b) || negated(a) != negated(b)) && rest(a) != "" && rest(a) == rest(b)
+}
+
+// feeling is 1 for liking, -1 for disliking.
+func feeling(text string) int {
+	f := 0
+	for _, p := range piecesOf(text) {
+		switch p.class {
+		case "like":
+			f = max(f, 0) + 1
+		case "hate":
+			f = -1
+		}
+	}
+	return min(f, 1)
+}
+
+// apart reports whether both sets have members and neither holds the other.
+func apart(a, b []string) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	within := func(a, b []string) bool {
+		return !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+	}
+	return !within(a, b) && !within(b, a)
+}
+
+func numbersIn(text string) []string {
+	var out []string
+	for _, p := range piecesOf(text) {
+		if signsOfNumber.MatchString(p.word) {
+			out = append(out, p.word)
+		}
+	}
+	return out
+}
+
+var capitalised = regexp.MustCompile(`\p{Lu}[\p{L}'’-]*`)
+
+// namesIn returns words with a capital behind the first word.
+func namesIn(text string) []string {
+	var out []string
+	for _, at := range capitalised.FindAllStringIndex(text, -1) {
+		if at[0] > 0 {
+			out = append(out, strings.ToLower(text[at[0]:at[1]]))
+		}
+	}
+	return out
+}
+
+// slots are properties that have one value at a time, in the words in which the
+// rules, and mostly models too, put them.
+var slots = []*regexp.Regexp{
+	regexp.MustCompile(`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)`),
+	regexp.MustCompile(`^用户(?:现在|目前|已经|刚刚?|最近|一直|就|还|今年)*(?:住在?|家在|家住|搬到|搬去|搬来|定居)`),
+	regexp.MustCompile(`^用户(?:来自|老家)`),
+	regexp.MustCompile(`^用户(?:今年|已经|快|刚满|现在|满)*[\d一二三四五六七八九十百]+岁`),
+	regexp.MustCompile(`^用户的?生日`),
+	regexp.MustCompile(`^用户(?:现在|目前|已经)*在.+(?:工作|上班|任职)$`),
+	regexp.MustCompile(`^用户的(?:工作|职业)是`),
+	regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b`),
+	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?(?:lives? in|resides? in|moved (?:back )?to|has moved to)\b`),
+	regexp.MustCompile(`(?i)^(?:the )?user is (?:originally )?from\b`),
+	regexp.MustCompile(`(?i)^(?:the )?user (?:is|turned) \d+(?: years old)?$`),
+	regexp.MustCompile(`(?i)^(?:the )?user(?:'s birthday is| was born)\b`),
+	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? (?:at|for)\b`),
+	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? as\b`),
+}
+
+// sameSlot reports whether two texts give the same property different values.
+func sameSlot(a, b string) bool {
+	for _, s := range slots {
+		va, vb := s.FindStringIndex(a), s.FindStringIndex(b)
+		if va != nil && vb != nil {
+			return ContentHash(a[slotEnd(s, a, va):]) != ContentHash(b[slotEnd(s, b, vb):])
+		}
+	}
+	return false
+}
+
+// slotEnd is where the value of a slot begins; an age is inside the form.
+func slotEnd(s *regexp.Regexp, text string, at []int) int {
+	if strings.ContainsAny(text[at[0]:at[1]], "0123456789岁") || strings.HasSuffix(s.String(), "$") {
+		return at[0]
+	}
+	return at[1]
+}
+
+// Tombstone stands for what the user had forgotten: its words and its sources.
+type Tombstone struct {
+	ContentHash string
+	Evidence    []Evidence
+	CreatedAt   time.Time
+}
+
+// buries reports whether t forbids a statement: its words, or, so that other words
+// cannot bring it back, whatever else comes from the same texts alone.
+func (t *Tombstone) buries(hash string, evidence []Evidence) bool {
+	if hash == t.ContentHash {
+		return true
+	}
+	for _, e := range evidence {
+		if !slices.ContainsFunc(t.Evidence, func(old Evidence) bool {
+			return old.ConversationID == e.ConversationID && old.RevisionID == e.RevisionID
+		}) {
+			return false
+		}
+	}
+	return len(evidence) > 0 && len(t.Evidence) > 0
+}

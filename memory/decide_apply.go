@@ -1,0 +1,422 @@
+package memory
+
+import (
+	"slices"
+	"time"
+)
+
+// Why a decision is not carried out; see also the reasons of extract_ground.go.
+const (
+	reasonForgotten = "the user had it forgotten"
+	reasonKnownHere = "known from this very message"
+	reasonOlder     = "older than what is known"
+	reasonUnfounded = "nothing that was said calls for it"
+	reasonRepeated  = "was just said again"
+	reasonSuggested = "suggested before"
+)
+
+// Op is what a change does.
+type Op string
+
+// The operations.
+const (
+	OpAdd     Op = "add"     // New is stored
+	OpReplace Op = "replace" // New is stored as the next version of OldID, which is superseded
+	OpRetire  Op = "retire"  // OldID is retired; it can come back
+	OpSeen    Op = "seen"    // New is OldID with its count, time and evidence brought up to date
+	OpSuggest Op = "suggest" // Suggestion is put to the user
+	OpDrop    Op = "drop"    // nothing is stored; Reason says why
+)
+
+// Change is one thing that a run does. New has no ID where it is a new row: the
+// store gives it one, and an added one its RootID.
+type Change struct {
+	Op         Op
+	OldID      string
+	New        *Memory
+	Suggestion *Suggestion
+	EndedBy    []Evidence // of a retirement: what it rests on
+	Text       string     // of a dropped statement
+	Reason     string
+}
+
+// Suggestion is a change that only the user may make, to a memory that is pinned,
+// locked, or of their own hand.
+type Suggestion struct {
+	MemoryID string
+	Event    Event  // EventUpdate or EventDelete
+	Text     string // of an update
+	Reason   string
+	Evidence []Evidence
+}
+
+// Key is the same for suggestions that would do the same.
+func (s Suggestion) Key() string {
+	return s.MemoryID + " " + string(s.Event) + " " + ContentHash(s.Text)
+}
+
+// Basis is what Apply decides on.
+type Basis struct {
+	Active     []Memory // all active memories of the scope, in a fixed order
+	Candidates []Candidate
+	Decisions  []Decision // none = by rule
+	Tombstones []Tombstone
+	Suggested  map[string]bool // Suggestion.Key of all that were ever made; nil = none
+	Similar    Similarity
+	Names      Names
+	Now        time.Time
+}
+
+// Plan is what a run does, in order. A plan that is Held would retire more than a
+// fifth of the active memories: nothing of it may be carried out before the user
+// has looked at it.
+type Plan struct {
+	Changes []Change
+	Held    bool
+}
+
+// Share of the active memories that one run may retire, but always one.
+const retireShare = 0.2
+
+// Apply turns candidates and decisions into changes. It trusts neither: a statement
+// that is known word for word is only counted, whatever the model says; a memory
+// that is changed gets a new version and stays readable; one that is retired stays
+// too, and what contradicts it is stored; what the user pinned, locked or wrote is
+// never touched; what they had forgotten does not come back; a candidate that no
+// decision covers goes by the rules, so that none is lost. Apply has no side
+// effects and gives the same plan for the same basis.
+//
+// Source: memory specification 2.3.
+func Apply(b Basis) Plan {
+	a := &applying{Basis: b, byID: map[string]*Memory{}, byHash: map[string]*Memory{}, gone: map[string]bool{},
+		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
+	for i := range b.Active {
+		if m := &b.Active[i]; m.Status == Active {
+			a.byID[m.ID], a.byHash[hashOf(m)] = m, m
+			a.active++
+		}
+	}
+	for i := range b.Candidates {
+		a.known(i)
+	}
+	for _, d := range b.Decisions {
+		a.decide(d)
+	}
+	for i := range b.Candidates {
+		if !a.done[i] {
+			a.rule(i)
+		}
+	}
+	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
+}
+
+func hashOf(m *Memory) string {
+	if m.ContentHash != "" {
+		return m.ContentHash
+	}
+	return ContentHash(m.Text)
+}
+
+// applying is the work of one Apply.
+type applying struct {
+	Basis
+	byID, byHash    map[string]*Memory
+	gone            map[string]bool  // replaced or retired in this run
+	again           map[string]int64 // memory that was said again → the last seq that says so
+	done            []bool           // candidates that are dealt with
+	added           []*Memory
+	suggested       map[string]bool
+	changes         []Change
+	active, retired int
+}
+
+func (a *applying) do(c Change) { a.changes = append(a.changes, c) }
+
+func (a *applying) drop(text, reason string) {
+	a.do(Change{Op: OpDrop, Text: text, Reason: reason})
+}
+
+// known deals with candidates that need no decision: forgotten ones, and those that
+// are known word for word.
+func (a *applying) known(i int) {
+	c := &a.Candidates[i]
+	hash := ContentHash(c.Text)
+	m := a.byHash[hash]
+	switch {
+	case m != nil:
+		a.seen(i, m)
+	case a.buried(hash, c.Evidence):
+		a.done[i] = true
+		a.drop("", reasonForgotten)
+	}
+}
+
+func (a *applying) buried(hash string, evidence []Evidence) bool {
+	return slices.ContainsFunc(a.Tombstones, func(t Tombstone) bool { return t.buries(hash, evidence) })
+}
+
+// seen counts that a candidate says again what m says.
+func (a *applying) seen(i int, m *Memory) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	if last := c.last(); last > a.again[m.ID] {
+		a.again[m.ID] = last
+	}
+	evidence, more := withSighting(m.Evidence, c.Evidence)
+	if !more {
+		a.drop(c.Text, reasonKnownHere)
+		return
+	}
+	next := *m
+	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, a.Now
+	for at := range a.changes { // twice in one run is one change
+		if ch := &a.changes[at]; ch.Op == OpSeen && ch.OldID == m.ID {
+			ch.New.Evidence, _ = withSighting(ch.New.Evidence, c.Evidence)
+			return
+		}
+	}
+	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
+}
+
+// withSighting adds evidence as a sighting of its own, and tells whether any of it
+// is new.
+func withSighting(old, evidence []Evidence) ([]Evidence, bool) {
+	sighting, more := 0, len(evidence) == 0
+	for _, e := range old {
+		sighting = max(sighting, e.Sighting+1)
+	}
+	for _, e := range evidence {
+		more = more || !slices.ContainsFunc(old, func(o Evidence) bool {
+			return o.ConversationID == e.ConversationID && o.RevisionID == e.RevisionID
+		})
+	}
+	if !more || sighting >= maxSighting || len(old) == 0 || len(old)+len(evidence) > MaxEvidence {
+		return old, more
+	}
+	out := slices.Clone(old)
+	for _, e := range evidence {
+		e.Sighting = sighting
+		out = append(out, e)
+	}
+	return out, true
+}
+
+// decide carries out one decision of the model, as far as it may.
+func (a *applying) decide(d Decision) {
+	if d.Candidate >= len(a.Candidates) {
+		d.Candidate = -1
+	}
+	target := a.byID[d.Target]
+	if target != nil && a.gone[target.ID] {
+		target = nil
+	}
+	if d.Event == EventDelete {
+		a.delete(d, target)
+		return
+	}
+	if d.Candidate < 0 {
+		if d.Event != EventNone { // a NONE without a candidate repeats what is stored
+			a.drop(d.Text, reasonUnsaid)
+		}
+		return
+	}
+	c := &a.Candidates[d.Candidate]
+	if a.done[d.Candidate] {
+		return
+	}
+	switch {
+	case d.Event == EventNone:
+		if target != nil && sayTheSame(c, target) {
+			a.seen(d.Candidate, target)
+		} // else it goes by the rules
+	case d.Event == EventAdd || target == nil || !related(c, target):
+		a.add(d.Candidate)
+	default:
+		a.update(d.Candidate, target, d.Text)
+	}
+}
+
+// sayTheSame checks a NONE: most of the candidate stands in m, and nothing in it is
+// otherwise.
+func sayTheSame(c *Candidate, m *Memory) bool {
+	share, _ := saidIn(m.Text).share(piecesOf(c.Text))
+	return share >= enoughOfClause && !differ(c.Text, m.Text) && !sameSlot(c.Text, m.Text)
+}
+
+// related checks an UPDATE and a DELETE: both are about the same thing, or both
+// about what somebody is.
+func related(c *Candidate, m *Memory) bool {
+	if sameSlot(c.Text, m.Text) || saidIn(m.Text).shares(piecesOf(c.Text)) {
+		return true
+	}
+	return c.Subject == m.Subject && c.Kind == m.Kind && c.Kind == Profile
+}
+
+// add stores a candidate, unless this run has stored the same already.
+func (a *applying) add(i int) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	hash := ContentHash(c.Text)
+	for _, m := range a.added {
+		if hashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !differ(m.Text, c.Text) && !sameSlot(m.Text, c.Text) {
+			m.Evidence, _ = withSighting(m.Evidence, c.Evidence)
+			a.drop(c.Text, reasonDuplicate)
+			return
+		}
+	}
+	m := a.memory(c)
+	a.added = append(a.added, m)
+	a.do(Change{Op: OpAdd, New: m})
+}
+
+func (a *applying) memory(c *Candidate) *Memory {
+	m := &Memory{
+		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
+		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: Active, SeenCount: 1, LastSeenAt: a.Now,
+		ContentHash: ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
+	}
+	if len(c.Evidence) > 0 {
+		m.ConversationID = c.Evidence[0].ConversationID
+	}
+	return m
+}
+
+// update replaces target by a new version, or suggests it.
+func (a *applying) update(i int, target *Memory, text string) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	if older(c, target) {
+		a.drop(c.Text, reasonOlder)
+		return
+	}
+	next := a.memory(c)
+	if a.mayMerge(text, c, target) {
+		next.Text, next.ContentHash = text, ContentHash(text)
+		for _, e := range target.Evidence {
+			if e.Sighting == 0 && len(next.Evidence) < MaxEvidence && !slices.Contains(next.Evidence, e) {
+				next.Evidence = append(next.Evidence, e)
+			}
+		}
+	}
+	other := a.byHash[next.ContentHash]
+	switch {
+	case other == target:
+		a.done[i] = false
+		a.seen(i, target)
+	case target.Guarded():
+		a.suggest(Suggestion{target.ID, EventUpdate, next.Text, "something newer was said", c.Evidence})
+	case other != nil && !a.gone[other.ID]: // what it would become is there already
+		a.seen(i, other)
+		a.retire(target, c.Evidence)
+	default:
+		next.RootID, next.Version, next.SeenCount = rootOf(target), target.Version+1, target.SeenCount+1
+		next.Importance = max(next.Importance, target.Importance)
+		a.gone[target.ID] = true
+		a.added = append(a.added, next)
+		a.do(Change{Op: OpReplace, OldID: target.ID, New: next})
+	}
+}
+
+func rootOf(m *Memory) string {
+	if m.RootID != "" {
+		return m.RootID
+	}
+	return m.ID
+}
+
+// mayMerge checks the text that the model wrote for an update: it may join the
+// candidate and the old statement, with nothing else in it, and must keep the
+// candidate's.
+func (a *applying) mayMerge(text string, c *Candidate, old *Memory) bool {
+	hash := ContentHash(text)
+	if text == "" || hash == ContentHash(c.Text) || hash == hashOf(old) || len([]rune(text)) > longestCandidate || looksLikeMarkup(text) ||
+		isQuestion(text) || hasCJK(text) != hasCJK(c.Text) || a.buried(hash, nil) {
+		return false
+	}
+	kept, _ := saidIn(text).share(piecesOf(c.Text))
+	sources := []Message{{Text: old.Text}, {Text: c.Text}}
+	return kept >= 0.99 && !differ(text, c.Text) && unsaid(text, sources, a.Names) == ""
+}
+
+// older reports whether a candidate was said before what a memory of the same
+// conversation rests on: an old window is read again.
+func older(c *Candidate, m *Memory) bool {
+	last := int64(0)
+	for _, e := range m.Evidence {
+		if len(c.Evidence) > 0 && e.ConversationID == c.Evidence[0].ConversationID {
+			last = max(last, e.Seq)
+		}
+	}
+	return c.last() < last
+}
+
+// delete retires target, or suggests it, where something that was said calls for it.
+// The statement that calls for it is stored by itself: a contradiction never leaves
+// less than there was.
+func (a *applying) delete(d Decision, target *Memory) {
+	if target == nil {
+		return
+	}
+	because := a.cause(d.Candidate, target)
+	switch {
+	case because == nil:
+		a.drop(target.Text, reasonUnfounded)
+	case a.again[target.ID] > 0 && a.again[target.ID] >= because.last():
+		a.drop(target.Text, reasonRepeated)
+	case older(because, target):
+		a.drop(target.Text, reasonOlder)
+	case target.Guarded():
+		a.suggest(Suggestion{target.ID, EventDelete, "", "something that was said speaks against it", because.Evidence})
+	default:
+		a.retire(target, because.Evidence)
+	}
+}
+
+// cause returns the candidate that speaks against m: the one the decision names, or
+// the first one that is about the same thing. What says the same as m is none.
+func (a *applying) cause(named int, m *Memory) *Candidate {
+	order := indexes(a.Candidates)
+	if named >= 0 {
+		order = append([]int{named}, order...)
+	}
+	for _, i := range order {
+		if c := &a.Candidates[i]; related(c, m) && ContentHash(c.Text) != hashOf(m) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (a *applying) retire(m *Memory, because []Evidence) {
+	a.gone[m.ID] = true
+	a.retired++
+	a.do(Change{Op: OpRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
+}
+
+func (a *applying) suggest(s Suggestion) {
+	key := s.Key()
+	if a.Suggested[key] || a.suggested[key] {
+		a.drop(s.Text, reasonSuggested)
+		return
+	}
+	a.suggested[key] = true
+	a.do(Change{Op: OpSuggest, OldID: s.MemoryID, Suggestion: &s})
+}
+
+// rule decides on a candidate that no decision covers.
+func (a *applying) rule(i int) {
+	var known []*Memory
+	for at := range a.Active {
+		if m := &a.Active[at]; m.Status == Active && !a.gone[m.ID] {
+			known = append(known, m)
+		}
+	}
+	switch event, m := byRule(&a.Candidates[i], known, a.Similar); event {
+	case EventNone:
+		a.seen(i, m)
+	case EventUpdate:
+		a.update(i, m, "")
+	default:
+		a.add(i)
+	}
+}

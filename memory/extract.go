@@ -1,0 +1,366 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Asker is the part of a language model that extraction uses: text in, text out.
+type Asker interface {
+	// Ask returns the model's whole reply to one prompt. Retrying what failed on
+	// the way is its business; an error means that there is no reply.
+	Ask(ctx context.Context, prompt string) (string, error)
+}
+
+// AskerFunc makes a function an Asker.
+type AskerFunc func(ctx context.Context, prompt string) (string, error)
+
+// Ask calls f.
+func (f AskerFunc) Ask(ctx context.Context, prompt string) (string, error) { return f(ctx, prompt) }
+
+// Candidate is a statement that was found in a window and perhaps is worth keeping.
+type Candidate struct {
+	Text       string
+	Subject    Subject
+	Kind       Sort
+	Importance float64
+	EventTime  *time.Time
+	Evidence   []Evidence
+	Origin     Origin    // ByModel or ByRule
+	At         time.Time // when it was said
+}
+
+func (c *Candidate) last() int64 {
+	seq := int64(0)
+	for _, e := range c.Evidence {
+		seq = max(seq, e.Seq)
+	}
+	return seq
+}
+
+// Dropped is a statement that is not stored, and why.
+type Dropped struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"`
+}
+
+// Outcome is what a run can show of itself.
+type Outcome struct {
+	Method  Origin    // ByModel, or ByRule where the model was missing or failed
+	Calls   int       // to the model, retries included
+	Dropped []Dropped // statements that were not stored
+	Notes   []string  // what went wrong on the way; holds no text of a chat
+}
+
+// Extraction is one run over a window: Candidates, then Decide, then Apply. It asks
+// the model twice at most, and once more with the error where an answer cannot be
+// used; without a model, and where that fails too, rules take over. An Extraction is
+// for one goroutine.
+type Extraction struct {
+	Outcome Outcome
+
+	model   Asker
+	retried bool
+}
+
+// maxCandidates is how many statements one window may give.
+const maxCandidates = 12
+
+// NewExtraction starts a run; model may be nil.
+func NewExtraction(model Asker) *Extraction {
+	return &Extraction{model: model, Outcome: Outcome{Method: ByRule}}
+}
+
+// Candidates returns the statements of a window that are worth keeping. Every one
+// is said in it: what nobody said is dropped, with a reason in the Outcome. The only
+// error is that of ctx, after which nothing may be stored.
+func (x *Extraction) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
+	if len(w.Turns) == 0 {
+		return nil, ctx.Err()
+	}
+	var found []Candidate
+	err := x.ask(ctx, candidatesPrompt(w), func(reply string) error {
+		o, err := readObject(reply, "facts")
+		if err != nil {
+			return err
+		}
+		good, dropped := w.read(o)
+		found = merged(append(found, good...))
+		x.Outcome.Dropped = append(x.Outcome.Dropped, dropped...)
+		if slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }) {
+			return errLanguage
+		}
+		return nil
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err != nil && !errors.Is(err, errLanguage) {
+		x.note("candidates", err)
+		return merged(w.byRules()), nil
+	}
+	x.Outcome.Method = ByModel
+	if len(found) > maxCandidates {
+		for _, c := range found[maxCandidates:] {
+			x.Outcome.Dropped = append(x.Outcome.Dropped, Dropped{c.Text, reasonTooMany})
+		}
+		found = found[:maxCandidates]
+	}
+	return found, nil
+}
+
+var (
+	errLanguage = errors.New("facts must be written in the language of the messages, names unchanged")
+	errNoModel  = errors.New("no model")
+)
+
+// ask lets use read the reply; where it cannot, the model is asked once more, with
+// the error behind the prompt.
+func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply string) error) error {
+	if x.model == nil {
+		return errNoModel
+	}
+	again := prompt
+	for {
+		x.Outcome.Calls++
+		reply, err := x.model.Ask(ctx, again)
+		if err != nil {
+			return fmt.Errorf("ask the model: %w", err)
+		}
+		if err = use(reply); err == nil || x.retried {
+			return err
+		}
+		x.retried = true
+		again = prompt + retryPrompt(err)
+	}
+}
+
+func (x *Extraction) note(step string, err error) {
+	if !errors.Is(err, errNoModel) {
+		x.Outcome.Notes = append(x.Outcome.Notes, step+": "+err.Error())
+	}
+}
+
+// read takes the candidates of an answer one by one.
+func (w Window) read(answer object) (good []Candidate, dropped []Dropped) {
+	for i, doc := range answer.list("facts") {
+		o := objectOf(string(doc), "text")
+		if o == nil {
+			continue
+		}
+		c, reason := w.candidate(o)
+		if i >= 4*maxCandidates {
+			reason = reasonTooMany
+		}
+		if reason != "" {
+			dropped = append(dropped, Dropped{shortened(o.text("text"), 200), reason})
+			continue
+		}
+		good = append(good, c)
+	}
+	return good, dropped
+}
+
+// candidate checks one entry of an answer.
+func (w Window) candidate(o object) (c Candidate, reason string) {
+	c = Candidate{
+		Text: tidy(o.text("text")), Origin: ByModel, Importance: defaultImportance,
+		Subject: Subject(strings.ToLower(o.text("subject"))), Kind: Sort(strings.ToLower(o.text("kind"))),
+	}
+	if n, ok := o.number("importance"); ok {
+		c.Importance = clampImportance(n)
+	}
+	if !c.Kind.known() {
+		c.Kind = OtherSort
+	}
+	switch {
+	case c.Text == "" || utf8.RuneCountInString(c.Text) > longestCandidate || looksLikeMarkup(c.Text):
+		return c, reasonShape
+	case isQuestion(c.Text):
+		return c, reasonQuestion
+	}
+	cited := w.cited(o.integers("seqs"))
+	if len(cited) == 0 {
+		return c, reasonNoSource
+	}
+	if dense := mostlyCJK(textOf(cited)); dense && !hasCJK(c.Text) || !dense && mostlyCJK(c.Text) {
+		return c, reasonLanguage
+	}
+	sources, reason := w.sources(c.Text, cited)
+	if reason != "" {
+		return c, reason
+	}
+	if !c.Subject.known() {
+		c.Subject = AboutCharacter
+		if slices.ContainsFunc(sources, func(m Message) bool { return m.Role == RoleUser }) {
+			c.Subject = AboutUser
+		}
+	}
+	if c.Subject == AboutUser {
+		if c.Subject, reason = w.aboutUser(c.Text, sources); reason != "" {
+			return c, reason
+		}
+	}
+	c.source(sources)
+	c.date(o.text("event_time"), sources)
+	return c, ""
+}
+
+// source takes the evidence from the messages that a candidate stands on.
+func (c *Candidate) source(sources []Message) {
+	for _, m := range sources {
+		c.Evidence = append(c.Evidence, m.Evidence)
+		c.At = m.At
+	}
+}
+
+// date sets the time of the event: what the text says relative to its message; a
+// date of the model only where it names that day more closely, or stands in the
+// text itself.
+func (c *Candidate) date(given string, sources []Message) {
+	for _, text := range []string{c.Text, strings.Join(statedIn(sources), "\n")} {
+		if day, ok := eventTime(text, c.At); ok {
+			c.EventTime = &day
+			break
+		}
+	}
+	if c.EventTime == nil {
+		return
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		t, err := time.ParseInLocation(layout, given, c.At.Location())
+		if away := t.Sub(*c.EventTime); err == nil && away >= 0 && away < 24*time.Hour {
+			c.EventTime = &t
+			return
+		}
+	}
+}
+
+// cited returns the messages of the window with these seqs, in their order.
+func (w Window) cited(seqs []int64) []Message {
+	var out []Message
+	for _, t := range w.Turns {
+		for _, m := range t.Messages {
+			if slices.Contains(seqs, m.Seq) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// sources returns the messages that say text: those cited, else those with the
+// message before the first one (a question that is answered), else one message of
+// the window, since models miscount.
+func (w Window) sources(text string, cited []Message) (sources []Message, reason string) {
+	all := w.all()
+	first := slices.IndexFunc(all, func(m Message) bool { return m.Evidence == cited[0].Evidence })
+	reason = reasonUnsaid
+	if len(cited) <= mostSources {
+		if reason = unsaid(text, cited, w.Names); reason == "" {
+			return cited, ""
+		}
+		if first > 0 {
+			asked := append([]Message{all[first-1]}, cited...)
+			if unsaid(text, asked, w.Names) == "" {
+				return asked, ""
+			}
+		}
+	}
+	for _, m := range all {
+		if unsaid(text, []Message{m}, w.Names) == "" {
+			return []Message{m}, ""
+		}
+	}
+	return nil, reason
+}
+
+func (w Window) all() []Message {
+	var out []Message
+	for _, t := range w.Turns {
+		out = append(out, t.Messages...)
+	}
+	return out
+}
+
+// aboutUser checks a statement about the user: the user must have said a part of it,
+// or have answered yes. What is said in the course of the story (*draws a sword*) is
+// about the world.
+func (w Window) aboutUser(text string, sources []Message) (Subject, string) {
+	var spoken, all []string
+	for _, m := range sources {
+		if m.Role != RoleUser {
+			continue
+		}
+		if yes.MatchString(m.Text) {
+			return AboutUser, ""
+		}
+		all = append(all, m.Text)
+		spoken = append(spoken, narration.ReplaceAllString(m.Text, " "))
+	}
+	pieces := piecesOf(text)
+	if share, _ := saidIn(spoken...).share(pieces); share >= enoughByUser {
+		return AboutUser, ""
+	}
+	if share, _ := saidIn(all...).share(pieces); share >= enoughByUser {
+		return AboutWorld, ""
+	}
+	return "", reasonNotUser
+}
+
+// merged leaves out what is said twice, and gives the first the evidence of both.
+func merged(all []Candidate) []Candidate {
+	var out []Candidate
+	place := map[string]int{}
+	for _, c := range all {
+		hash := ContentHash(c.Text)
+		if at, has := place[hash]; has {
+			for _, e := range c.Evidence {
+				if first := &out[at]; !slices.Contains(first.Evidence, e) && len(first.Evidence) < mostSources {
+					e.Sighting = 1
+					first.Evidence = append(first.Evidence, e)
+				}
+			}
+			continue
+		}
+		place[hash] = len(out)
+		out = append(out, c)
+	}
+	return out
+}
+
+func textOf(messages []Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		b.WriteString(m.Text + "\n")
+	}
+	return b.String()
+}
+
+// tidy makes a statement one line without blanks around it.
+func tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// shortened cuts s to n code points.
+func shortened(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
+}
+
+// jsonLine is v as one line of a prompt; nothing in a message can end it.
+func jsonLine(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // strings and numbers always can be written
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of the rules.
+const (
+	rulesPerMessage = 3
+	longestByRule   = 120 // code points of a statement
+)
+
+// byRules finds statements without a model: what the user says of themselves in
+// plain first-person sentences, and what the character promises, in Chinese and
+// English. Questions, quotations, conditions and acts of a played scene give none.
+func (w Window) byRules() []Candidate {
+	var out []Candidate
+	for _, m := range w.all() {
+		for _, f := range w.Names.statements(m) {
+			c := Candidate{
+				Text: f.text, Subject: f.subject, Kind: f.kind, Importance: f.importance, Origin: ByRule,
+			}
+			c.source([]Message{m})
+			c.date("", []Message{{Role: m.Role, Text: f.text}})
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// found is a statement that a rule has read.
+type found struct {
+	text       string
+	subject    Subject
+	kind       Sort
+	importance float64
+}
+
+// statements returns the most important statements of a message, in their order.
+func (n Names) statements(m Message) []found {
+	var all []found
+	text := narration.ReplaceAllString(m.Text, "\n")
+	for _, s := range statements(text) {
+		s = unquoted(s)
+		if s == "" || conditional.MatchString(s) {
+			continue
+		}
+		if hasCJK(s) {
+			all = append(all, n.chinese(s, m)...)
+		} else {
+			all = append(all, n.english(s, m)...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(f found) bool {
+		return utf8.RuneCountInString(f.text) > longestByRule || looksLikeMarkup(f.text) || isQuestion(f.text)
+	})
+	if len(all) <= rulesPerMessage {
+		return all
+	}
+	best := slices.Clone(all)
+	slices.SortStableFunc(best, func(a, b found) int {
+		switch {
+		case a.importance > b.importance:
+			return -1
+		case a.importance < b.importance:
+			return 1
+		}
+		return 0
+	})
+	best = best[:rulesPerMessage]
+	return slices.DeleteFunc(all, func(f found) bool { return !slices.Contains(best, f) })
+}
+
+var (
+	conditional = regexp.MustCompile(`(?i)如果|要是|假如|假设|假使|倘若|除非|的话[，,]|比如说|听说|据说|梦见|梦到|\bif\b|\bunless\b|\bsuppose\b|\bimagine\b|\bpretend\b|\bI wish\b|\bdreamed?\b|\bI dreamt\b|^>`)
+	quoted      = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
+	speechMark  = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
+	saysI   = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
+	isName      = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
+)
+
+// unquoted leaves out what a sentence quotes. A title or a name in quotation marks
+// is no quotation; it stays without the marks.
+func unquoted(s string) string {
+	var b strings.Builder
+	from := 0
+	for _, at := range quoted.FindAllStringIndex(s, -1) {
+		before, inside := s[:at[0]], strings.Trim(s[at[0]:at[1]], "“”「」『』\"‘’")
+		b.WriteString(s[from:at[0]])
+		from = at[1]
+		short := utf8.RuneCountInString(inside) <= 24 && !saysI.MatchString(inside) && !strings.ContainsAny(inside, "。！？!?.，,")
+		if short && (isName.MatchString(before) || !speechMark.MatchString(before)) {
+			b.WriteString(inside)
+		} else {
+			b.WriteString("\n")
+		}
+	}
+	b.WriteString(s[from:])
+	kept, _, _ := strings.Cut(strings.TrimSpace(b.String()), "\n")
+	return strings.TrimSpace(kept)
+}
+
+// rule reads one clause. form is matched against the clause behind what begins it;
+// its named or numbered groups go into text.
+type rule struct {
+	form       *regexp.Regexp
+	not        *regexp.Regexp // nil = no exception; looked for in the whole clause
+	kind       Sort
+	importance float64
+	text       string // template of Regexp.Expand; "" = the clause itself
+}
+
+func (r rule) read(clause string) (string, bool) {
+	at := r.form.FindStringSubmatchIndex(clause)
+	if at == nil || r.not != nil && r.not.MatchString(clause) {
+		return "", false
+	}
+	if r.text == "" {
+		return clause, true
+	}
+	return string(r.form.ExpandString(nil, r.text, clause, at)), true
+}
+
+func firstRule(rules []rule, clause string) (string, rule, bool) {
+	for _, r := range rules {
+		if text, ok := r.read(clause); ok {
+			return text, r, true
+		}
+	}
+	return "", rule{}, false
+}

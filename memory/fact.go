@@ -1,0 +1,277 @@
+package memory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/fault"
+)
+
+// Subject says whom or what a memory is about.
+type Subject string
+
+// The subjects.
+const (
+	AboutUser         Subject = "user"
+	AboutCharacter    Subject = "character"
+	AboutRelationship Subject = "relationship"
+	AboutWorld        Subject = "world" // the story and everything else
+)
+
+// Sort is the kind of a memory ("kind" on the wire).
+type Sort string
+
+// The sorts.
+const (
+	Profile    Sort = "profile"
+	Preference Sort = "preference"
+	Happening  Sort = "event"
+	Intention  Sort = "plan"
+	Promise    Sort = "promise"
+	Relation   Sort = "relation"
+	OtherSort  Sort = "other"
+)
+
+// Origin says who wrote a memory.
+type Origin string
+
+// The origins.
+const (
+	ByModel      Origin = "llm"
+	ByRule       Origin = "rule"
+	ByUser       Origin = "user"
+	ByImport     Origin = "import"
+	ByDream      Origin = "dream"
+	ByExtraction Origin = "extraction" // a reviewed extraction of the cognition log
+)
+
+// Status is the place of a memory in its life.
+type Status string
+
+// The states. Only an active memory is searched. A superseded one has a newer
+// version; a retired one can come back; of a deleted one only a Tombstone is left.
+const (
+	Active     Status = "active"
+	Superseded Status = "superseded"
+	Retired    Status = "retired"
+	Deleted    Status = "deleted"
+)
+
+// Limits of a memory.
+const (
+	MaxText     = 2000 // code points
+	MaxEvidence = 64   // entries
+	maxSighting = 8    // sightings whose evidence is kept
+)
+
+// Memory is one version of a remembered fact. Versions of one fact share RootID;
+// a change makes a new version and never touches the text of an old one.
+type Memory struct {
+	ID             string     `json:"id"`
+	RootID         string     `json:"rootId"` // ID of the first version
+	Version        int        `json:"version"`
+	ConversationID string     `json:"conversationId,omitempty"` // where it was learned
+	Text           string     `json:"text"`                     // in the language of its source; at most MaxText code points
+	Subject        Subject    `json:"subject"`
+	Kind           Sort       `json:"kind"`
+	Importance     float64    `json:"importance"` // 0 to 1
+	EventTime      *time.Time `json:"eventTime,omitempty"`
+	Evidence       []Evidence `json:"evidence"`
+	Origin         Origin     `json:"origin"`
+	Pinned         bool       `json:"pinned"`
+	Locked         bool       `json:"locked"`
+	Status         Status     `json:"status"`
+	SupersededBy   string     `json:"supersededBy,omitempty"` // ID
+	EndedBy        []Evidence `json:"-"`                      // why a run retired it; empty = nobody but the user did
+	SeenCount      int        `json:"seenCount"`
+	LastSeenAt     time.Time  `json:"lastSeenAt"`
+	LastUsedAt     *time.Time `json:"lastUsedAt,omitempty"`
+	ContentHash    string     `json:"-"` // ContentHash of Text
+	CreatedAt      time.Time  `json:"createdAt"`
+	UpdatedAt      time.Time  `json:"updatedAt"`
+}
+
+// Evidence names a text that a memory was taken from: the revision for ever, Seq
+// for reading. Entries of one sighting belong together: a question and the "yes"
+// that answers it.
+type Evidence struct {
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId"`
+	RevisionID     string `json:"revisionId"`
+	Seq            int64  `json:"seq"`                // place in the conversation, from 1
+	Sighting       int    `json:"sighting,omitempty"` // 0 = the first time it was said
+}
+
+// Guarded reports whether only the user may change m: a run makes suggestions.
+func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByUser }
+
+// Holds reports whether m rests on texts that are shown: one sighting at least has
+// every revision on the shown path of its conversation. A memory without evidence
+// (written by the user, imported) always holds.
+func (m *Memory) Holds(shown func(Evidence) bool) bool { return holds(m.Evidence, shown) }
+
+func holds(evidence []Evidence, shown func(Evidence) bool) bool {
+	if len(evidence) == 0 {
+		return true
+	}
+	missing := map[int]bool{}
+	for _, e := range evidence {
+		missing[e.Sighting] = missing[e.Sighting] || !shown(e)
+	}
+	for _, gone := range missing {
+		if !gone {
+			return true
+		}
+	}
+	return false
+}
+
+// Current returns the versions of one fact that count where only some texts are
+// shown; versions are all of one RootID, oldest first. It is the newest that holds,
+// so a fact that was corrected on another branch reads here as before; nil when
+// none does, or when it was retired, by the user or by texts that are shown.
+func Current(versions []Memory, shown func(Evidence) bool) *Memory {
+	for i := len(versions) - 1; i >= 0; i-- {
+		m := &versions[i]
+		switch {
+		case m.Status == Deleted || !m.Holds(shown):
+			continue
+		case m.Status == Retired && holds(m.EndedBy, shown):
+			return nil
+		}
+		return m
+	}
+	return nil
+}
+
+// ContentHash is equal for texts that differ only in case, width, blanks and
+// punctuation. A sign between two digits counts: 3.5 is not 35.
+func ContentHash(text string) string {
+	folded := []rune(strings.ToLower(norm.NFKC.String(text)))
+	kept := make([]rune, 0, len(folded))
+	for i, r := range folded {
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		case unicode.IsPunct(r) && !betweenDigits(folded, i):
+		default:
+			kept = append(kept, r)
+		}
+	}
+	if len(kept) == 0 { // nothing but signs: they are the text
+		kept = folded
+	}
+	sum := sha256.Sum256([]byte(string(kept)))
+	return hex.EncodeToString(sum[:16])
+}
+
+func betweenDigits(text []rune, i int) bool {
+	return i > 0 && i+1 < len(text) && unicode.IsDigit(text[i-1]) && unicode.IsDigit(text[i+1])
+}
+
+// Validate reports every field of m that cannot be stored, as fault.Invalid.
+func (m *Memory) Validate() error {
+	var c checks
+	c.text("text", m.Text)
+	c.word("subject", string(m.Subject), m.Subject.known())
+	c.word("kind", string(m.Kind), m.Kind.known())
+	c.word("origin", string(m.Origin), m.Origin.known())
+	c.word("status", string(m.Status), m.Status.known())
+	c.that(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
+	c.that(m.Version >= 1, "version", "range", "must be at least 1")
+	c.that(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
+	c.that(m.EventTime == nil || plausible(*m.EventTime), "eventTime", "range", "must be in the years 1 to 9999")
+	c.that(len(m.Evidence) <= MaxEvidence, "evidence", "range", "must have at most %d entries", MaxEvidence)
+	for i, e := range m.Evidence {
+		field := fmt.Sprintf("evidence[%d]", i)
+		c.that(e.ConversationID != "", field+".conversationId", "required", "must not be empty")
+		c.that(e.MessageID != "", field+".messageId", "required", "must not be empty")
+		c.that(e.RevisionID != "", field+".revisionId", "required", "must not be empty")
+		c.that(e.Seq >= 1, field+".seq", "range", "must be at least 1")
+	}
+	return c.err()
+}
+
+func (s Subject) known() bool {
+	switch s {
+	case AboutUser, AboutCharacter, AboutRelationship, AboutWorld:
+		return true
+	}
+	return false
+}
+
+func (s Sort) known() bool {
+	switch s {
+	case Profile, Preference, Happening, Intention, Promise, Relation, OtherSort:
+		return true
+	}
+	return false
+}
+
+func (o Origin) known() bool {
+	switch o {
+	case ByModel, ByRule, ByUser, ByImport, ByDream, ByExtraction:
+		return true
+	}
+	return false
+}
+
+func (s Status) known() bool {
+	switch s {
+	case Active, Superseded, Retired, Deleted:
+		return true
+	}
+	return false
+}
+
+func plausible(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
+
+// checks gathers what is wrong, so that a caller learns all of it at once.
+type checks struct{ fields []fault.Field }
+
+func (c *checks) that(ok bool, field, code, format string, args ...any) {
+	if !ok {
+		c.fields = append(c.fields, fault.Field{Field: field, Code: code, Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *checks) word(field, value string, known bool) {
+	c.that(known, field, "value", "%q is not one of the words", value)
+}
+
+func (c *checks) text(field, text string) {
+	c.that(strings.TrimSpace(text) != "", field, "required", "must not be blank")
+	c.that(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be text")
+	c.that(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
+}
+
+func (c *checks) err() error {
+	if len(c.fields) == 0 {
+		return nil
+	}
+	first := c.fields[0]
+	e := fault.New(fault.Invalid, "%s: %s", first.Field, first.Detail)
+	e.Fields = c.fields
+	return e
+}
+
+// clampImportance reads a number that a model gave: 1 to 10 is taken as
+// tenths, what is no number as 0.5.
+func clampImportance(n float64) float64 {
+	switch {
+	case math.IsNaN(n) || n < 0:
+		return defaultImportance
+	case n > 1 && n <= 10:
+		return n / 10
+	}
+	return min(n, 1)
+}
+
+const defaultImportance = 0.5
