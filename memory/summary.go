@@ -12,10 +12,10 @@ import (
 	"nodest/llm"
 )
 
-// Line is one message of the shown branch as summaries count it: the chosen text,
+// ChatLine is one message of the shown branch as summaries count it: the chosen text,
 // without the blocks that were put around it. Messages that failed or are empty,
 // and what a prompt inserts, are no lines.
-type Line struct {
+type ChatLine struct {
 	MessageID  string
 	RevisionID string // names this exact text
 	Seq        int64  // place in the conversation; grows along a branch
@@ -27,7 +27,7 @@ type Line struct {
 }
 
 // speaker is the name that stands before the line's text, on one line.
-func (l *Line) speaker() string {
+func (l *ChatLine) speaker() string {
 	if name := oneLine(l.Name); name != "" {
 		return name
 	}
@@ -196,7 +196,7 @@ func (s *Summary) Validate(settings SummarySettings) error {
 
 // ExtendDigest continues the digest of a range ("" = of nothing yet) over the
 // revisions of further lines. Two ranges with the same digest show the same texts.
-func ExtendDigest(digest string, lines []Line) string {
+func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {
 		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].RevisionID))
 		digest = hex.EncodeToString(sum[:16])
@@ -207,7 +207,7 @@ func ExtendDigest(digest string, lines []Line) string {
 // Fits reports whether covered, the lines of the summary's range as they show now,
 // are the texts that it was made of. Where they are not, it is stale; where they
 // are again (a swipe changed back, a save point restored) it is right again.
-func (s *Summary) Fits(covered []Line) bool {
+func (s *Summary) Fits(covered []ChatLine) bool {
 	return len(covered) == s.Count && ExtendDigest("", covered) == s.Digest
 }
 
@@ -215,13 +215,13 @@ func (s *Summary) Fits(covered []Line) bool {
 // path is a branch from its first message on, of which any that are covered may be
 // missing, except the last one. ok is false on a branch that left before it, and
 // for no summary.
-func (s *Summary) span(path []Line) (from, to int, ok bool) {
+func (s *Summary) span(path []ChatLine) (from, to int, ok bool) {
 	if s == nil {
 		return 0, 0, false
 	}
 	for to = len(path); to > 0; to-- {
 		if path[to-1].MessageID == s.Range.EndID {
-			from = slices.IndexFunc(path, func(l Line) bool { return l.Seq >= s.Range.StartSeq })
+			from = slices.IndexFunc(path, func(l ChatLine) bool { return l.Seq >= s.Range.StartSeq })
 			return from, to, from >= 0 && from < to
 		}
 	}

@@ -23,12 +23,12 @@ const shortestSummary = 50
 // Accept judges what a model wrote as a summary of lines with at most length code
 // points, and returns the text itself: without thoughts, a fence around it and
 // repeated marker lines. Up to three tenths more than length are let pass.
-func Accept(output string, lines []Line, length int) (string, Verdict) {
+func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
 	return accept(output, plainTexts(lines), length)
 }
 
 // plainTexts are the texts of lines with single blanks.
-func plainTexts(lines []Line) []string {
+func plainTexts(lines []ChatLine) []string {
 	plain := make([]string, len(lines))
 	for i := range lines {
 		plain[i] = oneLine(lines[i].Text)

@@ -52,7 +52,7 @@ func ExtractSummary(w SummaryWork) string {
 // points.
 const longestSpeaker = 40
 
-func quotesFrom(l *Line, said []string) []quote {
+func quotesFrom(l *ChatLine, said []string) []quote {
 	speaker := l.speaker()
 	speaker = speaker[:byteOf(speaker, longestSpeaker)]
 	quotes := make([]quote, 0, len(said))
@@ -108,7 +108,7 @@ const million = 1_000_000
 // picked before takes off.
 const (
 	priorFactor    = 150
-	promiseFactor  = 115
+	promiseFactor  = 130
 	digitFactor    = 110
 	nameFactor     = 110
 	meFactor       = 110
@@ -118,12 +118,13 @@ const (
 
 // extract picks quotes until length code points are full.
 func extract(quotes []quote, length int) string {
-	rate(quotes)
+	telling := rate(quotes)
 	left := length
-	var picked []int
-	rest := make([]int, len(quotes))
-	for i := range rest {
-		rest[i] = i
+	var picked, rest []int
+	for i := range quotes {
+		if quotes[i].score > 0 || !telling {
+			rest = append(rest, i)
+		}
 	}
 	for len(rest) > 0 {
 		best := -1
@@ -159,7 +160,8 @@ func (q *quote) worth() int64 {
 }
 
 // rate gives every quote its size, its terms, and its score between 0 and a million.
-func rate(quotes []quote) {
+// It reports whether any of them says anything.
+func rate(quotes []quote) bool {
 	in := map[string]int64{} // quotes that have the term
 	for i := range quotes {
 		q := &quotes[i]
@@ -175,14 +177,18 @@ func rate(quotes []quote) {
 	for t, n := range in {
 		idf[t] = int64(math.Round(1000 * math.Log(1+float64(len(quotes))/float64(n))))
 	}
-	best := int64(1)
+	best := int64(0)
 	for i := range quotes {
 		quotes[i].score = quotes[i].rating(idf)
 		best = max(best, quotes[i].score)
 	}
+	if best == 0 {
+		return false
+	}
 	for i := range quotes {
 		quotes[i].score = quotes[i].score * million / best
 	}
+	return true
 }
 
 func (q *quote) rating(idf map[string]int64) int64 {

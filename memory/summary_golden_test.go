@@ -126,9 +126,9 @@ func replaySummary(t *testing.T, v *summaryVector) {
 // vectorLines turns the messages of a vector into a branch. A summary among them
 // is the one in force: what it stands for is not there any more, but for the last
 // message of it, of which nothing is known.
-func vectorLines(parts []vectorPart) (lines []memory.Line, active *memory.Summary, dropped bool) {
+func vectorLines(parts []vectorPart) (lines []memory.ChatLine, active *memory.Summary, dropped bool) {
 	seq := 0
-	add := func(l memory.Line) {
+	add := func(l memory.ChatLine) {
 		l.MessageID = "m" + strconv.Itoa(seq)
 		l.RevisionID = l.MessageID
 		l.Seq = int64(seq)
@@ -145,11 +145,11 @@ func vectorLines(parts []vectorPart) (lines []memory.Line, active *memory.Summar
 			active.Range.EndID, active.Range.EndSeq = "m"+strconv.Itoa(active.Range.End), int64(active.Range.End)
 			active.Method = memory.MethodModel
 			seq = active.Range.End
-			add(memory.Line{Role: llm.Assistant})
+			add(memory.ChatLine{Role: llm.Assistant})
 		case p.Role == "model":
-			add(memory.Line{Role: llm.Assistant, Text: p.text()})
+			add(memory.ChatLine{Role: llm.Assistant, Text: p.text()})
 		default:
-			add(memory.Line{Role: llm.User, Text: p.text()})
+			add(memory.ChatLine{Role: llm.User, Text: p.text()})
 		}
 	}
 	return lines, active, dropped

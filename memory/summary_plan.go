@@ -52,7 +52,7 @@ type Attempt struct {
 }
 
 // AttemptOf notes that made is in force on path.
-func AttemptOf(path []Line, made *Summary) Attempt {
+func AttemptOf(path []ChatLine, made *Summary) Attempt {
 	a := Attempt{SummaryID: made.ID, Length: EffectiveLength(path, made)}
 	if len(path) > 0 {
 		a.Seq = path[len(path)-1].Seq
@@ -65,7 +65,7 @@ type SummaryState struct {
 	// Lines are the shown branch, as Overlay wants it: of the messages that
 	// Active covers any but the last may be missing. All of them where Active
 	// is nil.
-	Lines    []Line
+	Lines    []ChatLine
 	Active   *Summary // in force; nil = none, or a covered message was deleted
 	Latest   int      // highest generation that the conversation ever had
 	Settings SummarySettings
@@ -232,7 +232,7 @@ func (s *surveyed) target(rebuild bool) (Range, int) {
 	return r, r.End - r.Start + 1
 }
 
-func rangeOf(lines []Line, start, end, missing int) Range {
+func rangeOf(lines []ChatLine, start, end, missing int) Range {
 	return Range{
 		Start: start, End: end + missing,
 		StartID: lines[start].MessageID, StartSeq: lines[start].Seq,
@@ -246,7 +246,7 @@ func rangeOf(lines []Line, start, end, missing int) Range {
 //
 // It returns fault.Conflict when the branch or the summary in force is no longer
 // what the plan was made for.
-func (p *SummaryPlan) Work(path []Line, active *Summary) (SummaryWork, error) {
+func (p *SummaryPlan) Work(path []ChatLine, active *Summary) (SummaryWork, error) {
 	w := SummaryWork{Previous: active, Rebuild: p.Rebuild}
 	if active != nil && active.ID != p.BaseID || active == nil && p.BaseID != "" {
 		return w, fault.New(fault.Conflict, "another summary is in force")
@@ -286,6 +286,6 @@ func (p *SummaryPlan) Summary(w SummaryWork, d SummaryDraft) *Summary {
 	}
 }
 
-func indexOfMessage(path []Line, id string) int {
-	return slices.IndexFunc(path, func(l Line) bool { return l.MessageID == id })
+func indexOfMessage(path []ChatLine, id string) int {
+	return slices.IndexFunc(path, func(l ChatLine) bool { return l.MessageID == id })
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -11,59 +12,70 @@ import (
 // Transcript writes lines down as "name: text", one block per message with a blank
 // line between them. Where the day changes, in the time zone loc, a line with the
 // date stands before the message; lines without a time have none.
-func Transcript(lines []Line, loc *time.Location) string {
-	return strings.Join(transcriptBlocks(lines, loc), "\n\n")
+func Transcript(lines []ChatLine, loc *time.Location) string {
+	return strings.Join(chunked(blocksOf(lines, loc), math.MaxInt), "")
 }
 
-// transcriptBlocks are the blocks of a transcript, one per line.
-func transcriptBlocks(lines []Line, loc *time.Location) []string {
-	blocks := make([]string, 0, len(lines))
-	day := ""
+// block is a paragraph of a transcript.
+type block struct {
+	day  string // of the message; empty = not known
+	text string
+}
+
+// after is the block as it follows one of another day, or of none.
+func (b block) after(day string) string {
+	if b.day == "" || b.day == day {
+		return b.text
+	}
+	return "=== " + b.day + " ===\n" + b.text
+}
+
+func blocksOf(lines []ChatLine, loc *time.Location) []block {
+	blocks := make([]block, len(lines))
 	for i := range lines {
-		block := lines[i].speaker() + ": " + withoutMarkers(lines[i].Text)
+		blocks[i].text = lines[i].speaker() + ": " + withoutMarkers(lines[i].Text)
 		if at := lines[i].At; !at.IsZero() {
-			if today := at.In(loc).Format(time.DateOnly); today != day {
-				block, day = "=== "+today+" ===\n"+block, today
-			}
+			blocks[i].day = at.In(loc).Format(time.DateOnly)
 		}
-		blocks = append(blocks, block)
 	}
 	return blocks
 }
 
-// chunkTranscript joins blocks to texts of at most limit code points. A block that
-// is longer goes on in the next text, cut at the end of a sentence.
-func chunkTranscript(blocks []string, limit int) []string {
+// chunked joins blocks to texts of at most limit code points, each of which begins
+// with its date. A block that is longer goes on in the next text, cut at the end of
+// a sentence.
+func chunked(blocks []block, limit int) []string {
 	var chunks []string
 	var b strings.Builder
-	size := 0
+	size, day := 0, ""
 	flush := func() {
 		if size > 0 {
 			chunks = append(chunks, b.String())
 			b.Reset()
-			size = 0
+			size, day = 0, ""
 		}
 	}
-	for _, block := range blocks {
-		n := runes(block)
-		if size > 0 && size+2+n > limit {
+	for _, next := range blocks {
+		text := next.after(day)
+		if size > 0 && size+2+runes(text) > limit {
 			flush()
+			text = next.after("")
 		}
-		for n > limit {
-			head := cutAtSentence(block, limit)
+		for runes(text) > limit {
+			head := cutAtSentence(text, limit)
 			chunks = append(chunks, head)
-			block = strings.TrimSpace(strings.TrimSpace(block)[len(head):])
-			n = runes(block)
+			text = strings.TrimSpace(strings.TrimSpace(text)[len(head):])
 		}
-		if n == 0 {
+		if text == "" {
 			continue
 		}
 		if size > 0 {
 			b.WriteString("\n\n")
 			size += 2
 		}
-		b.WriteString(block)
-		size += n
+		b.WriteString(text)
+		size += runes(text)
+		day = next.day
 	}
 	flush()
 	return chunks

@@ -57,10 +57,15 @@ func endsSentence(r rune) bool { return strings.ContainsRune("。！？!?…;；
 
 func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】》〉*", r) }
 
+// mostClosers is how far behind a point its quotes and further points may reach,
+// in bytes.
+const mostClosers = 24
+
 // fullStop reports whether the point at i ends a sentence: not one of a number,
 // an address, an initial or a title.
 func fullStop(text string, i int) bool {
-	rest := strings.TrimLeftFunc(text[i+1:], func(r rune) bool { return r == '.' || closes(r) })
+	rest := text[i+1 : min(i+1+mostClosers, len(text))]
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
 	if next, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(next) && next < 0x2E80 {
 		return false
 	}

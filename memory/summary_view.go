@@ -28,7 +28,7 @@ func (s *Summary) Message() framework.Message {
 // covers only the last must be there, so a long chat need not be read whole; the
 // last three of the branch must be there as well. They stay word for word also
 // when the branch became shorter than it was when s was made.
-func (s *Summary) Overlay(path []Line) (from, to int) {
+func (s *Summary) Overlay(path []ChatLine) (from, to int) {
 	from, to, ok := s.span(path)
 	if !ok {
 		return 0, 0
@@ -38,7 +38,7 @@ func (s *Summary) Overlay(path []Line) (from, to int) {
 
 // View is path as a prompt shows it: with s in the place of what it covers.
 // A nil s changes nothing. path is as Overlay wants it.
-func View(path []Line, s *Summary) []framework.Message {
+func View(path []ChatLine, s *Summary) []framework.Message {
 	from, to := s.Overlay(path)
 	view := make([]framework.Message, 0, len(path)+1-(to-from))
 	for i := range path {
@@ -57,7 +57,7 @@ func View(path []Line, s *Summary) []framework.Message {
 // EffectiveLength is the length of what would be sent of a chat, in UTF-16 units:
 // the texts that s does not cover, and its own without the marker lines. path is as
 // Overlay wants it.
-func EffectiveLength(path []Line, s *Summary) int {
+func EffectiveLength(path []ChatLine, s *Summary) int {
 	from, to := s.Overlay(path)
 	n := 0
 	for i := range path {

@@ -26,11 +26,11 @@ func (f SummaryModelFunc) Write(ctx context.Context, prompt string) (string, err
 
 // SummaryWork is what a summary is made of (SummaryPlan.Work).
 type SummaryWork struct {
-	Lines    []Line   // to summarise: all of the range for a rebuild, else those since Previous
-	Previous *Summary // in force; nil = none
-	Known    int      // lines at the beginning of Lines that Previous covers; not 0 in a rebuild only
-	Rebuild  bool     // Previous is not folded in
-	Length   int      // of the summary at most, in code points; default 1000
+	Lines    []ChatLine // to summarise: all of the range for a rebuild, else those since Previous
+	Previous *Summary   // in force; nil = none
+	Known    int        // lines at the beginning of Lines that Previous covers; not 0 in a rebuild only
+	Rebuild  bool       // Previous is not folded in
+	Length   int        // of the summary at most, in code points; default 1000
 	Location *time.Location
 }
 
@@ -112,9 +112,8 @@ type scribe struct {
 }
 
 func (s *scribe) write(ctx context.Context) (string, error) {
-	blocks := transcriptBlocks(s.work.Lines, s.work.Location)
-	s.lang = LanguageOf(blocks...)
-	chunks := chunkTranscript(blocks, chunkSize)
+	chunks := chunked(blocksOf(s.work.Lines, s.work.Location), chunkSize)
+	s.lang = LanguageOf(s.plain...)
 	if len(chunks) == 0 {
 		return "", errNotASummary
 	}
@@ -139,19 +138,20 @@ func (s *scribe) write(ctx context.Context) (string, error) {
 func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error) {
 	for {
 		short := make([]string, 0, len(parts))
+		again := make([]block, 0, len(parts))
 		size := 0
 		for _, part := range parts {
 			text, err := s.part(ctx, part)
 			if err != nil {
 				return nil, err
 			}
-			short = append(short, text)
+			short, again = append(short, text), append(again, block{text: text})
 			size += runes(text)
 		}
 		if size <= chunkSize {
 			return short, nil
 		}
-		parts = chunkTranscript(short, chunkSize)
+		parts = chunked(again, chunkSize)
 	}
 }
 

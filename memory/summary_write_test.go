@@ -102,7 +102,7 @@ func TestWriteSummary(t *testing.T) {
 }
 
 // tale is a chat in which something happens.
-func tale(n int) []memory.Line {
+func tale(n int) []memory.ChatLine {
 	lines := chatLines(n, "")
 	for i := range lines {
 		lines[i].Text = fmt.Sprintf("On day %d we crossed the river near the old mill. I promise to bring %d apples to Anna tomorrow. It rained all night and nobody slept well.", i+1, i+2)
@@ -135,6 +135,7 @@ func TestLongTranscriptsAreReadInParts(t *testing.T) {
 	lines := chatLines(50, strings.Repeat("Something happened at the mill. ", 28)) // 44,800 characters, four parts
 	for i := range lines {
 		lines[i].Text = fmt.Sprintf("Message %d. %s", i, lines[i].Text)
+		lines[i].At = time.Date(2025, 3, 1, 0, i, 0, 0, time.UTC)
 	}
 	parts := []any{"Part one. " + good(300), "Part two. " + good(300), "Part three. " + good(300), good(500)}
 	model := &script{answers: parts}
@@ -157,6 +158,9 @@ func TestLongTranscriptsAreReadInParts(t *testing.T) {
 		if len(p) > 16_000 {
 			t.Errorf("prompt %d has %d characters", i, len(p))
 		}
+		if strings.Count(p, "<transcript>\n=== 2025-03-01 ===\n") != 1 || strings.Count(p, "=== 2025-03-01") != 1 {
+			t.Errorf("prompt %d does not say once which day it is", i)
+		}
 	}
 }
 
@@ -176,7 +180,7 @@ func TestAPartThatIsRefusedIsShortenedByRule(t *testing.T) {
 // TestAnyLengthFitsInCallsOfBoundedSize reads a chat so long that the summaries of
 // its parts have to be summarised again.
 func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
-	lines := chatLines(400, strings.Repeat("字", 2000))
+	lines := chatLines(160, strings.Repeat("字", 2000))
 	longest, calls := 0, 0
 	model := memory.SummaryModelFunc(func(_ context.Context, prompt string) (string, error) {
 		calls++
@@ -187,7 +191,7 @@ func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
 	if err != nil || draft.Method != memory.MethodModel || draft.Calls != calls {
 		t.Fatal(draft.Method, err)
 	}
-	if longest > 26_000 || calls > 100 {
+	if longest > 26_000 || calls > 40 {
 		t.Errorf("%d calls, the longest with %d characters", calls, longest)
 	}
 	t.Logf("%d calls, the longest with %d characters", calls, longest)
@@ -195,7 +199,7 @@ func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
 
 func TestAccept(t *testing.T) {
 	message := "Yesterday I went down to the harbour and counted every boat that was tied up there, all forty of them."
-	lines := []memory.Line{{Text: message}, {Text: "短"}}
+	lines := []memory.ChatLine{{Text: message}, {Text: "短"}}
 	long := strings.Repeat("字", 50)
 	tests := []struct {
 		name, output string
