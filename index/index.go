@@ -88,7 +88,7 @@ func (x *Index) reset(rows int) {
 	x.docs = make([]doc, 0, rows)
 	x.byID = make(map[string]int32, rows)
 	x.groups = map[string]*group{}
-	x.vocab = map[string]int32{}
+	x.vocab = make(map[string]int32, rows)
 	x.terms, x.removed, x.length, x.grouped, x.size = nil, 0, 0, 0, 0
 }
 
@@ -128,6 +128,9 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	if err := x.removeAll(ctx, remove...); err != nil {
 		return err
 	}
+	if len(x.docs) == 0 {
+		x.reset(len(put))
+	}
 	unsorted := map[*group]bool{}
 	for i := range put {
 		if at, ok := x.byID[put[i].ID]; ok {
@@ -146,7 +149,7 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 		}
 	}
 	for g := range unsorted {
-		slices.SortStableFunc(g.docs, func(a, b int32) int { return cmp.Compare(x.docs[a].order, x.docs[b].order) })
+		slices.SortFunc(g.docs, x.inOrder)
 		x.renumber(g, 0)
 	}
 	if x.removed > 64 && x.removed > len(x.byID)/4 {
@@ -155,11 +158,16 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	return nil
 }
 
+// inOrder compares rows of a group.
+func (x *Index) inOrder(a, b int32) int {
+	return cmp.Or(cmp.Compare(x.docs[a].order, x.docs[b].order), strings.Compare(x.docs[a].id, x.docs[b].id))
+}
+
 // add puts a new row at the end of its group and tells whether that is its place.
 func (x *Index) add(row *Row) (g *group, sorted bool) {
 	g = x.group(row.Group)
 	n := int32(len(x.docs))
-	sorted = len(g.docs) == 0 || x.docs[g.docs[len(g.docs)-1]].order <= row.Order
+	sorted = len(g.docs) == 0 || x.docs[g.docs[len(g.docs)-1]].order < row.Order
 	d := doc{id: row.ID, version: row.Version, order: row.Order, group: g, at: int32(len(g.docs)), data: row.Data, size: rowBytes + len(row.ID) + row.Size}
 	d.terms = x.post(n, row.Terms)
 	g.docs = append(g.docs, n)
@@ -279,7 +287,7 @@ func (x *Index) compact() {
 		x.add(&row)
 	}
 	for _, g := range x.groups {
-		slices.SortStableFunc(g.docs, func(a, b int32) int { return cmp.Compare(x.docs[a].order, x.docs[b].order) })
+		slices.SortFunc(g.docs, x.inOrder)
 		x.renumber(g, 0)
 	}
 }

@@ -21,6 +21,8 @@ type Match struct {
 	Group   []float32 // BM25 of the row's whole group; of a row that stands alone, its own
 	Covered []float32 // share of the query's weight whose terms are in the row, 0 to 1
 	Spanned []float32 // likewise in the row and its next neighbours
+	Weight  float32   // of all terms of the query together
+	Rarest  float32   // weight of a term that is in one row only
 }
 
 // The windows of Match.
@@ -41,7 +43,7 @@ func (v View) Match(query []Term) *Match {
 	}
 	s := newScorer(v.x, m, part(6), part(7))
 	seen := make(map[string]bool, len(query))
-	var weight float32
+	m.Rarest = v.x.idf(1)
 	for _, q := range query {
 		if seen[q.Text] {
 			continue
@@ -52,16 +54,16 @@ func (v View) Match(query []Term) *Match {
 			t = &v.x.terms[at]
 		}
 		idf := v.x.idf(t.rows) * q.Weight
-		weight += idf
+		m.Weight += idf
 		if t.rows > 0 {
 			s.term(t, idf)
 		}
 	}
 	s.spreadGroups()
-	if weight > 0 {
+	if m.Weight > 0 {
 		for i := range m.Covered {
-			m.Covered[i] /= weight
-			m.Spanned[i] /= weight
+			m.Covered[i] /= m.Weight
+			m.Spanned[i] /= m.Weight
 		}
 	}
 	return m

@@ -60,6 +60,7 @@ const (
 	alikeVectors     = 0.95
 	floorOwn         = 0.2  // share of the question's words in a unit that makes it relevant
 	floorSpanned     = 0.34 // likewise with its neighbours
+	floorRare        = 1.6  // or so many words that stand nowhere else
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )
 
@@ -147,8 +148,10 @@ func (r *ranking) recencyWeight() float64 {
 	return recencyWeight
 }
 
-// relevant is the floor: enough of the question's words, its day, or a model that
-// finds it near.
+// relevant is the floor: enough of the question's words, some rare ones of a long
+// message, its day, or a model that finds it near.
 func (r *ranking) relevant(i int) bool {
-	return r.match.Covered[i] >= floorOwn || r.match.Spanned[i] >= floorSpanned || r.of[sigDay][i] > 0 || r.of[sigVector][i]*r.spread >= floorVector
+	m := r.match
+	return m.Covered[i] >= floorOwn || m.Spanned[i] >= floorSpanned || m.Covered[i]*m.Weight >= floorRare*m.Rarest ||
+		r.of[sigDay][i] > 0 || r.of[sigVector][i]*r.spread >= floorVector
 }

@@ -1,0 +1,280 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"nodest/index"
+)
+
+// table is a database of rows by owner.
+type table struct {
+	mu      sync.Mutex
+	owners  map[string]*owner
+	loads   atomic.Int64
+	loading atomic.Int64 // of the key "busy", at once
+	most    atomic.Int64
+	gate    chan struct{} // when set, loading waits for it
+	err     error
+}
+
+type owner struct {
+	version int64
+	log     []change
+}
+
+type change struct {
+	version int64
+	row     index.Row
+	removed string
+}
+
+func (t *table) put(key string, rows ...index.Row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owners[key]
+	if o == nil {
+		o = &owner{}
+		if t.owners == nil {
+			t.owners = map[string]*owner{}
+		}
+		t.owners[key] = o
+	}
+	o.version++
+	for _, r := range rows {
+		r.Version = o.version
+		o.log = append(o.log, change{version: o.version, row: r})
+	}
+}
+
+func (t *table) remove(key, id string) {
+	t.put(key)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owners[key]
+	o.log = append(o.log, change{version: o.version, removed: id})
+}
+
+func (t *table) Version(_ context.Context, key string) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.owners[key]; o != nil {
+		return o.version, t.err
+	}
+	return 0, t.err
+}
+
+func (t *table) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
+	t.loads.Add(1)
+	if n := t.loading.Add(1); n > t.most.Load() {
+		t.most.Store(n)
+	}
+	defer t.loading.Add(-1)
+	if t.gate != nil {
+		select {
+		case <-t.gate:
+		case <-ctx.Done():
+			return index.Delta{}, context.Cause(ctx)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.owners[key]
+	if o == nil {
+		return index.Delta{}, t.err
+	}
+	d := index.Delta{Version: o.version}
+	for _, c := range o.log {
+		if c.version <= since {
+			continue
+		}
+		if c.removed != "" {
+			d.Removed = append(d.Removed, c.removed)
+			d.Rows = slices.DeleteFunc(d.Rows, func(r index.Row) bool { return r.ID == c.removed })
+		} else {
+			d.Rows = append(d.Rows, c.row)
+		}
+	}
+	return d, t.err
+}
+
+func search(t *testing.T, c *index.Cache, key, query string) (ids []string) {
+	t.Helper()
+	err := c.Use(t.Context(), key, func(x *index.Index) error {
+		ids = ranked(x, query, own)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func TestACacheFollowsTheRows(t *testing.T) {
+	db := &table{}
+	c := index.NewCache(db, index.CacheOptions{})
+	if got := search(t, c, "ann", "tea"); len(got) != 0 {
+		t.Errorf("an owner without rows has %v", got)
+	}
+	db.put("ann", row("1", "s", 1, "tea"), row("2", "s", 2, "bread"))
+	if got := search(t, c, "ann", "tea bread"); len(got) != 2 {
+		t.Errorf("after the first rows: %v", got)
+	}
+	loads := db.loads.Load()
+	search(t, c, "ann", "tea")
+	if db.loads.Load() != loads {
+		t.Error("loaded again though nothing changed")
+	}
+	db.put("ann", row("2", "s", 2, "more tea"), row("3", "s", 3, "cake"))
+	db.remove("ann", "1")
+	if got := search(t, c, "ann", "tea bread cake"); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"2", "3"}) {
+		t.Errorf("after changes: %v", got)
+	}
+}
+
+func TestNothingOfAnotherOwnerComesBack(t *testing.T) {
+	db := &table{}
+	c := index.NewCache(db, index.CacheOptions{Bytes: 20_000}) // some go and come again
+	for i := range 60 {
+		key := fmt.Sprint("owner", i)
+		r := row(key+"/a", "s", 1, "the same words for all")
+		r.Vectors = []index.Vector{{"m", []float32{1, float32(i), 0}}}
+		db.put(key, r)
+	}
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range 120 {
+				key := fmt.Sprint("owner", (i*7+worker*13)%60)
+				if i%10 == 0 {
+					db.put(key, row(key+"/"+fmt.Sprint(i), "s", i, "more words for all"))
+				}
+				err := c.Use(context.Background(), key, func(x *index.Index) error {
+					ids := append(ranked(x, "words", own), nearest(t, x)...)
+					if len(ids) < 2 {
+						return fmt.Errorf("%s finds %v", key, ids)
+					}
+					for _, id := range ids {
+						if !strings.HasPrefix(id, key+"/") {
+							return fmt.Errorf("%s finds %s", key, id)
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	db := &table{}
+	const budget = 200_000
+	c := index.NewCache(db, index.CacheOptions{Bytes: budget})
+	for i := range 1000 {
+		key := fmt.Sprint("owner", i)
+		for j := range 10 {
+			r := row(fmt.Sprint(key, "/", j), "s", j, "some words about tea and bread")
+			r.Vectors = []index.Vector{{"m", make([]float32, 64)}}
+			r.Vectors[0].Values[j] = 1
+			db.put(key, r)
+		}
+		search(t, c, key, "tea")
+		if n, bytes := c.Stats(); bytes > budget || n == 0 {
+			t.Fatalf("after %d owners: %d indexes of %d bytes", i+1, n, bytes)
+		}
+	}
+	loads := db.loads.Load()
+	search(t, c, "owner999", "tea")
+	if db.loads.Load() != loads {
+		t.Error("the index that was used last is gone")
+	}
+	search(t, c, "owner0", "tea")
+	if db.loads.Load() == loads {
+		t.Error("the index that was used longest ago is still there")
+	}
+}
+
+func TestAnIndexInUseStays(t *testing.T) {
+	db := &table{}
+	db.put("a", row("1", "s", 1, "tea"))
+	db.put("b", row("2", "s", 1, "tea"))
+	c := index.NewCache(db, index.CacheOptions{Bytes: 1})
+	err := c.Use(t.Context(), "a", func(x *index.Index) error {
+		search(t, c, "b", "tea")
+		before := db.loads.Load()
+		search(t, c, "a", "tea")
+		if db.loads.Load() != before {
+			t.Error("loaded beside itself")
+		}
+		return nil
+	})
+	if n, bytes := c.Stats(); err != nil || n != 0 || bytes != 0 {
+		t.Errorf("%v, %d indexes of %d bytes left over a budget of 1", err, n, bytes)
+	}
+}
+
+func TestOneCallerLoads(t *testing.T) {
+	db := &table{gate: make(chan struct{})}
+	db.put("busy", row("1", "s", 1, "tea"))
+	c := index.NewCache(db, index.CacheOptions{})
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if err := c.Use(context.Background(), "busy", func(x *index.Index) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(db.gate)
+	all.Wait()
+	if db.loads.Load() != 1 || db.most.Load() != 1 {
+		t.Errorf("%d loads, %d at once", db.loads.Load(), db.most.Load())
+	}
+}
+
+func TestAFailedLoadIsTriedAgain(t *testing.T) {
+	db := &table{err: errors.New("disk")}
+	c := index.NewCache(db, index.CacheOptions{})
+	use := func(ctx context.Context) error {
+		return c.Use(ctx, "ann", func(x *index.Index) error { return nil })
+	}
+	if err := use(t.Context()); !errors.Is(err, db.err) {
+		t.Errorf("error = %v", err)
+	}
+	db.err, db.gate = nil, make(chan struct{})
+	db.put("ann", row("1", "s", 1, "tea"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := use(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	close(db.gate)
+	if got := search(t, c, "ann", "tea"); len(got) != 1 {
+		t.Errorf("found %v after that", got)
+	}
+}
+
+func TestADroppedIndexIsLoadedAgain(t *testing.T) {
+	db := &table{}
+	db.put("ann", row("1", "s", 1, "tea"))
+	c := index.NewCache(db, index.CacheOptions{})
+	search(t, c, "ann", "tea")
+	c.Drop("ann")
+	c.Drop("ann")
+	if n, bytes := c.Stats(); n != 0 || bytes != 0 {
+		t.Errorf("%d indexes, %d bytes", n, bytes)
+	}
+	if got := search(t, c, "ann", "tea"); len(got) != 1 {
+		t.Errorf("found %v", got)
+	}
+}

@@ -1,0 +1,127 @@
+package memory_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/memory"
+)
+
+var people = memory.People{User: "Ann", Character: "Captain Reed"}
+
+// noon is a Wednesday.
+var noon = time.Date(2023, 5, 10, 12, 0, 0, 0, time.UTC)
+
+func TestReadQueryKnowsWhoIsMeant(t *testing.T) {
+	for query, want := range map[string]string{
+		"What did Ann paint?":               "Ann",
+		"what is captain reed's ship?":      "Captain Reed",
+		"Does the Captain like tea?":        "Captain Reed",
+		"Did Ann meet Captain Reed?":        "Ann, Captain Reed",
+		"Where did I leave my keys?":        "Ann",
+		"What is your name?":                "Captain Reed",
+		"我喜欢什么茶？":                           "Ann",
+		"你答应过什么？":                           "Captain Reed",
+		"你给我推荐了哪些书？":                        "Ann, Captain Reed",
+		"What happened at the annual fair?": "",
+	} {
+		if got := strings.Join(memory.ReadQuery(query, people, noon).Speakers, ", "); got != want {
+			t.Errorf("%q means %q, want %q", query, got, want)
+		}
+	}
+}
+
+func TestReadQueryKnowsWhatIsSought(t *testing.T) {
+	for query, want := range map[string]memory.Sought{
+		"When did we sail?": memory.SeekTime, "我们什么时候出发？": memory.SeekTime, "How long was the trip?": memory.SeekTime,
+		"How many cats are there?": memory.SeekNumber, "我有几个妹妹？": memory.SeekNumber, "Where is the map?": memory.SeekPlace, "我家在哪里？": memory.SeekPlace,
+		"What is the name of the ship?": memory.SeekName, "那本书叫什么？": memory.SeekName, "Tell me about tea": memory.SeekAny, "whenever": memory.SeekAny,
+	} {
+		if got := memory.ReadQuery(query, people, noon).Sought; got != want {
+			t.Errorf("%q seeks %d, want %d", query, got, want)
+		}
+	}
+}
+
+func TestReadQueryKnowsDays(t *testing.T) {
+	span := func(from, until string) string { return from + ".." + until }
+	for query, want := range map[string]string{
+		"what did we do on May 4th?": "0-5-4", "on 4 May, 2023": "2023-5-4", "August 9, 2022": "2022-8-9", "on the 21st of June": "0-6-21",
+		"2023-05-04 please": "2023-5-4", "在5月2号聊了什么": "0-5-2", "2023年5月4日": "2023-5-4", "2023年5月": "2023-5-0", "in June 2023": "2023-6-0",
+		"in July": "0-7-0", "in 2021": "2021-0-0", "yesterday": span("05-09", "05-10"), "昨天": span("05-09", "05-10"),
+		"last week": span("05-01", "05-08"), "上周": span("05-01", "05-08"), "this week": span("05-08", "05-15"), "上个月": span("04-01", "05-01"),
+		"I may come": "", "march on": "", "at 3 o'clock": "", "13月40号": "", "version 1.2.3": "",
+	} {
+		var got []string
+		for _, d := range memory.ReadQuery(query, people, noon).Days {
+			if d.From.IsZero() {
+				got = append(got, fmt.Sprintf("%d-%d-%d", d.Year, d.Month, d.Day))
+			} else {
+				got = append(got, span(d.From.Format("01-02"), d.Until.Format("01-02")))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q names %v, want %q", query, got, want)
+		}
+	}
+}
+
+func TestDaysFit(t *testing.T) {
+	day := func(s string) time.Time {
+		at, err := time.Parse("2006-01-02 15:04", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	may4 := memory.Days{Month: 5, Day: 4}
+	if f := may4.Fit(day("2023-05-04 23:59")); f != 1 {
+		t.Errorf("the day itself: %v", f)
+	}
+	if f := may4.Fit(day("2023-05-05 09:00")); f <= 0 || f >= 1 {
+		t.Errorf("the day after: %v", f)
+	}
+	if f := (memory.Days{Month: 12, Day: 31}).Fit(day("2024-01-01 09:00")); f <= 0 {
+		t.Errorf("the day after the end of the year: %v", f)
+	}
+	for _, at := range []string{"2023-05-03 23:59", "2023-05-20 12:00", "2023-06-04 12:00"} {
+		if f := may4.Fit(day(at)); f != 0 {
+			t.Errorf("%s: %v", at, f)
+		}
+	}
+	if m, d := (memory.Days{Month: 5}).Fit(day("2023-05-20 12:00")), may4.Fit(day("2023-05-04 12:00")); m <= 0 || m >= d {
+		t.Errorf("a month fits %v, a day %v", m, d)
+	}
+}
+
+func TestNamesAreNotSearchedFor(t *testing.T) {
+	var terms []string
+	for _, term := range memory.ReadQuery("What does Ann tell Captain Reed about lighthouses?", people, noon).Terms {
+		terms = append(terms, term.Text)
+	}
+	if want := []string{"tell", "lighthous"}; !slices.Equal(terms, want) {
+		t.Errorf("terms %v, want %v", terms, want)
+	}
+}
+
+func FuzzReadQuery(f *testing.F) {
+	for _, s := range []string{"on May 4th, 2023", "在5月2号 last week", "9999年99月99日", "İ’s 0000-00-00", "\xff may 31"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		q := memory.ReadQuery(text, people, noon)
+		for _, d := range q.Days {
+			if f := d.Fit(noon); f < 0 || f > 1 {
+				t.Errorf("%q: %+v fits %v", text, d, f)
+			}
+		}
+		for _, term := range q.Terms {
+			if term.Weight <= 0 || term.Text == "" {
+				t.Errorf("%q: term %+v", text, term)
+			}
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
+	"nodest/memory"
+)
+
+// said makes turns of one session: "Ann: text" or "Reed: text", an hour apart.
+func said(session int, day string, lines ...string) []memory.Unit {
+	at, err := time.Parse("2006-01-02", day)
+	if err != nil {
+		panic(err)
+	}
+	var units []memory.Unit
+	for i, line := range lines {
+		speaker, text, _ := strings.Cut(line, ": ")
+		units = append(units, memory.Unit{
+			ID: fmt.Sprintf("%d.%d", session, i), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(session*100 + i),
+			Speaker: speaker, Text: text, At: at.Add(time.Duration(i) * time.Hour), Importance: 0.5,
+		})
+	}
+	return units
+}
+
+func fact(id, text string, change func(*memory.Unit)) memory.Unit {
+	u := memory.Unit{ID: id, Version: 1, Layer: memory.Fact, Text: text, At: noon.AddDate(0, -2, 0), Importance: 0.5}
+	if change != nil {
+		change(&u)
+	}
+	return u
+}
+
+func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
+	t.Helper()
+	x := index.New()
+	rows := make([]index.Row, len(units))
+	for i := range units {
+		units[i].Terms = memory.Terms(units[i].Text)
+		rows[i] = units[i].Row()
+	}
+	if err := x.Apply(t.Context(), rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func recall(t testing.TB, x *index.Index, q memory.Query) []memory.Hit {
+	t.Helper()
+	if q.People == (memory.People{}) {
+		q.People = memory.People{User: "Ann", Character: "Reed"}
+	}
+	if q.Now.IsZero() {
+		q.Now = noon
+	}
+	hits, err := memory.Recall(t.Context(), x, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits
+}
+
+func ids(hits []memory.Hit) []string {
+	list := []string{}
+	for _, h := range hits {
+		list = append(list, h.ID)
+	}
+	return list
+}
+
+var talk = slices.Concat(
+	said(1, "2023-04-02", "Ann: Good morning, captain!", "Reed: What did you paint at the lake?", "Ann: A sunrise, with much orange and a little red in it.", "Reed: Wonderful. I was mending the sails all day."),
+	said(2, "2023-04-20", "Ann: My sister Lucy moved to Bergen last week.", "Reed: How many cats does she have?", "Ann: Three, and a very old dog called Biscuit.", "Reed: I promise to visit her when we sail north."),
+	said(3, "2023-05-04", "Ann: 我最喜欢的茶是乌龙茶。", "Reed: 我更喜欢喝咖啡。", "Ann: 昨天我看了《银河补习班》，很感动。", "Reed: 下次一起看吧。"),
+)
+
+func TestRecallFindsWhatWasSaid(t *testing.T) {
+	x := indexOf(t, talk...)
+	for _, c := range []struct{ name, query, want string }{
+		{"the answer behind the question", "What did Ann paint at the lake?", "1.2"},
+		{"the one who is meant", "What was Reed doing with the sails?", "1.3"},
+		{"a number is sought", "How many cats does Ann's sister have?", "2.2"},
+		{"a place is sought", "Where did Lucy move?", "2.0"},
+		{"Chinese", "我最喜欢喝什么茶？", "3.0"},
+		{"a title is sought", "哪部电影让我很感动，叫什么？", "3.2"},
+		{"you are the character", "What did you promise?", "2.3"},
+		{"inflected otherwise", "visiting", "2.3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			hits := recall(t, x, memory.Query{Text: c.query})
+			if len(hits) == 0 || hits[0].ID != c.want {
+				t.Errorf("%q finds %v, want %s first", c.query, ids(hits), c.want)
+			}
+		})
+	}
+}
+
+func TestALongMessageFindsWhatItTouches(t *testing.T) {
+	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
+		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
+	if got := ids(recall(t, indexOf(t, talk...), memory.Query{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
+		t.Errorf("found %v", got)
+	}
+}
+
+func TestRecallByDay(t *testing.T) {
+	x := indexOf(t, talk...)
+	for _, query := range []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"} {
+		hits := recall(t, x, memory.Query{Text: query, Limit: 4})
+		for _, h := range hits {
+			if !strings.HasPrefix(h.ID, "2.") {
+				t.Errorf("%q finds %v", query, ids(hits))
+				break
+			}
+		}
+		if len(hits) != 4 {
+			t.Errorf("%q finds %v", query, ids(hits))
+		}
+	}
+}
+
+func TestNothingRelevantGivesNothing(t *testing.T) {
+	x := indexOf(t, talk...)
+	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
+		if hits := recall(t, x, memory.Query{Text: query}); len(hits) != 0 {
+			t.Errorf("%q finds %v", query, ids(hits))
+		}
+	}
+	if hits := recall(t, index.New(), memory.Query{Text: "tea"}); len(hits) != 0 {
+		t.Errorf("an empty scope gives %v", ids(hits))
+	}
+}
+
+func TestTheBudgetHolds(t *testing.T) {
+	var units []memory.Unit
+	for i := range 40 {
+		units = append(units, fact(fmt.Sprint("f", i), fmt.Sprintf("Lighthouse number %d stands on a rock of its own, %s.", i, strings.Repeat(fmt.Sprintf("word%d ", i), 12)), nil))
+	}
+	long := fact("long", "Of the lighthouse much can be told. "+strings.Repeat("Other things are told as well. ", 100), nil)
+	x := indexOf(t, append(units, long)...)
+	for _, q := range []memory.Query{{Text: "lighthouse"}, {Text: "lighthouse", Limit: 3}, {Text: "lighthouse", Characters: 200}, {Text: "much told of the lighthouse"}} {
+		hits, length := recall(t, x, q), 0
+		for _, h := range hits {
+			length += utf8.RuneCountInString(h.Shown())
+		}
+		if limit, room := max(q.Limit, 10*min(1, 10-q.Limit)), q.Characters; len(hits) == 0 || q.Limit > 0 && len(hits) > q.Limit || len(hits) > limit || room > 0 && length > room || length > 1500 {
+			t.Errorf("%+v: %d hits of %d characters", q, len(hits), length)
+		}
+	}
+	hits := recall(t, x, memory.Query{Text: "much told of the lighthouse"})
+	at := slices.IndexFunc(hits, func(h memory.Hit) bool { return h.ID == "long" })
+	if at < 0 || !strings.Contains(hits[at].Shown(), "Of the lighthouse much can be told.") || utf8.RuneCountInString(hits[at].Shown()) > 400 {
+		t.Errorf("the long one is shown as %q", hits[max(0, at)].Shown())
+	}
+	if all := recall(t, x, memory.Query{Text: "lighthouse", Everything: true, Limit: 100}); len(all) != 41 {
+		t.Errorf("everything is %d hits", len(all))
+	}
+}
+
+func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
+	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
+	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
+	other := fact("other", "Reed keeps his tea in a tin.", nil)
+	if got := ids(recall(t, indexOf(t, older, newer, other), memory.Query{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
+		t.Errorf("found %v", got)
+	}
+	source := talk[4]
+	told := fact("told", "Ann's sister Lucy moved to Bergen in April.", func(u *memory.Unit) { u.Sources = []string{source.ID} })
+	hits := recall(t, indexOf(t, source, told), memory.Query{Text: "Where did Lucy move?"})
+	if len(hits) != 1 || hits[0].ID != "told" || len(hits[0].Sources) != 1 || hits[0].Sources[0].ID != source.ID {
+		t.Errorf("a fact and its source are %+v", hits)
+	}
+}
+
+func TestPinnedFactsComeFirst(t *testing.T) {
+	pin := func(u *memory.Unit) { u.Pinned = true }
+	units := append(slices.Clone(talk), fact("pinned", "Ann is allergic to nuts.", pin))
+	for i := range 9 {
+		units = append(units, fact(fmt.Sprint("p", i), strings.Repeat(fmt.Sprintf("pinned%d ", i), 30), pin))
+	}
+	hits := recall(t, indexOf(t, units...), memory.Query{Text: "What did Ann paint at the lake?"})
+	length, pinned := 0, 0
+	for i, h := range hits {
+		if h.Pinned {
+			pinned++
+			length += utf8.RuneCountInString(h.Shown())
+			if i >= pinned {
+				t.Errorf("a pinned one stands behind others: %v", ids(hits))
+			}
+		}
+	}
+	if pinned == 0 || pinned > 3 || length > 450 || !slices.Contains(ids(hits), "1.2") {
+		t.Errorf("%d pinned ones of %d characters in %v", pinned, length, ids(hits))
+	}
+	if all := recall(t, indexOf(t, units...), memory.Query{Text: "paint", Everything: true, Limit: 100}); slices.Contains(ids(all), "pinned") {
+		t.Error("a search lists what does not fit")
+	}
+}
+
+func TestRecencyBreaksTiesOnly(t *testing.T) {
+	old := fact("old", "Ann works as a potter in Bergen.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
+	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *memory.Unit) { u.At = noon })
+	if got := ids(recall(t, indexOf(t, old, fresh), memory.Query{Text: "Where does Ann work now?"})); got[0] != "fresh" {
+		t.Errorf("of two that fit alike %v", got)
+	}
+	vague := fact("vague", "Ann spoke of her work today.", func(u *memory.Unit) { u.At = noon })
+	exact := fact("exact", "The glaze on Ann's first pot was cobalt blue.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
+	if got := ids(recall(t, indexOf(t, vague, exact), memory.Query{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
+		t.Errorf("an old exact answer stands behind: %v", got)
+	}
+}
+
+func TestSkipLeavesOut(t *testing.T) {
+	x := indexOf(t, append(slices.Clone(talk), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
+	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
+	for _, everything := range []bool{true, false} {
+		if got := ids(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
+			t.Errorf("found %v", got)
+		}
+	}
+}
+
+// withVectors embeds units offline, as a model would.
+func withVectors(t testing.TB, units []memory.Unit) []memory.Unit {
+	units = slices.Clone(units)
+	for i := range units {
+		units[i].Vectors = []index.Vector{vector(t, llm.Passage, units[i].Text)}
+	}
+	return units
+}
+
+func vector(t testing.TB, task llm.EmbedTask, text string) index.Vector {
+	t.Helper()
+	e, err := offline.Embedder{}.Embed(context.Background(), task, []string{text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index.Vector{Model: e.Model, Values: e.Vectors[0]}
+}
+
+func TestVectorsAddWhatWordsMiss(t *testing.T) {
+	units := withVectors(t, talk)
+	units[7].Vectors = nil // not embedded yet
+	x := indexOf(t, units...)
+	text := "sunrisee orangee"
+	if hits := recall(t, x, memory.Query{Text: text}); len(hits) != 0 {
+		t.Errorf("words alone find %v", ids(hits))
+	}
+	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
+		t.Errorf("with vectors %v", ids(hits))
+	}
+	// A unit without a vector is found by its words, also when others have one.
+	text = "promise to visit her when we sail north"
+	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
+		t.Errorf("not embedded: %v", ids(hits))
+	}
+	// A list of another model is missing, not zero.
+	other := index.Vector{Model: "other", Values: make([]float32, 8)}
+	if a, b := ids(recall(t, x, memory.Query{Text: text})), ids(recall(t, x, memory.Query{Text: text, Vector: other})); !slices.Equal(a, b) {
+		t.Errorf("a vector of another model changes %v to %v", a, b)
+	}
+}
+
+func TestScoresTellWhy(t *testing.T) {
+	hits := recall(t, indexOf(t, talk...), memory.Query{Text: "What did Ann paint at the lake?", Everything: true})
+	for i, h := range hits {
+		if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {
+			t.Errorf("score %d is %v", i, h.Score)
+		}
+	}
+	if why := hits[0].Signals; why["answer"] == 0 || why["speaker"] == 0 || why["day"] != 0 {
+		t.Errorf("because of %v", why)
+	}
+}
+
+// FuzzRecall holds the promises of Recall for any text in units and query.
+func FuzzRecall(f *testing.F) {
+	f.Add("What did Ann paint?", "Ann: a sunrise", "昨天 tea")
+	f.Add("5月4号", "\xff?", strings.Repeat("long. ", 300))
+	f.Fuzz(func(t *testing.T, query, one, two string) {
+		x := indexOf(t, fact("a", one, nil), fact("b", two, func(u *memory.Unit) { u.Pinned = true }))
+		seen, length := map[string]bool{}, 0
+		for _, h := range recall(t, x, memory.Query{Text: query}) {
+			if seen[h.ID] {
+				t.Errorf("%s comes twice", h.ID)
+			}
+			seen[h.ID] = true
+			length += utf8.RuneCountInString(h.Shown())
+		}
+		if length > memory.DefaultCharacters {
+			t.Errorf("%d characters", length)
+		}
+	})
+}
+
+func BenchmarkRecall10000(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var units []memory.Unit
+	zipf := rand.NewZipf(r, 1.1, 8, 20_000)
+	for i := range 10_000 {
+		words := make([]string, 15+r.IntN(20))
+		for j := range words {
+			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
+		}
+		u := fact(fmt.Sprint(i), strings.Join(words, " "), func(u *memory.Unit) {
+			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []string{"Ann", "Reed"}[i%2]
+		})
+		units = append(units, u)
+	}
+	for _, c := range []struct {
+		name    string
+		vectors bool
+	}{{"words", false}, {"vectors", true}} {
+		if c.vectors {
+			units = withVectors(b, units)
+		}
+		x := indexOf(b, units...)
+		b.Run(c.name, func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				q := memory.Query{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300), Now: noon}
+				if c.vectors {
+					q.Vector = units[i%len(units)].Vectors[0]
+				}
+				recall(b, x, q)
+			}
+		})
+	}
+}
