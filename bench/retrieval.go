@@ -23,13 +23,17 @@ type RetrievalOptions struct {
 	MemoryBank string // file: one item is an exchange
 	Lexical    bool   // without vectors
 	JSON       bool
-	Fit        bool // also find weights, and check them with each conversation left out
+	Fit        bool // find weights instead, and try them with each conversation left out
+	Items      int  // measure a made-up scope of so many items instead of files
 }
 
 // Retrieval asks the questions of a file of the indexes of its conversations and
 // prints how many of the right items are among the first ones. It goes through the
 // same analyser, index cache and memory.Recall as a chat, with the same weights.
 func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
+	if o.Items > 0 {
+		return retrievalScale(ctx, out, o.Items, o.JSON)
+	}
 	var sets []*questions
 	for _, file := range []struct{ kind, name string }{{"locomo", o.LoCoMo}, {"memorybank", o.MemoryBank}} {
 		for name := range strings.SplitSeq(file.name, ",") {

@@ -166,7 +166,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 		room -= h.length()
 		for s, w := range r.q.Weights {
 			if x := w * r.of[s][c.row]; x != 0 {
-				h.Signals[signalNames[s]] = float64(x / total)
+				h.Signals[SignalNames[s]] = float64(x / total)
 			}
 		}
 		for _, s := range c.sources {

@@ -70,7 +70,7 @@ func recall(t testing.TB, x *index.Index, q memory.Query) []memory.Hit {
 	return hits
 }
 
-func ids(hits []memory.Hit) []string {
+func foundIDs(hits []memory.Hit) []string {
 	list := []string{}
 	for _, h := range hits {
 		list = append(list, h.ID)
@@ -99,7 +99,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			hits := recall(t, x, memory.Query{Text: c.query})
 			if len(hits) == 0 || hits[0].ID != c.want {
-				t.Errorf("%q finds %v, want %s first", c.query, ids(hits), c.want)
+				t.Errorf("%q finds %v, want %s first", c.query, foundIDs(hits), c.want)
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 func TestALongMessageFindsWhatItTouches(t *testing.T) {
 	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
 		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
-	if got := ids(recall(t, indexOf(t, talk...), memory.Query{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
+	if got := foundIDs(recall(t, indexOf(t, talk...), memory.Query{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
 		t.Errorf("found %v", got)
 	}
 }
@@ -119,12 +119,12 @@ func TestRecallByDay(t *testing.T) {
 		hits := recall(t, x, memory.Query{Text: query, Limit: 4})
 		for _, h := range hits {
 			if !strings.HasPrefix(h.ID, "2.") {
-				t.Errorf("%q finds %v", query, ids(hits))
+				t.Errorf("%q finds %v", query, foundIDs(hits))
 				break
 			}
 		}
 		if len(hits) != 4 {
-			t.Errorf("%q finds %v", query, ids(hits))
+			t.Errorf("%q finds %v", query, foundIDs(hits))
 		}
 	}
 }
@@ -133,11 +133,11 @@ func TestNothingRelevantGivesNothing(t *testing.T) {
 	x := indexOf(t, talk...)
 	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
 		if hits := recall(t, x, memory.Query{Text: query}); len(hits) != 0 {
-			t.Errorf("%q finds %v", query, ids(hits))
+			t.Errorf("%q finds %v", query, foundIDs(hits))
 		}
 	}
 	if hits := recall(t, index.New(), memory.Query{Text: "tea"}); len(hits) != 0 {
-		t.Errorf("an empty scope gives %v", ids(hits))
+		t.Errorf("an empty scope gives %v", foundIDs(hits))
 	}
 }
 
@@ -171,7 +171,7 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
 	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
 	other := fact("other", "Reed keeps his tea in a tin.", nil)
-	if got := ids(recall(t, indexOf(t, older, newer, other), memory.Query{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
+	if got := foundIDs(recall(t, indexOf(t, older, newer, other), memory.Query{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
 		t.Errorf("found %v", got)
 	}
 	source := talk[4]
@@ -195,14 +195,14 @@ func TestPinnedFactsComeFirst(t *testing.T) {
 			pinned++
 			length += utf8.RuneCountInString(h.Shown())
 			if i >= pinned {
-				t.Errorf("a pinned one stands behind others: %v", ids(hits))
+				t.Errorf("a pinned one stands behind others: %v", foundIDs(hits))
 			}
 		}
 	}
-	if pinned == 0 || pinned > 3 || length > 450 || !slices.Contains(ids(hits), "1.2") {
-		t.Errorf("%d pinned ones of %d characters in %v", pinned, length, ids(hits))
+	if pinned == 0 || pinned > 3 || length > 450 || !slices.Contains(foundIDs(hits), "1.2") {
+		t.Errorf("%d pinned ones of %d characters in %v", pinned, length, foundIDs(hits))
 	}
-	if all := recall(t, indexOf(t, units...), memory.Query{Text: "paint", Everything: true, Limit: 100}); slices.Contains(ids(all), "pinned") {
+	if all := recall(t, indexOf(t, units...), memory.Query{Text: "paint", Everything: true, Limit: 100}); slices.Contains(foundIDs(all), "pinned") {
 		t.Error("a search lists what does not fit")
 	}
 }
@@ -210,12 +210,12 @@ func TestPinnedFactsComeFirst(t *testing.T) {
 func TestRecencyBreaksTiesOnly(t *testing.T) {
 	old := fact("old", "Ann works as a potter in Bergen.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
 	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *memory.Unit) { u.At = noon })
-	if got := ids(recall(t, indexOf(t, old, fresh), memory.Query{Text: "Where does Ann work now?"})); got[0] != "fresh" {
+	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Query{Text: "Where does Ann work now?"})); got[0] != "fresh" {
 		t.Errorf("of two that fit alike %v", got)
 	}
 	vague := fact("vague", "Ann spoke of her work today.", func(u *memory.Unit) { u.At = noon })
 	exact := fact("exact", "The glaze on Ann's first pot was cobalt blue.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
-	if got := ids(recall(t, indexOf(t, vague, exact), memory.Query{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
+	if got := foundIDs(recall(t, indexOf(t, vague, exact), memory.Query{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
 		t.Errorf("an old exact answer stands behind: %v", got)
 	}
 }
@@ -224,7 +224,7 @@ func TestSkipLeavesOut(t *testing.T) {
 	x := indexOf(t, append(slices.Clone(talk), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
 	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
 	for _, everything := range []bool{true, false} {
-		if got := ids(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
+		if got := foundIDs(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
 			t.Errorf("found %v", got)
 		}
 	}
@@ -254,19 +254,19 @@ func TestVectorsAddWhatWordsMiss(t *testing.T) {
 	x := indexOf(t, units...)
 	text := "sunrisee orangee"
 	if hits := recall(t, x, memory.Query{Text: text}); len(hits) != 0 {
-		t.Errorf("words alone find %v", ids(hits))
+		t.Errorf("words alone find %v", foundIDs(hits))
 	}
 	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
-		t.Errorf("with vectors %v", ids(hits))
+		t.Errorf("with vectors %v", foundIDs(hits))
 	}
 	// A unit without a vector is found by its words, also when others have one.
 	text = "promise to visit her when we sail north"
 	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
-		t.Errorf("not embedded: %v", ids(hits))
+		t.Errorf("not embedded: %v", foundIDs(hits))
 	}
 	// A list of another model is missing, not zero.
 	other := index.Vector{Model: "other", Values: make([]float32, 8)}
-	if a, b := ids(recall(t, x, memory.Query{Text: text})), ids(recall(t, x, memory.Query{Text: text, Vector: other})); !slices.Equal(a, b) {
+	if a, b := foundIDs(recall(t, x, memory.Query{Text: text})), foundIDs(recall(t, x, memory.Query{Text: text, Vector: other})); !slices.Equal(a, b) {
 		t.Errorf("a vector of another model changes %v to %v", a, b)
 	}
 }

@@ -25,8 +25,8 @@ const (
 	signals
 )
 
-// signalNames are what Hit.Signals calls them.
-var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
+// SignalNames are what Hit.Signals calls them, in the order of Weights.
+var SignalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
 // Weights say how much each signal counts. All but length are 0 for most units and 1
 // for the best one.
@@ -37,8 +37,8 @@ type Weights [signals]float32
 // (docs/decisions/0010-retrieval.md). Those of the vectors are reasoned: a model's
 // count for as much as the best three lexical signals together.
 var DefaultWeights = Weights{
-	sigRow: 1, sigNear: 0.7, sigAround: 0.4, sigGroup: 1, sigAnswer: 1.2, sigSpeaker: 0.8,
-	sigDay: 2.5, sigKind: 2, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
+	sigRow: 1, sigNear: 0.4, sigAround: 0.9, sigGroup: 0.9, sigAnswer: 1.2, sigSpeaker: 0.8,
+	sigDay: 2.4, sigKind: 2.4, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
 }
 
 // Numbers behind the signals, and behind how many neighbours by vector are looked at.
