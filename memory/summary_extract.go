@@ -113,7 +113,7 @@ const (
 	nameFactor     = 110
 	meFactor       = 110
 	politeFactor   = 50
-	noveltyPercent = 30
+	noveltyPercent = 50
 )
 
 // extract picks quotes until length code points are full.

@@ -108,7 +108,7 @@ func compareText(t *testing.T, file, got string) {
 
 func TestExtractiveSummaryIsTheSameEveryTime(t *testing.T) {
 	words := strings.Fields("river mill Anna promised Friday ferry 300 crowns lamp storm letter 渡口 妹妹 答应 银子 雪参 afraid never house Ben")
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		lines := chatLines(30, "")
 		for i := range lines {

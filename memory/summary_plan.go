@@ -282,7 +282,6 @@ func (p *SummaryPlan) Summary(w SummaryWork, d SummaryDraft) *Summary {
 	return &Summary{
 		Text: d.Text, Method: d.Method, Range: p.Range, Count: p.Count,
 		Generation: p.Generation, BaseID: p.BaseID, Digest: ExtendDigest(digest, w.Lines),
-		Stale: !p.Rebuild && w.Previous != nil && w.Previous.Stale,
 	}
 }
 

@@ -20,6 +20,7 @@ func sentences(text string) []string {
 	for len(text) > 0 {
 		end := sentenceEnd(text)
 		for _, piece := range fitting(strings.TrimSpace(text[:end])) {
+			piece = withoutHalfQuotes(piece)
 			if runes(piece) >= shortestSentence {
 				found = append(found, piece)
 			}
@@ -27,6 +28,20 @@ func sentences(text string) []string {
 		text = text[end:]
 	}
 	return found
+}
+
+// withoutHalfQuotes takes off a quotation mark whose other half stands in another
+// sentence.
+func withoutHalfQuotes(s string) string {
+	for _, pair := range [][2]string{{"“", "”"}, {"「", "」"}, {"『", "』"}} {
+		if rest, ok := strings.CutPrefix(s, pair[0]); ok && !strings.Contains(rest, pair[1]) {
+			s = strings.TrimSpace(rest)
+		}
+		if rest, ok := strings.CutSuffix(s, pair[1]); ok && !strings.Contains(rest, pair[0]) {
+			s = strings.TrimSpace(rest)
+		}
+	}
+	return s
 }
 
 // sentenceEnd returns where the first sentence of text ends: behind its last sign

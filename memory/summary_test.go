@@ -280,7 +280,7 @@ func TestView(t *testing.T) {
 	lines := chatLines(20, "text")
 	s := summaryOf(lines, 3, 16, "What happened.")
 	whole := memory.View(lines, s)
-	if got := ids(whole); got != "r0 r1 r2 s1 r17 r18 r19" {
+	if got := messageIDs(whole); got != "r0 r1 r2 SUM r17 r18 r19" {
 		t.Errorf("view = %s", got)
 	}
 	want := "--- CONVERSATION SUMMARY (AI-GENERATED, NOT VISIBLE TO USER) ---\nWhat happened.\n--- END OF SUMMARY ---"
@@ -293,15 +293,15 @@ func TestView(t *testing.T) {
 		s    *memory.Summary
 		want string
 	}{
-		{"read from its last message on", slices.Concat(lines[:3], lines[16:]), s, "r0 r1 r2 s1 r17 r18 r19"},
+		{"read from its last message on", slices.Concat(lines[:3], lines[16:]), s, "r0 r1 r2 SUM r17 r18 r19"},
 		{"without a summary", lines[:4], nil, "r0 r1 r2 r3"},
 		{"on a branch that left before its end", lines[:5], s, "r0 r1 r2 r3 r4"},
-		{"the last three stay when the branch became shorter", lines[:18], s, "r0 r1 r2 s1 r15 r16 r17"},
-		{"one of the first three was deleted", slices.Concat(lines[:1], lines[2:]), s, "r0 r2 s1 r17 r18 r19"},
+		{"the last three stay when the branch became shorter", lines[:18], s, "r0 r1 r2 SUM r15 r16 r17"},
+		{"one of the first three was deleted", slices.Concat(lines[:1], lines[2:]), s, "r0 r2 SUM r17 r18 r19"},
 		{"nothing but its end is left", lines[14:17], summaryOf(lines, 14, 16, "…"), "r14 r15 r16"},
 	}
 	for _, tt := range tests {
-		if got := ids(memory.View(tt.path, tt.s)); got != tt.want {
+		if got := messageIDs(memory.View(tt.path, tt.s)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -310,9 +310,12 @@ func TestView(t *testing.T) {
 	}
 }
 
-func ids(view []framework.Message) string {
+func messageIDs(view []framework.Message) string {
 	var all []string
 	for _, m := range view {
+		if m.Role == framework.RoleSummary {
+			m.ID = "SUM"
+		}
 		all = append(all, m.ID)
 	}
 	return strings.Join(all, " ")

@@ -18,7 +18,7 @@ const (
 // that is a system message where the provider has one.
 func (s *Summary) Message() framework.Message {
 	text := summaryHead + "\n" + StripMarkers(s.Text) + "\n" + summaryFoot
-	return framework.Message{ID: s.ID, Role: framework.RoleSummary, Text: text}
+	return framework.Message{Role: framework.RoleSummary, Text: text}
 }
 
 // Overlay returns the part of path that a prompt leaves out because s stands for

@@ -92,14 +92,16 @@ func WriteSummary(ctx context.Context, model SummaryModel, w SummaryWork) (Summa
 		return SummaryDraft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
 	}
 	s := scribe{model: model, work: w, plain: plainTexts(w.Lines)}
-	text, err := s.write(ctx)
-	if ctx.Err() != nil {
+	draft := SummaryDraft{Method: MethodModel}
+	draft.Text, draft.Cause = s.write(ctx)
+	draft.Calls = s.calls
+	switch {
+	case ctx.Err() != nil:
 		return SummaryDraft{Calls: s.calls}, context.Cause(ctx)
+	case draft.Cause != nil:
+		draft.Method, draft.Text = MethodExtractive, ExtractSummary(w)
 	}
-	if err != nil {
-		return SummaryDraft{Text: ExtractSummary(w), Method: MethodExtractive, Calls: s.calls, Cause: err}, nil
-	}
-	return SummaryDraft{Text: text, Method: MethodModel, Calls: s.calls}, nil
+	return draft, nil
 }
 
 // scribe is one run of WriteSummary.
