@@ -425,8 +425,10 @@ func TestTheQueueIsSearchedByIndex(t *testing.T) {
 			e.Skip("the planner of PostgreSQL goes by statistics")
 		}
 		for query, index := range map[string]string{
-			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND not_before <= 1 AND COALESCE(user_id, '') > 'u'" +
+			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND +not_before <= 1 AND COALESCE(user_id, '') > 'u'" +
 				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "jobs_turn",
+			"SELECT id FROM jobs WHERE state = 'queued' AND kind = 'k' AND +not_before <= 1" +
+				" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1": "(kind=?)",
 			"SELECT MIN(not_before) FROM jobs WHERE state = 'queued' AND kind = 'k'":                 "jobs_next",
 			"SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < 1 LIMIT 1":                 "jobs_lease",
 			"SELECT id FROM jobs WHERE user_id = 'u' ORDER BY created_at DESC, id DESC":              "jobs_list",

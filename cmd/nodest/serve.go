@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/account"
+	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/server"
 	"nodest/store"
@@ -95,6 +96,7 @@ type running struct {
 	accounts *account.Service
 	models   *models
 	hub      *stream.Hub
+	jobs     *jobs.Runner
 	engine   *nodest.Engine
 	server   *server.Server
 	http     *http.Server
@@ -123,19 +125,22 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.db, err = store.Open(ctx, store.Options{
 		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
+		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
 	if err != nil {
 		return r, err
 	}
+	// The folder of SQLite is locked; on PostgreSQL other processes may write,
+	// revoke tokens and leave replies and jobs behind.
+	alone := cfg.get("NODEST_DATABASE_URL") == ""
+	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
+	r.jobs.Handle(r.db.Maintenance())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
 	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
-	// The folder of SQLite is locked; on PostgreSQL other processes may write,
-	// revoke tokens and leave replies behind.
-	alone := cfg.get("NODEST_DATABASE_URL") == ""
 	var poll, recheck time.Duration
 	if !alone {
 		poll, recheck = time.Second, 30*time.Second
@@ -153,13 +158,14 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
 	})
+	r.jobs.Start()
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
 	r.end, r.tended = end, make(chan struct{})
 	go r.tend(tending)
 	return r, nil
 }
 
-// tend ends what crashed processes left behind and removes what is too old.
+// tend ends what crashed processes left behind, and has removed what is too old.
 func (r *running) tend(ctx context.Context) {
 	defer close(r.tended)
 	recovery := time.NewTicker(5 * time.Second)
@@ -174,7 +180,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			_, _, err = r.db.Maintain(ctx)
+			err = r.db.Enqueue(ctx, store.Upkeep)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "upkeep failed", "err", err)
@@ -224,12 +230,12 @@ func (r *running) listen(ctx context.Context, addr string) error {
 	return nil
 }
 
-// stop lets running replies finish for at most grace, then ends everything but
-// the database.
+// stop lets running replies and jobs finish for at most grace, then ends
+// everything but the database.
 func (r *running) stop(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	err := r.server.Drain(ctx, r.engine.Close)
+	err := r.server.Drain(ctx, r.finish)
 	if r.http != nil {
 		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -243,11 +249,23 @@ func (r *running) stop(grace time.Duration) error {
 	return err
 }
 
+// finish waits for the replies and the jobs, side by side.
+func (r *running) finish(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- r.jobs.Close(ctx) }()
+	return errors.Join(r.engine.Close(ctx), <-failed)
+}
+
 // close ends what open began. After stop nothing runs any more but tend.
 func (r *running) close() {
 	if r.end != nil {
 		r.end()
 		<-r.tended
+	}
+	if r.jobs != nil { // where stop was not called, jobs go back into the queue
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = r.jobs.Close(now) // tells only that they did
 	}
 	if r.hub != nil {
 		r.hub.Close()

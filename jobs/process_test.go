@@ -1,0 +1,208 @@
+package jobs_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"nodest/jobs"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// childEnv makes this test program run jobs until it is killed: the database's
+// URL or folder.
+const childEnv = "NODEST_JOBS_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if where := os.Getenv(childEnv); where != "" {
+		child(where) // does not return
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := storetest.DropSchemas(); err != nil && code == 0 {
+			fmt.Println(err)
+			code = 1
+		}
+		os.Exit(code)
+	}))
+}
+
+func options(where string) store.Options {
+	if strings.HasPrefix(where, "postgres") {
+		return store.Options{URL: where, Log: quiet}
+	}
+	return store.Options{Dir: where, Log: quiet}
+}
+
+// effect ends a job with something that cannot be done twice.
+func effect(db *store.DB, done func(j *jobs.Job)) jobs.Kind {
+	return jobs.Kind{Name: "a.b", AtOnce: 4, PerUser: 4, Attempts: 1_000_000, Run: func(ctx context.Context, j *jobs.Job) error {
+		err := db.Update(ctx, j.UserID, func(tx nodest.Tx) error {
+			if err := tx.InsertConversation(&nodest.Conversation{ID: j.Subject}); err != nil {
+				return err
+			}
+			return tx.FinishJob(j)
+		})
+		if err == nil {
+			done(j)
+		}
+		return err
+	}}
+}
+
+func child(where string) {
+	db, err := store.Open(context.Background(), options(where))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	ended := make(chan string)
+	r := jobs.New(db, jobs.Options{Alone: !strings.HasPrefix(where, "postgres"), Lease: 300 * time.Millisecond, Poll: 20 * time.Millisecond, Log: quiet})
+	r.Handle(effect(db, func(j *jobs.Job) { ended <- j.Subject }))
+	r.Start()
+	for id := range ended {
+		fmt.Println(id)
+	}
+}
+
+// TestKilledProcessesDoEachJobOnce kills a working process again and again. In
+// the end every job was done, none twice.
+func TestKilledProcessesDoEachJobOnce(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { killed(t, storetest.Dir(t)) })
+	t.Run("postgres", func(t *testing.T) { killed(t, storetest.PostgresURL(t)) })
+}
+
+func killed(t *testing.T, where string) {
+	const n = 80
+	rnd := rand.New(rand.NewPCG(1, 0))
+	user, want := "", map[string]bool{}
+	with := func(fn func(db *store.DB)) {
+		db := storetest.OpenWith(t, options(where))
+		fn(db)
+		_ = db.Close()
+	}
+	with(func(db *store.DB) {
+		user = storetest.User(t, db)
+		for range n {
+			id := uuid.NewString()
+			want[id] = true
+			if err := db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", UserID: user, Subject: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	told := 0
+	for kills := 0; told < n; kills++ {
+		told += workUntilKilled(t, where, min(1+rnd.IntN(30), n-told))
+		if kills > 50 {
+			t.Fatal("it does not end")
+		}
+		with(func(db *store.DB) { told = done(t, db, user) }) // what was committed but not told counts too
+	}
+	t.Logf("%d jobs were done", told)
+}
+
+// done counts the jobs that are done; each must have its effect and no other may.
+func done(t *testing.T, db *store.DB, user string) int {
+	t.Helper()
+	ended, effects := 0, 0
+	err := db.View(context.Background(), user, func(tx nodest.Tx) error {
+		items, _, err := tx.Jobs(jobs.Filter{}, "", 1000)
+		if err != nil {
+			return err
+		}
+		for _, j := range items {
+			if j.State == jobs.Failed {
+				t.Errorf("job %s failed: %v", j.Subject, j.Error)
+			}
+			if j.State == jobs.Done {
+				ended++
+			}
+		}
+		all, _, err := tx.Conversations(nodest.ConversationFilter{}, "", 1000)
+		effects = len(all)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended != effects {
+		t.Fatalf("%d jobs are done, with %d effects", ended, effects)
+	}
+	return ended
+}
+
+func workUntilKilled(t *testing.T, where string, after int) (told int) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+where)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if told++; told == after {
+			_ = cmd.Process.Kill() // what it wrote before is still read
+		}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() == 3 {
+		t.Fatalf("the working process ended by itself: %v", err)
+	}
+	return told
+}
+
+// TestProcessesShareTheQueue: several programs on one PostgreSQL do every job
+// once, whoever enqueued it.
+func TestProcessesShareTheQueue(t *testing.T) {
+	const programs, n = 3, 120
+	where := storetest.PostgresURL(t)
+	ended := make(chan string, n)
+	var first *store.DB
+	for range programs {
+		var r *jobs.Runner
+		o := options(where)
+		o.Jobs = func(cancelled []string) { r.Changed(cancelled) }
+		db := storetest.OpenWith(t, o)
+		if first == nil {
+			first = db
+		}
+		r = jobs.New(db, jobs.Options{Log: quiet})
+		r.Handle(effect(db, func(j *jobs.Job) { ended <- j.Subject }))
+		r.Start()
+		t.Cleanup(func() {
+			if err := r.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	user := storetest.User(t, first)
+	for range n {
+		if err := first.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", UserID: user, Subject: uuid.NewString()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range n {
+		<-ended
+	}
+	if got := done(t, first, user); got != n {
+		t.Errorf("%d jobs are done, want %d", got, n)
+	}
+}
