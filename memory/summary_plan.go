@@ -77,7 +77,8 @@ type SummaryState struct {
 // SummaryPlan says what to do, or why there is nothing to do.
 type SummaryPlan struct {
 	Skip       Skip
-	Length     int    // effective length now, in UTF-16 units
+	Effective  int    // length of what would be sent now, in UTF-16 units
+	Length     int    // of the new summary at most, in code points
 	Rebuild    bool   // from the messages themselves, not from the summary in force
 	Generation int    //
 	BaseID     string // the summary in force; a result for another one is worth nothing
@@ -96,7 +97,7 @@ type SummaryPlan struct {
 // Source: memory specification 1.2 and 1.5.
 func PlanSummary(st SummaryState) SummaryPlan {
 	s := survey(st)
-	plan := SummaryPlan{Skip: s.skip(), Length: s.length}
+	plan := SummaryPlan{Skip: s.skip(), Effective: s.length, Length: st.Settings.Length}
 	if plan.Skip != SkipNone {
 		return plan
 	}
@@ -247,7 +248,7 @@ func rangeOf(lines []ChatLine, start, end, missing int) Range {
 // It returns fault.Conflict when the branch or the summary in force is no longer
 // what the plan was made for.
 func (p *SummaryPlan) Work(path []ChatLine, active *Summary) (SummaryWork, error) {
-	w := SummaryWork{Previous: active, Rebuild: p.Rebuild}
+	w := SummaryWork{Previous: active, Rebuild: p.Rebuild, Length: p.Length}
 	if active != nil && active.ID != p.BaseID || active == nil && p.BaseID != "" {
 		return w, fault.New(fault.Conflict, "another summary is in force")
 	}

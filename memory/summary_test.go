@@ -220,7 +220,7 @@ func runPlans(t *testing.T, tests []planCase) {
 			}
 			// Read from the last covered message on, the plan is the same.
 			state.Lines = slices.Concat(state.Lines[:3], state.Lines[tt.active.Range.End:])
-			if near := memory.PlanSummary(state); near.Range != plan.Range || near.Count != plan.Count || near.Length != plan.Length {
+			if near := memory.PlanSummary(state); near.Range != plan.Range || near.Count != plan.Count || near.Effective != plan.Effective {
 				t.Errorf("without the covered messages %+v, want %+v", near, plan)
 			}
 		})
@@ -238,7 +238,7 @@ func checkPlan(t *testing.T, plan *memory.SummaryPlan, state memory.SummaryState
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(w.Lines) != tt.to-tt.from+1 || w.Lines[0].MessageID != state.Lines[tt.from].MessageID {
+	if w.Length != state.Settings.Length || len(w.Lines) != tt.to-tt.from+1 || w.Lines[0].MessageID != state.Lines[tt.from].MessageID {
 		t.Errorf("work is %d lines from %s on, want %d from m%d on", len(w.Lines), w.Lines[0].MessageID, tt.to-tt.from+1, tt.from)
 	}
 	made := plan.Summary(w, memory.SummaryDraft{Text: "…", Method: memory.MethodModel})
