@@ -48,15 +48,22 @@ func (v View) Neighbour(n, steps int) int {
 	return -1
 }
 
-// Overlap returns the share of the distinct terms of two rows that both have.
-func (v View) Overlap(a, b int) float64 {
-	s, t := v.distinct(a), v.distinct(b)
+// Distinct returns the numbers of the distinct terms of row n in ascending order.
+func (v View) Distinct(n int) []int32 {
+	terms := slices.Clone(v.x.docs[n].terms)
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// Overlap returns the share of the terms of two rows, as Distinct returns them, that
+// both have.
+func Overlap(a, b []int32) float64 {
 	both := 0
-	for i, j := 0, 0; i < len(s) && j < len(t); {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
-		case s[i] < t[j]:
+		case a[i] < b[j]:
 			i++
-		case s[i] > t[j]:
+		case a[i] > b[j]:
 			j++
 		default:
 			both, i, j = both+1, i+1, j+1
@@ -65,13 +72,7 @@ func (v View) Overlap(a, b int) float64 {
 	if both == 0 {
 		return 0
 	}
-	return float64(both) / float64(len(s)+len(t)-both)
-}
-
-func (v View) distinct(n int) []int32 {
-	terms := slices.Clone(v.x.docs[n].terms)
-	slices.Sort(terms)
-	return slices.Compact(terms)
+	return float64(both) / float64(len(a)+len(b)-both)
 }
 
 // Near is a row and its cosine with a query.

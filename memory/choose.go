@@ -3,6 +3,8 @@ package memory
 import (
 	"slices"
 	"unicode/utf8"
+
+	"nodest/index"
 )
 
 // once keeps the first n candidates of which no two say the same. Of two that do the
@@ -20,15 +22,26 @@ func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool
 			kept[at].sources = append(kept[at].sources, c.row)
 			continue
 		}
-		if at := slices.IndexFunc(kept, func(k candidate) bool { return same(&k, &c) }); at >= 0 {
-			if e.At.After(r.entries[kept[at].row].At) && e.Layer == r.entries[kept[at].row].Layer {
-				kept[at].row = c.row
+		if at := r.indexOf(kept, &c, same); at >= 0 {
+			if old := r.entries[kept[at].row]; e.At.After(old.At) && e.Layer == old.Layer {
+				c.score, c.sources = kept[at].score, kept[at].sources
+				kept[at] = c
 			}
 			continue
 		}
 		kept = r.keep(kept, c, sourceOf)
 	}
 	return kept
+}
+
+// indexOf returns the first of kept that is the same as c, or -1.
+func (r *ranking) indexOf(kept []candidate, c *candidate, same func(a, b *candidate) bool) int {
+	for i := range kept {
+		if same(&kept[i], c) {
+			return i
+		}
+	}
+	return -1
 }
 
 // keep adds c; a fact takes the place of the first of its sources that is there.
@@ -70,7 +83,16 @@ func (r *ranking) sameText(a, b *candidate) bool {
 // alike reports whether two candidates say the same.
 func (r *ranking) alike(a, b *candidate) bool {
 	s, t := r.entries[a.row], r.entries[b.row]
-	return s.Hash != "" && s.Hash == t.Hash || r.v.Overlap(a.row, b.row) >= alikeTerms || r.cosine(a, b) >= alikeVectors
+	return s.Hash != "" && s.Hash == t.Hash || r.overlap(a, b) >= alikeTerms || r.cosine(a, b) >= alikeVectors
+}
+
+func (r *ranking) overlap(a, b *candidate) float64 {
+	for _, c := range []*candidate{a, b} {
+		if c.terms == nil {
+			c.terms = r.v.Distinct(c.row)
+		}
+	}
+	return index.Overlap(a.terms, b.terms)
 }
 
 // cosine is by the model's vectors, and 0 without.
@@ -122,7 +144,7 @@ func (r *ranking) likeness(a, b *candidate) float64 {
 			return c
 		}
 	}
-	return r.v.Overlap(a.row, b.row)
+	return r.overlap(a, b)
 }
 
 // withPinned puts the pinned facts first, as far as their share of the budget goes,

@@ -96,39 +96,98 @@ type ranking struct {
 type candidate struct {
 	row     int
 	score   float32
-	sources []int // exchanges that the fact in row stands for
-	vector  []float32
+	sources []int     // exchanges that the fact in row stands for
+	terms   []int32   // once they are needed
+	vector  []float32 // likewise
 }
 
 func (r *ranking) run() (hits []Hit, err error) {
 	if r.columns, err = measure(r.ctx, r.v, r.q, r.read); err != nil {
 		return nil, err
 	}
-	found := r.score()
+	found := r.best()
 	if r.q.Everything {
 		found = r.once(found, r.q.Limit, r.sameText)
 		return r.hits(found[:min(len(found), r.q.Limit)], math.MaxInt), nil
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return !r.relevant(c.row) })
 	found = r.once(found, varied, r.alike)
 	found = r.vary(found[:min(len(found), varied)])
 	return r.withPinned(found), nil
 }
 
-// score returns the rows with something to do with the question, the best first.
-func (r *ranking) score() []candidate {
-	found := make([]candidate, len(r.rows))
-	for k, i := range r.rows {
+// enough is how many of the best rows are looked at for a number of hits: some of
+// them say the same.
+func enough(limit int) int {
+	if limit > math.MaxInt/4 {
+		return math.MaxInt
+	}
+	return max(8*varied, 4*limit)
+}
+
+// best returns the best rows that may be hits, the best first.
+func (r *ranking) best() []candidate {
+	top := &topmost{size: enough(r.q.Limit)}
+	for _, i := range r.rows {
+		if !r.q.Everything && !r.relevant(i) {
+			continue
+		}
 		sum := float32(0)
 		for s, w := range r.q.Weights {
 			sum += w * r.of[s][i]
 		}
-		found[k] = candidate{row: i, score: sum * r.adjust(i)}
+		top.add(ranked{i, sum * r.adjust(i)})
 	}
-	slices.SortFunc(found, func(a, b candidate) int {
+	slices.SortFunc(top.rows, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
 	})
+	found := make([]candidate, len(top.rows))
+	for i, t := range top.rows {
+		found[i] = candidate{row: t.row, score: t.score}
+	}
 	return found
+}
+
+// ranked is a row and its score.
+type ranked struct {
+	row   int
+	score float32
+}
+
+func (a ranked) before(b ranked) bool {
+	return a.score > b.score || a.score == b.score && a.row < b.row
+}
+
+// topmost keeps the best of many rows: a heap with the worst of them on top.
+type topmost struct {
+	size int
+	rows []ranked
+}
+
+func (t *topmost) add(r ranked) {
+	if len(t.rows) < t.size {
+		t.rows = append(t.rows, r)
+		for i := len(t.rows) - 1; i > 0 && t.rows[(i-1)/2].before(t.rows[i]); i = (i - 1) / 2 {
+			t.rows[i], t.rows[(i-1)/2] = t.rows[(i-1)/2], t.rows[i]
+		}
+		return
+	}
+	if !r.before(t.rows[0]) {
+		return
+	}
+	t.rows[0] = r
+	for i := 0; ; {
+		worst := i
+		for _, child := range [...]int{2*i + 1, 2*i + 2} {
+			if child < len(t.rows) && t.rows[worst].before(t.rows[child]) {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.rows[i], t.rows[worst] = t.rows[worst], t.rows[i]
+		i = worst
+	}
 }
 
 // adjust is a tie-breaker: a little for what is new, a little for what is important.
