@@ -416,3 +416,20 @@ func TestOnlyARunningJobHasProgress(t *testing.T) {
 		t.Error("a job that nobody runs took progress")
 	}
 }
+
+func TestWhatIsTooOldIsRemovedByAJob(t *testing.T) {
+	virtual(t, func(y *yard) {
+		y.update(func(tx nodest.Tx) error { return tx.PutKey(&nodest.KeyRecord{Key: "k", Hash: "h"}) })
+		time.Sleep(49 * time.Hour) // virtual; the runner does not run yet
+		y.run(jobs.Options{}, y.db.Maintenance())
+		for range 2 {
+			if err := y.db.Enqueue(context.Background(), store.Upkeep); err != nil {
+				y.Fatal(err)
+			}
+		}
+		later(0)
+		y.equal("stop", y.runner.Close(context.Background()), nil) // or it would take the next one too
+		removed, ran, err := y.db.Maintain(context.Background())
+		y.equal("left for another round", fmt.Sprint(removed, ran, err), fmt.Sprint(store.Removed{}, true, error(nil)))
+	})
+}
