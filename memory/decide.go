@@ -153,7 +153,7 @@ func byRule(c *Candidate, known []*Memory, similar Similarity) (Event, *Memory) 
 		case sameSlot(c.Text, m.Text):
 			near = 1
 		case !differ(c.Text, m.Text):
-			if near >= sameText {
+			if near >= sameText && holdsWords(m.Text, c.Text) {
 				return EventNone, m
 			}
 			continue
@@ -168,6 +168,13 @@ func byRule(c *Candidate, known []*Memory, similar Similarity) (Event, *Memory) 
 		return EventUpdate, update
 	}
 	return EventAdd, nil
+}
+
+// holdsWords reports whether no word of b is missing in a: in a short text the one
+// word that matters hardly changes the cosine.
+func holdsWords(a, b string) bool {
+	s := saidIn(a)
+	return !slices.ContainsFunc(piecesOf(b), func(p piece) bool { return p.class == "" && s.covers(p) == 0 })
 }
 
 // differ reports whether two texts name different numbers or names, or one says
@@ -258,12 +265,14 @@ var slots = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? as\b`),
 }
 
-// sameSlot reports whether two texts give the same property different values.
+// sameSlot reports whether two texts give the same property different values; one
+// that says more than the other (Paris, the city of Paris) is no different one.
 func sameSlot(a, b string) bool {
 	for _, s := range slots {
 		va, vb := s.FindStringIndex(a), s.FindStringIndex(b)
 		if va != nil && vb != nil {
-			return ContentHash(a[slotEnd(s, a, va):]) != ContentHash(b[slotEnd(s, b, vb):])
+			x, y := a[slotEnd(s, a, va):], b[slotEnd(s, b, vb):]
+			return !holdsWords(x, y) && !holdsWords(y, x)
 		}
 	}
 	return false

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"slices"
 	"time"
 )
@@ -222,6 +223,9 @@ func (a *applying) decide(d Decision) {
 	}
 	c := &a.Candidates[d.Candidate]
 	if a.done[d.Candidate] {
+		if d.Event == EventUpdate && target != nil && a.byHash[ContentHash(c.Text)] != nil && (sameSlot(c.Text, target.Text) || opposite(c.Text, target.Text)) {
+			a.delete(d, target) // what it would become is there already
+		}
 		return
 	}
 	switch {
@@ -243,14 +247,35 @@ func sayTheSame(c *Candidate, m *Memory) bool {
 	return share >= enoughOfClause && !differ(c.Text, m.Text) && !sameSlot(c.Text, m.Text)
 }
 
-// related checks an UPDATE and a DELETE: both are about the same thing, or both
-// about what somebody is.
+// related checks an UPDATE and a DELETE: both are about the same thing, or give the
+// same property of somebody.
 func related(c *Candidate, m *Memory) bool {
 	if sameSlot(c.Text, m.Text) || saidIn(m.Text).shares(piecesOf(c.Text)) {
 		return true
 	}
-	return c.Subject == m.Subject && c.Kind == m.Kind && c.Kind == Profile
+	if c.Subject != m.Subject || c.Kind != m.Kind || c.Kind != Profile {
+		return false
+	}
+	here, there := propertyOf(c.Text), propertyOf(m.Text)
+	return here != "" && here == there
 }
+
+// propertyOf names the property that a statement gives, as far as it has one value
+// at a time; "" = none.
+func propertyOf(text string) string {
+	for _, p := range piecesOf(text) {
+		switch p.class {
+		case "live", "work", "study", "name", "age", "birth":
+			return p.class
+		}
+	}
+	if whatOneIs.MatchString(text) {
+		return "is"
+	}
+	return ""
+}
+
+var whatOneIs = regexp.MustCompile(`(?i)^(?:the )?\S+ (?:is|was|became) an? |^用户(?:现在|目前)?是`)
 
 // add stores a candidate, unless this run has stored the same already.
 func (a *applying) add(i int) {
@@ -258,7 +283,7 @@ func (a *applying) add(i int) {
 	a.done[i] = true
 	hash := ContentHash(c.Text)
 	for _, m := range a.added {
-		if hashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !differ(m.Text, c.Text) && !sameSlot(m.Text, c.Text) {
+		if hashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !differ(m.Text, c.Text) && holdsWords(m.Text, c.Text) {
 			m.Evidence, _ = withSighting(m.Evidence, c.Evidence)
 			a.drop(c.Text, reasonDuplicate)
 			return

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -189,10 +190,13 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	if len(cited) == 0 {
 		return c, reasonNoSource
 	}
-	if dense := mostlyCJK(textOf(cited)); dense && !hasCJK(c.Text) || !dense && mostlyCJK(c.Text) {
+	sources, reason := w.sources(c.Text, cited)
+	if reason != "" {
+		sources = cited
+	}
+	if dense := mostlyCJK(textOf(sources)); dense && !hasCJK(c.Text) || !dense && mostlyCJK(c.Text) {
 		return c, reasonLanguage
 	}
-	sources, reason := w.sources(c.Text, cited)
 	if reason != "" {
 		return c, reason
 	}
@@ -202,9 +206,13 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 			c.Subject = AboutUser
 		}
 	}
-	if c.Subject == AboutUser {
-		if c.Subject, reason = w.aboutUser(c.Text, sources); reason != "" {
+	if c.Subject == AboutUser || w.Names.speaksOfUser(c.Text) {
+		subject, reason := w.aboutUser(c.Text, sources)
+		if reason != "" {
 			return c, reason
+		}
+		if c.Subject == AboutUser {
+			c.Subject = subject
 		}
 	}
 	c.source(sources)
@@ -312,6 +320,14 @@ func (w Window) aboutUser(text string, sources []Message) (Subject, string) {
 		return AboutWorld, ""
 	}
 	return "", reasonNotUser
+}
+
+var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)
+
+// speaksOfUser reports whether a statement begins with the user, whatever the model
+// says that it is about.
+func (n Names) speaksOfUser(text string) bool {
+	return ofUser.MatchString(text) || n.User != "" && strings.HasPrefix(strings.ToLower(text), strings.ToLower(n.User))
 }
 
 // merged leaves out what is said twice, and gives the first the evidence of both.

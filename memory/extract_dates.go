@@ -212,7 +212,7 @@ func hanValue(s string) string {
 			digit = n
 			continue
 		case n == 10000:
-			total, part, digit = (total+part+digit)*n, 0, 0
+			total, part = (total+part+digit)*n, 0
 		case digit == 0:
 			part += n
 		default:

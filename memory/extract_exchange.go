@@ -168,17 +168,6 @@ func NextWindow(turns []Turn, upTo int64, names Names) (w Window, until int64) {
 	return w, until
 }
 
-// messages returns the messages of the window by seq.
-func (w Window) messages() map[int64]Message {
-	out := map[int64]Message{}
-	for _, t := range w.Turns {
-		for _, m := range t.Messages {
-			out[m.Seq] = m
-		}
-	}
-	return out
-}
-
 // dense reports whether the window is mostly in a script that writes without
 // blanks; its facts are then to be in it too.
 func (w Window) dense() bool {

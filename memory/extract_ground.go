@@ -295,7 +295,9 @@ func unsaid(text string, sources []Message, names Names) string {
 	s.add(names.User, names.Character)
 	for _, m := range sources {
 		s.add(m.Name)
-		s.addDay(m)
+		if strings.ContainsAny(digits(text), "0123456789") {
+			s.addDay(m)
+		}
 	}
 	pieces := piecesOf(text)
 	share, weight := s.share(pieces)
@@ -311,7 +313,7 @@ func unsaid(text string, sources []Message, names Names) string {
 			return reasonOpposite
 		}
 	}
-	if !s.names(text) {
+	if !s.names(text) || !names.mayBeNamed(text, sources) {
 		return reasonName
 	}
 	for _, clause := range clauseEnds.Split(norm.NFKC.String(text), -1) {
@@ -325,9 +327,31 @@ func unsaid(text string, sources []Message, names Names) string {
 	return ""
 }
 
+// mayBeNamed reports whether the sides that a statement names have to do with it:
+// they speak in the sources, are named there or addressed.
+func (n Names) mayBeNamed(text string, sources []Message) bool {
+	for _, side := range []struct {
+		name string
+		role Role
+	}{{n.User, RoleUser}, {n.Character, RoleCharacter}} {
+		if side.name == "" || !strings.Contains(strings.ToLower(text), strings.ToLower(side.name)) {
+			continue
+		}
+		if !slices.ContainsFunc(sources, func(m Message) bool {
+			return m.Role == side.role || secondPerson.MatchString(m.Text) || strings.Contains(strings.ToLower(m.Text), strings.ToLower(side.name))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+var secondPerson = regexp.MustCompile(`(?i)你|您|\b(?:you|your|yours|we|us|our)\b|我们|咱`)
+
 // add counts names as said.
-func (s said) add(names ...string) {
+func (s *said) add(names ...string) {
 	for _, name := range names {
+		s.runs += foldSaid(name) + "\n"
 		for _, w := range wordOrNumber.FindAllString(foldSaid(name), -1) {
 			for _, part := range latinParts(w) {
 				s.words[part] = true
@@ -337,7 +361,7 @@ func (s said) add(names ...string) {
 }
 
 // addDay counts the day that a source speaks of ("yesterday") as said.
-func (s said) addDay(m Message) {
+func (s *said) addDay(m Message) {
 	day, ok := eventTime(strings.Join(statedIn([]Message{m}), "\n"), m.At)
 	if !ok {
 		return
@@ -418,8 +442,13 @@ func (s said) shares(pieces []piece) bool {
 	return false
 }
 
+// recalling are sentences in which a character tells what it knows already; they
+// are no source, however they came into the reply.
+var recalling = regexp.MustCompile(`(?i)记得|记忆[里中]|你(?:之前|以前|曾经?|上次|刚才?)?(?:跟我|和我|对我)?(?:说过|告诉过|提过|提到过)|\bI(?: do| still| also)* (?:remember|recall)\b|\byou(?:'ve| have)?(?: once| also)? (?:told|said|mentioned)\b`)
+
 // statedIn returns the texts of sources without questions; a question counts where
-// the other side answers it in a later source.
+// the other side answers it in a later source. What a character says from memory
+// never counts.
 func statedIn(sources []Message) []string {
 	out := make([]string, 0, len(sources))
 	for i, m := range sources {
@@ -431,7 +460,11 @@ func statedIn(sources []Message) []string {
 			out = append(out, m.Text)
 			continue
 		}
-		out = append(out, strings.Join(statements(m.Text), "\n"))
+		said := statements(m.Text)
+		if m.Role == RoleCharacter {
+			said = slices.DeleteFunc(said, recalling.MatchString)
+		}
+		out = append(out, strings.Join(said, "\n"))
 	}
 	return out
 }

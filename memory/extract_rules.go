@@ -78,7 +78,7 @@ var (
 	conditional = regexp.MustCompile(`(?i)如果|要是|假如|假设|假使|倘若|除非|的话[，,]|比如说|听说|据说|梦见|梦到|\bif\b|\bunless\b|\bsuppose\b|\bimagine\b|\bpretend\b|\bI wish\b|\bdreamed?\b|\bI dreamt\b|^>`)
 	quoted      = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
 	speechMark  = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
-	saysI   = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
+	saysI       = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
 	isName      = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
 )
 

@@ -1,0 +1,410 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// cosine is the similarity that the product uses without a network.
+func cosine(a, b string) float64 {
+	e, err := offline.Embedder{}.Embed(context.Background(), llm.Similarity, []string{a, b})
+	if err != nil {
+		panic(err)
+	}
+	sum := 0.0
+	for i, x := range e.Vectors[0] {
+		sum += float64(x) * float64(e.Vectors[1][i])
+	}
+	return sum
+}
+
+var monday = sunday.AddDate(0, 0, 1)
+
+// stored is an active memory about the user.
+func stored(id, text string, kind Sort) Memory {
+	return Memory{
+		ID: id, RootID: id, Version: 1, ConversationID: "old", Text: text, Subject: AboutUser, Kind: kind, Importance: 0.5,
+		Evidence: []Evidence{{"old", "m-" + id, "r-" + id, 1, 0}}, Origin: ByModel, Status: Active, SeenCount: 1,
+		ContentHash: ContentHash(text), LastSeenAt: sunday,
+	}
+}
+
+// stated is a candidate about the user, said in message seq.
+func stated(seq int64, text string, kind Sort) Candidate {
+	m := userSays(seq, text)
+	return Candidate{Text: text, Subject: AboutUser, Kind: kind, Importance: 0.5, Evidence: []Evidence{m.Evidence}, Origin: ByModel, At: sunday}
+}
+
+func guarded(m Memory, by string) Memory {
+	switch by {
+	case "pinned":
+		m.Pinned = true
+	case "locked":
+		m.Locked = true
+	default:
+		m.Origin = ByUser
+	}
+	return m
+}
+
+// told lists changes in short.
+func told(p Plan) []string {
+	out := []string{}
+	for _, c := range p.Changes {
+		switch c.Op {
+		case OpAdd:
+			out = append(out, "add "+c.New.Text)
+		case OpReplace:
+			out = append(out, "replace "+c.OldID+" "+c.New.Text)
+		case OpSuggest:
+			out = append(out, strings.TrimSpace(fmt.Sprintf("suggest %s %s %s", c.OldID, c.Suggestion.Event, c.Suggestion.Text)))
+		case OpDrop:
+			out = append(out, "drop: "+c.Reason)
+		default:
+			out = append(out, string(c.Op)+" "+c.OldID)
+		}
+	}
+	return out
+}
+
+// Every row of the table of events, and what a model may do wrong with it.
+func TestApply(t *testing.T) {
+	loves, hates := stored("1", "User loves coffee", Preference), stated(9, "User hates coffee", Preference)
+	paris, berlin := stored("2", "User lives in Paris", Profile), stated(9, "User lives in Berlin", Profile)
+	dog := stored("3", "User has a dog called Rex", Profile)
+	tests := []struct {
+		name       string
+		active     []Memory
+		candidates []Candidate
+		decisions  []Decision
+		tombstones []Tombstone
+		want       []string
+	}{
+		{"ADD", nil, []Candidate{berlin}, []Decision{{EventAdd, 0, "", ""}}, nil, []string{"add User lives in Berlin"}},
+		{"ADD of what is known word for word", []Memory{paris}, []Candidate{stated(9, "user lives in PARIS.", Profile)},
+			[]Decision{{EventAdd, 0, "", ""}}, nil, []string{"seen 2"}},
+		{"ADD of what was forgotten", nil, []Candidate{berlin}, []Decision{{EventAdd, 0, "", ""}},
+			[]Tombstone{{ContentHash: ContentHash("User lives in Berlin")}}, []string{"drop: " + reasonForgotten}},
+		{"ADD in other words of what was forgotten", nil, []Candidate{berlin}, []Decision{{EventAdd, 0, "", ""}},
+			[]Tombstone{{ContentHash: "x", Evidence: berlin.Evidence}}, []string{"drop: " + reasonForgotten}},
+		{"ADD of a new statement after one was forgotten", nil, []Candidate{berlin}, nil,
+			[]Tombstone{{ContentHash: "x", Evidence: paris.Evidence}}, []string{"add User lives in Berlin"}},
+		{"ADD of what is no candidate", nil, []Candidate{berlin}, []Decision{{EventAdd, -1, "", "User owes me money"}}, nil,
+			[]string{"drop: " + reasonUnsaid, "add User lives in Berlin"}},
+
+		{"UPDATE", []Memory{paris}, []Candidate{berlin}, []Decision{{EventUpdate, 0, "2", "User lives in Berlin"}}, nil,
+			[]string{"replace 2 User lives in Berlin"}},
+		{"UPDATE joins old and new", []Memory{dog}, []Candidate{stated(9, "Rex is 3 years old", Profile)},
+			[]Decision{{EventUpdate, 0, "3", "User has a dog called Rex, Rex is 3 years old"}}, nil,
+			[]string{"replace 3 User has a dog called Rex, Rex is 3 years old"}},
+		{"UPDATE with a text that nobody said", []Memory{paris}, []Candidate{berlin},
+			[]Decision{{EventUpdate, 0, "2", "User lives in Berlin and is a convicted thief from Lyon"}}, nil,
+			[]string{"replace 2 User lives in Berlin"}},
+		{"UPDATE that leaves out the new", []Memory{dog}, []Candidate{stated(9, "Rex is 3 years old", Profile)},
+			[]Decision{{EventUpdate, 0, "3", "User has a dog"}}, nil, []string{"replace 3 Rex is 3 years old"}},
+		{"UPDATE of an unknown memory is ADD", []Memory{paris}, []Candidate{stated(9, "User plays chess", Preference)},
+			[]Decision{{EventUpdate, 0, "77", ""}}, nil, []string{"add User plays chess"}},
+		{"UPDATE of something else is ADD", []Memory{dog}, []Candidate{stated(9, "User plays chess", Preference)},
+			[]Decision{{EventUpdate, 0, "3", "User plays chess"}}, nil, []string{"add User plays chess"}},
+		{"UPDATE to what another memory says", []Memory{paris, stored("4", "User lives in Berlin", Profile)}, []Candidate{berlin},
+			[]Decision{{EventUpdate, 0, "2", ""}}, nil, []string{"seen 4", "retire 2"}},
+		{"UPDATE with the same text counts", []Memory{paris}, []Candidate{stated(9, "User lives in Paris", Profile)},
+			[]Decision{{EventUpdate, 0, "2", ""}}, nil, []string{"seen 2"}},
+
+		{"DELETE with the opposite stores the opposite", []Memory{loves}, []Candidate{hates}, []Decision{{EventDelete, 0, "1", ""}}, nil,
+			[]string{"retire 1", "add User hates coffee"}},
+		{"DELETE that names no candidate", []Memory{loves}, []Candidate{hates}, []Decision{{EventDelete, -1, "1", "User loves coffee"}}, nil,
+			[]string{"retire 1", "add User hates coffee"}},
+		{"DELETE and NONE for the same", []Memory{loves}, []Candidate{hates},
+			[]Decision{{EventDelete, 0, "1", ""}, {EventNone, 0, "1", ""}}, nil, []string{"retire 1", "add User hates coffee"}},
+		{"DELETE of an unknown memory is NONE", []Memory{loves}, []Candidate{berlin}, []Decision{{EventDelete, 0, "77", ""}}, nil,
+			[]string{"add User lives in Berlin"}},
+		{"DELETE that nothing calls for", []Memory{loves}, []Candidate{berlin}, []Decision{{EventDelete, 0, "1", ""}}, nil,
+			[]string{"drop: " + reasonUnfounded, "add User lives in Berlin"}},
+		{"DELETE without anything said", []Memory{loves}, nil, []Decision{{EventDelete, -1, "1", ""}}, nil,
+			[]string{"drop: " + reasonUnfounded}},
+		{"DELETE of what was said again", []Memory{loves}, []Candidate{stated(9, "User loves coffee", Preference)},
+			[]Decision{{EventDelete, 0, "1", ""}}, nil, []string{"seen 1", "drop: " + reasonUnfounded}},
+		{"DELETE of what was said again afterwards", []Memory{loves}, []Candidate{hates, stated(11, "User loves coffee", Preference)},
+			[]Decision{{EventDelete, 0, "1", ""}, {EventAdd, 0, "", ""}}, nil,
+			[]string{"seen 1", "drop: " + reasonRepeated, "add User hates coffee"}},
+		{"DELETE twice", []Memory{loves, paris}, []Candidate{hates}, []Decision{{EventDelete, 0, "1", ""}, {EventDelete, 0, "1", ""}}, nil,
+			[]string{"retire 1", "add User hates coffee"}},
+
+		{"NONE", []Memory{paris}, []Candidate{stated(9, "User lives in the city of Paris", Profile)}, []Decision{{EventNone, 0, "2", ""}}, nil,
+			[]string{"seen 2"}},
+		{"NONE about the opposite", []Memory{loves}, []Candidate{hates}, []Decision{{EventNone, 0, "1", ""}}, nil,
+			[]string{"replace 1 User hates coffee"}},
+		{"NONE about another value", []Memory{paris}, []Candidate{berlin}, []Decision{{EventNone, 0, "2", ""}}, nil,
+			[]string{"replace 2 User lives in Berlin"}},
+		{"NONE about something else loses nothing", []Memory{loves}, []Candidate{berlin}, []Decision{{EventNone, 0, "1", ""}}, nil,
+			[]string{"add User lives in Berlin"}},
+		{"NONE of an unknown memory loses nothing", nil, []Candidate{berlin}, []Decision{{EventNone, 0, "77", ""}}, nil,
+			[]string{"add User lives in Berlin"}},
+		{"a candidate that no decision covers", []Memory{loves}, []Candidate{berlin}, []Decision{{EventNone, -1, "1", ""}}, nil,
+			[]string{"add User lives in Berlin"}},
+
+		{"twice in one run", nil, []Candidate{berlin, stated(11, "User lives in  Berlin!", Profile)}, nil, nil,
+			[]string{"add User lives in Berlin", "drop: " + reasonDuplicate}},
+		{"said before what is known", []Memory{stored("5", "User lives in Oslo", Profile)}, []Candidate{
+			{Text: "User lives in Berlin", Subject: AboutUser, Kind: Profile, Evidence: []Evidence{{"old", "m0", "r0", 0, 0}}}},
+			nil, nil, []string{"drop: " + reasonOlder}},
+		{"from the message that it is known from", []Memory{paris}, []Candidate{
+			{Text: "User lives in Paris", Subject: AboutUser, Kind: Profile, Evidence: paris.Evidence}},
+			nil, nil, []string{"drop: " + reasonKnownHere}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := Basis{Active: tt.active, Candidates: tt.candidates, Decisions: tt.decisions, Tombstones: tt.tombstones, Similar: cosine, Names: testNames, Now: monday}
+			p := Apply(b)
+			if !slices.Equal(told(p), tt.want) || p.Held {
+				t.Errorf("got %q (held %v), want %q", told(p), p.Held, tt.want)
+			}
+			if again := Apply(b); !reflect.DeepEqual(p, again) {
+				t.Error("the same basis gives another plan")
+			}
+			for _, c := range p.Changes {
+				if c.New != nil {
+					if err := c.New.Validate(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What the user pinned, locked or wrote is theirs.
+func TestApplyOnlySuggestsChangesToWhatTheUserGuards(t *testing.T) {
+	for _, by := range []string{"pinned", "locked", "user"} {
+		loves, paris := guarded(stored("1", "User loves coffee", Preference), by), guarded(stored("2", "User lives in Paris", Profile), by)
+		hates, berlin := stated(9, "User hates coffee", Preference), stated(9, "User lives in Berlin", Profile)
+		tests := []struct {
+			name       string
+			candidates []Candidate
+			decisions  []Decision
+			want       []string
+		}{
+			{"UPDATE", []Candidate{berlin}, []Decision{{EventUpdate, 0, "2", ""}}, []string{"suggest 2 UPDATE User lives in Berlin"}},
+			{"DELETE", []Candidate{hates}, []Decision{{EventDelete, 0, "1", ""}, {EventAdd, 0, "", ""}},
+				[]string{"suggest 1 DELETE", "add User hates coffee"}},
+			{"by rule", []Candidate{berlin}, nil, []string{"suggest 2 UPDATE User lives in Berlin"}},
+			{"said again", []Candidate{stated(9, "User loves coffee", Preference)}, nil, []string{"seen 1"}},
+		}
+		for _, tt := range tests {
+			b := Basis{Active: []Memory{loves, paris}, Candidates: tt.candidates, Decisions: tt.decisions, Similar: cosine, Now: monday}
+			p := Apply(b)
+			if !slices.Equal(told(p), tt.want) {
+				t.Errorf("%s, %s: got %q, want %q", by, tt.name, told(p), tt.want)
+			}
+			if s := p.Changes[0].Suggestion; s != nil {
+				b.Suggested = map[string]bool{s.Key(): true}
+				if again := told(Apply(b)); again[0] != "drop: "+reasonSuggested {
+					t.Errorf("%s, %s: suggested twice: %q", by, tt.name, again)
+				}
+			}
+		}
+	}
+}
+
+func TestApplyHoldsARunThatWouldRetireTooMuch(t *testing.T) {
+	for _, tt := range []struct {
+		active, deletes int
+		held            bool
+	}{{1, 1, false}, {4, 2, true}, {10, 2, false}, {10, 3, true}, {25, 5, false}, {25, 25, true}} {
+		var active []Memory
+		var decisions []Decision
+		for i := range tt.active {
+			active = append(active, stored(fmt.Sprint(i), fmt.Sprintf("User has coffee mug number %d", i+20), Profile))
+		}
+		for i := range tt.deletes {
+			decisions = append(decisions, Decision{EventDelete, 0, fmt.Sprint(i), ""})
+		}
+		p := Apply(Basis{Active: active, Candidates: []Candidate{stated(9, "User broke every coffee mug", Profile)}, Decisions: decisions, Similar: cosine, Now: monday})
+		if p.Held != tt.held {
+			t.Errorf("%d of %d retired: held = %v", tt.deletes, tt.active, p.Held)
+		}
+	}
+}
+
+// A new version keeps what belongs to the fact, and a retirement what it rests on.
+func TestVersionsAndRetirementsCanBeFollowed(t *testing.T) {
+	old := stored("7", "User lives in Paris", Profile)
+	old.RootID, old.Version, old.SeenCount, old.Importance = "1", 3, 4, 0.9
+	c := stated(9, "User lives in Berlin", Profile)
+	p := Apply(Basis{Active: []Memory{old}, Candidates: []Candidate{c}, Similar: cosine, Now: monday})
+	n := p.Changes[0].New
+	if n.RootID != "1" || n.Version != 4 || n.SeenCount != 5 || n.Importance != 0.9 || n.Status != Active || n.ID != "" ||
+		!slices.Equal(n.Evidence, c.Evidence) || n.ConversationID != "conv" || !n.CreatedAt.Equal(monday) {
+		t.Errorf("new version %+v", n)
+	}
+	loves, hates := stored("1", "User loves coffee", Preference), stated(9, "User hates coffee", Preference)
+	p = Apply(Basis{Active: []Memory{loves}, Candidates: []Candidate{hates}, Decisions: []Decision{{EventDelete, 0, "1", ""}}, Similar: cosine, Now: monday})
+	if !slices.Equal(p.Changes[0].EndedBy, hates.Evidence) {
+		t.Errorf("retired because of %v", p.Changes[0].EndedBy)
+	}
+	again := stated(9, "User loves coffee", Preference)
+	p = Apply(Basis{Active: []Memory{loves}, Candidates: []Candidate{again}, Similar: cosine, Now: monday})
+	if n := p.Changes[0].New; n.SeenCount != 2 || !n.LastSeenAt.Equal(monday) || len(n.Evidence) != 2 || n.Evidence[1].Sighting != 1 {
+		t.Errorf("seen %+v", n)
+	}
+	if len(loves.Evidence) != 1 || loves.SeenCount != 1 {
+		t.Error("Apply changed its input")
+	}
+}
+
+// Without a model: the same, nearly the same, the same thing with another value.
+func TestRuleDecisions(t *testing.T) {
+	tests := []struct {
+		known, said string
+		kind        Sort
+		want        string
+	}{
+		{"用户叫小明", "用户叫小红", Profile, "replace 1"},
+		{"用户住在北京", "用户搬到上海", Profile, "replace 1"},
+		{"用户今年二十五岁", "用户今年26岁", Profile, "replace 1"},
+		{"用户喜欢香菜", "用户讨厌香菜", Preference, "replace 1"},
+		{"用户喜欢绿茶", "用户喜欢香菜", Preference, "add"},
+		{"用户有一只猫", "用户有一只狗", Profile, "add"},
+		{"用户对花生过敏", "用户对青霉素过敏", Profile, "add"},
+		{"用户喜欢在周末的早上去公园里跑步", "用户喜欢在周末的早上去公园里跑步的", Preference, "seen 1"},
+		{"User's name is Emily", "User's name is Emma", Profile, "replace 1"},
+		{"User lives in Paris", "User moved to Berlin", Profile, "replace 1"},
+		{"User loves sushi", "User hates sushi", Preference, "replace 1"},
+		{"User loves sushi", "User doesn't like sushi", Preference, "replace 1"},
+		{"User loves sushi", "User loves ramen", Preference, "add"},
+		{"User's favorite room at the grand old hotel by the sea is number 12", "User's favorite room at the grand old hotel by the sea is number 13", Preference, "replace 1"},
+		{"User is allergic to peanuts", "User is allergic to cats", Profile, "add"},
+		{"User enjoys long walks along the beach", "User enjoys long walks along the beaches", Preference, "seen 1"},
+	}
+	for _, tt := range tests {
+		p := Apply(Basis{Active: []Memory{stored("1", tt.known, tt.kind)}, Candidates: []Candidate{stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
+		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
+			t.Errorf("%q after %q: %q, want %s (cosine %.2f)", tt.said, tt.known, got, tt.want, cosine(tt.known, tt.said))
+		}
+	}
+}
+
+func TestDecisionsAreReadOneByOne(t *testing.T) {
+	known := []Memory{stored("real-id-1", "User loves coffee", Preference), stored("real-id-2", "User lives in Paris", Profile)}
+	candidates := []Candidate{stated(8, "User loves coffee", Preference), stated(9, "User hates coffee", Preference), stated(10, "User lives in Berlin", Profile)}
+	tests := []struct {
+		name    string
+		answers []string
+		want    []Decision
+	}{
+		{"with numbers", []string{`{"memory":[{"new":0,"id":0,"event":"DELETE","text":"x"},{"new":1,"id":"1","event":"update","text":"User lives in Berlin","old_memory":"User lives in Paris"}]}`},
+			[]Decision{{EventDelete, 1, "real-id-1", "x"}, {EventUpdate, 2, "real-id-2", "User lives in Berlin"}}},
+		{"by their texts", []string{`{"memory":[{"id":"5","text":"User hates coffee","event":"ADD"},{"id":"1","text":"User lives in Berlin","event":"UPDATE"},{"id":"0","text":"User loves coffee","event":"DELETE"}]}`},
+			[]Decision{{EventAdd, 1, "", "User hates coffee"}, {EventUpdate, 2, "real-id-2", "User lives in Berlin"}, {EventDelete, -1, "real-id-1", "User loves coffee"}}},
+		{"with unknown and odd ones", []string{`{"memory":[{"new":0,"id":99,"event":"UPDATE"},{"new":-1,"id":-1,"event":"DELETE"},{"event":"DROP TABLE"},7,null,{"id":0}]}`},
+			[]Decision{{EventUpdate, 1, "", ""}, {EventDelete, -1, "", ""}}},
+		{"after a retry", []string{"hm", `{"memory":[]}`}, nil},
+		{"not at all", []string{"hm", "hm"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			model := &script{answers: tt.answers}
+			x := NewExtraction(model)
+			x.Outcome.Method = ByModel
+			got, err := x.Decide(t.Context(), candidates, known)
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, %v, want %v; notes %q", got, err, tt.want, x.Outcome.Notes)
+			}
+			if strings.Contains(model.prompts[0], "real-id") {
+				t.Error("the model sees real ids")
+			}
+		})
+	}
+	model := &script{}
+	x := NewExtraction(model)
+	x.Outcome.Method = ByModel
+	if _, err := x.Decide(t.Context(), candidates[:1], known); err != nil || len(model.prompts) != 0 {
+		t.Error("asked about what is known word for word")
+	}
+	if _, err := x.Decide(t.Context(), candidates, nil); err != nil || len(model.prompts) != 0 {
+		t.Error("asked although nothing is known")
+	}
+}
+
+// A run costs two calls, and three where an answer cannot be used.
+func TestARunCostsThreeCallsAtMost(t *testing.T) {
+	first := factsAnswer(fact{"Anna hates coffee", "user", "preference", 0.5, "", []int64{1}})
+	for _, tt := range []struct {
+		answers []string
+		calls   int
+	}{
+		{[]string{first, `{"memory":[]}`}, 2},
+		{[]string{"no", first, `{"memory":[]}`}, 3},
+		{[]string{"no", first, "no", "no"}, 3},
+		{[]string{first, "no", "no", "no"}, 3},
+		{[]string{"no", "no", "no"}, 2},
+	} {
+		x := NewExtraction(&script{answers: tt.answers})
+		found, err := x.Candidates(t.Context(), windowOf(userSays(1, "I hate coffee.")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		loves := stored("1", "Anna loves coffee", Preference)
+		decisions, err := x.Decide(t.Context(), found, []Memory{loves})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Outcome.Calls != tt.calls {
+			t.Errorf("%q: %d calls, want %d", tt.answers, x.Outcome.Calls, tt.calls)
+		}
+		p := Apply(Basis{Active: []Memory{loves}, Candidates: found, Decisions: decisions, Similar: cosine, Now: monday})
+		if len(p.Changes) != 1 || !strings.HasSuffix(p.Changes[0].New.Text, "hates coffee") {
+			t.Errorf("%q: %q", tt.answers, told(p))
+		}
+	}
+}
+
+// FuzzApply: whatever a model decides, nothing is lost, touched twice, or changed
+// that the user guards.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte(`{"memory":[{"new":0,"id":0,"event":"DELETE"},{"new":1,"id":1,"event":"NONE"}]}`))
+	f.Add([]byte(`{"memory":[{"id":"2","text":"User lives in Berlin","event":"UPDATE"},{"id":3,"event":"DELETE"}]}`))
+	known := []Memory{
+		stored("1", "User loves coffee", Preference), stored("2", "User lives in Paris", Profile),
+		guarded(stored("3", "User has a dog called Rex", Profile), "pinned"), stored("4", "用户喜欢绿茶", Preference),
+	}
+	candidates := []Candidate{
+		stated(9, "User hates coffee", Preference), stated(9, "User lives in Berlin", Profile), stated(10, "用户喜欢绿茶", Preference), stated(11, "Rex is old", Profile),
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		o, err := readObject(string(answer), "memory")
+		if err != nil {
+			return
+		}
+		p := Apply(Basis{Active: known, Candidates: candidates, Decisions: readDecisions(o, candidates, known), Similar: cosine, Now: time.Unix(0, 0)})
+		touched := map[string]int{}
+		var kept strings.Builder
+		for _, c := range p.Changes {
+			if c.Op == OpReplace || c.Op == OpRetire {
+				if touched[c.OldID]++; touched[c.OldID] > 1 || c.OldID == "3" {
+					t.Errorf("%s changed wrongly: %q", c.OldID, told(p))
+				}
+			}
+			if c.New != nil {
+				kept.WriteString(c.New.Text + "\n")
+			}
+			if c.Suggestion != nil {
+				kept.WriteString(c.Suggestion.Text + "\n")
+			}
+		}
+		for _, want := range []string{"hates coffee", "Berlin", "绿茶", "Rex is old"} {
+			if !strings.Contains(kept.String(), want) {
+				t.Errorf("%q is lost: %q", want, told(p))
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"strings"
+	"testing"
+)
+
+// Ugly replies, read in three steps; nothing else is repaired.
+func TestReadObject(t *testing.T) {
+	const good = `{"facts":[{"text":"a"}]}`
+	tests := []struct {
+		name, reply string
+		want        string // text of the first fact; "" = unreadable
+	}{
+		{"the whole reply", good, "a"},
+		{"blanks and a mark around it", "\ufeff \n" + good + "\n", "a"},
+		{"thoughts before it", "<think>{\"facts\":[{\"text\":\"wrong\"}]}</think>\n" + good, "a"},
+		{"a fence with a tag", "Here it is:\n```json\n" + good + "\n```\nBye", "a"},
+		{"a fence in capitals", "```JSON\n" + good + "```", "a"},
+		{"a fence without a tag", "```\n" + good + "\n```", "a"},
+		{"the second fence", "```json\n{\"x\":1}\n```\nor\n```json\n" + good + "\n```", "a"},
+		{"a fence of another language", "```python\n{\"facts\":[{\"text\":\"b\"}]}\n```\n" + good, "b"}, // step three takes it
+		{"an open fence", "```json\n" + good, "a"},
+		{"inside a sentence", "Sure! " + good + " Hope this helps.", "a"},
+		{"behind other objects", `{"note":"{"} {"x":{}} ` + good, "a"},
+		{"wrapped", `{"result":` + good + `}`, "a"},
+		{"braces and quotes in strings", `x {"facts":[{"text":"a"}],"why":"} \" {"} y`, "a"},
+		{"an empty list", `{"facts":[]}`, "-"},
+		{"a lone object", `{"facts":{"text":"a"}}`, "a"},
+		{"another key", `{"memory":[]}`, ""},
+		{"an array", `[{"text":"a"}]`, ""},
+		{"cut off", `{"facts":[{"text":"a"}`, ""},
+		{"a comma too many", `{"facts":[{"text":"a"},]}`, ""},
+		{"single quotes", `{'facts':[]}`, ""},
+		{"prose", "I could not find any facts.", ""},
+		{"nothing", "", ""},
+		{"null", "null", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o, err := readObject(tt.reply, "facts")
+			if (err == nil) != (tt.want != "") {
+				t.Fatalf("error = %v", err)
+			}
+			if err != nil || tt.want == "-" {
+				return
+			}
+			if got := objectOf(string(o.list("facts")[0]), "text").text("text"); got != tt.want {
+				t.Errorf("text = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMembersAreReadLeniently(t *testing.T) {
+	o := objectOf(`{"s":" a\u0000b ","n":0.25,"ns":"0.75","i":[1,"2",3.5,null,{}],"one":7,"null":null,"o":{}}`, "")
+	if got := o.text("s"); got != "ab" {
+		t.Errorf("text = %q", got)
+	}
+	if n, ok := o.number("ns"); !ok || n != 0.75 {
+		t.Errorf("number in a string = %v, %v", n, ok)
+	}
+	if _, ok := o.number("null"); ok {
+		t.Error("null is no number")
+	}
+	if got := o.integers("i"); len(got) != 2 || got[0] != 1 || got[1] != 2 {
+		t.Errorf("integers = %v", got)
+	}
+	if got := o.integers("one"); len(got) != 1 || got[0] != 7 {
+		t.Errorf("a lone integer = %v", got)
+	}
+	if got := o.text("o") + o.text("null") + o.text("missing"); got != "" {
+		t.Errorf("no text = %q", got)
+	}
+}
+
+// A reply that is made to cost time is given up after scanBudget bytes.
+func TestHostileRepliesCostLittle(t *testing.T) {
+	for _, reply := range []string{
+		strings.Repeat("{", 1<<18), strings.Repeat(`{"a":`, 1<<16), strings.Repeat(`{"`, 1<<17), strings.Repeat("```json", 1<<15),
+		strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000),
+	} {
+		if _, err := readObject(reply, "facts"); err == nil {
+			t.Error("read something")
+		}
+	}
+}
+
+func FuzzReadObject(f *testing.F) {
+	for _, s := range []string{`{"facts":[]}`, "```json\n{\"facts\":1}\n```", `<think>x</think>{"facts":null}`, `{"a":"\"}{"facts":[{}]}`, "\ufeff{", "````"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		o, err := readObject(reply, "facts")
+		if (err == nil) != (o != nil) {
+			t.Fatalf("object %v with error %v", o, err)
+		}
+		if err != nil {
+			return
+		}
+		if _, has := o["facts"]; !has {
+			t.Fatal("an object without the key")
+		}
+		w := Window{Turns: TurnsOf([]Message{userSays(1, "I love sushi and 绿茶")}), Names: testNames}
+		good, _ := w.read(o)
+		for _, c := range good {
+			if why := unsaid(c.Text, w.all(), w.Names); why != "" {
+				t.Fatalf("%q came through: %s", c.Text, why)
+			}
+		}
+	})
+}
