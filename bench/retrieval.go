@@ -22,6 +22,7 @@ type RetrievalOptions struct {
 	LoCoMo     string // file: one item is a turn
 	MemoryBank string // file: one item is an exchange
 	Lexical    bool   // without vectors
+	Prompt     bool   // what a prompt gets: with the floor, variety and the budget
 	JSON       bool
 	Fit        bool // find weights instead, and try them with each conversation left out
 	Items      int  // measure a made-up scope of so many items instead of files
@@ -51,6 +52,7 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 		return errors.New("name a file of questions: --locomo FILE or --memorybank FILE")
 	}
 	for _, set := range sets {
+		set.prompt = o.Prompt
 		if err := set.build(ctx, !o.Lexical); err != nil {
 			return err
 		}
@@ -188,7 +190,10 @@ func (q *questions) ask(ctx context.Context, one question) ([]int, error) {
 }
 
 func (q *questions) recall(ctx context.Context, one question, limit int, weights *memory.Weights) (hits []memory.Hit, err error) {
-	query := memory.Query{Text: one.text, People: q.people[one.scope], Now: q.now[one.scope], Everything: true, Limit: limit, Weights: weights}
+	query := memory.Query{Text: one.text, People: q.people[one.scope], Now: q.now[one.scope], Everything: !q.prompt, Limit: limit, Weights: weights}
+	if q.prompt {
+		query.Limit = memory.DefaultLimit
+	}
 	if q.vectors {
 		v, err := embedTexts(ctx, llm.Query, one.text)
 		if err != nil {

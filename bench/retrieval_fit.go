@@ -20,17 +20,18 @@ type fitted struct {
 	right           []int       // hits; -1 for what was not found
 }
 
-// fit looks for weights by coordinate ascent from the default ones, over all sets
-// together, and does it again with each conversation of LoCoMo left out, to see what
-// weights are worth for a conversation that they have not seen.
+// fit looks for weights by coordinate ascent from equal ones, over all sets together,
+// and does it again with each conversation of LoCoMo left out, to see what weights are
+// worth for a conversation that they have not seen.
 func fit(ctx context.Context, out io.Writer, sets []*questions) error {
 	all, err := fittedOf(ctx, sets)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "default   %s\n", describe(all, memory.DefaultWeights, nil))
-	best := climb(all, memory.DefaultWeights, nil)
-	fmt.Fprintf(out, "fitted    %s\n", describe(all, best, nil))
+	fmt.Fprintf(out, "equal     %s\n", describe(all, equalWeights()))
+	fmt.Fprintf(out, "default   %s\n", describe(all, memory.DefaultWeights))
+	best := climb(all, equalWeights(), nil)
+	fmt.Fprintf(out, "fitted    %s\n", describe(all, best))
 	for s, name := range memory.SignalNames {
 		without := best
 		without[s] = 0
@@ -45,7 +46,7 @@ func fit(ctx context.Context, out io.Writer, sets []*questions) error {
 	var unseen retrievalScores
 	for _, scope := range left {
 		seen := func(f *fitted) bool { return f.scope != scope }
-		weights := climb(all, memory.DefaultWeights, seen)
+		weights := climb(all, equalWeights(), seen)
 		here := total(all, weights, func(f *fitted) bool { return !f.bank && f.category != adversarial && !seen(f) })
 		fmt.Fprintf(out, "left out  %-10s recall@10 %.3f, MRR %.3f\n", scope, here.Recall10, here.MRR)
 		n := float64(here.Questions)
@@ -59,12 +60,16 @@ func fit(ctx context.Context, out io.Writer, sets []*questions) error {
 	return nil
 }
 
+func equalWeights() (w memory.Weights) {
+	for i := range w {
+		w[i] = 1
+	}
+	return w
+}
+
 // fittedOf asks every question once with all weights at 1, which tells the signals.
 func fittedOf(ctx context.Context, sets []*questions) ([]*fitted, error) {
-	var ones memory.Weights
-	for i := range ones {
-		ones[i] = 1
-	}
+	ones := equalWeights()
 	var all []*fitted
 	for _, set := range sets {
 		for _, one := range set.asked {
@@ -171,8 +176,8 @@ func (f *fitted) ranks(scores []float32) []int {
 	return ranks
 }
 
-func describe(all []*fitted, w memory.Weights, keep func(*fitted) bool) string {
+func describe(all []*fitted, w memory.Weights) string {
 	bank := total(all, w, func(f *fitted) bool { return f.bank })
 	main := total(all, w, func(f *fitted) bool { return !f.bank && f.category != adversarial })
-	return fmt.Sprintf("aim %.4f: LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f", aim(all, w, keep), main.Recall10, main.MRR, bank.Recall5, bank.MRR)
+	return fmt.Sprintf("aim %.4f: LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f", aim(all, w, nil), main.Recall10, main.MRR, bank.Recall5, bank.MRR)
 }

@@ -24,6 +24,7 @@ type questions struct {
 	asked   []question
 	cache   *index.Cache
 	vectors bool
+	prompt  bool
 	buildMs float64
 }
 

@@ -208,14 +208,19 @@ func (x *Index) post(n int32, joined string) []int32 {
 			x.size += termBytes + len(text)
 		}
 		numbers = append(numbers, t)
-		if p := x.terms[t].postings; len(p) > 0 && p[len(p)-1].doc == n {
-			p[len(p)-1].count++
-		} else {
-			x.terms[t].postings = append(p, posting{n, 1})
-			x.terms[t].rows++
-		}
+		x.terms[t].count(n)
 	}
 	return numbers
+}
+
+// count enters one more occurrence in row n, the highest one so far.
+func (t *term) count(n int32) {
+	if last := len(t.postings) - 1; last >= 0 && t.postings[last].doc == n {
+		t.postings[last].count++
+		return
+	}
+	t.postings = append(t.postings, posting{n, 1})
+	t.rows++
 }
 
 func (x *Index) removeAll(ctx context.Context, ids ...string) error {

@@ -48,17 +48,22 @@ func checkRows(rows []Row) error {
 }
 
 func (v Vector) check() error {
+	switch {
+	case v.Model == "":
+		return errors.New("no model")
+	case !v.directed():
+		return errors.New("no direction")
+	}
+	return nil
+}
+
+// directed reports whether cosines with v can be reckoned.
+func (v Vector) directed() bool {
 	var square float64
 	for _, f := range v.Values {
 		square += float64(f) * float64(f)
 	}
-	switch {
-	case v.Model == "":
-		return errors.New("no model")
-	case math.IsNaN(square) || math.IsInf(square, 0) || square == 0:
-		return errors.New("no direction")
-	}
-	return nil
+	return square > 0 && !math.IsInf(square, 0)
 }
 
 // add enters the vectors of a row that has none yet. Of two in one space the first
@@ -128,7 +133,7 @@ func (s *spaces) remove(ctx context.Context, id string) error {
 // near returns at most n rows of v's space by cosine, the nearest first.
 func (s *spaces) near(ctx context.Context, v Vector, n int) ([]chromem.Result, error) {
 	c := s.of[v.space()]
-	if c == nil || n <= 0 || v.check() != nil {
+	if c == nil || n <= 0 || !v.directed() {
 		return nil, nil
 	}
 	n = min(n, c.Count()) // more than there are is an error

@@ -65,7 +65,7 @@ func ReadQuery(text string, people People, now time.Time) Question {
 		left[t] = true
 	}
 	for _, t := range analyser.Terms(folded) {
-		weight := float32(1)
+		var weight float32
 		switch {
 		case names[t]:
 			continue

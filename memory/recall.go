@@ -58,8 +58,8 @@ const (
 	pinnedShare      = 0.3
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
-	floorOwn         = 0.2  // share of the question's words in a unit that makes it relevant
-	floorSpanned     = 0.34 // likewise with its neighbours
+	floorOwn         = 0.1  // share of the question's words in a unit that makes it relevant
+	floorSpanned     = 0.2  // likewise with its neighbours
 	floorRare        = 1.6  // or so many words that stand nowhere else
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )

@@ -53,6 +53,7 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.LoCoMo, "locomo", "", "file where an item is a turn")
 	cmd.Flags().StringVar(&o.MemoryBank, "memorybank", "", "file where an item is an exchange; several with commas")
 	cmd.Flags().BoolVar(&o.Lexical, "lexical", false, "by words alone, without vectors")
+	cmd.Flags().BoolVar(&o.Prompt, "prompt", false, "what a prompt gets of it: at most 10 items and 1,500 characters")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file: the times of a made-up scope of so many items")
 	cmd.Flags().BoolVar(&o.Fit, "fit", false, "find weights instead, and try them with each conversation left out")
