@@ -20,8 +20,8 @@
 //
 // A transaction locks rows in this order, so that no two can wait for each other:
 // characters and resources; conversations (LockConversation, by id where there
-// are several); messages, swipes and generations of these; the user's
-// own row, when a generation gets its place (LockLimits); a device; then, when the
+// are several, but a fork before what it is copied from); messages, swipes and
+// generations of these; the user's own row, when a generation gets its place (LockLimits); a device; then, when the
 // closure has ended, the usage meters in the order of their keys; and last the
 // user's row in streams, from which the events get their numbers. Nothing is
 // locked after it, and no row belongs to two users, so users never wait for each
