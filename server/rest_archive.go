@@ -27,7 +27,7 @@ func (s *Server) archiveRoutes(e *echo.Echo) {
 // importChat reads a chat log (JSONL and others) or an archive of ours as a new
 // conversation with the character of the form's field characterId.
 func (s *Server) importChat(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c, archiveBytes)
+	data, filename, err := s.upload(c, fileBytes)
 	if err != nil {
 		return err
 	}
@@ -41,12 +41,9 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	}
 	ctx := detached(c.Request().Context())
 	var conv *nodest.Conversation
-	switch {
-	case isArchive(data):
+	if isArchive(data) {
 		conv, err = s.engine.ImportArchive(ctx, call, character, data)
-	case len(data) > fileBytes:
-		err = fault.New(fault.TooLarge, "a chat log may have %d bytes", fileBytes)
-	default:
+	} else {
 		conv, err = s.engine.ImportChat(ctx, call, character, data, filename)
 	}
 	got, err := conversationOf(conv, err)
@@ -59,7 +56,7 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 // isArchive says whether a file begins with an object that calls itself an archive
 // of a conversation. It reads no further than that member.
 func isArchive(data []byte) bool {
-	dec := json.NewDecoder(bytes.NewReader(data))
+	dec := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return false
 	}
@@ -127,9 +124,9 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	var err error
 	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); kind {
 	case "multipart/form-data":
-		data, _, err = s.upload(c, archiveBytes)
+		data, _, err = s.upload(c, fileBytes)
 	case "application/json":
-		data, err = s.readAll(c, archiveBytes)
+		data, err = s.readAll(c, fileBytes)
 	default:
 		err = fault.New(fault.UnsupportedMedia, "the body must be application/json, or multipart/form-data with the file in the field file")
 	}

@@ -214,6 +214,7 @@ func TestWhatIsAnArchive(t *testing.T) {
 		`{"format":"nodest.conversation"`:                                                  true, // the rest is for those who read it
 		`{"a":{"format":"x"},"b":[[{}],1,null],"c":"}","format":"nodest.conversation"}`:    true,
 		" \n{\"format\" : \"nodest.conversation\"}":                                        true,
+		"\ufeff" + `{"format":"nodest.conversation"}`:                                      true,
 		`{"format":"nodest.save"}`:                                                         false,
 		`{"a":{"format":"nodest.conversation"}}`:                                           false,
 		`["format","nodest.conversation"]`:                                                 false,
