@@ -266,7 +266,7 @@ func (l *loadable) addMessage(path string, in *archivedMessage, newest int64) er
 		return damaged(path+".status", "must be one of %v", messageStatuses)
 	case in.Rev < 1 || in.Rev > maxCounted:
 		return damaged(path+".rev", "must be at least 1")
-	case in.SwipeIndex < 0 || in.SwipeIndex > max(0, len(in.Swipes)-1):
+	case in.SwipeIndex < -1 || in.SwipeIndex > max(0, len(in.Swipes)-1): // -1: it shows none of them
 		return damaged(path+".swipeIndex", "must be that of a swipe")
 	case checkClientID("", in.ClientMsgID) != nil || in.ClientMsgID != "" && l.named[in.ClientMsgID]:
 		return damaged(path+".clientMsgId", "must be a name by a client, once")
