@@ -66,6 +66,12 @@ func TestOnPostgres(t *testing.T) {
 		{"ACommandThatIsRepeatedHasOneEffect", TestACommandThatIsRepeatedHasOneEffect},
 		{"AnAckTellsTheOtherDevicesWhatWasRead", TestAnAckTellsTheOtherDevicesWhatWasRead},
 		{"AUsersPlacesAreNotExceeded", TestAUsersPlacesAreNotExceeded},
+		{"ARestoreBringsThePromptBack", TestARestoreBringsThePromptBack},
+		{"WhatARestoreTells", TestWhatARestoreTells},
+		{"ABranchThatWasLeftShowsWhatItShowed", TestABranchThatWasLeftShowsWhatItShowed},
+		{"RestoresSideBySide", TestRestoresSideBySide},
+		{"TheSavePointsOfOthersDoNotExist", TestTheSavePointsOfOthersDoNotExist},
+		{"AFileOfASavePointLosesNothing", TestAFileOfASavePointLosesNothing},
 	} {
 		t.Run(test.name, test.run)
 	}
