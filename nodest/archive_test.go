@@ -2,6 +2,7 @@ package nodest_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"strconv"
@@ -30,7 +31,9 @@ func named(t *testing.T, archive []byte) string {
 				}
 			}
 			for _, key := range sortedNames(v) {
-				v[key] = walk(v[key], false)
+				value := walk(v[key], false)
+				delete(v, key)
+				v[cmp.Or(numbers[key], key)] = value
 			}
 		case []any:
 			for i := range v {
@@ -84,6 +87,12 @@ func (h *home) fullLife(t *testing.T) *nodest.Conversation {
 	})
 	must(t, err)
 	_, err = h.CreateSave(t.Context(), h.call(), nodest.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
+	must(t, err)
+	file, _, err := h.ExportSave(t.Context(), me, first.ID)
+	must(t, err)
+	file = bytes.Replace(file, []byte(`"sender"`), []byte(`"mood":"calm","sender"`), 1)
+	file = bytes.Replace(file, []byte(`"description":"first"`), []byte(`"description":"from a file","chapter":3`), 1)
+	_, err = h.ImportSave(t.Context(), h.call(), conv.ID, file)
 	must(t, err)
 	_, err = h.RestoreSave(t.Context(), h.call(), first.ID)
 	must(t, err)
@@ -161,10 +170,17 @@ func TestImportedSavePointsRestore(t *testing.T) {
 		return page.Items
 	}
 	old, fresh := list(conv.ID), list(loaded.ID)
-	if len(old) < 3 || len(old) != len(fresh) {
+	if len(old) < 4 || len(old) != len(fresh) {
 		t.Fatalf("%d save points, want the %d of the original", len(fresh), len(old))
 	}
 	for i := range old {
+		if old[i].ImportedAt != nil { // what its file said beside our members came along
+			file, _, err := h.ExportSave(t.Context(), me, fresh[i].ID)
+			must(t, err)
+			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
+				t.Errorf("the exported save point is %s", file)
+			}
+		}
 		if old[i].Description != fresh[i].Description || old[i].Automatic != fresh[i].Automatic || old[i].MessageCount != fresh[i].MessageCount ||
 			old[i].Thumbnail != fresh[i].Thumbnail || !old[i].CreatedAt.Equal(fresh[i].CreatedAt) || fresh[i].CharacterID != conv.CharacterID {
 			t.Errorf("save point %+v, want %+v", fresh[i], old[i])
@@ -332,7 +348,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"an unknown role", `"role":"user"`, `"role":"summary"`, fault.InvalidImport, "messages[1].role"},
 		{"an unknown status", `"status":"complete"`, `"status":"odd"`, fault.InvalidImport, "messages[0].status"},
 		{"a swipe that is not there", `"swipeIndex":0`, `"swipeIndex":1`, fault.InvalidImport, "messages[0].swipeIndex"},
-		{"a negative swipe", `"swipeIndex":0`, `"swipeIndex":-1`, fault.InvalidImport, "messages[0].swipeIndex"},
+		{"a negative swipe", `"swipeIndex":0`, `"swipeIndex":-2`, fault.InvalidImport, "messages[0].swipeIndex"},
 		{"a client's name that is none", `"k1"`, `"k 1"`, fault.InvalidImport, "messages[1].clientMsgId"},
 		{"a client's name twice", `"id":"m1"`, `"id":"m1","clientMsgId":"k1"`, fault.InvalidImport, "messages[1].clientMsgId"},
 		{"a swipe without a text", `{"id":"s2",`, `{"id":"s3"},{"id":"s2",`, fault.InvalidImport, "messages[1].swipes[0]"},
