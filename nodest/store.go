@@ -176,7 +176,8 @@ type MessageTx interface {
 	MessageByClientID(conversationID, clientMsgID string) (*Message, error)
 	// UpdateMessage stores the state of m (chosen swipe, status, rev, error,
 	// deletedAt …) and inserts every swipe or revision that is not stored yet: a
-	// swipe whose Rev grew is a new revision. m.Rev must be one more than the
+	// swipe under another RevisionID, or whose Rev grew, is a new revision, and its
+	// Rev becomes the next that the swipe has not had. m.Rev must be one more than the
 	// stored one, else fault.Conflict with details.current.
 	UpdateMessage(m *Message) error
 	// Path returns at most limit messages of the branch that ends in headID,

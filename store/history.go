@@ -176,8 +176,7 @@ func point(m *nodest.Message, revisionID string) bool {
 	return true
 }
 
-// restore gives the swipe of m an older text. Its Rev stays the highest that was
-// stored, so that the next edit gets one of its own.
+// restore gives the swipe of m an older text.
 func restore(m *nodest.Message, r *revisionRow) error {
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -185,7 +184,7 @@ func restore(m *nodest.Message, r *revisionRow) error {
 			continue
 		}
 		old, err := (&swipeText{
-			ID: s.ID, Rev: s.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
+			ID: s.ID, Rev: r.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
 			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish,
 		}).swipe()
 		*s = old
