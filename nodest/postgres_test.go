@@ -72,6 +72,13 @@ func TestOnPostgres(t *testing.T) {
 		{"RestoresSideBySide", TestRestoresSideBySide},
 		{"TheSavePointsOfOthersDoNotExist", TestTheSavePointsOfOthersDoNotExist},
 		{"AFileOfASavePointLosesNothing", TestAFileOfASavePointLosesNothing},
+		{"AForkIsTheBranch", TestAForkIsTheBranch},
+		{"AHalfCopiedForkLooksComplete", TestAHalfCopiedForkLooksComplete},
+		{"BranchesAreTheEndsOfTheTree", TestBranchesAreTheEndsOfTheTree},
+		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
+		{"SearchGoesOnWhereItStopped", TestSearchGoesOnWhereItStopped},
+		{"AnArchiveIsAllThereIs", TestAnArchiveIsAllThereIs},
+		{"ImportedSavePointsRestore", TestImportedSavePointsRestore},
 	} {
 		t.Run(test.name, test.run)
 	}
