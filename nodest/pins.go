@@ -124,6 +124,11 @@ func (p *Pins) ids() []string {
 	return ids
 }
 
+// missingIn are the resources that p names and now does not.
+func (p *Pins) missingIn(now *Stamps) []string {
+	return slices.DeleteFunc(p.ids(), func(id string) bool { return names(now.Resources, id) })
+}
+
 // pinnedNow are the documents that are in force for a conversation, to be kept
 // with a save point of it.
 func pinnedNow(tx Tx, conv *Conversation) (*Pins, error) {
