@@ -122,6 +122,9 @@ func ported[T any](s *Server, c echo.Context, call *nodest.Call, wrong error, na
 	if call.Key != "" && !plainKey(call.Key) {
 		return nil, badKey()
 	}
+	if s.draining.Load() {
+		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
+	}
 	canonical, err := json.Marshal(content)
 	if err != nil {
 		return nil, err

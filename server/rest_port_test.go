@@ -120,6 +120,10 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 	h.ported("history", object{"conversationId": "other", "action": "getChatHistory"}).fails(t, "not_found")
 	h.ported("history", object{"conversationId": "mine", "action": "editAiMessageByIndex", "index": "one"}).fails(t, "invalid_field")
 
+	h.server.draining.Store(true)
+	h.ported("chat", talk(nil)).fails(t, "shutting_down")
+	h.server.draining.Store(false)
+
 	h.ported("chat", `{"status":`).refuses(t, 400, "bad_request")
 	h.ported("chat", "").refuses(t, 400, "bad_request")
 	h.ported("chat", talk(nil), "Authorization: Bearer wrong").refuses(t, 401, "unauthenticated")
