@@ -330,7 +330,7 @@ func (x *exporter) readStates(tx Tx) error {
 		return err
 	}
 	for _, r := range rewinds {
-		x.rewinds = append(x.rewinds, archivedRewind{r.At, r.To})
+		x.rewinds = append(x.rewinds, archivedRewind(r))
 		versions[r.At-1], versions[r.At], versions[r.To] = true, true, true
 	}
 	for cursor, more := "", true; more; more = cursor != "" {

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strconv"
@@ -264,6 +265,37 @@ func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
 		t.Errorf("the reply is %+v", m)
 	}
 	s.say(loaded, "And now?")
+}
+
+// restless is a store in which something happens before each look.
+type restless struct {
+	nodest.Store
+	happens func()
+}
+
+func (r restless) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	r.happens()
+	return r.Store.View(ctx, userID, fn)
+}
+
+// A conversation that never rests is in the archive as it was at one moment.
+func TestAnArchiveIsOfOneMoment(t *testing.T) {
+	h := newHome(t)
+	conv, _ := h.talk(t, 3)
+	said := 0
+	e := nodest.New(restless{h.db, func() {
+		said++
+		conv = h.say(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
+	}}, noModels{}, h, nodest.Options{Alone: true})
+	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
+	data, _, err := e.ExportArchive(t.Context(), me, conv.ID)
+	must(t, err)
+	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	must(t, err)
+	all := h.whole(t, loaded.ID, 200)
+	if last := all[len(all)-1]; last.ID != loaded.HeadID || last.Text() != "meanwhile "+strconv.Itoa(said) || len(all) != 4+said {
+		t.Errorf("%d messages and the last says %q, after %d", len(all), last.Text(), said)
+	}
 }
 
 func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
