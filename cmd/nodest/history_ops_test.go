@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,6 +33,7 @@ var operations = []operation{
 	{"undelete", 7, false, (*game).opUndelete},
 	{"head", 9, false, (*game).opHead},
 	{"stale", 4, false, (*game).opStale},
+	{"race", 3, false, (*game).opRace},
 	{"wrong", 2, true, (*game).opWrong},
 	{"frame", 6, true, (*game).opFrame},
 	{"reset", 2, true, (*game).opReset},
@@ -326,7 +328,8 @@ func (g *game) opSwipe(p *plain) bool {
 		return false
 	}
 	left, at := s.left(), s.index()
-	word, to := "", at
+	var word string
+	to := at
 	switch g.rng.IntN(4) {
 	case 0:
 		word, to = "next", min(at+1, len(left)-1)
@@ -646,6 +649,37 @@ func (g *game) greeted(p *plain, id string) {
 	p.insert(&m)
 	p.lead(id)
 	g.witness(&m)
+}
+
+// opRace lets both devices change one message at the same time, both at its
+// newest rev: one of them does.
+func (g *game) opRace(p *plain) bool {
+	s := g.somewhere(p, hasText)
+	if s == nil {
+		return false
+	}
+	rev := g.rev(p, s)
+	var replies [2]*reply
+	texts := [2]string{g.sentence(), g.sentence()}
+	var wg sync.WaitGroup
+	for i := range replies {
+		g.keys++
+		key := fmt.Sprintf("key-%d", g.keys)
+		wg.Go(func() {
+			body := map[string]any{"text": texts[i], "ifRev": rev}
+			replies[i] = g.rest(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body}, key)
+		})
+	}
+	wg.Wait()
+	first := 0
+	if replies[0].fault != nil {
+		first = 1
+	}
+	require.Empty(g.t, replies[first].code())
+	require.Equal(g.t, "conflict", replies[1-first].code())
+	p.change(func() { p.say(s, texts[first]) })
+	g.changed(p, s, replies[first])
+	return true
 }
 
 // opWrong asks for what cannot be.
