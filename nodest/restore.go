@@ -126,16 +126,18 @@ func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) er
 	}
 	var gone, back []*Message
 	for _, m := range changed {
-		if m.DeletedAt != nil {
-			gone = append(gone, m)
-			continue
-		}
-		shown, _, err := tx.PathAt(conv.ID, conv.Version, m.ID, "", 1)
+		was, err := shownBefore(tx, conv, m)
 		if err != nil {
 			return err
 		}
-		if len(shown) == 0 || shown[0].ID != m.ID {
+		switch {
+		case m.DeletedAt != nil:
+			gone = append(gone, m)
+		case was == nil:
 			back = append(back, m)
+		}
+		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
+			continue // all that is new is told by message.deleted
 		}
 		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.by(), m)); err != nil {
 			return err
@@ -160,6 +162,16 @@ func restoredEvent(c *Call, back []*Message) *stream.Event {
 	}{idsOf(back)})
 	ev.ConversationID, ev.MessageID = back[0].ConversationID, back[0].ID
 	return ev
+}
+
+// shownBefore is a message that a rewind has changed, as it was at the version of
+// conv; nil where it was deleted.
+func shownBefore(tx Tx, conv *Conversation, m *Message) (*Message, error) {
+	shown, _, err := tx.PathAt(conv.ID, conv.Version, m.ID, "", 1)
+	if err != nil || len(shown) == 0 || shown[0].ID != m.ID {
+		return nil, err
+	}
+	return shown[0], nil
 }
 
 // readSaved is readHistory as it would be after restoring the save point of the
