@@ -53,7 +53,7 @@ var historySteps = []struct{ name, says string }{
 	{"pageBranch", "page of 50 on the branch from the middle"},
 	{"branches", "list the branches"},
 	{"searchCommon", "search for words that every message has, 50 hits"},
-	{"searchRare", "search for a word of the first message alone"},
+	{"searchRare", "search all of it for a word of the first message"},
 	{"fork", "fork the chat, until it can be used"},
 	{"forkWhole", "fork the chat, until all of it is copied"},
 }
@@ -213,7 +213,31 @@ func (l *longChat) pages(ctx context.Context) error {
 func (l *longChat) searches(ctx context.Context) error {
 	in := "&limit=50&conversationId=" + url.QueryEscape(l.g.conversation)
 	return l.turns([]string{"searchCommon", "searchRare"},
-		l.get(ctx, l.api+"/messages/search?q=tea+rain"+in), l.get(ctx, l.api+"/messages/search?q=zanzibar"+in))
+		l.get(ctx, l.api+"/messages/search?q=tea+rain"+in),
+		func() error { return l.searchAll(ctx, l.api+"/messages/search?q=zanzibar"+in) })
+}
+
+// searchAll goes on to the end of the chat: one call looks at a part of it.
+func (l *longChat) searchAll(ctx context.Context, address string) error {
+	found := 0
+	for cursor := ""; ; {
+		var page struct {
+			Items      []json.RawMessage
+			NextCursor *string
+		}
+		if err := l.g.rest(ctx, http.MethodGet, address+"&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
+			return err
+		}
+		found += len(page.Items)
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = *page.NextCursor
+	}
+	if found != 1 {
+		return fmt.Errorf("%d messages were found, not 1", found)
+	}
+	return nil
 }
 
 // save makes a save point and returns its address.
