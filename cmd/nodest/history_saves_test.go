@@ -492,14 +492,20 @@ func (g *game) opSearch(p *plain) bool {
 		return false
 	}
 	words := strings.Fields(s.now().text)
-	r := g.rest(act{method: http.MethodGet, path: "/messages/search", query: map[string]string{"q": words[0] + " " + words[1], "conversationId": p.id, "limit": "200"}}, "")
-	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var page pageOf[struct{ Message *wireSpot }]
-	r.into(g, &page)
+	query := map[string]string{"q": words[0] + " " + words[1], "conversationId": p.id, "limit": "200"}
 	found := false
-	for _, h := range page.Items {
-		g.agree(p, h.Message)
-		found = found || h.Message.ID == s.id
+	for more := true; more; {
+		r := g.rest(act{method: http.MethodGet, path: "/messages/search", query: query}, "")
+		require.Empty(g.t, r.code(), "%+v", r.fault)
+		var page pageOf[struct{ Message *wireSpot }]
+		r.into(g, &page)
+		for _, h := range page.Items {
+			g.agree(p, h.Message)
+			found = found || h.Message.ID == s.id
+		}
+		if more = page.NextCursor != nil; more {
+			query["cursor"] = *page.NextCursor
+		}
 	}
 	require.True(g.t, found, "%q was not found", s.now().text)
 	return true

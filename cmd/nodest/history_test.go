@@ -423,6 +423,7 @@ func (g *game) settle(p *plain) {
 	}
 	g.get(&got, "/generations/%s?off=0", w.gen)
 	g.note("generation of %s ended: %s, %d bytes", w.kind, got.Status, len(got.Text))
+	g.done[got.Status]++
 	if w.spot == nil {
 		p.writing = nil
 		return
@@ -480,8 +481,8 @@ func (g *game) step() {
 	if g.steps%100 == 0 {
 		g.inspect()
 	}
-	if g.chance(120) {
-		if g.shared {
+	if g.steps%80 == 40 {
+		if g.shared && !g.chance(10) {
 			g.settleAll()
 		}
 		g.restart()
