@@ -43,7 +43,15 @@ func parseArchive(data []byte) (*archive, error) {
 	return a, nil
 }
 
-// formatOf reads the first two members of an archive, wherever they stand.
+// IsArchive says whether a file is an object that calls itself an archive of a
+// conversation, whatever it holds.
+func IsArchive(data []byte) bool {
+	format, _ := formatOf(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return format == archiveFormat
+}
+
+// formatOf reads the two members that say what a file is, wherever they stand. Of
+// the others it keeps nothing.
 func formatOf(data []byte) (format string, version int64) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -54,18 +62,42 @@ func formatOf(data []byte) (format string, version int64) {
 		if err != nil {
 			break
 		}
+		if name != "format" && name != "formatVersion" {
+			if !skipValue(dec) {
+				break
+			}
+			continue
+		}
 		var value json.RawMessage
 		if dec.Decode(&value) != nil {
 			break
 		}
-		switch name { // of another type they stay empty
-		case "format":
+		if name == "format" { // of another type it stays empty
 			_ = json.Unmarshal(value, &format)
-		case "formatVersion":
+		} else {
 			_ = json.Unmarshal(value, &version)
 		}
 	}
 	return format, version
+}
+
+// skipValue reads one value; false = it is damaged.
+func skipValue(dec *json.Decoder) bool {
+	for open := 0; ; {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			open++
+		case json.Delim('}'), json.Delim(']'):
+			open--
+		}
+		if open == 0 {
+			return true
+		}
+	}
 }
 
 func damaged(path, format string, args ...any) error {

@@ -225,7 +225,7 @@ func TestWhatIsAnArchive(t *testing.T) {
 		``:              false,
 		"\x89PNG":       false,
 	} {
-		if got := isArchive([]byte(data)); got != want {
+		if got := nodest.IsArchive([]byte(data)); got != want {
 			t.Errorf("%s: %v", data, got)
 		}
 	}
