@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"nodest/nodest"
 )
 
 func (h *house) save(chat, description string) string {
