@@ -171,8 +171,10 @@ func (g *game) opSendElsewhere(p *plain) bool {
 }
 
 // sends says something after a message; "" = the head.
-func (g *game) sends(p *plain, parent string) bool {
-	text, answered := g.sentence(), !g.chance(3)
+func (g *game) sends(p *plain, parent string) bool { return g.says(p, parent, !g.chance(3)) }
+
+func (g *game) says(p *plain, parent string, answered bool) bool {
+	text := g.sentence()
 	body := map[string]any{"text": text}
 	if parent != "" {
 		body["parentId"] = parent

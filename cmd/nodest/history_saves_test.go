@@ -270,6 +270,24 @@ func (g *game) arrives(to *plain, n, k *kept) {
 		parent = m.ID
 	}
 	require.Equal(g.t, parent, n.frame.head)
+	a, _ := g.archive(to)
+	for i := range a.Messages {
+		if s := to.spots[a.Messages[i].ID]; s.born == to.tick {
+			s.hidden(&a.Messages[i])
+		}
+	}
+}
+
+// hidden adds the swipes of a new message that are deleted: only archives show
+// them.
+func (s *spot) hidden(m *archivedSpot) {
+	for i, v := range m.Swipes {
+		if !v.Deleted {
+			continue
+		}
+		at := slices.IndexFunc(m.Texts, func(t archivedText) bool { return t.SwipeID == v.ID })
+		s.swipes = slices.Insert(s.swipes, i, &variant{v.ID, m.Texts[at].Text, true})
+	}
 }
 
 // archived is what the test reads of an archive.
@@ -288,11 +306,13 @@ type archivedSpot struct {
 		ID      string
 		Deleted bool
 	}
-	Texts []struct {
-		ID, SwipeID, Text string
-		Rev               int64
-	}
+	Texts  []archivedText
 	States []struct{ RevisionID string }
+}
+
+type archivedText struct {
+	ID, SwipeID, Text string
+	Rev               int64
 }
 
 // archive writes a conversation as a file.
@@ -339,7 +359,7 @@ func (g *game) compareArchive(p *plain) {
 
 // opArchive writes a conversation as a file and reads it as another one.
 func (g *game) opArchive(p *plain) bool {
-	if len(p.line) > 300 {
+	if len(p.line) > 400 && !g.chance(10) {
 		return false
 	}
 	a, file := g.archive(p)
@@ -404,7 +424,7 @@ func (g *game) makeRoom(p *plain) {
 // opFork makes a conversation of a branch.
 func (g *game) opFork(p *plain) bool {
 	s := g.somewhere(p, anySpot)
-	if s == nil || len(p.branch(s.id)) > 200 && !g.chance(5) {
+	if s == nil || len(p.branch(s.id)) > 300 && !g.chance(5) {
 		return false
 	}
 	g.makeRoom(p)
@@ -423,6 +443,10 @@ func (g *game) opFork(p *plain) bool {
 	r.into(g, &c)
 	if g.chance(4) && !g.shared {
 		g.restart() // while it is being copied
+	}
+	var first []string // what is read while it is being copied
+	if g.chance(2) {
+		first = g.pages(c.ID)
 	}
 	b, _ := g.archive(&plain{id: c.ID})
 	way := p.branch(s.id)
@@ -450,12 +474,34 @@ func (g *game) opFork(p *plain) bool {
 	frame.head = names[s.id]
 	whole.looks.set(0, frame)
 	g.chats = append(g.chats, whole)
+	if first != nil {
+		require.Equal(g.t, idsOfSpots(whole.shown()), first, "the fork while it was being copied")
+	}
 	g.look(whole, true)
 	g.compareArchive(whole)
 	if s.id == p.head() {
 		require.Equal(g.t, withoutMood(prompt), withoutMood(g.prompt("/conversations/"+c.ID)), "the prompt of the fork")
 	}
 	return true
+}
+
+// pages reads a whole conversation, oldest first.
+func (g *game) pages(id string) []string {
+	g.t.Helper()
+	ids := []string{}
+	for before := ""; ; {
+		var page pageOf[*wireSpot]
+		g.get(&page, "/conversations/%s/messages?limit=40&before=%s", id, before)
+		var these []string
+		for _, m := range page.Items {
+			these = append(these, m.ID)
+		}
+		ids = append(these, ids...)
+		if page.NextCursor == nil {
+			return ids
+		}
+		before = *page.NextCursor
+	}
 }
 
 // opBranches compares the ends of all branches.

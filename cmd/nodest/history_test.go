@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -80,14 +82,23 @@ func newGame(t *testing.T, database string) *game {
 	for range 3 {
 		g.begin()
 	}
+	for range 90 { // more than a fork has from the start
+		g.says(g.chats[0], "", false)
+	}
 	return g
 }
 
-// tell says after a failure how to come back to it.
+// tell says after a failure what was done last; with -artifacts there is a file
+// with all of it.
 func (g *game) tell() {
-	if g.t.Failed() {
-		from := max(0, len(g.story)-40)
-		g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.story[from:], "\n"))
+	if !g.t.Failed() {
+		return
+	}
+	from := max(0, len(g.story)-40)
+	g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.story[from:], "\n"))
+	all := filepath.Join(g.t.ArtifactDir(), "operations.txt")
+	if err := os.WriteFile(all, []byte(strings.Join(g.story, "\n")), 0o600); err != nil {
+		g.t.Log(err)
 	}
 }
 
