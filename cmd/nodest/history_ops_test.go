@@ -182,11 +182,13 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 	if !answered {
 		body["reply"] = false
 	}
+	if answered && g.chance(2) {
+		body["whenBusy"] = pick(g, []string{"cancel", "queue"})
+	}
 	if g.chance(4) {
 		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.talking)
 	}
-	wait := answered && g.chance(2)
-	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: wait})
+	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
 		return true
 	}
@@ -206,14 +208,14 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 			g.answers(p, p.spots[got.UserMessage.ID], got.Message, got.GenerationID)
 		}
 	})
-	g.after(p, wait, got.Message)
+	g.after(p, r, got.Message)
 	return true
 }
 
 // after takes in the reply where the call has waited for it.
-func (g *game) after(p *plain, wait bool, m *wireSpot) {
+func (g *game) after(p *plain, r *reply, m *wireSpot) {
 	g.t.Helper()
-	if p.writing == nil || !wait {
+	if p.writing == nil || !r.waited {
 		return
 	}
 	g.settle(p)
@@ -240,15 +242,14 @@ func (g *game) opRegenerate(p *plain) bool {
 	if g.chance(3) {
 		body["wish"] = "More " + pick(g, []string{"rain", "warmth", "silence"}) + "."
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: wait})
-	g.rewrites(p, s, r, wait)
+	r := g.must(act{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: g.chance(2)})
+	g.rewrites(p, s, r)
 	return true
 }
 
 // rewrites takes in the answer to what writes a reply anew: another swipe, or
 // another message beside it where something follows it.
-func (g *game) rewrites(p *plain, s *spot, r *reply, wait bool) {
+func (g *game) rewrites(p *plain, s *spot, r *reply) {
 	g.t.Helper()
 	var got begun
 	r.into(g, &got)
@@ -259,18 +260,15 @@ func (g *game) rewrites(p *plain, s *spot, r *reply, wait bool) {
 	require.NotEmpty(g.t, got.GenerationID)
 	if !p.answered(s) {
 		p.writing = &writing{gen: got.GenerationID, kind: "regenerate", spot: s}
-		g.after(p, wait, got.Message)
+		g.after(p, r, got.Message)
 		return
 	}
 	p.writing = &writing{gen: got.GenerationID, kind: "regenerate", sibling: true}
 	m := got.Message
-	if m == nil { // it stayed empty and is gone again
-		g.t.Fatal("a sibling that nobody knows")
-	}
 	require.NotEqual(g.t, s.id, m.ID, "a reply that something follows is written beside it")
 	g.follows(m, s.parent)
 	p.change(func() { p.writing.spot = p.insert(asPlaceholder(m)) })
-	g.after(p, wait, m)
+	g.after(p, r, m)
 }
 
 // greets sets a greeting back to the texts of the card.
@@ -299,12 +297,11 @@ func (g *game) opContinue(p *plain) bool {
 	if s == nil {
 		return false
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: wait})
+	r := g.must(act{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: g.chance(2)})
 	var got begun
 	r.into(g, &got)
 	p.writing = &writing{gen: got.GenerationID, kind: "continue", spot: s, swipe: s.now().swipe, base: s.now().text}
-	g.after(p, wait, got.Message)
+	g.after(p, r, got.Message)
 	return true
 }
 
@@ -350,10 +347,9 @@ func (g *game) opSwipe(p *plain) bool {
 	if another {
 		body["generateIfLast"] = true
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: wait})
+	r := g.must(act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: g.chance(2)})
 	if another && to == at && written(s) {
-		g.rewrites(p, s, r, wait)
+		g.rewrites(p, s, r)
 		return true
 	}
 	if to != at {
@@ -425,8 +421,7 @@ func (g *game) opBranch(p *plain) bool {
 	if answered {
 		body["regenerate"] = true
 	}
-	wait := answered && g.chance(2)
-	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: wait})
+	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: answered && g.chance(2)})
 	var got begun
 	r.into(g, &got)
 	if mode == "in_place" {
@@ -444,7 +439,7 @@ func (g *game) opBranch(p *plain) bool {
 		})
 	}
 	g.witness(got.Message)
-	g.after(p, wait, got.Reply)
+	g.after(p, r, got.Reply)
 	return true
 }
 

@@ -123,14 +123,19 @@ func (g *game) chance(n int) bool { return g.rng.IntN(n) == 0 }
 
 func pick[T any](g *game, items []T) T { return items[g.rng.IntN(len(items))] }
 
-// restart kills the server and starts it again. Every other time its model takes
-// its time, so that there is something to stop and to kill.
+// restart kills the server and starts it again. Every third time its model takes
+// its time then, so that there is something to stop and to kill.
 func (g *game) restart() {
 	g.t.Helper()
 	g.p.kill(g.t)
 	g.kills++
+	g.startAgain("killed")
+}
+
+func (g *game) startAgain(after string) {
+	g.t.Helper()
 	delay := pick(g, []string{"0s", "0s", "2ms"})
-	g.note("killed; the model's delay is %s now", delay)
+	g.note("%s; the model's delay is %s now", after, delay)
 	g.inst.env = append(g.inst.env, "NODEST_OFFLINE_DELAY="+delay)
 	g.p = g.inst.start(g.t)
 	for _, d := range g.devices {
@@ -150,8 +155,9 @@ type act struct {
 
 // reply is the answer to it.
 type reply struct {
-	data  json.RawMessage
-	fault *struct {
+	data   json.RawMessage
+	waited bool // for what was written
+	fault  *struct {
 		Code    string
 		Detail  string
 		Details json.RawMessage
@@ -180,13 +186,15 @@ func (g *game) do(a act) *reply {
 	var first *frame
 	if a.cmd != "" && g.chance(150) && (!g.shared || !a.wait && g.chance(3)) {
 		first = g.killDuring(a, key)
+		a.wait = false // what was being written may be gone again
 	}
 	r := g.send(a, key)
+	r.waited = a.wait
 	if r.fault != nil {
 		require.Nil(g.t, first, "it was answered before: %s", r.fault.Detail)
 		return r
 	}
-	if first != nil && !a.wait {
+	if first != nil {
 		require.JSONEq(g.t, string(first.Data), cmp.Or(string(r.data), "{}"), "after the kill")
 	}
 	if g.chance(12) {
@@ -496,7 +504,12 @@ func (g *game) step() {
 		if g.shared && !g.chance(10) {
 			g.settleAll()
 		}
-		g.restart()
+		if g.chance(4) {
+			g.p.stop(g.t)
+			g.startAgain("stopped")
+		} else {
+			g.restart()
+		}
 	}
 }
 
