@@ -347,8 +347,8 @@ type wireChat struct {
 	Version                           int64
 }
 
-func (c *wireChat) frame() frame0 {
-	f := frame0{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
+func (c *wireChat) frame() setup {
+	f := setup{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
 	if c.HeadID != nil {
 		f.head = *c.HeadID
 	}
