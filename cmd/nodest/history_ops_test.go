@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -130,7 +131,7 @@ func hasText(s *spot) bool   { return s.now().swipe != "" }
 // begun is the answer to what may begin a generation.
 type begun struct {
 	UserMessage, Message, Reply *wireSpot
-	GenerationID                string
+	GenerationID, PromptID      string
 }
 
 // asPlaceholder is a message before anything was written into it.
@@ -186,6 +187,10 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 	if g.chance(4) {
 		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.talking)
 	}
+	told := ""
+	if parent == "" && answered && p.writing == nil && g.chance(2) {
+		told = g.preview("/conversations/"+p.id, text)
+	}
 	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
 		return true
@@ -207,6 +212,12 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 		}
 	})
 	g.after(p, r, got.Message)
+	if told != "" && got.PromptID != "" {
+		var sent struct{ Messages json.RawMessage }
+		g.get(&sent, "/prompts/%s", got.PromptID)
+		require.Equal(g.t, withoutMood(told), withoutMood(string(sent.Messages)), "what was sent to the model")
+		g.done["prompts"]++
+	}
 	return true
 }
 

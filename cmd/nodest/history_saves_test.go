@@ -22,9 +22,12 @@ type kept struct {
 
 // prompt is what would be sent to the model, byte for byte. path names a
 // conversation or a save point.
-func (g *game) prompt(path string) string {
+func (g *game) prompt(path string) string { return g.preview(path, "And the lamp in the storm?") }
+
+// preview is prompt for a text that the user may say.
+func (g *game) preview(path, text string) string {
 	g.t.Helper()
-	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": "And the lamp in the storm?"}}, "")
+	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
 	require.Empty(g.t, r.code(), "%+v", r.fault)
 	var got struct{ Messages json.RawMessage }
 	r.into(g, &got)
