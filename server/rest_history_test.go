@@ -256,6 +256,23 @@ func TestAResetBeginsAgain(t *testing.T) {
 	h.shows(chat, "Hello, traveller.", "Where are we?", "At sea.")
 }
 
+func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	greeting := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "headId")
+	gone := h.rest("DELETE", "/messages/"+greeting, "").wants(t, 200)
+	if head, there := gone["headId"]; !there || head != nil {
+		t.Errorf("head: %v", gone)
+	}
+	if got := h.rest("GET", "/conversations/"+chat, "").wants(t, 200); got["headId"] != nil {
+		t.Errorf("head: %v", got)
+	}
+	back := h.rest("POST", "/messages/"+greeting+"/restore", "").wants(t, 200)
+	if back["headId"] != greeting {
+		t.Errorf("head: %v", back)
+	}
+}
+
 // The address of the search is no message's, and what it finds can be opened.
 func TestSearchingOnesMessages(t *testing.T) {
 	h := build(t, nil)
