@@ -45,8 +45,8 @@ func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if chat.Pins != nil {
-		counts := chat.Pins.stampsInForce(&Stamps{Character: ch.Version}, nil)
+	if pins := chat.pinsOf(ch.ID); pins != nil {
+		counts := pins.stampsInForce(&Stamps{Character: ch.Version}, nil)
 		if ch, err = characterAt(tx, ch.ID, counts.Character); err != nil {
 			return nil, err
 		}

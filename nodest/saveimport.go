@@ -396,7 +396,7 @@ func (in *saveImport) pins(tx Tx, conv *Conversation) (*Pins, error) {
 		}
 	}
 	p.Over = nil
-	_, err := tx.CharacterVersion(conv.CharacterID, p.Character)
+	_, err := tx.CharacterVersion(cmp.Or(p.CharacterID, conv.CharacterID), p.Character)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
