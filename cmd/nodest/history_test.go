@@ -26,6 +26,7 @@ import (
 // made with, and both devices have from their events what the server has.
 // NODEST_LONG=1 makes 12,000 steps.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, database string) {
 		steps := long(t, 300, 12_000)
 		if database != "" {
