@@ -124,12 +124,13 @@ func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) er
 	if err != nil {
 		return err
 	}
+	shown, err := shownBefore(tx, conv, changed)
+	if err != nil {
+		return err
+	}
 	var gone, back []*Message
 	for _, m := range changed {
-		was, err := shownBefore(tx, conv, m)
-		if err != nil {
-			return err
-		}
+		was := shown[m.ID]
 		switch {
 		case m.DeletedAt != nil:
 			gone = append(gone, m)
@@ -164,14 +165,20 @@ func restoredEvent(c *Call, back []*Message) *stream.Event {
 	return ev
 }
 
-// shownBefore is a message that a rewind has changed, as it was at the version of
-// conv; nil where it was deleted.
-func shownBefore(tx Tx, conv *Conversation, m *Message) (*Message, error) {
-	shown, _, err := tx.PathAt(conv.ID, conv.Version, m.ID, "", 1)
-	if err != nil || len(shown) == 0 || shown[0].ID != m.ID {
+// shownBefore are those of messages that a rewind has changed which were not
+// deleted at the version of conv, as they were then, by id.
+func shownBefore(tx Tx, conv *Conversation, changed []*Message) (map[string]*Message, error) {
+	before, err := tx.MessagesAt(conv.ID, conv.Version, idsOf(changed))
+	if err != nil {
 		return nil, err
 	}
-	return shown[0], nil
+	shown := make(map[string]*Message, len(before))
+	for _, m := range before {
+		if m.DeletedAt == nil {
+			shown[m.ID] = m
+		}
+	}
+	return shown, nil
 }
 
 // readSaved is readHistory as it would be after restoring the save point of the
