@@ -3,6 +3,7 @@ package nodest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ func parseArchive(data []byte) (*archive, error) {
 	}
 	a := &archive{}
 	if err := json.Unmarshal(data, a); err != nil {
-		return nil, fault.Wrap(err, fault.InvalidImport, "the file is damaged: %v", err)
+		return nil, misread(err)
 	}
 	switch {
 	case len(a.Messages) > maxLoaded:
@@ -98,6 +99,19 @@ func skipValue(dec *json.Decoder) bool {
 			return true
 		}
 	}
+}
+
+// misread is what went wrong with the JSON of an archive, in words of JSON.
+func misread(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fault.Wrap(err, fault.InvalidImport, "%s: must be %s", wrong.Field, typeWord(wrong.Type.Kind().String())).With("path", wrong.Field)
+	}
+	var broken *json.SyntaxError
+	if errors.As(err, &broken) {
+		return fault.Wrap(err, fault.InvalidImport, "the file is damaged at byte %d", broken.Offset).With("offset", broken.Offset)
+	}
+	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
 }
 
 func damaged(path, format string, args ...any) error {

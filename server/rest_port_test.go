@@ -115,6 +115,7 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 	h.ported("history", object{"conversationId": "mine", "action": "dance"}).fails(t, "invalid_field")
 	h.ported("history", object{"conversationId": "other", "action": "getChatHistory"}).fails(t, "not_found")
 	h.ported("history", object{"conversationId": "mine", "action": "editAiMessageByIndex", "index": "one"}).fails(t, "invalid_field")
+	h.ported("history", object{"conversationId": "mine", "action": "regenerateFromMessage"}).fails(t, "invalid_field")
 
 	h.server.draining.Store(true)
 	h.ported("chat", talk(nil)).fails(t, "shutting_down")
