@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -335,11 +336,8 @@ func whole(m *nodest.Message) string {
 	if m.DeletedAt != nil {
 		deleted = m.DeletedAt.String()
 	}
-	swipes := ""
-	for _, w := range m.Swipes {
-		swipes += fmt.Sprintf("%+v ", w)
-	}
-	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, swipes)
+	swipes, err := json.Marshal(m.Swipes)
+	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
 }
 
 // TestHistoryIsKept makes up histories, reads every version of them, and goes back
