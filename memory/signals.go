@@ -34,7 +34,7 @@ type Weights [signals]float32
 
 // DefaultWeights are those of chats and of the benchmark: fitted to recall and rank on
 // two public sets of questions and checked with each conversation left out in turn
-// (docs/decisions/0010-retrieval.md). Those of the vectors are reasoned: a model's
+// (docs/decisions/0012-retrieval.md). Those of the vectors are reasoned: a model's
 // count for as much as the best three lexical signals together.
 var DefaultWeights = Weights{
 	sigRow: 1, sigNear: 0.4, sigAround: 0.9, sigGroup: 0.9, sigAnswer: 1.2, sigSpeaker: 0.8,

@@ -16,7 +16,8 @@ import (
 
 // An archive is a whole conversation as one JSON document: all branches, swipes,
 // revisions and states of its messages, its own states, and its save points. The
-// format is described in docs/archive.md.
+// types below are the format; ids hold within the file. What was generated when and
+// by which request is no part of it.
 const (
 	archiveFormat  = "nodest.conversation"
 	archiveVersion = 1
@@ -330,7 +331,7 @@ func (x *exporter) readStates(tx Tx) error {
 		return err
 	}
 	for _, r := range rewinds {
-		x.rewinds = append(x.rewinds, archivedRewind{r.At, r.To})
+		x.rewinds = append(x.rewinds, archivedRewind(r))
 		versions[r.At-1], versions[r.At], versions[r.To] = true, true, true
 	}
 	for cursor, more := "", true; more; more = cursor != "" {

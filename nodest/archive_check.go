@@ -3,6 +3,7 @@ package nodest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ func parseArchive(data []byte) (*archive, error) {
 	}
 	a := &archive{}
 	if err := json.Unmarshal(data, a); err != nil {
-		return nil, fault.Wrap(err, fault.InvalidImport, "the file is damaged: %v", err)
+		return nil, misread(err)
 	}
 	switch {
 	case len(a.Messages) > maxLoaded:
@@ -43,7 +44,15 @@ func parseArchive(data []byte) (*archive, error) {
 	return a, nil
 }
 
-// formatOf reads the first two members of an archive, wherever they stand.
+// IsArchive says whether a file is an object that calls itself an archive of a
+// conversation, whatever it holds.
+func IsArchive(data []byte) bool {
+	format, _ := formatOf(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return format == archiveFormat
+}
+
+// formatOf reads the two members that say what a file is, wherever they stand. Of
+// the others it keeps nothing.
 func formatOf(data []byte) (format string, version int64) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -54,18 +63,55 @@ func formatOf(data []byte) (format string, version int64) {
 		if err != nil {
 			break
 		}
+		if name != "format" && name != "formatVersion" {
+			if !skipValue(dec) {
+				break
+			}
+			continue
+		}
 		var value json.RawMessage
 		if dec.Decode(&value) != nil {
 			break
 		}
-		switch name { // of another type they stay empty
-		case "format":
+		if name == "format" { // of another type it stays empty
 			_ = json.Unmarshal(value, &format)
-		case "formatVersion":
+		} else {
 			_ = json.Unmarshal(value, &version)
 		}
 	}
 	return format, version
+}
+
+// skipValue reads one value; false = it is damaged.
+func skipValue(dec *json.Decoder) bool {
+	for open := 0; ; {
+		t, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			open++
+		case json.Delim('}'), json.Delim(']'):
+			open--
+		}
+		if open == 0 {
+			return true
+		}
+	}
+}
+
+// misread is what went wrong with the JSON of an archive, in words of JSON.
+func misread(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fault.Wrap(err, fault.InvalidImport, "%s: must be %s", wrong.Field, typeWord(wrong.Type.Kind().String())).With("path", wrong.Field)
+	}
+	var broken *json.SyntaxError
+	if errors.As(err, &broken) {
+		return fault.Wrap(err, fault.InvalidImport, "the file is damaged at byte %d", broken.Offset).With("offset", broken.Offset)
+	}
+	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
 }
 
 func damaged(path, format string, args ...any) error {
@@ -266,7 +312,7 @@ func (l *loadable) addMessage(path string, in *archivedMessage, newest int64) er
 		return damaged(path+".status", "must be one of %v", messageStatuses)
 	case in.Rev < 1 || in.Rev > maxCounted:
 		return damaged(path+".rev", "must be at least 1")
-	case in.SwipeIndex < 0 || in.SwipeIndex > max(0, len(in.Swipes)-1):
+	case in.SwipeIndex < -1 || in.SwipeIndex > max(0, len(in.Swipes)-1): // -1: it shows none of them
 		return damaged(path+".swipeIndex", "must be that of a swipe")
 	case checkClientID("", in.ClientMsgID) != nil || in.ClientMsgID != "" && l.named[in.ClientMsgID]:
 		return damaged(path+".clientMsgId", "must be a name by a client, once")

@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -197,7 +198,7 @@ func (o *ownership) pins(p *Pins) (*Pins, error) {
 	if p == nil || o.character == "" {
 		return nil, nil
 	}
-	wanted := []ResourceStamp{{ID: o.character, Version: p.Character}}
+	wanted := []ResourceStamp{{ID: cmp.Or(p.CharacterID, o.character), Version: p.Character}}
 	for _, r := range p.Resources {
 		wanted = append(wanted, ResourceStamp{Kind: r.Kind, ID: r.ID, Version: r.Version})
 	}

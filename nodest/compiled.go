@@ -64,12 +64,14 @@ func (w wanted) stamps(tx Tx, pins *Pins) (*Stamps, error) {
 			named = append(named, id)
 		}
 	}
-	if pins == nil {
-		return tx.Stamps(w.characterID, named...)
+	now, err := tx.Stamps(w.characterID, named...)
+	if err != nil || pins == nil {
+		return now, err
 	}
-	now, err := tx.Stamps(w.characterID, append(pins.ids(), named...)...)
-	if err != nil {
-		return nil, err
+	if missing := pins.missingIn(now); len(missing) > 0 {
+		if now, err = tx.Stamps(w.characterID, append(missing, named...)...); err != nil {
+			return nil, err
+		}
 	}
 	return pins.stampsInForce(now, named), nil
 }

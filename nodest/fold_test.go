@@ -106,3 +106,28 @@ func TestWordsOfAQuery(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkFold compares 100,000 texts with two words that none of them has both.
+func BenchmarkFold(b *testing.B) {
+	const texts = 100_000
+	for name, text := range map[string]string{
+		"English":  strings.Repeat("She poured the tea and looked out of the window. ", 4),
+		"Chinese":  strings.Repeat("她倒了茶，望着窗外的雨。", 8),
+		"Russian":  strings.Repeat("Она налила чай и посмотрела в окно. ", 4),
+		"Accented": strings.Repeat("Zoe\u0308 versa le thé à côté de la fenêtre. ", 4),
+	} {
+		b.Run(name, func(b *testing.B) {
+			words := wordsOf("茶 coffee")
+			var f folder
+			b.ReportAllocs()
+			b.SetBytes(int64(texts * len(text)))
+			for b.Loop() {
+				for range texts {
+					if f.holds(text, words) {
+						b.Fatal("found what is not there")
+					}
+				}
+			}
+		})
+	}
+}

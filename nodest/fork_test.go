@@ -231,8 +231,12 @@ func TestAHalfCopiedForkLooksComplete(t *testing.T) {
 		must(t, err)
 		return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 	}
+	first := all[1].Text()
 	for name, read := range map[string]func(id string) string{
 		"export": export, "prompt": preview, "branches": tips, "archive": archive,
+		"search": func(id string) string {
+			return strings.Join(h.search(t, nodest.SearchInput{Query: first, ConversationID: id}), "|")
+		},
 		"history":      func(id string) string { return shown(t, h.whole(t, id, 200)) },
 		"short pages":  func(id string) string { return shown(t, h.whole(t, id, 1)) },
 		"the very end": func(id string) string { return shown(t, h.whole(t, id, 5)[20:]) },

@@ -37,12 +37,19 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 	return m, nil
 }
 
-// greetingNow is a fresh greeting for a conversation that exists, from the card as
-// it is now. A card without a first message greets with a plain word.
+// greetingNow is a fresh greeting for a conversation that exists, from the card
+// that counts for it: the newest, or that of a restored save point. A card without
+// a first message greets with a plain word.
 func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
 	ch, err := tx.Character(chat.CharacterID)
 	if err != nil {
 		return nil, err
+	}
+	if pins := chat.pinsOf(ch.ID); pins != nil {
+		counts := pins.stampsInForce(&Stamps{Character: ch.Version}, nil)
+		if ch, err = characterAt(tx, ch.ID, counts.Character); err != nil {
+			return nil, err
+		}
 	}
 	user, err := calledIn(tx, ch, chat)
 	if err != nil {

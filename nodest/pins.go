@@ -1,6 +1,9 @@
 package nodest
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"nodest/fault"
@@ -124,6 +127,11 @@ func (p *Pins) ids() []string {
 	return ids
 }
 
+// missingIn are the resources that p names and now does not.
+func (p *Pins) missingIn(now *Stamps) []string {
+	return slices.DeleteFunc(p.ids(), func(id string) bool { return names(now.Resources, id) })
+}
+
 // pinnedNow are the documents that are in force for a conversation, to be kept
 // with a save point of it.
 func pinnedNow(tx Tx, conv *Conversation) (*Pins, error) {
@@ -132,14 +140,43 @@ func pinnedNow(tx Tx, conv *Conversation) (*Pins, error) {
 		return nil, err
 	}
 	settings := conv.Pins.settingsInForce(user)
-	stamps, err := wantedBy(settings, conv, conv.CharacterID).stamps(tx, conv.Pins)
+	set, err := optionsOf(conv)
 	if err != nil {
 		return nil, err
 	}
-	return &Pins{Character: stamps.Character, Resources: stamps.Resources, Settings: settings}, nil
+	character := cmp.Or(set.CharacterID, conv.CharacterID)
+	stamps, err := wantedBy(settings, conv, character).stamps(tx, conv.pinsOf(character))
+	if err != nil {
+		return nil, err
+	}
+	pins := &Pins{Character: stamps.Character, Resources: stamps.Resources, Settings: settings}
+	if character != conv.CharacterID {
+		pins.CharacterID = character
+	}
+	return pins, nil
 }
 
-// over is p for a conversation of that character: from now on it counts where
+// pinsOf are the pins for a turn of that character; nil = the newest documents
+// count.
+func (c *Conversation) pinsOf(characterID string) *Pins {
+	if c.Pins == nil || cmp.Or(c.Pins.CharacterID, c.CharacterID) != characterID {
+		return nil
+	}
+	return c.Pins
+}
+
+// optionsOf are the settings of a conversation.
+func optionsOf(conv *Conversation) (TurnOptions, error) {
+	var set TurnOptions
+	if len(conv.Settings) > 0 {
+		if err := json.Unmarshal(conv.Settings, &set); err != nil {
+			return set, fmt.Errorf("settings of conversation %s: %w", conv.ID, err)
+		}
+	}
+	return set, nil
+}
+
+// over is p for a conversation with that character: from now on it counts where
 // nothing is changed.
 func (p *Pins) over(tx Tx, characterID string) (*Pins, error) {
 	if p == nil {
@@ -149,7 +186,7 @@ func (p *Pins) over(tx Tx, characterID string) (*Pins, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := tx.Stamps(characterID, p.ids()...)
+	now, err := tx.Stamps(cmp.Or(p.CharacterID, characterID), p.ids()...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"encoding/json"
 
 	"nodest/fault"
 )
@@ -159,6 +160,13 @@ func regreet(tx Tx, c *Call, chat *Conversation, shown []*Message) (*portChange,
 func (e *Engine) portRestore(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
 	if isNull(in.History) {
 		return nil, fault.InvalidField("history", "required", "is required")
+	}
+	var named struct{ Parts json.RawMessage }
+	if err := decodeKnown("history", in.History, &named); err != nil {
+		return nil, err
+	}
+	if isNull(named.Parts) { // an empty list empties the history; forgetting it does not
+		return nil, fault.InvalidField("history.parts", "required", "is required")
 	}
 	entries, err := readChatHistory("history", in.History)
 	if err != nil {

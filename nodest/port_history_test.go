@@ -289,6 +289,7 @@ func TestPortHistoryRefuses(t *testing.T) {
 		{"a long wish", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRegenerate, Index: 1, Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
 		{"a restore of nothing", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore}, fault.Invalid, "history"},
 		{"a restore of a list", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore, History: json.RawMessage(`[]`)}, fault.Invalid, "history"},
+		{"a restore without a list", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore, History: json.RawMessage(`{}`)}, fault.Invalid, "history.parts"},
 		{"a restore of too much", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore,
 			History: json.RawMessage(`{"parts":[{}` + strings.Repeat(`,{}`, 10_000) + `]}`)}, fault.TooLarge, ""},
 	} {

@@ -66,6 +66,19 @@ func TestOnPostgres(t *testing.T) {
 		{"ACommandThatIsRepeatedHasOneEffect", TestACommandThatIsRepeatedHasOneEffect},
 		{"AnAckTellsTheOtherDevicesWhatWasRead", TestAnAckTellsTheOtherDevicesWhatWasRead},
 		{"AUsersPlacesAreNotExceeded", TestAUsersPlacesAreNotExceeded},
+		{"ARestoreBringsThePromptBack", TestARestoreBringsThePromptBack},
+		{"WhatARestoreTells", TestWhatARestoreTells},
+		{"ABranchThatWasLeftShowsWhatItShowed", TestABranchThatWasLeftShowsWhatItShowed},
+		{"RestoresSideBySide", TestRestoresSideBySide},
+		{"TheSavePointsOfOthersDoNotExist", TestTheSavePointsOfOthersDoNotExist},
+		{"AFileOfASavePointLosesNothing", TestAFileOfASavePointLosesNothing},
+		{"AForkIsTheBranch", TestAForkIsTheBranch},
+		{"AHalfCopiedForkLooksComplete", TestAHalfCopiedForkLooksComplete},
+		{"BranchesAreTheEndsOfTheTree", TestBranchesAreTheEndsOfTheTree},
+		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
+		{"SearchGoesOnWhereItStopped", TestSearchGoesOnWhereItStopped},
+		{"AnArchiveIsAllThereIs", TestAnArchiveIsAllThereIs},
+		{"ImportedSavePointsRestore", TestImportedSavePointsRestore},
 	} {
 		t.Run(test.name, test.run)
 	}

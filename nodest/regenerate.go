@@ -156,9 +156,10 @@ func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is b
 	return is, err
 }
 
-// resetGreeting gives a greeting the texts of the card as it is now. Texts that
+// resetGreeting gives a greeting the texts of the card that counts. Texts that
 // were edited become older revisions; greetings that the card no longer has stay
-// as swipes behind those it has.
+// as swipes behind those it has. Who said it stays: that is no part of a state, so
+// that no restore would bring it back.
 func (e *Engine) resetGreeting(ctx context.Context, c *Call, messageID string) (*Changed, error) {
 	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
 		chat, m, err := changeable(tx, messageID, 0)
@@ -185,11 +186,11 @@ func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
 		}
 		s := &m.Swipes[i]
 		s.Deleted = false
-		if s.Text != fresh.Text {
-			s.Text, s.RevisionID = fresh.Text, fresh.RevisionID
-			s.Rev++
+		if s.Text != fresh.Text { // what a model has added goes with its words
+			fresh.ID, fresh.Rev, fresh.CreatedAt = s.ID, s.Rev+1, s.CreatedAt
+			*s = fresh
 		}
 	}
-	m.SwipeIndex, m.Name = 0, now.Name
+	m.SwipeIndex, m.Status, m.Error = 0, StatusComplete, nil
 	return nil
 }

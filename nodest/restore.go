@@ -124,18 +124,21 @@ func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) er
 	if err != nil {
 		return err
 	}
+	shown, err := shownBefore(tx, conv, changed)
+	if err != nil {
+		return err
+	}
 	var gone, back []*Message
 	for _, m := range changed {
-		if m.DeletedAt != nil {
+		was := shown[m.ID]
+		switch {
+		case m.DeletedAt != nil:
 			gone = append(gone, m)
-			continue
-		}
-		shown, _, err := tx.PathAt(conv.ID, conv.Version, m.ID, "", 1)
-		if err != nil {
-			return err
-		}
-		if len(shown) == 0 || shown[0].ID != m.ID {
+		case was == nil:
 			back = append(back, m)
+		}
+		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
+			continue // all that is new is told by message.deleted
 		}
 		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.by(), m)); err != nil {
 			return err
@@ -160,6 +163,22 @@ func restoredEvent(c *Call, back []*Message) *stream.Event {
 	}{idsOf(back)})
 	ev.ConversationID, ev.MessageID = back[0].ConversationID, back[0].ID
 	return ev
+}
+
+// shownBefore are those of messages that a rewind has changed which were not
+// deleted at the version of conv, as they were then, by id.
+func shownBefore(tx Tx, conv *Conversation, changed []*Message) (map[string]*Message, error) {
+	before, err := tx.MessagesAt(conv.ID, conv.Version, idsOf(changed))
+	if err != nil {
+		return nil, err
+	}
+	shown := make(map[string]*Message, len(before))
+	for _, m := range before {
+		if m.DeletedAt == nil {
+			shown[m.ID] = m
+		}
+	}
+	return shown, nil
 }
 
 // readSaved is readHistory as it would be after restoring the save point of the

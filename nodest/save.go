@@ -37,10 +37,11 @@ type Save struct {
 // bound to them until a document is changed again: Over says what was newest when
 // they were set, and where that is no longer so the newest counts.
 type Pins struct {
-	Character int64           `json:"character"`
-	Resources []ResourceStamp `json:"resources,omitempty"`
-	Settings  *Settings       `json:"settings,omitempty"`
-	Over      *Over           `json:"over,omitempty"` // nil in a save point
+	CharacterID string          `json:"characterId,omitempty"` // "" = that of the conversation
+	Character   int64           `json:"character"`
+	Resources   []ResourceStamp `json:"resources,omitempty"`
+	Settings    *Settings       `json:"settings,omitempty"`
+	Over        *Over           `json:"over,omitempty"` // nil in a save point
 }
 
 // Over is what was newest when pins were set.

@@ -4,175 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"nodest/fault"
-	"nodest/llm"
 	"nodest/nodest"
 )
-
-// wellKnown is a chat of a character with everything that a prompt can hold.
-type wellKnown struct {
-	*studio
-	*nodest.Conversation
-	book, global, preset, script, persona                               *nodest.Resource
-	question                                                            string
-	settings                                                            nodest.Settings
-	greeting, first, firstReply, second, secondReply, third, thirdReply *nodest.Message
-}
-
-const aliceRolls = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide.","scenario":"The die shows %s."}`
-
-func newWellKnown(t *testing.T, roll string) *wellKnown {
-	t.Helper()
-	s := newStudio(t, nodest.Options{})
-	w := &wellKnown{studio: s, question: "And now, {{char}}?"}
-	ch := s.character(fmt.Sprintf(aliceRolls, roll))
-	w.book = w.resource(nodest.WorldBook, "bound", lore("bound lore"), ch.ID)
-	w.global = w.resource(nodest.WorldBook, "global", lore("global lore"))
-	w.preset = w.resource(nodest.Preset, "preset", `{"prompts":[{"name":"Rule","identifier":"rule","role":"user","content":"A rule."}],
-		"prompt_order":[{"order":[{"identifier":"rule"},{"identifier":"charDescription"},{"identifier":"scenario"},{"identifier":"chatHistory"}]}]}`)
-	w.script = w.resource(nodest.RegexScript, "script", `{"scriptName":"s","findRegex":"now","replaceString":"at once","placement":[1]}`, ch.ID)
-	w.persona = w.resource(nodest.Persona, "Ann", `{"name":"Ann","description":"A sailor."}`)
-	w.settings = nodest.Settings{
-		PersonaID: w.persona.ID, GlobalRegexEnabled: true,
-		GlobalPreset:    nodest.GlobalResource{Enabled: true, ID: w.preset.ID},
-		GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: w.global.ID},
-		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
-	}
-	w.settle(w.settings)
-
-	w.Conversation = s.chatWith(ch.ID)
-	w.patch(nodest.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
-	for i, into := range [][2]**nodest.Message{{&w.first, &w.firstReply}, {&w.second, &w.secondReply}, {&w.third, &w.thirdReply}} {
-		s.model.next(says(fmt.Sprintf("Reply %d.", i)))
-		*into[1] = s.say(w.Conversation, fmt.Sprintf("Message %d, now.", i))
-		*into[0] = s.message((*into[1]).ParentID)
-	}
-	w.greeting = s.message(w.first.ParentID)
-	s.model.next(says("Another reply 2."))
-	w.regenerate(w.thirdReply.ID)
-	return w
-}
-
-func lore(text string) string {
-	return fmt.Sprintf(`{"entries":{"0":{"comment":"e","content":%q,"position":4,"depth":1,"constant":true}}}`, text)
-}
-
-func note(text string) json.RawMessage {
-	return json.RawMessage(fmt.Sprintf(`{"charname":"Alice","username":"Ann","content":%q,"injection_depth":1}`, text))
-}
-
-func (w *wellKnown) resource(kind nodest.ResourceKind, name, doc string, bound ...string) *nodest.Resource {
-	w.t.Helper()
-	r, err := w.CreateResource(w.t.Context(), w.call(), kind, nodest.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
-	w.must(err)
-	return r
-}
-
-func (w *wellKnown) update(r *nodest.Resource, in nodest.ResourceInput) {
-	w.t.Helper()
-	_, err := w.UpdateResource(w.t.Context(), w.call(), r.Kind, r.ID, in, false, 0)
-	w.must(err)
-}
-
-func (w *wellKnown) drop(r *nodest.Resource) {
-	w.t.Helper()
-	w.must(w.DeleteResource(w.t.Context(), w.call(), r.Kind, r.ID))
-}
-
-func (w *wellKnown) settle(s nodest.Settings) {
-	w.t.Helper()
-	_, err := w.PutSettings(w.t.Context(), w.call(), s, 0)
-	w.must(err)
-}
-
-func (w *wellKnown) patch(p nodest.ConversationPatch) {
-	w.t.Helper()
-	p.ID = w.ID
-	_, err := w.UpdateConversation(w.t.Context(), w.call(), p)
-	w.must(err)
-}
-
-func (w *wellKnown) card(card string) {
-	w.t.Helper()
-	_, err := w.UpdateCharacter(w.t.Context(), w.call(), w.CharacterID, nodest.CharacterInput{RoleCard: json.RawMessage(card)}, false, 0)
-	w.must(err)
-}
-
-func (w *wellKnown) edit(m *nodest.Message, text string) {
-	w.t.Helper()
-	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text})
-	w.must(err)
-}
-
-func (w *wellKnown) remove(m *nodest.Message, scope string) {
-	w.t.Helper()
-	_, err := w.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
-	w.must(err)
-}
-
-func (w *wellKnown) regenerate(id string) {
-	w.t.Helper()
-	done, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: id})
-	w.must(err)
-	w.wait(done.GenerationID)
-}
-
-func (w *wellKnown) choose(id string) *nodest.Conversation {
-	w.t.Helper()
-	c, err := w.ChooseHead(w.t.Context(), w.call(), w.ID, id)
-	w.must(err)
-	return c
-}
-
-// preview is the request that the question would cause.
-func (w *wellKnown) preview() []llm.Message {
-	w.t.Helper()
-	p, err := w.PreviewPrompt(w.t.Context(), ann, nodest.PreviewInput{ConversationID: w.ID, Text: w.question})
-	w.must(err)
-	return p.Messages
-}
-
-func (w *wellKnown) save() *nodest.Save {
-	w.t.Helper()
-	s, err := w.CreateSave(w.t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID, Description: "here"})
-	w.must(err)
-	return s
-}
-
-func (w *wellKnown) restore(s *nodest.Save) *nodest.Restored {
-	w.t.Helper()
-	r, err := w.RestoreSave(w.t.Context(), w.call(), s.ID)
-	w.must(err)
-	return r
-}
-
-// texts are those of the shown branch.
-func (w *wellKnown) texts() string {
-	w.t.Helper()
-	page, err := w.History(w.t.Context(), ann, w.ID, "", 200)
-	w.must(err)
-	return textsOf(page.Items)
-}
-
-func textsOf(messages []*nodest.Message) string {
-	var texts []string
-	for _, m := range messages {
-		texts = append(texts, m.Text())
-	}
-	return strings.Join(texts, " | ")
-}
-
-func (w *wellKnown) same(what string, got, want []llm.Message) {
-	w.t.Helper()
-	if !slices.Equal(got, want) {
-		w.t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
-	}
-}
 
 // changes are what may happen between a save point and its restore. One chat goes
 // through all of them, so what cannot be repeated stands at the end.
@@ -248,24 +86,6 @@ var changes = []struct {
 	{"the global preset deleted", func(w *wellKnown) { w.drop(w.preset) }},
 	{"the regex script deleted", func(w *wellKnown) { w.drop(w.script) }},
 	{"the user's persona deleted", func(w *wellKnown) { w.drop(w.persona) }},
-}
-
-func (w *wellKnown) resetGreeting() {
-	w.t.Helper()
-	_, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
-	w.must(err)
-}
-
-func (w *wellKnown) branch(m *nodest.Message, text string) {
-	w.t.Helper()
-	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text, Mode: nodest.EditBranch})
-	w.must(err)
-}
-
-func (w *wellKnown) depthMode(mode string) {
-	w.t.Helper()
-	_, _, err := w.PutCharacterSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
-	w.must(err)
 }
 
 // Whatever happened since: the next request is, byte for byte, the one of then.
@@ -373,6 +193,21 @@ func TestABranchThatWasLeftShowsWhatItShowed(t *testing.T) {
 	w.choose(other.ID)
 	if want := strings.Replace(strings.Replace(shown, "Edited.", "Message 0, now.", 1), "More. | Fine.", "Otherwise. | Fine.", 1); w.texts() != strings.Replace(want, "Message 1, now. |", "Message 1, now. | Reply 1. |", 1) {
 		t.Errorf("back on the other branch: %s", w.texts())
+	}
+}
+
+// A message that was deleted when its branch was left, and brought back from
+// elsewhere, can be chosen like any other.
+func TestAMessageThatCameBackCanBeChosen(t *testing.T) {
+	w := newWellKnown(t, "5")
+	save := w.save()
+	reply := w.say(w.Conversation, "More.")
+	shown := w.texts()
+	w.remove(reply, "one")
+	w.restore(save)
+	w.must(last(w.RestoreMessage(t.Context(), w.call(), reply.ID)))
+	if got := w.choose(reply.ID); got.HeadID != reply.ID || w.texts() != shown {
+		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
 	}
 }
 
@@ -606,36 +441,4 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	if text := fmt.Sprint(p.Messages); strings.Contains(text, "lore") || strings.Contains(text, "likes the sea") || !strings.Contains(text, "Reply 1.") {
 		t.Errorf("the prompt of the stranger: %s", text)
 	}
-}
-
-// clear forgets what was told until now.
-func (e *ears) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.events = nil
-}
-
-// types are the types of what was stored of all that was told.
-func (e *ears) types() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var types []string
-	for _, ev := range e.events {
-		if ev.Durable() {
-			types = append(types, ev.Type)
-		}
-	}
-	return strings.Join(types, " ")
-}
-
-// data is that of the first event of a type.
-func (e *ears) data(kind string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, ev := range e.events {
-		if ev.Type == kind {
-			return string(ev.Data)
-		}
-	}
-	return ""
 }

@@ -90,8 +90,8 @@ func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []
 	f := &saveFile{Format: saveFormat, FormatVersion: saveFormatVersion}
 	view, err := e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
 		var version int64 // of the character; 0 = the newest
-		if v.Save.Pins != nil {
-			version = v.Save.Pins.Character
+		if p := v.Save.Pins; p != nil && p.CharacterID == "" {
+			version = p.Character
 		}
 		ch, err := characterAt(tx, v.Save.CharacterID, version)
 		if err != nil {

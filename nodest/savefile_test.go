@@ -73,9 +73,9 @@ func sameFile(t *testing.T, got, want string) {
 func TestAFileOfASavePointLosesNothing(t *testing.T) {
 	w := newWellKnown(t, "5")
 	w.remove(w.second, "one")
-	want, shown, prompt := "", w.texts(), w.preview()
+	shown, prompt := w.texts(), w.preview()
 	data := w.export(w.save())
-	want = nameless(t, data)
+	want := nameless(t, data)
 
 	w.card(`{"name":"Alicia","description":"Another."}`)
 	w.drop(w.book)

@@ -258,10 +258,10 @@ func (m *importMessage) checkKept(path string, noText bool) error {
 	default:
 		return notImported(path+".role", "is not known")
 	}
-	if len(k.Swipes) == 0 && m.text != "" {
-		k.Swipes, k.SwipeIndex = []keptSwipe{{Text: m.text}}, 0
+	none := k.SwipeIndex == -1 || len(k.Swipes) == 0 && k.SwipeIndex == 0
+	if none && m.text != "" {
+		k.Swipes, k.SwipeIndex, none = append(k.Swipes, keptSwipe{Text: m.text}), len(k.Swipes), false
 	}
-	none := len(k.Swipes) == 0 && (k.SwipeIndex == 0 || k.SwipeIndex == -1)
 	if !none && (k.SwipeIndex < 0 || k.SwipeIndex >= len(k.Swipes)) {
 		return notImported(path+".swipeIndex", "there is no such swipe")
 	}
@@ -321,20 +321,21 @@ func (in *saveImport) insertMessages(tx Tx, conv *Conversation, s *Save, extra *
 	return nil
 }
 
-func (from importMessage) message(character, user string, now time.Time) *Message {
-	if from.entry != nil {
-		return messagesOfHistory([]chatEntry{*from.entry}, character, user, now)[0]
+// message is m as a new message of a conversation, said by one of these two.
+func (m *importMessage) message(character, user string, now time.Time) *Message {
+	if m.entry != nil {
+		return messagesOfHistory([]chatEntry{*m.entry}, character, user, now)[0]
 	}
-	at := cmp.Or(millisIn(from.millis, now), now)
-	if from.kept != nil {
-		return from.kept.message(from.text, at, now)
+	at := cmp.Or(millisIn(m.millis, now), now)
+	if m.kept != nil {
+		return m.kept.message(m.text, at, now)
 	}
-	m := &Message{ID: newID(), Role: RoleAssistant, Name: character, Rev: 1, Status: StatusComplete, CreatedAt: at}
-	if from.user {
-		m.Role, m.Name = RoleUser, user
+	said := &Message{ID: newID(), Role: RoleAssistant, Name: character, Rev: 1, Status: StatusComplete, CreatedAt: at}
+	if m.user {
+		said.Role, said.Name = RoleUser, user
 	}
-	m.Swipes = []Swipe{newSwipe(from.text, at)}
-	return m
+	said.Swipes = []Swipe{newSwipe(m.text, at)}
+	return said
 }
 
 // state is what the file says about the conversation. A persona or a character
@@ -395,7 +396,7 @@ func (in *saveImport) pins(tx Tx, conv *Conversation) (*Pins, error) {
 		}
 	}
 	p.Over = nil
-	_, err := tx.CharacterVersion(conv.CharacterID, p.Character)
+	_, err := tx.CharacterVersion(cmp.Or(p.CharacterID, conv.CharacterID), p.Character)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}

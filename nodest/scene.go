@@ -3,7 +3,6 @@ package nodest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"nodest/fault"
@@ -80,19 +79,13 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 		return err
 	}
 	user = s.conversation.Pins.settingsInForce(user)
-	var chat TurnOptions
-	if len(s.conversation.Settings) > 0 {
-		if err := json.Unmarshal(s.conversation.Settings, &chat); err != nil {
-			return fmt.Errorf("settings of conversation %s: %w", s.conversation.ID, err)
-		}
+	chat, err := optionsOf(s.conversation)
+	if err != nil {
+		return err
 	}
 	s.options = s.query.options.over(chat).over(user.TurnOptions)
 	character := cmp.Or(s.options.CharacterID, s.conversation.CharacterID)
-	pins := s.conversation.Pins
-	if character != s.conversation.CharacterID {
-		pins = nil
-	}
-	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character), pins); err != nil {
+	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character), s.conversation.pinsOf(character)); err != nil {
 		return err
 	}
 	if err := s.setUp(user); err != nil || !s.query.model {

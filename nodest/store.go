@@ -178,7 +178,8 @@ type MessageTx interface {
 	MessageByClientID(conversationID, clientMsgID string) (*Message, error)
 	// UpdateMessage stores the state of m (chosen swipe, status, rev, error,
 	// deletedAt …) and inserts every swipe or revision that is not stored yet: a
-	// swipe whose Rev grew is a new revision. m.Rev must be one more than the
+	// swipe under another RevisionID, or whose Rev grew, is a new revision, and its
+	// Rev becomes the next that the swipe has not had. m.Rev must be one more than the
 	// stored one, else fault.Conflict with details.current.
 	UpdateMessage(m *Message) error
 	// Path returns at most limit messages of the branch that ends in headID,
@@ -220,6 +221,10 @@ type HistoryTx interface {
 	// status and deletion of then as its chosen swipe. Its other swipes are those of
 	// now, and Rev is the rev of then.
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
+	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
+	// that were deleted then with DeletedAt set. Those that were stored later are
+	// left out. It walks no path.
+	MessagesAt(conversationID string, version int64, ids []string) ([]*Message, error)
 	// Rewind gives every message on the path that ends in headID the state that it
 	// had at a version: chosen text, status, error-free where it was, deleted or
 	// not. Only messages whose state differs are written; each gets a next rev and

@@ -74,6 +74,25 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 		"import chat": func(ctx context.Context, c *nodest.Call) error {
 			return last(h.ImportChat(ctx, c, character, []byte(smallLog), "x.jsonl"))
 		},
+		"fork": func(ctx context.Context, c *nodest.Call) error {
+			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: conv.ID}))
+		},
+		"fork a foreign message": func(ctx context.Context, c *nodest.Call) error {
+			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: mine.ID, MessageID: message}))
+		},
+		"branches": func(ctx context.Context, c *nodest.Call) error {
+			return last(h.Branches(ctx, c.UserID, conv.ID, "", 0))
+		},
+		"search": func(ctx context.Context, c *nodest.Call) error {
+			return last(h.Search(ctx, c.UserID, nodest.SearchInput{Query: "a", ConversationID: conv.ID}))
+		},
+		"export archive": func(ctx context.Context, c *nodest.Call) error {
+			_, _, err := h.ExportArchive(ctx, c.UserID, conv.ID)
+			return err
+		},
+		"import archive": func(ctx context.Context, c *nodest.Call) error {
+			return last(h.ImportArchive(ctx, c, character, []byte(smallArchive)))
+		},
 		"export chat": func(ctx context.Context, c *nodest.Call) error {
 			_, _, err := h.ExportChat(ctx, c.UserID, conv.ID)
 			return err

@@ -179,7 +179,12 @@ type wireUsage struct {
 }
 
 // WireUsage is u as clients see it; nil stays nil.
-func WireUsage(u *llm.Usage) any { return usageOf(u) }
+func WireUsage(u *llm.Usage) any {
+	if u == nil {
+		return nil // a nil *wireUsage would be there, and null
+	}
+	return usageOf(u)
+}
 
 func usageOf(u *llm.Usage) *wireUsage {
 	if u == nil {

@@ -135,3 +135,16 @@ func TestEventsAreDescribedWithTheirClass(t *testing.T) {
 		}
 	}
 }
+
+// Two entries for one command or one route would hide each other.
+func TestTheTableHasEachOperationOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, o := range operations {
+		for _, name := range []string{o.command, strings.TrimSpace(o.method + " " + o.path)} {
+			if name != "" && seen[name] {
+				t.Errorf("%s is in the table twice", name)
+			}
+			seen[name] = true
+		}
+	}
+}

@@ -35,9 +35,6 @@ var chatOperations = []operation{
 		method: http.MethodGet, path: "/messages/:id",
 		params: map[string]string{"id": "messageId"}, prepare: takes("message.get", messageGet),
 	}, {
-		command: "message.edit", method: http.MethodPatch, path: "/messages/:id", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.edit", messageEdit),
-	}, {
 		command: "message.swipe", method: http.MethodPost, path: "/messages/:id/swipe", key: true, starts: true,
 		params: map[string]string{"id": "messageId"}, prepare: takes("message.swipe", messageSwipe),
 	}, {
@@ -297,7 +294,10 @@ func deletedOf(d *nodest.Deleted, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := map[string]any{"messageIds": d.MessageIDs, "headId": d.HeadID}
+	answer := map[string]any{"messageIds": d.MessageIDs, "headId": nil}
+	if d.HeadID != "" {
+		answer["headId"] = d.HeadID
+	}
 	if !d.RestoredUntil.IsZero() {
 		answer["restoredUntil"] = wireTime(d.RestoredUntil)
 	}

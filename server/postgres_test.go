@@ -33,6 +33,13 @@ func TestOnPostgres(t *testing.T) {
 		{"BothDoorsGiveTheSameAnswers", TestBothDoorsGiveTheSameAnswers},
 		{"StrangersSeeNothingOnAnyRoute", TestStrangersSeeNothingOnAnyRoute},
 		{"IfMatchKeepsOthersChanges", TestIfMatchKeepsOthersChanges},
+		{"TwoDevicesSeeTheSameTree", TestTwoDevicesSeeTheSameTree},
+		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
+		{"ThereAndBackAgain", TestThereAndBackAgain},
+		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
+		{"FilesThatCannotBeImported", TestFilesThatCannotBeImported},
+		{"ASearchFindsOnesOwnWords", TestASearchFindsOnesOwnWords},
+		{"TheAppChangesItsHistory", TestTheAppChangesItsHistory},
 		{"ListsInPages", TestListsInPages},
 	} {
 		t.Run(test.name, test.run)

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"mime"
 	"net/http"
 
@@ -12,9 +10,6 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 )
-
-// archiveFormat is what an archive of a conversation says that it is.
-const archiveFormat = "nodest.conversation"
 
 // archiveRoutes serves conversations and save points as files.
 func (s *Server) archiveRoutes(e *echo.Echo) {
@@ -27,7 +22,7 @@ func (s *Server) archiveRoutes(e *echo.Echo) {
 // importChat reads a chat log (JSONL and others) or an archive of ours as a new
 // conversation with the character of the form's field characterId.
 func (s *Server) importChat(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.upload(c, archiveBytes)
+	data, filename, err := s.upload(c, fileBytes)
 	if err != nil {
 		return err
 	}
@@ -41,12 +36,9 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	}
 	ctx := detached(c.Request().Context())
 	var conv *nodest.Conversation
-	switch {
-	case isArchive(data):
+	if nodest.IsArchive(data) {
 		conv, err = s.engine.ImportArchive(ctx, call, character, data)
-	case len(data) > fileBytes:
-		err = fault.New(fault.TooLarge, "a chat log may have %d bytes", fileBytes)
-	default:
+	} else {
 		conv, err = s.engine.ImportChat(ctx, call, character, data, filename)
 	}
 	got, err := conversationOf(conv, err)
@@ -54,48 +46,6 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	return answer(c, http.StatusCreated, call, got)
-}
-
-// isArchive says whether a file begins with an object that calls itself an archive
-// of a conversation. It reads no further than that member.
-func isArchive(data []byte) bool {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		if name == "format" {
-			var format any
-			return dec.Decode(&format) == nil && format == archiveFormat
-		}
-		if !skipValue(dec) {
-			return false
-		}
-	}
-	return false
-}
-
-// skipValue reads one value and keeps nothing of it; false = it is damaged.
-func skipValue(dec *json.Decoder) bool {
-	for open := 0; ; {
-		t, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			open++
-		case json.Delim('}'), json.Delim(']'):
-			open--
-		}
-		if open == 0 {
-			return true
-		}
-	}
 }
 
 // exportChat writes the shown branch as a chat log, or all that there is of the
@@ -127,9 +77,9 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	var err error
 	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); kind {
 	case "multipart/form-data":
-		data, _, err = s.upload(c, archiveBytes)
+		data, _, err = s.upload(c, fileBytes)
 	case "application/json":
-		data, err = s.readAll(c, archiveBytes)
+		data, err = s.readAll(c, fileBytes)
 	default:
 		err = fault.New(fault.UnsupportedMedia, "the body must be application/json, or multipart/form-data with the file in the field file")
 	}

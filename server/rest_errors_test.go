@@ -48,6 +48,20 @@ func TestBadBodies(t *testing.T) {
 		{name: "a number out of range", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":2.1}}`, status: 400, code: "invalid_field", field: "options.temperature"},
 		{name: "a number without end", method: "POST", path: messages, body: `{"text":"a","options":{"temperature":1e999}}`, status: 400, code: "invalid_field", field: "options.temperature"},
 		{name: "a number that is no whole one", method: "POST", path: messages, body: `{"text":"a","options":{"maxTokens":1.5}}`, status: 400, code: "invalid_field", field: "options.maxTokens"},
+		{name: "a mode that is unknown", method: "PATCH", path: "/messages/" + e.message, body: `{"text":"a","mode":"beside"}`, status: 400, code: "invalid_field", field: "mode"},
+		{name: "an answer to the character", method: "PATCH", path: "/messages/" + e.reply, body: `{"text":"a","regenerate":true}`, status: 400, code: "invalid_field", field: "regenerate"},
+		{name: "a fork at a number", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":7}`, status: 400, code: "invalid_field", field: "messageId"},
+		{name: "a fork at nothing", method: "POST", path: "/conversations/" + e.conversation + "/fork", body: `{"messageId":"nobody"}`, status: 404, code: "not_found"},
+		{name: "a reset with words", method: "POST", path: "/conversations/" + e.conversation + "/reset", body: `{"greeting":"Hi"}`, status: 400, code: "invalid_field", field: "greeting"},
+		{name: "a description without end", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"description":"` + strings.Repeat("茶", 2001) + `"}`, status: 400, code: "invalid_field", field: "description"},
+		{name: "a picture without end", method: "POST", path: "/conversations/" + e.conversation + "/saves", body: `{"thumbnail":"` + strings.Repeat("x", 100_001) + `"}`, status: 400, code: "invalid_field", field: "thumbnail"},
+		{name: "a page of a save point of 0", method: "GET", path: "/saves/" + e.save + "?limit=0", status: 400, code: "invalid_field", field: "limit"},
+		{name: "a page before nothing", method: "GET", path: "/saves/" + e.save + "?before=nobody&limit=1", status: 404, code: "not_found"},
+		{name: "save points of another kind", method: "GET", path: "/conversations/" + e.conversation + "/saves?automatic=some", status: 400, code: "invalid_field", field: "automatic"},
+		{name: "a cursor of another list", method: "GET", path: "/conversations/" + e.conversation + "/saves?cursor=%FF", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "a cursor of other branches", method: "GET", path: "/conversations/" + e.conversation + "/branches?cursor=x", status: 400, code: "invalid_field", field: "cursor"},
+		{name: "a search for a story", method: "GET", path: "/messages/search?q=" + strings.Repeat("x", 201), status: 400, code: "invalid_field", field: "q"},
+		{name: "a search for nothing", method: "GET", path: "/messages/search?q=", status: 400, code: "invalid_field", field: "q"},
 		{name: "a limit of 0", method: "GET", path: "/conversations?limit=0", status: 400, code: "invalid_field", field: "limit"},
 		{name: "a limit of 201", method: "GET", path: "/characters?limit=201", status: 400, code: "invalid_field", field: "limit"},
 		{name: "a limit of words", method: "GET", path: "/worldbooks?limit=many", status: 400, code: "invalid_field", field: "limit"},
@@ -99,6 +113,7 @@ func TestBodiesThatAreTooLarge(t *testing.T) {
 	h := build(t, nil)
 	for path, size := range map[string]int{
 		"/conversations": 256<<10 + 1, "/settings": 256<<10 + 1, "/characters": documentBytes + 1, "/lint": lintBytes + 1,
+		"/nodest/chat": documentBytes + 1, "/nodest/history": documentBytes + 1,
 	} {
 		method := http.MethodPost
 		if path == "/settings" {

@@ -18,12 +18,11 @@ import (
 	"nodest/nodest"
 )
 
-// Bounds of uploads, in bytes: a file, and a whole conversation or save point.
-// What is larger than formMemory is read through a temporary file.
+// Bounds of uploads, in bytes. What is larger than formMemory is read through a
+// temporary file.
 const (
-	fileBytes    = 64 << 20
-	archiveBytes = 256 << 20
-	formMemory   = 16 << 20
+	fileBytes  = 64 << 20
+	formMemory = 16 << 20
 )
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
@@ -72,7 +71,7 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 		return nil, "", err
 	}
 	defer func() { _ = file.Close() }()
-	data = make([]byte, files[0].Size) // a large file must not be copied while it grows
+	data = make([]byte, files[0].Size) // it is read once, not copied while it grows
 	if _, err = io.ReadFull(file, data); err != nil {
 		return nil, "", err
 	}

@@ -153,6 +153,18 @@ func TestRegeneratingInTheMiddle(t *testing.T) {
 	h.rest("GET", "/messages/"+place, "").refuses(t, 404, "not_found")
 	h.shows(chat, before...)
 
+	s = h.voice.lay(&script{hangs: true})
+	waiting := make(chan *restAnswer, 1)
+	go func() { waiting <- h.rest("POST", "/messages/"+first+"/regenerate", "") }()
+	awaits(t, s.asked, "the request to the model")
+	running, err := h.engine.Active(t.Context(), h.user.ID)
+	h.must(err)
+	h.rest("POST", "/generations/"+running[0].Generation.ID+"/cancel", "").wants(t, 200)
+	if empty := awaits(t, waiting, "the answer").wants(t, 200); empty["message"] != nil || empty["generationId"] != running[0].Generation.ID {
+		t.Errorf("the answer of a reply that stayed empty: %v", empty)
+	}
+	h.shows(chat, before...)
+
 	h.voice.lay(&script{pieces: []string{"In the hills."}})
 	done := h.rest("POST", "/messages/"+first+"/regenerate", `{"wish":"on land"}`).wants(t, 200)
 	if member(done, "message.id") == first || member(done, "message.text") != "In the hills." {
@@ -242,6 +254,23 @@ func TestAResetBeginsAgain(t *testing.T) {
 	h.shows(chat, "Hello, traveller.")
 	h.rest("PUT", "/conversations/"+chat+"/head", `{"messageId":"`+replied+`"}`).wants(t, 200)
 	h.shows(chat, "Hello, traveller.", "Where are we?", "At sea.")
+}
+
+func TestDeletingTheLastMessageLeavesNoHead(t *testing.T) {
+	h := build(t, nil)
+	chat := h.chat()
+	greeting := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "headId")
+	gone := h.rest("DELETE", "/messages/"+greeting, "").wants(t, 200)
+	if head, there := gone["headId"]; !there || head != nil {
+		t.Errorf("head: %v", gone)
+	}
+	if got := h.rest("GET", "/conversations/"+chat, "").wants(t, 200); got["headId"] != nil {
+		t.Errorf("head: %v", got)
+	}
+	back := h.rest("POST", "/messages/"+greeting+"/restore", "").wants(t, 200)
+	if back["headId"] != greeting {
+		t.Errorf("head: %v", back)
+	}
 }
 
 // The address of the search is no message's, and what it finds can be opened.

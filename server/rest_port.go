@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,7 +36,20 @@ type portData struct {
 
 type portHistoryData struct {
 	nodest.PortHistoryInput
+	Index  *int   `json:"index,omitempty"`
 	APIKey string `json:"apiKey,omitempty"`
+}
+
+// take puts the index where the engine looks for it. To regenerate without one is
+// no wish to set the greeting back, which is number 0.
+func (d *portHistoryData) take() error {
+	if d.Index == nil && d.Action == nodest.PortRegenerate {
+		return fault.InvalidField("index", "required", "is required")
+	}
+	if d.Index != nil {
+		d.PortHistoryInput.Index = *d.Index
+	}
+	return nil
 }
 
 // portFailure is the answer to a call that failed.
@@ -72,6 +86,7 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
+	wrong = cmp.Or(wrong, in.take())
 	call := s.call(c, who)
 	got, err := ported(s, c, call, wrong, "nodest.history", in.PortHistoryInput, func(ctx context.Context) (*nodest.PortHistory, error) {
 		in.PortHistoryInput.APIKey = in.APIKey
@@ -121,6 +136,9 @@ func ported[T any](s *Server, c echo.Context, call *nodest.Call, wrong error, na
 	}
 	if call.Key != "" && !plainKey(call.Key) {
 		return nil, badKey()
+	}
+	if s.draining.Load() {
+		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
 	}
 	canonical, err := json.Marshal(content)
 	if err != nil {

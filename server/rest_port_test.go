@@ -101,16 +101,12 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 		{"a message that is a number", talk(object{"userMessage": 7}), "invalid_field"},
 		{"a truth that is none", talk(object{"useToolCalls": "yes"}), "invalid_field"},
 		{"a message that is too long", talk(object{"userMessage": longText}), "too_large"},
-		{"documents that are none", talk(object{"status": "create", "jsonString": "{"}), ""},
+		{"documents that are none", talk(object{"status": "create", "jsonString": "{"}), "invalid_field"},
 		{"a list", `[1]`, "bad_request"},
 		{"a text", `"hello"`, "bad_request"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := h.ported("chat", c.body)
-			if c.code == "" {
-				c.code = member(a.wants(t, 200), "code")
-			}
-			a.fails(t, c.code)
+			h.ported("chat", c.body).fails(t, c.code)
 		})
 	}
 	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
@@ -119,6 +115,11 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 	h.ported("history", object{"conversationId": "mine", "action": "dance"}).fails(t, "invalid_field")
 	h.ported("history", object{"conversationId": "other", "action": "getChatHistory"}).fails(t, "not_found")
 	h.ported("history", object{"conversationId": "mine", "action": "editAiMessageByIndex", "index": "one"}).fails(t, "invalid_field")
+	h.ported("history", object{"conversationId": "mine", "action": "regenerateFromMessage"}).fails(t, "invalid_field")
+
+	h.server.draining.Store(true)
+	h.ported("chat", talk(nil)).fails(t, "shutting_down")
+	h.server.draining.Store(false)
 
 	h.ported("chat", `{"status":`).refuses(t, 400, "bad_request")
 	h.ported("chat", "").refuses(t, 400, "bad_request")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"nodest/nodest"
 )
 
 func (h *house) save(chat, description string) string {
@@ -214,6 +216,7 @@ func TestWhatIsAnArchive(t *testing.T) {
 		`{"format":"nodest.conversation"`:                                                  true, // the rest is for those who read it
 		`{"a":{"format":"x"},"b":[[{}],1,null],"c":"}","format":"nodest.conversation"}`:    true,
 		" \n{\"format\" : \"nodest.conversation\"}":                                        true,
+		"\ufeff" + `{"format":"nodest.conversation"}`:                                      true,
 		`{"format":"nodest.save"}`:                                                         false,
 		`{"a":{"format":"nodest.conversation"}}`:                                           false,
 		`["format","nodest.conversation"]`:                                                 false,
@@ -224,7 +227,7 @@ func TestWhatIsAnArchive(t *testing.T) {
 		``:              false,
 		"\x89PNG":       false,
 	} {
-		if got := isArchive([]byte(data)); got != want {
+		if got := nodest.IsArchive([]byte(data)); got != want {
 			t.Errorf("%s: %v", data, got)
 		}
 	}

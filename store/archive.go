@@ -242,8 +242,19 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 			return fault.InvalidField("swipes", "reference", "message %q shows a text that it does not have", m.ID)
 		}
 		b.addSwipe(m.Message, i)
+		b.swipes[len(b.swipes)-1].Rev = highestRev(m, s.ID)
 	}
 	return nil
+}
+
+// highestRev is the rev of the newest text of a swipe, shown or not.
+func highestRev(m *nodest.DumpedMessage, swipeID string) (highest int64) {
+	for i := range m.Texts {
+		if t := &m.Texts[i]; t.ID == swipeID {
+			highest = max(highest, t.Rev)
+		}
+	}
+	return highest
 }
 
 // loadStates keeps the versions. A text that is named must be one of the message,

@@ -160,6 +160,7 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 			if err := tx.InsertMessage(m); err != nil {
 				return err
 			}
+			s.all = append(s.all, m.ID)
 			return tx.UpdateConversation(c)
 		})
 		s.keep()

@@ -20,14 +20,14 @@
 //
 // A transaction locks rows in this order, so that no two can wait for each other:
 // characters and resources; conversations (LockConversation, by id where there
-// are several); messages, swipes and generations of these; the user's
-// own row, when a generation gets its place (LockLimits); a device; jobs, the one
-// that is finished before those that are enqueued; then, when the closure has ended,
-// the usage meters in the order of their keys; and last the
-// user's row in streams, from which the events get their numbers. Nothing is
-// locked after it, and no row belongs to two users, so users never wait for each
-// other. Where a closure departs from the order, PostgreSQL ends one of the two
-// and Update runs it again.
+// are several, but a fork before what it is copied from); messages, swipes and
+// generations of these; the user's own row, when a generation gets its place
+// (LockLimits); a device; jobs, the one that is finished before those that are
+// enqueued; then, when the closure has ended, the usage meters in the order of
+// their keys; and last the user's row in streams, from which the events get their
+// numbers. Nothing is locked after it, and no row belongs to two users, so users
+// never wait for each other. Where a closure departs from the order, PostgreSQL
+// ends one of the two and Update runs it again.
 //
 // Specification: decisions 4, 5, 15, 18, 19; protocol page, section 4.
 package store

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"nodest/fault"
@@ -52,6 +53,9 @@ type oldMessageRow struct {
 	ThenDeleted    bool
 }
 
+// asThen are the columns of an oldMessageRow: of a message m and its state o.
+const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted"
+
 // pathAt is PathAt without the question whether the conversation is deleted; the
 // messages are the user's all the same. withDeleted: those that were deleted at
 // the version are on the page as well, with DeletedAt set.
@@ -84,7 +88,7 @@ func (t *tx) pathAt(conversationID string, version int64, headID, beforeID strin
 			FROM path JOIN messages up ON up.id = path.parent_id
 			WHERE path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
-		SELECT m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted
+		SELECT `+asThen+`
 		FROM path JOIN messages m ON m.id = path.id
 		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
 		WHERE path.at > 0 ORDER BY path.step LIMIT ?`,
@@ -99,6 +103,32 @@ func (t *tx) pathAt(conversationID string, version int64, headID, beforeID strin
 	slices.Reverse(rows)
 	items, err := t.oldMessages(rows)
 	return items, more, err
+}
+
+// MessagesAt reads some hundred messages with one statement.
+func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*nodest.Message, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	items := []*nodest.Message{}
+	for part := range slices.Chunk(ids, 500) {
+		var rows []*oldMessageRow
+		_, err := t.scan(t.raw(`SELECT `+asThen+` FROM messages m
+			JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id
+				AND o.version = (SELECT MAX(s.version) FROM message_states s
+					WHERE s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
+			WHERE m.id IN (?) AND m.conversation_id = ?`, version, list(part), text(conversationID)), &rows)
+		if err != nil {
+			return nil, err
+		}
+		some, err := t.oldMessages(rows)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, some...)
+	}
+	slices.SortFunc(items, func(a, b *nodest.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	return items, nil
 }
 
 // oldMessages gives messages the state and the text that they had.
@@ -176,8 +206,7 @@ func point(m *nodest.Message, revisionID string) bool {
 	return true
 }
 
-// restore gives the swipe of m an older text. Its Rev stays the highest that was
-// stored, so that the next edit gets one of its own.
+// restore gives the swipe of m an older text.
 func restore(m *nodest.Message, r *revisionRow) error {
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -185,7 +214,7 @@ func restore(m *nodest.Message, r *revisionRow) error {
 			continue
 		}
 		old, err := (&swipeText{
-			ID: s.ID, Rev: s.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
+			ID: s.ID, Rev: r.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
 			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish,
 		}).swipe()
 		*s = old

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -197,6 +198,9 @@ func (s *tale) read() {
 			s.equal(fmt.Sprint("version ", version), picture(items), s.shown[version])
 			s.equal("more", more, false)
 			s.equal("by pages", s.pages(tx, version, c.HeadID), s.shown[version])
+			if err := s.readAll(tx, version, items); err != nil {
+				return err
+			}
 		}
 		for at, want := range s.paths {
 			var version int64
@@ -219,6 +223,38 @@ func (s *tale) read() {
 		}
 		return nil
 	})
+}
+
+// readAll reads all messages as they were at a version, of which shown is the path
+// of the head.
+func (s *tale) readAll(tx nodest.Tx, version int64, shown []*nodest.Message) error {
+	s.Helper()
+	items, err := tx.MessagesAt(s.conv, version, s.all)
+	if err != nil {
+		return err
+	}
+	var on []*nodest.Message
+	for _, m := range items {
+		if s.born[m.ID] > version {
+			s.Errorf("version %d has a message that was stored in version %d", version, s.born[m.ID])
+		}
+		if m.DeletedAt == nil && slices.ContainsFunc(shown, func(o *nodest.Message) bool { return o.ID == m.ID }) {
+			on = append(on, m)
+		}
+	}
+	s.equal("messages that were there", len(items), s.stored(version))
+	s.equal("by id", picture(on), picture(shown))
+	return nil
+}
+
+// stored counts the messages that there were at a version.
+func (s *tale) stored(version int64) (n int) {
+	for _, born := range s.born {
+		if born <= version {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
@@ -300,11 +336,8 @@ func whole(m *nodest.Message) string {
 	if m.DeletedAt != nil {
 		deleted = m.DeletedAt.String()
 	}
-	swipes := ""
-	for _, w := range m.Swipes {
-		swipes += fmt.Sprintf("%+v ", w)
-	}
-	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, swipes)
+	swipes, err := json.Marshal(m.Swipes)
+	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
 }
 
 // TestHistoryIsKept makes up histories, reads every version of them, and goes back
@@ -376,6 +409,10 @@ func TestHistorySaysWhatIsNotThere(t *testing.T) {
 		for name, read := range map[string]func(tx nodest.Tx) error{
 			"StateAt": func(tx nodest.Tx) error { _, err := tx.StateAt(conversation, 1); return err },
 			"PathAt":  func(tx nodest.Tx) error { _, _, err := tx.PathAt(conversation, 2, m.ID, "", 5); return err },
+			"MessagesAt": func(tx nodest.Tx) error {
+				_, err := tx.MessagesAt(conversation, 2, []string{m.ID})
+				return err
+			},
 			"Rewinds": func(tx nodest.Tx) error { _, err := tx.Rewinds(conversation); return err },
 			"Born":    func(tx nodest.Tx) error { _, err := tx.Born(m.ID); return err },
 			"Count":   func(tx nodest.Tx) error { _, err := tx.Count(conversation, m.ID); return err },

@@ -275,6 +275,19 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		}
 		return nil
 	},
+	"MessagesAt": func(e *env, tx nodest.Tx, x things) error {
+		own := &nodest.Conversation{ID: id()}
+		if err := tx.InsertConversation(own); err != nil {
+			return err
+		}
+		items, err := tx.MessagesAt(own.ID, 1, []string{x.message})
+		if err != nil {
+			return err
+		}
+		e.equal("foreign messages", len(items), 0)
+		_, err = tx.MessagesAt(x.conversation, 1, []string{x.message})
+		return unknown(e, err)
+	},
 	"Rewind": func(e *env, tx nodest.Tx, x things) error {
 		own := &nodest.Conversation{ID: id()}
 		if err := tx.InsertConversation(own); err != nil {

@@ -238,22 +238,39 @@ func oldTexts(s *session) (int64, error) {
 }
 
 // oldLeaves removes the rows of such messages, where nothing hangs on them: the
-// way from a later message to the root must stay.
-func oldLeaves(s *session) (int64, error) {
-	var ids []string
-	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+`
+// way from a later message to the root must stay. From each leaf it goes on to what
+// that hung on, so that a long branch does not take a round for each message.
+func oldLeaves(s *session) (removed int64, err error) {
+	ids, err := s.leaves("", maintainBatch)
+	for err == nil && len(ids) > 0 && removed < maintainBatch {
+		var parents []string
+		if _, err = s.scan(s.raw("SELECT parent_id FROM messages WHERE id IN (?) AND parent_id <> ''", list(ids)), &parents); err != nil {
+			return 0, err
+		}
+		_, err = s.exec(s.raw("DELETE FROM message_states WHERE (conversation_id, message_id) IN"+
+			" (SELECT conversation_id, id FROM messages WHERE id IN (?))", list(ids)))
+		if err != nil {
+			return 0, err
+		}
+		n, err := s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
+		if err != nil || len(parents) == 0 {
+			return removed + n, err
+		}
+		removed += n
+		if ids, err = s.leaves("AND m.id IN (?)", maintainBatch, list(parents)); err != nil {
+			return 0, err
+		}
+	}
+	return removed, err
+}
+
+// leaves returns old messages with nothing below them.
+func (s *session) leaves(which string, limit int, args ...any) (ids []string, err error) {
+	args = append(append([]any{s.now - deletedLife.Milliseconds()}, args...), limit)
+	_, err = s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+` `+which+`
 			AND NOT EXISTS (SELECT 1 FROM messages below WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id)
-			AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`,
-		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
-	if err != nil || len(ids) == 0 {
-		return 0, err
-	}
-	_, err = s.exec(s.raw("DELETE FROM message_states WHERE (conversation_id, message_id) IN"+
-		" (SELECT conversation_id, id FROM messages WHERE id IN (?))", list(ids)))
-	if err != nil {
-		return 0, err
-	}
-	return s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
+			AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`, args...), &ids)
+	return ids, err
 }
 
 // messagesOfOldConversations empties a conversation in batches before it goes,

@@ -242,8 +242,8 @@ func (t *tx) setState(m *nodest.Message, s *messageStateRow, changed bool) bool 
 	return true
 }
 
-// storeStates writes what setState and choose changed, in one statement each. A
-// swipe's rev stays: it is the highest, not that of the text it points to.
+// storeStates writes what setState and choose changed, in one statement each. The
+// rev of a swipe's row stays: it is the highest, not that of the text it points to.
 func (t *tx) storeStates(items []*nodest.Message) error {
 	var messages, swipes []any
 	for _, m := range items {

@@ -63,7 +63,7 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 			e.equal("path", texts(items), []string{"a", "b"})
 			e.equal("chosen", items[0].Chosen().RevisionID, first)
 			e.equal("deleted", items[0].Chosen().Deleted, false)
-			e.equal("rev of the swipe", items[0].Chosen().Rev, 2)
+			e.equal("rev of the text", items[0].Chosen().Rev, 1)
 			e.equal("wish", items[0].Swipes[1].Wish, "rhyme")
 			rewinds, err := tx.Rewinds(conversation)
 			e.equal("rewinds", rewinds, []nodest.Rewind{{At: 9, To: 3}})
@@ -73,6 +73,7 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 		// An edit after it is a revision of its own.
 		a = changed[0]
 		change(a, func(nodest.Tx) { a.Swipes[0].Rev++; a.Swipes[0].RevisionID, a.Swipes[0].Text = id(), "a anew" })
+		e.equal("a rev that the swipe has not had", a.Swipes[0].Rev, 3)
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 8, c.ID) })
 		e.equal("changed", texts(changed), []string{"a again"})
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 10, b.ID) })

@@ -40,15 +40,21 @@ type revisionRow struct {
 }
 
 // putSwipes stores what is new in m.Swipes: a swipe that is not in stored, or a
-// rev that grew. Ids that are missing are made. The text of a revision that is
-// stored is never looked at again: it cannot change.
+// text under another revision id; it gets the next rev. Ids that are missing are
+// made. The text of a revision that is stored is never looked at again: it cannot
+// change. The rev of a stored swipe is the highest that it ever had: after a rewind
+// not that of the text that it shows.
 func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 	var swipes []*swipeRow
 	var revisions []*revisionRow
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		old := find(stored, s.ID)
-		if old == nil || old.Rev < s.Rev {
+		fresh := old == nil || old.RevisionID != s.RevisionID || old.Rev < s.Rev
+		if fresh {
+			if old != nil {
+				s.Rev = old.Rev + 1
+			}
 			r, err := t.newRevision(m, s, old)
 			if err != nil {
 				return err
@@ -59,7 +65,10 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 			MessageID: m.ID, ID: s.ID, Position: i, Rev: s.Rev, RevisionID: s.RevisionID,
 			IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
 		}
-		if old == nil || old.Rev != row.Rev || old.Position != i || old.IsDeleted != s.Deleted {
+		if !fresh {
+			row.Rev = old.Rev
+		}
+		if fresh || old.Position != i || old.IsDeleted != s.Deleted {
 			swipes = append(swipes, row)
 		}
 	}
@@ -157,7 +166,7 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 		}
 		in, which := among(ids)
 		var rows []*swipeText
-		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, s.rev, s.revision_id, s.is_deleted, s.created_at,
+		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
 				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish
 			FROM swipes s JOIN revisions r ON r.id = s.revision_id
 			WHERE s.message_id `+in+` ORDER BY s.message_id, s.position`, which), &rows)

@@ -11,7 +11,7 @@ import (
 
 func (p *program) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchFloorCommand(), p.benchRetrievalCommand(), &cobra.Command{
+	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), &cobra.Command{
 		Use: "framework", Short: "Building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },
 	})
@@ -57,6 +57,28 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file: the times of a made-up scope of so many items")
 	cmd.Flags().BoolVar(&o.Fit, "fit", false, "find weights instead, and try them with each conversation left out")
+	return cmd
+}
+
+func (p *program) benchHistoryCommand() *cobra.Command {
+	var o bench.HistoryOptions
+	cmd := &cobra.Command{
+		Use: "history", Short: "Save points, branches, forks and search in long chats", Args: cobra.NoArgs,
+		Long: "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
+			"100,000 messages, one after the other. It takes about three minutes.",
+		Example: "  nodest bench history\n  nodest bench history --json",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.Program, err = os.Executable(); err != nil {
+				return err
+			}
+			if v := p.getenv("GORACE"); v != "" {
+				o.Env = append(o.Env, "GORACE="+v)
+			}
+			return bench.History(cmd.Context(), p.out, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&o.Small, "small", false, "small sizes, to try it out")
 	return cmd
 }
 

@@ -304,6 +304,13 @@ type printer struct {
 func (p *printer) event(ev event, started chan<- string) error {
 	switch ev.Ev {
 	case "gen.started":
+		var d struct{ Kind string }
+		if err := json.Unmarshal(ev.Data, &d); err != nil {
+			return err
+		}
+		if d.Kind == "impersonate" {
+			p.name = "you could say"
+		}
 		select {
 		case started <- ev.GenerationID:
 		default:

@@ -212,11 +212,12 @@ func (t *talk) undo(ctx context.Context, _ string) error {
 }
 
 func (t *talk) history(ctx context.Context, n string) error {
-	count, err := 20, error(nil)
-	if n != "" {
-		if count, err = strconv.Atoi(n); err != nil {
-			return fault.InvalidField("n", "type", "%q is not a number", n)
-		}
+	if n == "" {
+		n = "20"
+	}
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		return fault.InvalidField("n", "type", "%q is not a number", n)
 	}
 	page, err := t.last(ctx, min(max(count, 1), 200))
 	for _, m := range page {

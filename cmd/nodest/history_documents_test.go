@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 )
 
@@ -11,8 +12,10 @@ type documents struct {
 	character string
 	cards     [][]string // greetings of the card, by version
 	personas  []string
-	book      string
+	book      string // bound to all, or to the character
 	global    string // a world book that the settings may name
+	preset    string // likewise
+	scripts   string
 }
 
 func (d *documents) make(g *game) {
@@ -20,22 +23,38 @@ func (d *documents) make(g *game) {
 	var made struct{ ID string }
 	g.must(act{method: http.MethodPost, path: "/characters", body: map[string]any{"roleCard": d.card(g)}}).into(g, &made)
 	d.character = made.ID
-	for _, name := range []string{"Ada", "Ben"} {
-		body := map[string]any{"document": d.persona(g, name)}
-		g.must(act{method: http.MethodPost, path: "/personas", body: body}).into(g, &made)
-		d.personas = append(d.personas, made.ID)
+	create := func(path string, body map[string]any) string {
+		g.must(act{method: http.MethodPost, path: path, body: body}).into(g, &made)
+		return made.ID
 	}
-	g.must(act{method: http.MethodPost, path: "/worldbooks", body: map[string]any{"name": "World", "document": d.world(g), "bindAll": true}}).into(g, &made)
-	d.book = made.ID
-	g.must(act{method: http.MethodPost, path: "/worldbooks", body: map[string]any{"name": "Global", "document": d.world(g)}}).into(g, &made)
-	d.global = made.ID
+	for _, name := range []string{"Ada", "Ben"} {
+		d.personas = append(d.personas, create("/personas", map[string]any{"document": d.persona(g, name)}))
+	}
+	d.book = create("/worldbooks", map[string]any{"name": "World", "document": d.world(g), "bindAll": true})
+	d.global = create("/worldbooks", map[string]any{"name": "Global", "document": d.world(g)})
+	d.preset = create("/presets", map[string]any{"name": "Plain", "document": d.plan(g)})
+	d.scripts = create("/regexscripts", map[string]any{"name": "Words", "document": d.script(g), "bindAll": true})
+}
+
+// plan is a preset whose main part tells its version.
+func (d *documents) plan(g *game) map[string]any {
+	return map[string]any{"prompts": []any{
+		map[string]any{"identifier": "main", "content": "Plan: " + g.sentence(), "role": "system"},
+		map[string]any{"identifier": "chatHistory", "marker": true},
+	}}
+}
+
+// script changes what users say, each time it is sent.
+func (d *documents) script(g *game) map[string]any {
+	g.talking++
+	return map[string]any{"scriptName": "in", "findRegex": "/lamp/g", "replaceString": fmt.Sprintf("lantern %d", g.talking), "placement": []int{1}}
 }
 
 func (d *documents) card(g *game) map[string]any {
 	greetings := []string{fmt.Sprintf("Welcome, for the %d. time.", len(d.cards)), "You again?", "The lamp is out."}[:2+g.rng.IntN(2)]
 	d.cards = append(d.cards, greetings)
 	return map[string]any{
-		"name": "Mira", "description": g.sentence() + " She likes {{user}}.", "first_mes": greetings[0], "alternate_greetings": greetings[1:],
+		"name": "Mira", "description": g.sentence() + " She likes {{user}}. Mood: {{random:calm,wild,shy}}.", "first_mes": greetings[0], "alternate_greetings": greetings[1:],
 	}
 }
 
@@ -63,22 +82,50 @@ func (d *documents) greetings(texts []string) []string {
 
 // opDocuments changes one of the documents.
 func (g *game) opDocuments(*plain) bool {
+	g.t.Helper()
 	d := &g.docs
-	switch g.rng.IntN(5) {
+	patch := func(path string, body map[string]any) {
+		g.must(act{method: http.MethodPatch, path: path, body: body})
+	}
+	switch g.rng.IntN(10) {
 	case 0:
-		g.must(act{method: http.MethodPatch, path: "/characters/" + d.character, body: map[string]any{"roleCard": d.card(g)}})
+		patch("/characters/"+d.character, map[string]any{"roleCard": d.card(g)})
 	case 1:
-		g.must(act{method: http.MethodPatch, path: "/worldbooks/" + d.book, body: map[string]any{"document": d.world(g)}})
+		patch("/worldbooks/"+d.book, map[string]any{"document": d.world(g)})
 	case 2:
-		g.must(act{method: http.MethodPatch, path: "/worldbooks/" + d.global, body: map[string]any{"document": d.world(g)}})
+		patch("/worldbooks/"+d.global, map[string]any{"document": d.world(g)})
 	case 3:
-		g.must(act{method: http.MethodPatch, path: "/personas/" + pick(g, d.personas), body: map[string]any{"document": d.persona(g, pick(g, []string{"Ada", "Ben", "Cy"}))}})
-	default:
-		body := map[string]any{
-			"userName":        pick(g, []string{"Dora", "Emil", ""}),
-			"globalWorldBook": map[string]any{"enabled": g.chance(2), "id": d.global},
+		patch("/personas/"+pick(g, d.personas), map[string]any{"document": d.persona(g, pick(g, []string{"Ada", "Ben", "Cy"}))})
+	case 4:
+		patch("/presets/"+d.preset, map[string]any{"document": d.plan(g)})
+	case 5:
+		patch("/regexscripts/"+d.scripts, map[string]any{"document": d.script(g)})
+	case 6:
+		user := map[string]any{"name": pick(g, []string{"", "Dear"})}
+		g.must(act{method: http.MethodPut, path: "/characters/" + d.character + "/settings", body: map[string]any{"user": user}})
+	case 7: // bound in another way, or another one altogether
+		if g.chance(2) {
+			patch("/worldbooks/"+d.book, map[string]any{"bindAll": g.chance(2), "characterIds": []string{d.character}[:g.rng.IntN(2)]})
+			break
 		}
-		g.must(act{method: http.MethodPut, path: "/settings", body: body})
+		g.must(act{method: http.MethodDelete, path: "/worldbooks/" + d.book})
+		var made struct{ ID string }
+		body := map[string]any{"name": "World", "document": d.world(g), "bindAll": true}
+		g.must(act{method: http.MethodPost, path: "/worldbooks", body: body}).into(g, &made)
+		d.book = made.ID
+	default:
+		g.must(act{method: http.MethodPut, path: "/settings", body: map[string]any{
+			"userName":           pick(g, []string{"Dora", "Emil", ""}),
+			"personaId":          pick(g, []string{"", d.personas[0]}),
+			"globalWorldBook":    map[string]any{"enabled": g.chance(2), "id": d.global},
+			"globalPreset":       map[string]any{"enabled": g.chance(4), "id": d.preset},
+			"globalRegexEnabled": g.chance(2),
+		}})
 	}
 	return true
 }
+
+// mood is what a macro draws anew in a copy, whose ids are other ones.
+var mood = regexp.MustCompile("Mood: [a-z]+")
+
+func withoutMood(prompt string) string { return mood.ReplaceAllString(prompt, "") }

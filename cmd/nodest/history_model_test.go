@@ -13,7 +13,7 @@ type plain struct {
 	id, character string
 	title         string
 	tick          int // grows with every change
-	looks         past[frame0]
+	looks         past[setup]
 	jumps         []jump // by at
 	spots         map[string]*spot
 	line          []*spot // in the order of storing
@@ -21,8 +21,8 @@ type plain struct {
 	partly        bool // a fork: what came before its copies is not known by ids
 }
 
-// frame0 is what a conversation is besides its messages.
-type frame0 struct {
+// setup is what a conversation is besides its messages.
+type setup struct {
 	head, persona, note, settings string
 }
 
@@ -94,11 +94,11 @@ func (p *past[T]) set(tick int, what T) {
 
 func newPlain(id, character string) *plain {
 	p := &plain{id: id, character: character, spots: map[string]*spot{}}
-	p.looks.set(0, frame0{settings: "{}"})
+	p.looks.set(0, setup{settings: "{}"})
 	return p
 }
 
-func (p *plain) now() frame0  { return p.looks.now() }
+func (p *plain) now() setup   { return p.looks.now() }
 func (p *plain) head() string { return p.now().head }
 
 // change is one step of the conversation.
@@ -107,13 +107,13 @@ func (p *plain) change(f func()) {
 	f()
 }
 
-func (p *plain) frame(f func(*frame0)) {
+func (p *plain) frame(f func(*setup)) {
 	now := p.now()
 	f(&now)
 	p.looks.set(p.tick, now)
 }
 
-func (p *plain) lead(id string) { p.frame(func(f *frame0) { f.head = id }) }
+func (p *plain) lead(id string) { p.frame(func(f *setup) { f.head = id }) }
 
 // insert adds a message; parents come before their children.
 func (p *plain) insert(m *wireSpot) *spot {

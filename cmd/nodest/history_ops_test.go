@@ -28,15 +28,16 @@ var operations = []operation{
 	{"swipe", 12, false, (*game).opSwipe},
 	{"edit", 12, false, (*game).opEdit},
 	{"edit as a branch", 6, false, (*game).opBranch},
-	{"delete", 8, false, (*game).opDelete},
+	{"delete", 11, false, (*game).opDelete},
 	{"undelete", 7, false, (*game).opUndelete},
 	{"head", 9, false, (*game).opHead},
 	{"stale", 4, false, (*game).opStale},
+	{"race", 3, false, (*game).opRace},
 	{"wrong", 2, true, (*game).opWrong},
 	{"frame", 6, true, (*game).opFrame},
 	{"reset", 2, true, (*game).opReset},
-	{"save", 7, true, (*game).opSave},
-	{"restore", 7, false, (*game).opRestore},
+	{"save", 9, true, (*game).opSave},
+	{"restore", 11, false, (*game).opRestore},
 	{"preview save", 4, true, (*game).opPreviewSave},
 	{"read save", 2, true, (*game).opReadSave},
 	{"list saves", 1, true, (*game).opListSaves},
@@ -130,7 +131,7 @@ func hasText(s *spot) bool   { return s.now().swipe != "" }
 // begun is the answer to what may begin a generation.
 type begun struct {
 	UserMessage, Message, Reply *wireSpot
-	GenerationID                string
+	GenerationID, PromptID      string
 }
 
 // asPlaceholder is a message before anything was written into it.
@@ -145,6 +146,7 @@ func asPlaceholder(m *wireSpot) *wireSpot {
 func (g *game) busy(p *plain, r *reply) bool {
 	g.t.Helper()
 	if p.writing != nil && r.code() == "busy" {
+		g.done["busy"]++
 		return true
 	}
 	require.Empty(g.t, r.code(), "%+v", r.fault)
@@ -168,8 +170,10 @@ func (g *game) opSendElsewhere(p *plain) bool {
 }
 
 // sends says something after a message; "" = the head.
-func (g *game) sends(p *plain, parent string) bool {
-	text, answered := g.sentence(), !g.chance(3)
+func (g *game) sends(p *plain, parent string) bool { return g.says(p, parent, !g.chance(3)) }
+
+func (g *game) says(p *plain, parent string, answered bool) bool {
+	text := g.sentence()
 	body := map[string]any{"text": text}
 	if parent != "" {
 		body["parentId"] = parent
@@ -177,11 +181,17 @@ func (g *game) sends(p *plain, parent string) bool {
 	if !answered {
 		body["reply"] = false
 	}
+	if answered && g.chance(2) {
+		body["whenBusy"] = pick(g, []string{"cancel", "queue"})
+	}
 	if g.chance(4) {
 		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.talking)
 	}
-	wait := answered && g.chance(2)
-	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: wait})
+	told := ""
+	if parent == "" && answered && p.writing == nil && g.chance(2) {
+		told = g.preview("/conversations/"+p.id, text)
+	}
+	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
 		return true
 	}
@@ -201,14 +211,20 @@ func (g *game) sends(p *plain, parent string) bool {
 			g.answers(p, p.spots[got.UserMessage.ID], got.Message, got.GenerationID)
 		}
 	})
-	g.after(p, wait, got.Message)
+	g.after(p, r, got.Message)
+	if told != "" && got.PromptID != "" {
+		var sent struct{ Messages json.RawMessage }
+		g.get(&sent, "/prompts/%s", got.PromptID)
+		require.Equal(g.t, withoutMood(told), withoutMood(string(sent.Messages)), "what was sent to the model")
+		g.done["prompts"]++
+	}
 	return true
 }
 
 // after takes in the reply where the call has waited for it.
-func (g *game) after(p *plain, wait bool, m *wireSpot) {
+func (g *game) after(p *plain, r *reply, m *wireSpot) {
 	g.t.Helper()
-	if p.writing == nil || !wait {
+	if p.writing == nil || !r.waited {
 		return
 	}
 	g.settle(p)
@@ -235,15 +251,14 @@ func (g *game) opRegenerate(p *plain) bool {
 	if g.chance(3) {
 		body["wish"] = "More " + pick(g, []string{"rain", "warmth", "silence"}) + "."
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: wait})
-	g.rewrites(p, s, r, wait)
+	r := g.must(act{cmd: "gen.regenerate", method: http.MethodPost, path: "/messages/" + s.id + "/regenerate", ids: toMessage(s), body: body, wait: g.chance(2)})
+	g.rewrites(p, s, r)
 	return true
 }
 
 // rewrites takes in the answer to what writes a reply anew: another swipe, or
 // another message beside it where something follows it.
-func (g *game) rewrites(p *plain, s *spot, r *reply, wait bool) {
+func (g *game) rewrites(p *plain, s *spot, r *reply) {
 	g.t.Helper()
 	var got begun
 	r.into(g, &got)
@@ -254,18 +269,15 @@ func (g *game) rewrites(p *plain, s *spot, r *reply, wait bool) {
 	require.NotEmpty(g.t, got.GenerationID)
 	if !p.answered(s) {
 		p.writing = &writing{gen: got.GenerationID, kind: "regenerate", spot: s}
-		g.after(p, wait, got.Message)
+		g.after(p, r, got.Message)
 		return
 	}
 	p.writing = &writing{gen: got.GenerationID, kind: "regenerate", sibling: true}
 	m := got.Message
-	if m == nil { // it stayed empty and is gone again
-		g.t.Fatal("a sibling that nobody knows")
-	}
 	require.NotEqual(g.t, s.id, m.ID, "a reply that something follows is written beside it")
 	g.follows(m, s.parent)
 	p.change(func() { p.writing.spot = p.insert(asPlaceholder(m)) })
-	g.after(p, wait, m)
+	g.after(p, r, m)
 }
 
 // greets sets a greeting back to the texts of the card.
@@ -294,12 +306,11 @@ func (g *game) opContinue(p *plain) bool {
 	if s == nil {
 		return false
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: wait})
+	r := g.must(act{cmd: "gen.continue", method: http.MethodPost, path: "/messages/" + s.id + "/continue", ids: toMessage(s), wait: g.chance(2)})
 	var got begun
 	r.into(g, &got)
 	p.writing = &writing{gen: got.GenerationID, kind: "continue", spot: s, swipe: s.now().swipe, base: s.now().text}
-	g.after(p, wait, got.Message)
+	g.after(p, r, got.Message)
 	return true
 }
 
@@ -326,7 +337,8 @@ func (g *game) opSwipe(p *plain) bool {
 		return false
 	}
 	left, at := s.left(), s.index()
-	word, to := "", at
+	var word string
+	to := at
 	switch g.rng.IntN(4) {
 	case 0:
 		word, to = "next", min(at+1, len(left)-1)
@@ -344,10 +356,9 @@ func (g *game) opSwipe(p *plain) bool {
 	if another {
 		body["generateIfLast"] = true
 	}
-	wait := g.chance(2)
-	r := g.must(act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: wait})
+	r := g.must(act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: body, wait: g.chance(2)})
 	if another && to == at && written(s) {
-		g.rewrites(p, s, r, wait)
+		g.rewrites(p, s, r)
 		return true
 	}
 	if to != at {
@@ -419,8 +430,7 @@ func (g *game) opBranch(p *plain) bool {
 	if answered {
 		body["regenerate"] = true
 	}
-	wait := answered && g.chance(2)
-	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: wait})
+	r := g.must(act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: body, wait: answered && g.chance(2)})
 	var got begun
 	r.into(g, &got)
 	if mode == "in_place" {
@@ -438,7 +448,7 @@ func (g *game) opBranch(p *plain) bool {
 		})
 	}
 	g.witness(got.Message)
-	g.after(p, wait, got.Reply)
+	g.after(p, r, got.Reply)
 	return true
 }
 
@@ -471,228 +481,4 @@ func (g *game) answersAgain(p *plain, s *spot, text string, got *begun) {
 	if p.writing.spot != s {
 		g.agree(p, got.Message)
 	}
-}
-
-func (g *game) opDelete(p *plain) bool {
-	s := g.somewhere(p, anySpot)
-	if s == nil || s.greeting && !g.chance(10) {
-		return false
-	}
-	scope := pick(g, []string{"", "one", "after", "swipe"})
-	if scope == "after" && len(p.below(s, (*spot).living)) > 12 && !g.chance(10) {
-		return false
-	}
-	a := act{cmd: "message.delete", method: http.MethodDelete, path: "/messages/" + s.id, ids: toMessage(s)}
-	if scope != "" {
-		a.query = map[string]string{"scope": scope}
-	}
-	r := g.do(a)
-	left := s.left()
-	if scope == "swipe" && len(left) < 2 {
-		require.Equal(g.t, "invalid_field", r.code())
-		return true
-	}
-	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var got struct {
-		MessageIDs            []string
-		HeadID, RestoredUntil string
-	}
-	r.into(g, &got)
-	p.change(func() {
-		if scope == "swipe" {
-			at := s.index()
-			s.variant(s.now().swipe).gone = true
-			to := at + 1
-			if to == len(left) {
-				to = at - 1
-			}
-			p.choose(s, left[to], "")
-			return
-		}
-		gone := []*spot{s}
-		if scope == "after" {
-			gone = p.below(s, (*spot).living)
-		}
-		p.remove(gone, got.RestoredUntil)
-		require.ElementsMatch(g.t, idsOfSpots(gone), got.MessageIDs)
-	})
-	require.Equal(g.t, p.head(), got.HeadID)
-	if scope == "swipe" {
-		r := g.rest(act{method: http.MethodGet, path: "/messages/" + s.id}, "")
-		g.changed(p, s, &reply{data: []byte(`{"message":` + string(r.data) + `}`)})
-	}
-	return true
-}
-
-func idsOfSpots(list []*spot) []string {
-	ids := make([]string, len(list))
-	for i, s := range list {
-		ids[i] = s.id
-	}
-	return ids
-}
-
-func (g *game) opUndelete(p *plain) bool {
-	var found []*spot
-	for _, s := range p.line {
-		swipeGone := slices.ContainsFunc(s.swipes, func(v *variant) bool { return v.gone })
-		if !s.living() && s.now().gone != "empty" || s.living() && swipeGone {
-			found = append(found, s)
-		}
-	}
-	if len(found) == 0 {
-		return false
-	}
-	s := pick(g, found)
-	r := g.must(act{cmd: "message.restore", method: http.MethodPost, path: "/messages/" + s.id + "/restore", ids: toMessage(s)})
-	var got struct {
-		MessageIDs []string
-		HeadID     string
-	}
-	r.into(g, &got)
-	back := []*spot{s}
-	p.change(func() {
-		if !s.living() {
-			back = p.bringBack(s)
-			return
-		}
-		for _, v := range s.swipes {
-			v.gone = false
-		}
-	})
-	require.ElementsMatch(g.t, idsOfSpots(back), got.MessageIDs)
-	require.Equal(g.t, p.head(), got.HeadID)
-	return true
-}
-
-func (g *game) opHead(p *plain) bool {
-	s := g.somewhere(p, anySpot)
-	if g.chance(2) {
-		tips := p.tips()
-		if len(tips) > 0 {
-			s = p.spots[pick(g, tips)]
-		}
-	}
-	if s == nil {
-		return false
-	}
-	r := g.must(act{
-		cmd: "chat.head", method: http.MethodPut, path: "/conversations/" + p.id + "/head", ids: toChat(p), body: map[string]any{"messageId": s.id},
-	})
-	p.chosen(s)
-	var c wireChat
-	r.into(g, &c)
-	require.Equal(g.t, p.now(), c.frame())
-	return true
-}
-
-// rev is the newest rev of a message. An app does not hear it of a message that
-// was deleted and came back.
-func (g *game) rev(p *plain, s *spot) int64 {
-	g.t.Helper()
-	var m wireSpot
-	g.get(&m, "/messages/%s", s.id)
-	g.agree(p, &m)
-	return m.Rev
-}
-
-// opStale changes a message as a device does that has not heard of the last change.
-func (g *game) opStale(p *plain) bool {
-	s := g.somewhere(p, hasText)
-	if s == nil {
-		return false
-	}
-	a := act{cmd: "message.edit", method: http.MethodPatch, path: "/messages/" + s.id, ids: toMessage(s), body: map[string]any{"text": g.sentence(), "ifRev": g.rev(p, s) + 3}}
-	if g.chance(2) {
-		a = act{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: map[string]any{"swipe": "next", "ifRev": g.rev(p, s) + 3}}
-	}
-	r := g.do(a)
-	require.Equal(g.t, "conflict", r.code())
-	var current struct{ Current *wireSpot }
-	require.NoError(g.t, json.Unmarshal(r.fault.Details, &current))
-	g.agree(p, current.Current)
-	return true
-}
-
-// opReset begins anew.
-func (g *game) opReset(p *plain) bool {
-	if p.writing != nil && p.writing.sibling {
-		return false
-	}
-	r := g.do(act{cmd: "chat.reset", method: http.MethodPost, path: "/conversations/" + p.id + "/reset", ids: toChat(p)})
-	if g.busy(p, r) {
-		return true
-	}
-	var c wireChat
-	r.into(g, &c)
-	p.change(func() { g.greeted(p, *c.HeadID) })
-	require.Equal(g.t, p.now(), c.frame())
-	return true
-}
-
-// greeted takes in a fresh greeting.
-func (g *game) greeted(p *plain, id string) {
-	g.t.Helper()
-	var m wireSpot
-	g.get(&m, "/messages/%s", id)
-	require.Nil(g.t, p.spots[id], "a greeting that was there")
-	require.Nil(g.t, m.ParentID)
-	require.True(g.t, m.Greeting)
-	texts := make([]string, len(m.Swipes))
-	for i, v := range m.Swipes {
-		texts[i] = v.Text
-	}
-	require.Equal(g.t, g.docs.greetings(texts), texts, "the greeting of a card")
-	p.insert(&m)
-	p.lead(id)
-	g.witness(&m)
-}
-
-// opWrong asks for what cannot be.
-func (g *game) opWrong(p *plain) bool {
-	other := pick(g, g.chats)
-	if other == p || other.head() == "" {
-		return false
-	}
-	a := act{cmd: "chat.head", method: http.MethodPut, path: "/conversations/" + p.id + "/head", ids: toChat(p), body: map[string]any{"messageId": other.head()}}
-	if g.chance(2) {
-		a = act{
-			cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p),
-			body: map[string]any{"text": "Lost.", "parentId": other.head(), "reply": false},
-		}
-	}
-	require.Equal(g.t, "not_found", g.do(a).code())
-	return true
-}
-
-// opFrame changes what a conversation is besides its messages.
-func (g *game) opFrame(p *plain) bool {
-	body := map[string]any{}
-	var change func(f *frame0)
-	switch g.rng.IntN(4) {
-	case 0:
-		title := g.sentence()
-		body["title"] = title
-		change = func(*frame0) { p.title = title }
-	case 1:
-		persona := pick(g, append(g.docs.personas[:len(g.docs.personas):len(g.docs.personas)], ""))
-		body["personaId"] = persona
-		change = func(f *frame0) { f.persona = persona }
-	case 2:
-		note := map[string]any{"content": g.sentence(), "injection_depth": g.rng.IntN(4)}
-		body["authorNote"] = note
-		change = func(f *frame0) { f.note = jsonText(note) }
-	case 3:
-		settings := map[string]any{"temperature": float64(g.rng.IntN(20)) / 10}
-		body["settings"] = settings
-		change = func(f *frame0) { f.settings = jsonText(settings) }
-	}
-	r := g.must(act{cmd: "chat.update", method: http.MethodPatch, path: "/conversations/" + p.id, ids: toChat(p), body: body})
-	var c wireChat
-	r.into(g, &c)
-	p.change(func() { p.frame(change) })
-	if p.writing == nil {
-		require.Equal(g.t, p.now(), c.frame())
-	}
-	return true
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime/multipart"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,16 +15,19 @@ type kept struct {
 	id     string
 	chat   *plain
 	tick   int
-	frame  frame0
+	frame  setup
 	prompt string // "" = of an empty conversation
 	auto   bool
 }
 
 // prompt is what would be sent to the model, byte for byte. path names a
 // conversation or a save point.
-func (g *game) prompt(path string) string {
+func (g *game) prompt(path string) string { return g.preview(path, "And the lamp in the storm?") }
+
+// preview is prompt for a text that the user may say.
+func (g *game) preview(path, text string) string {
 	g.t.Helper()
-	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": "And the lamp in the storm?"}}, "")
+	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
 	require.Empty(g.t, r.code(), "%+v", r.fault)
 	var got struct{ Messages json.RawMessage }
 	r.into(g, &got)
@@ -49,6 +50,9 @@ func (g *game) keep(p *plain, s *wireKept, prompt string) *kept {
 	require.Equal(g.t, p.head(), s.HeadID)
 	require.Equal(g.t, len(p.shown()), s.MessageCount)
 	k := &kept{id: s.ID, chat: p, tick: p.tick, frame: p.now(), prompt: prompt, auto: s.Automatic}
+	if s.HeadID == "" {
+		k.prompt = "" // what is shown after restoring it is a greeting
+	}
 	g.saves = append(g.saves, k)
 	return k
 }
@@ -122,7 +126,7 @@ func (g *game) restore(k *kept) {
 	}
 	p.change(func() {
 		p.rewind(k.tick, k.frame.head)
-		p.frame(func(f *frame0) { *f = k.frame })
+		p.frame(func(f *setup) { *f = k.frame })
 		if k.frame.head == "" {
 			g.greeted(p, *got.Conversation.HeadID)
 		}
@@ -130,14 +134,14 @@ func (g *game) restore(k *kept) {
 	require.Equal(g.t, p.now(), got.Conversation.frame())
 	require.Equal(g.t, p.head(), *got.Head)
 	prompt := g.prompt("/conversations/" + p.id)
-	if k.frame.head != "" {
+	if k.prompt != "" {
 		require.Equal(g.t, k.prompt, prompt, "the prompt after restoring save point %s", k.id)
 	}
 }
 
 func (g *game) opPreviewSave(p *plain) bool {
 	k := g.aSave(p)
-	if k == nil || k.frame.head == "" {
+	if k == nil || k.prompt == "" {
 		return false
 	}
 	require.Equal(g.t, k.prompt, g.prompt("/saves/"+k.id), "the prompt of save point %s", k.id)
@@ -232,14 +236,15 @@ func (g *game) opCopySave(p *plain) bool {
 	require.Empty(g.t, r.code(), "%+v", r.fault)
 	var s wireKept
 	r.into(g, &s)
-	n := &kept{id: s.ID, chat: to, frame: k.frame, prompt: k.prompt, auto: s.Automatic}
+	n := &kept{id: s.ID, chat: to, frame: k.frame, auto: s.Automatic}
 	n.frame.head = s.HeadID
 	to.partly = true
 	to.change(func() { g.arrives(to, n, k) })
 	g.saves = append(g.saves, n)
 	g.readSave(n)
 	if n.frame.head != "" {
-		require.Equal(g.t, k.prompt, g.prompt("/saves/"+n.id), "the prompt of the copy of save point %s", k.id)
+		n.prompt = g.prompt("/saves/" + n.id)
+		require.Equal(g.t, withoutMood(k.prompt), withoutMood(n.prompt), "the prompt of the copy of save point %s", k.id)
 	}
 	return true
 }
@@ -266,6 +271,24 @@ func (g *game) arrives(to *plain, n, k *kept) {
 		parent = m.ID
 	}
 	require.Equal(g.t, parent, n.frame.head)
+	a, _ := g.archive(to)
+	for i := range a.Messages {
+		if s := to.spots[a.Messages[i].ID]; s.born == to.tick {
+			s.hidden(&a.Messages[i])
+		}
+	}
+}
+
+// hidden adds the swipes of a new message that are deleted: only archives show
+// them.
+func (s *spot) hidden(m *archivedSpot) {
+	for i, v := range m.Swipes {
+		if !v.Deleted {
+			continue
+		}
+		at := slices.IndexFunc(m.Texts, func(t archivedText) bool { return t.SwipeID == v.ID })
+		s.swipes = slices.Insert(s.swipes, i, &variant{v.ID, m.Texts[at].Text, true})
+	}
 }
 
 // archived is what the test reads of an archive.
@@ -284,216 +307,13 @@ type archivedSpot struct {
 		ID      string
 		Deleted bool
 	}
-	Texts []struct {
-		ID, SwipeID, Text string
-		Rev               int64
-	}
+	Texts  []archivedText
 	States []struct{ RevisionID string }
 }
 
-// archive writes a conversation as a file.
-func (g *game) archive(p *plain) (*archived, []byte) {
-	g.t.Helper()
-	r := g.rest(act{method: http.MethodGet, path: "/conversations/" + p.id + "/export", query: map[string]string{"format": "json"}}, "")
-	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var a archived
-	r.into(g, &a)
-	return &a, r.data
-}
-
-// compareArchive compares all of a conversation with what is believed, hidden
-// branches and deleted messages too. No text that was ever seen is missing.
-func (g *game) compareArchive(p *plain) {
-	g.t.Helper()
-	a, _ := g.archive(p)
-	require.Len(g.t, a.Messages, len(p.line), "messages of %s", p.id)
-	require.Equal(g.t, p.head(), a.Conversation.HeadID)
-	for i := range a.Messages {
-		m := &a.Messages[i]
-		s := p.spots[m.ID]
-		require.NotNil(g.t, s, "message %s of the archive", m.ID)
-		require.Equal(g.t, []any{s.parent, s.role, s.seq, s.living()}, []any{m.ParentID, m.Role, m.Seq, m.DeletedAt == nil}, "message %s", m.ID)
-		require.Equal(g.t, s.now().status, m.Status, "message %s", m.ID)
-		texts := map[string]string{}
-		there := map[string]bool{}
-		for _, v := range m.Texts {
-			texts[v.ID] = v.Text
-			there[v.Text] = true
-		}
-		if len(m.States) > 0 {
-			require.Equal(g.t, s.now().text, texts[m.States[len(m.States)-1].RevisionID], "message %s", m.ID)
-		}
-		for text := range g.words[m.ID] {
-			require.True(g.t, there[text], "message %s has lost %q", m.ID, text)
-		}
-		for k, v := range m.Swipes {
-			require.Equal(g.t, s.swipes[k].id, v.ID)
-			require.Equal(g.t, s.swipes[k].gone, v.Deleted, "swipe %s of message %s", v.ID, m.ID)
-		}
-	}
-}
-
-// opArchive writes a conversation as a file and reads it as another one.
-func (g *game) opArchive(p *plain) bool {
-	if len(p.line) > 300 {
-		return false
-	}
-	a, file := g.archive(p)
-	var form bytes.Buffer
-	w := multipart.NewWriter(&form)
-	require.NoError(g.t, w.WriteField("characterId", g.docs.character))
-	part, err := w.CreateFormFile("file", "chat.json")
-	require.NoError(g.t, err)
-	_, err = part.Write(file)
-	require.NoError(g.t, err)
-	require.NoError(g.t, w.Close())
-	g.makeRoom(p)
-	g.keys++
-	g.note("POST /conversations/import of %s", p.id)
-	r := g.request(act{method: http.MethodPost, path: "/conversations/import"}, &form, w.FormDataContentType(), fmt.Sprintf("key-%d", g.keys))
-	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var c wireChat
-	r.into(g, &c)
-	n := &plain{id: c.ID}
-	b, _ := g.archive(n)
-	require.Len(g.t, b.Messages, len(a.Messages))
-	names := map[string]string{"": ""}
-	for i := range a.Messages {
-		from, to := &a.Messages[i], &b.Messages[i]
-		names[from.ID] = to.ID
-		require.Len(g.t, to.Swipes, len(from.Swipes))
-		for k := range from.Swipes {
-			names[from.Swipes[k].ID] = to.Swipes[k].ID
-		}
-	}
-	n = p.copied(c.ID, names)
-	n.partly = true
-	g.chats = append(g.chats, n)
-	g.look(n, true)
-	g.compareArchive(n)
-	require.Len(g.t, b.Saves, len(a.Saves))
-	for i := range a.Saves {
-		at := slices.IndexFunc(g.saves, func(k *kept) bool { return k.id == a.Saves[i].ID })
-		require.GreaterOrEqual(g.t, at, 0, "save point %s of the archive", a.Saves[i].ID)
-		k := *g.saves[at]
-		k.id, k.chat = b.Saves[i].ID, n
-		k.frame.head = names[k.frame.head]
-		g.saves = append(g.saves, &k)
-	}
-	return true
-}
-
-// makeRoom leaves a place for another conversation beside p.
-func (g *game) makeRoom(p *plain) {
-	for len(g.chats) >= most {
-		if o := pick(g, g.chats[1:]); o != p {
-			g.opForget(o)
-		}
-	}
-}
-
-// opFork makes a conversation of a branch.
-func (g *game) opFork(p *plain) bool {
-	s := g.somewhere(p, anySpot)
-	if s == nil || len(p.branch(s.id)) > 200 && !g.chance(5) {
-		return false
-	}
-	g.makeRoom(p)
-	body := map[string]any{}
-	if s.id != p.head() || g.chance(2) {
-		body["messageId"] = s.id
-	}
-	title := p.title
-	if g.chance(2) {
-		title = g.sentence()
-		body["title"] = title
-	}
-	prompt := g.prompt("/conversations/" + p.id)
-	r := g.must(act{cmd: "chat.fork", method: http.MethodPost, path: "/conversations/" + p.id + "/fork", ids: toChat(p), body: body})
-	var c wireChat
-	r.into(g, &c)
-	if g.chance(4) && !g.shared {
-		g.restart() // while it is being copied
-	}
-	b, _ := g.archive(&plain{id: c.ID})
-	way := p.branch(s.id)
-	require.Len(g.t, b.Messages, len(way), "the copied branch")
-	names := map[string]string{}
-	whole := &plain{id: c.ID, character: p.character, title: title, spots: map[string]*spot{}, partly: true}
-	for i, was := range way {
-		to := &b.Messages[i]
-		require.Equal(g.t, was.seq, to.Seq)
-		names[was.id] = to.ID
-		n := &spot{id: to.ID, parent: names[was.parent], role: was.role, seq: was.seq, greeting: was.greeting, rev: 1}
-		l := was.now()
-		require.Len(g.t, to.Swipes, len(was.swipes))
-		for k, v := range was.swipes {
-			n.swipes = append(n.swipes, &variant{to.Swipes[k].ID, v.text, v.gone})
-			if v.id == l.swipe {
-				l.swipe = to.Swipes[k].ID
-			}
-		}
-		n.looks.set(0, l)
-		whole.spots[n.id] = n
-		whole.line = append(whole.line, n)
-	}
-	frame := p.now()
-	frame.head = names[s.id]
-	whole.looks.set(0, frame)
-	g.chats = append(g.chats, whole)
-	g.look(whole, true)
-	g.compareArchive(whole)
-	if s.id == p.head() {
-		require.Equal(g.t, prompt, g.prompt("/conversations/"+c.ID), "the prompt of the fork")
-	}
-	return true
-}
-
-// opBranches compares the ends of all branches.
-func (g *game) opBranches(p *plain) bool {
-	g.t.Helper()
-	var want, got []string
-	for _, id := range p.tips() {
-		want = append(want, fmt.Sprint(id, id == p.head(), len(p.path(id, p.tick))))
-	}
-	for cursor := ""; ; {
-		var page pageOf[struct {
-			Head         *wireSpot
-			Shown        bool
-			MessageCount int
-		}]
-		g.get(&page, "/conversations/%s/branches?limit=100&cursor=%s", p.id, cursor)
-		for _, b := range page.Items {
-			g.agree(p, b.Head)
-			got = append(got, fmt.Sprint(b.Head.ID, b.Shown, b.MessageCount))
-		}
-		if page.NextCursor == nil {
-			break
-		}
-		cursor = *page.NextCursor
-	}
-	require.Equal(g.t, want, got, "branches of %s", p.id)
-	return true
-}
-
-// opSearch looks for a message that is there.
-func (g *game) opSearch(p *plain) bool {
-	s := g.somewhere(p, func(s *spot) bool { return strings.HasPrefix(s.now().text, "Sentence ") })
-	if s == nil {
-		return false
-	}
-	words := strings.Fields(s.now().text)
-	r := g.rest(act{method: http.MethodGet, path: "/messages/search", query: map[string]string{"q": words[0] + " " + words[1], "conversationId": p.id, "limit": "200"}}, "")
-	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var page pageOf[struct{ Message *wireSpot }]
-	r.into(g, &page)
-	found := false
-	for _, h := range page.Items {
-		g.agree(p, h.Message)
-		found = found || h.Message.ID == s.id
-	}
-	require.True(g.t, found, "%q was not found", s.now().text)
-	return true
+type archivedText struct {
+	ID, SwipeID, Text string
+	Rev               int64
 }
 
 func jsonText(v any) string {

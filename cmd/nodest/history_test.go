@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +26,11 @@ import (
 // made with, and both devices have from their events what the server has.
 // NODEST_LONG=1 makes 12,000 steps.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, database string) {
-		steps := long(t, 400, 12_000)
+		steps := long(t, 300, 12_000)
 		if database != "" {
-			steps = long(t, 150, 3_000)
+			steps = long(t, 120, 3_000)
 		}
 		g := newGame(t, database)
 		defer g.tell()
@@ -80,14 +83,23 @@ func newGame(t *testing.T, database string) *game {
 	for range 3 {
 		g.begin()
 	}
+	for range 90 { // more than a fork has from the start
+		g.says(g.chats[0], "", false)
+	}
 	return g
 }
 
-// tell says after a failure how to come back to it.
+// tell says after a failure what was done last; with -artifacts there is a file
+// with all of it.
 func (g *game) tell() {
-	if g.t.Failed() {
-		from := max(0, len(g.story)-40)
-		g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.story[from:], "\n"))
+	if !g.t.Failed() {
+		return
+	}
+	from := max(0, len(g.story)-40)
+	g.t.Logf("step %d; the last operations:\n%s", g.steps, strings.Join(g.story[from:], "\n"))
+	all := filepath.Join(g.t.ArtifactDir(), "operations.txt")
+	if err := os.WriteFile(all, []byte(strings.Join(g.story, "\n")), 0o600); err != nil {
+		g.t.Log(err)
 	}
 }
 
@@ -112,14 +124,19 @@ func (g *game) chance(n int) bool { return g.rng.IntN(n) == 0 }
 
 func pick[T any](g *game, items []T) T { return items[g.rng.IntN(len(items))] }
 
-// restart kills the server and starts it again. Every other time its model takes
-// its time, so that there is something to stop and to kill.
+// restart kills the server and starts it again. Every third time its model takes
+// its time then, so that there is something to stop and to kill.
 func (g *game) restart() {
 	g.t.Helper()
 	g.p.kill(g.t)
 	g.kills++
+	g.startAgain("killed")
+}
+
+func (g *game) startAgain(after string) {
+	g.t.Helper()
 	delay := pick(g, []string{"0s", "0s", "2ms"})
-	g.note("killed; the model's delay is %s now", delay)
+	g.note("%s; the model's delay is %s now", after, delay)
 	g.inst.env = append(g.inst.env, "NODEST_OFFLINE_DELAY="+delay)
 	g.p = g.inst.start(g.t)
 	for _, d := range g.devices {
@@ -139,8 +156,9 @@ type act struct {
 
 // reply is the answer to it.
 type reply struct {
-	data  json.RawMessage
-	fault *struct {
+	data   json.RawMessage
+	waited bool // for what was written
+	fault  *struct {
 		Code    string
 		Detail  string
 		Details json.RawMessage
@@ -169,13 +187,15 @@ func (g *game) do(a act) *reply {
 	var first *frame
 	if a.cmd != "" && g.chance(150) && (!g.shared || !a.wait && g.chance(3)) {
 		first = g.killDuring(a, key)
+		a.wait = false // what was being written may be gone again
 	}
 	r := g.send(a, key)
+	r.waited = a.wait
 	if r.fault != nil {
 		require.Nil(g.t, first, "it was answered before: %s", r.fault.Detail)
 		return r
 	}
-	if first != nil && !a.wait {
+	if first != nil {
 		require.JSONEq(g.t, string(first.Data), cmp.Or(string(r.data), "{}"), "after the kill")
 	}
 	if g.chance(12) {
@@ -328,8 +348,8 @@ type wireChat struct {
 	Version                           int64
 }
 
-func (c *wireChat) frame() frame0 {
-	f := frame0{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
+func (c *wireChat) frame() setup {
+	f := setup{persona: c.PersonaID, note: string(c.AuthorNote), settings: string(c.Settings)}
 	if c.HeadID != nil {
 		f.head = *c.HeadID
 	}
@@ -377,10 +397,10 @@ func (g *game) look(p *plain, whole bool) {
 		require.Equal(g.t, p.now(), c.frame(), "conversation %s", p.id)
 	}
 	require.Equal(g.t, p.title, c.Title)
-	path := p.path(p.head(), p.tick)
-	if p.writing != nil {
-		path = p.path(c.frame().head, p.tick)
+	if p.writing != nil && p.writing.sibling {
+		return // the head moves at its end, which may be now
 	}
+	path := p.shown()
 	before := ""
 	for {
 		var page pageOf[*wireSpot]
@@ -423,6 +443,7 @@ func (g *game) settle(p *plain) {
 	}
 	g.get(&got, "/generations/%s?off=0", w.gen)
 	g.note("generation of %s ended: %s, %d bytes", w.kind, got.Status, len(got.Text))
+	g.done[got.Status]++
 	if w.spot == nil {
 		p.writing = nil
 		return
@@ -480,11 +501,16 @@ func (g *game) step() {
 	if g.steps%100 == 0 {
 		g.inspect()
 	}
-	if g.chance(120) {
-		if g.shared {
+	if g.steps%80 == 40 {
+		if g.shared && !g.chance(10) {
 			g.settleAll()
 		}
-		g.restart()
+		if g.chance(4) {
+			g.p.stop(g.t)
+			g.startAgain("stopped")
+		} else {
+			g.restart()
+		}
 	}
 }
 
@@ -527,7 +553,7 @@ func (g *game) end() {
 	g.inspect()
 	for _, k := range slices.Clone(g.saves) {
 		g.readSave(k)
-		if k.frame.head != "" {
+		if k.prompt != "" {
 			require.Equal(g.t, k.prompt, g.prompt("/saves/"+k.id), "the prompt of save point %s", k.id)
 		}
 		g.restore(k)

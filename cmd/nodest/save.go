@@ -196,21 +196,19 @@ func savePath(id string) string { return "/api/v1/saves/" + url.PathEscape(id) }
 // inConversation runs f with the path of the conversation that args name, or of
 // the one that changed last.
 func (p *program) inConversation(ctx context.Context, args []string, f func(c *client, path string) error) error {
+	const path = "/api/v1/conversations"
 	return p.withClient(ctx, func(c *client) error {
-		id := ""
 		if len(args) > 0 {
-			id = args[0]
-		} else {
-			var newest pageOf[chatConversation]
-			if err := c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1", nil, &newest); err != nil {
-				return err
-			}
-			if len(newest.Items) == 0 {
-				return errors.New("there is no conversation yet: nodest chat begins one")
-			}
-			id = newest.Items[0].ID
+			return f(c, path+"/"+url.PathEscape(args[0]))
 		}
-		return f(c, "/api/v1/conversations/"+url.PathEscape(id))
+		var newest pageOf[chatConversation]
+		if err := c.call(ctx, http.MethodGet, path+"?limit=1", nil, &newest); err != nil {
+			return err
+		}
+		if len(newest.Items) == 0 {
+			return errors.New("there is no conversation yet: nodest chat begins one")
+		}
+		return f(c, path+"/"+newest.Items[0].ID)
 	})
 }
 

@@ -89,7 +89,8 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 		"/regenerate #3 shorter", "/branches", // #3 was answered on: a branch of its own
 		"/head 2", "/swipe #5 new", "/swipe #5 prev",
 		"/delete #4 after", "/undo", "/search uno", "/fork #3 A fork", "/reset",
-		"/save once more", "/saves", "/restore 1", "/stop", "/nonsense", "/edit #99 x", "/quit",
+		"/save once more", "/saves", "/restore 1",
+		"/continue", "/impersonate", "/stop", "/nonsense", "/edit #99 x", "/quit",
 	}
 	out, _, err := inst.command(t, strings.NewReader(strings.Join(lines, "\n")+"\n"), "chat", "Mira")
 	require.NoError(t, err)
@@ -104,4 +105,6 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	require.Contains(t, out, "! nothing is being written here")
 	require.Contains(t, out, "! there is no command /nonsense")
 	require.Contains(t, out, "! there is no such message")
+	require.Equal(t, 3, strings.Count(out, "! "), "the others work: %s", out)
+	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nyou could say: .+\n\n> ! nothing`, out, "the greeting, more of it, and a line for the user")
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/bench"
+)
+
+// TestBenchHistoryRuns tries the measurement out in small sizes; what it finds
+// says nothing.
+func TestBenchHistoryRuns(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	var out strings.Builder
+	o := bench.HistoryOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}}
+	require.NoError(t, bench.History(t.Context(), &out, o))
+	var found bench.HistoryFigures
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &found))
+	require.Len(t, found.Chats, 2)
+	for _, chat := range found.Chats {
+		require.Len(t, chat.Times, 13, "%v", chat)
+		for name, times := range chat.Times {
+			require.Positive(t, times.P50, name)
+		}
+	}
+}

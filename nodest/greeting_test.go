@@ -1,0 +1,75 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/llm"
+	"nodest/nodest"
+)
+
+const alicia = `{"name":"Alicia","first_mes":"Hi.","description":"Another."}`
+
+// A greeting that is set back to a card with another name is restored with the
+// name that it had.
+func TestARestoreBringsTheNameOfTheGreetingBack(t *testing.T) {
+	w := newWellKnown(t, "5")
+	want, save := w.preview(), w.save()
+	w.card(alicia)
+	w.resetGreeting()
+	if got := w.message(w.greeting.ID).Text(); got != "Hi." {
+		t.Errorf("the greeting is %q", got)
+	}
+	w.restore(save)
+	w.same("preview", w.preview(), want)
+}
+
+// Where there was nothing to show, a save point shows the greeting of then.
+func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.greeting, "after")
+	save := w.save()
+	preview := func() []llm.Message {
+		p, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
+		w.must(err)
+		return p.Messages
+	}
+	want := preview()
+	w.card(alicia)
+	w.same("preview of the save point", preview(), want)
+	w.restore(save)
+	if got := w.texts(); got != "Hello, traveller." {
+		t.Errorf("restored to %s", got)
+	}
+	w.same("preview", w.preview(), want)
+
+	// The card of then counts until it is changed again.
+	w.must(last(w.Reset(t.Context(), w.call(), w.ID)))
+	if got := w.texts(); got != "Hello, traveller." {
+		t.Errorf("begun anew with %s", got)
+	}
+	w.card(alicia)
+	w.must(last(w.Reset(t.Context(), w.call(), w.ID)))
+	if got := w.texts(); got != "Hi." {
+		t.Errorf("begun anew after a change with %s", got)
+	}
+}
+
+// What a model has added to a greeting is gone when the greeting is set back.
+func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.model.next(says(" Sit down").failing(llm.CutOff("puppet", nil)))
+	done, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
+	w.must(err)
+	w.wait(done.GenerationID)
+	if m := w.message(w.greeting.ID); m.Text() != "Hello, traveller. Sit down" || m.Status == nodest.StatusComplete {
+		t.Fatalf("continued: %q, %s", m.Text(), m.Status)
+	}
+	w.resetGreeting()
+	m := w.message(w.greeting.ID)
+	if s := m.Chosen(); s.Text != "Hello, traveller." || s.Model != "" || s.Finish != "stop" || s.ID != w.greeting.Chosen().ID {
+		t.Errorf("set back: %+v", s)
+	}
+	if m.Status != nodest.StatusComplete || m.Error != nil {
+		t.Errorf("status %s, error %v", m.Status, m.Error)
+	}
+}
