@@ -190,7 +190,7 @@ func (q *questions) ask(ctx context.Context, one question) ([]int, error) {
 }
 
 func (q *questions) recall(ctx context.Context, one question, limit int, weights *memory.Weights) (hits []memory.Hit, err error) {
-	query := memory.Query{Text: one.text, People: q.people[one.scope], Now: q.now[one.scope], Everything: !q.prompt, Limit: limit, Weights: weights}
+	query := memory.Query{Text: one.text, Names: q.people[one.scope], Now: q.now[one.scope], Everything: !q.prompt, Limit: limit, Weights: weights}
 	if q.prompt {
 		query.Limit = memory.DefaultLimit
 	}

@@ -18,7 +18,7 @@ import (
 // conversation is a scope of its own.
 type questions struct {
 	kind    string
-	people  map[string]memory.People
+	people  map[string]memory.Names
 	now     map[string]time.Time // of the last item: questions come after it
 	units   map[string][]memory.Unit
 	asked   []question
@@ -58,7 +58,7 @@ func readQuestions(kind, name string) (*questions, error) {
 		return nil, err
 	}
 	defer f.Close()
-	q := &questions{kind: kind, people: map[string]memory.People{}, now: map[string]time.Time{}, units: map[string][]memory.Unit{}}
+	q := &questions{kind: kind, people: map[string]memory.Names{}, now: map[string]time.Time{}, units: map[string][]memory.Unit{}}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 4<<20)
 	for n := 1; lines.Scan(); n++ {
@@ -93,7 +93,7 @@ func (q *questions) line(raw []byte) error {
 	}
 	switch l.T {
 	case "conv":
-		q.people[l.Scope] = memory.People{User: l.User, Character: l.Other}
+		q.people[l.Scope] = memory.Names{User: l.User, Character: l.Other}
 	case "turn":
 		return q.item(&l)
 	case "qa":
@@ -108,9 +108,13 @@ func (q *questions) item(l *questionLine) error {
 	if err != nil {
 		return err
 	}
+	role := memory.RoleCharacter
+	if l.Speaker == q.people[l.Scope].User {
+		role = memory.RoleUser
+	}
 	u := memory.Unit{
 		ID: l.ID, Layer: memory.Exchange, Conversation: l.Scope, Session: l.Session, Order: int64(len(q.units[l.Scope])),
-		Speaker: l.Speaker, Text: l.Text, At: at,
+		Speaker: role, Text: l.Text, At: at,
 	}
 	if l.Caption != "" {
 		u.Text += " [image: " + l.Caption + "]"

@@ -67,8 +67,8 @@ func measureScale(ctx context.Context, items, dim int) (*scaleResult, error) {
 	before := processTime()
 	for i := range queries {
 		q := memory.Query{
-			Text:   fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
-			People: memory.People{User: "Ann", Character: "Reed"}, Now: units[items-1].At,
+			Text:  fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
+			Names: memory.Names{User: "Ann", Character: "Reed"}, Now: units[items-1].At,
 		}
 		if dim > 0 {
 			q.Vector = units[(i*37)%items].Vectors[0]
@@ -111,7 +111,7 @@ func scaleUnits(items, dim int) []memory.Unit {
 		}
 		u := memory.Unit{
 			ID: fmt.Sprintf("unit-%08d", i), Layer: memory.Exchange, Conversation: "c", Session: i / 25, Order: int64(i),
-			Speaker: []string{"Ann", "Reed"}[i%2], Text: strings.Join(words, " "), At: day.AddDate(0, 0, i/25), Importance: 0.5,
+			Speaker: []memory.Role{memory.RoleUser, memory.RoleCharacter}[i%2], Text: strings.Join(words, " "), At: day.AddDate(0, 0, i/25), Importance: 0.5,
 		}
 		u.Terms = memory.Terms(u.Text)
 		if dim > 0 {

@@ -44,11 +44,11 @@ type Change struct {
 // Suggestion is a change that only the user may make, to a memory that is pinned,
 // locked, or of their own hand.
 type Suggestion struct {
-	MemoryID string
-	Event    Event  // EventUpdate or EventDelete
-	Text     string // of an update
-	Reason   string
-	Evidence []Evidence
+	MemoryID string     `json:"memoryId"`
+	Event    Event      `json:"event"`          // EventUpdate or EventDelete
+	Text     string     `json:"text,omitempty"` // of an update
+	Reason   string     `json:"reason"`
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
 // Key is the same for suggestions that would do the same.

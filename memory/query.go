@@ -28,14 +28,11 @@ const (
 // Question is a query as ReadQuery understands it.
 type Question struct {
 	Terms    []index.Term
-	Speakers []string // who is meant: names of User and Character; none, one or both
-	Days     []Days   // that it names
+	Speakers []Role // who is meant: none, one or both
+	Days     []Days // that it names
 	Sought   Sought
 	Current  bool // asks for how things are now
 }
-
-// People are the two sides of a chat, by the names that its messages carry.
-type People struct{ User, Character string }
 
 // How much a term of a query counts when it says little about what is sought.
 const (
@@ -53,7 +50,7 @@ var weakWords = stems("kind type sort name many much often long say tell ask men
 const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
-func ReadQuery(text string, people People, now time.Time) Question {
+func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := strings.ToLower(norm.NFKC.String(text))
 	q := Question{Sought: soughtIn(folded), Current: containsWord(folded, currentWords)}
 	days, rest := readDays(folded, now)
@@ -104,7 +101,7 @@ func denseWeight(t string) float32 {
 
 // nameTerms are the terms of the two names: who is meant is a signal of its own,
 // and in the text they are noise.
-func nameTerms(p People) map[string]bool {
+func nameTerms(p Names) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range analyser.Terms(p.User + " " + p.Character) {
 		names[t] = true
@@ -114,21 +111,24 @@ func nameTerms(p People) map[string]bool {
 
 // speakers returns who a folded query means: whom it names, else the user for "I"
 // and the character for "you".
-func speakers(folded string, p People) []string {
-	var named []string
-	for _, name := range []string{p.User, p.Character} {
-		if name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(name))) {
-			named = append(named, name)
+func speakers(folded string, p Names) []Role {
+	var named []Role
+	for _, one := range []struct {
+		role Role
+		name string
+	}{{RoleUser, p.User}, {RoleCharacter, p.Character}} {
+		if one.name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(one.name))) {
+			named = append(named, one.role)
 		}
 	}
 	if named != nil {
 		return named
 	}
-	if p.User != "" && containsWord(folded, meaningUser) {
-		named = append(named, p.User)
+	if containsWord(folded, meaningUser) {
+		named = append(named, RoleUser)
 	}
-	if p.Character != "" && containsWord(folded, meaningCharacter) {
-		named = append(named, p.Character)
+	if containsWord(folded, meaningCharacter) {
+		named = append(named, RoleCharacter)
 	}
 	return named
 }

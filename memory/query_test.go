@@ -10,7 +10,7 @@ import (
 	"nodest/memory"
 )
 
-var people = memory.People{User: "Ann", Character: "Captain Reed"}
+var people = memory.Names{User: "Ann", Character: "Captain Reed"}
 
 // noon is a Wednesday.
 var noon = time.Date(2023, 5, 10, 12, 0, 0, 0, time.UTC)

@@ -12,9 +12,9 @@ import (
 
 // Query is what is looked for. Only Text is needed.
 type Query struct {
-	Text   string
-	People People
-	Now    time.Time // of the question; its zone is that of the days that are named
+	Text  string
+	Names Names
+	Now   time.Time // of the question; its zone is that of the days that are named
 
 	Vector   index.Vector // of the text by the model, if there is one
 	Spelling index.Vector // of the text by parts of words, if there is one
@@ -42,9 +42,18 @@ const (
 type Hit struct {
 	Unit
 	Score   float64            // 0 to 1; the order of a prompt's hits may differ, for variety
+	Parts   Parts              // of Score, by kind
 	Signals map[string]float64 // what made the score, by name; recency and importance make the rest of it
 	Sources []Unit             // of a fact: the exchanges it was taken from that were found as well
 	Cut     string             // the part of Text that fits, when it is too long for the budget
+}
+
+// Parts are the shares of a score; they add up to it.
+type Parts struct {
+	Vector     float64 `json:"vector"`
+	Lexical    float64 `json:"lexical"`
+	Recency    float64 `json:"recency"`
+	Importance float64 `json:"importance"`
 }
 
 // Numbers of the specification 2.5.
@@ -75,7 +84,7 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	}
 	var hits []Hit
 	err := x.View(func(v index.View) error {
-		r := &ranking{ctx: ctx, v: v, q: &q, read: ReadQuery(q.Text, q.People, q.Now)}
+		r := &ranking{ctx: ctx, v: v, q: &q, read: ReadQuery(q.Text, q.Names, q.Now)}
 		var err error
 		hits, err = r.run()
 		return err

@@ -57,8 +57,8 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 
 func recall(t testing.TB, x *index.Index, q memory.Query) []memory.Hit {
 	t.Helper()
-	if q.People == (memory.People{}) {
-		q.People = memory.People{User: "Ann", Character: "Reed"}
+	if q.Names == (memory.Names{}) {
+		q.Names = memory.Names{User: "Ann", Character: "Reed"}
 	}
 	if q.Now.IsZero() {
 		q.Now = noon

@@ -25,13 +25,16 @@ type Unit struct {
 	Conversation string
 	Session      int    // a sitting of the conversation, from 1
 	Order        int64  // place in the conversation
-	Speaker      string // who says all of it; empty when both speak
+	Speaker      Role   // who says all of it; empty of a fact
+	Name         string // of the speaker, where the message has one
 	Text         string
 	Hash         string    // of the text without case, blanks and signs; equal texts have equal hashes
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
-	Sources      []string // of a fact: the exchanges that it was taken from
+	Sources      []string // of a fact: the units that it was taken from
+	Root         string   // of a fact: the id of its first version
+	Evidence     []Evidence
 
 	// Terms is what Terms returns for Text. It is stored with the row, so that an
 	// index loads without analysing again.

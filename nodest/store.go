@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/jobs"
+	"nodest/memory"
 	"nodest/stream"
 )
 
@@ -71,7 +71,8 @@ type Tx interface {
 	SaveTx
 	ArchiveTx
 	GenerationTx
-	jobs.Tx
+	SummaryTx
+	memory.Tx // jobs.Tx is part of it
 
 	// Stamps tells which versions the documents of a turn have, without reading
 	// the documents: the character (0 when there is none), then the world books,

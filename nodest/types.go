@@ -41,6 +41,7 @@ type Conversation struct {
 	Extra       json.RawMessage `json:"-"`              // of an imported log: its header and metadata, for export
 	Pins        *Pins           `json:"pins,omitempty"` // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"-"`              // a fork whose older messages are still to be copied; only the store sets it
+	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
 	Version     int64           `json:"version"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
 	CreatedAt   time.Time       `json:"createdAt"`

@@ -1,0 +1,67 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"nodest/index"
+	"nodest/jobs"
+	"nodest/llm"
+)
+
+// Service remembers: it finds what fits a message, and works in the background on
+// what was said. Make one with New. It is safe for concurrent use.
+type Service struct {
+	store Store
+	opts  Options
+	cache *index.Cache
+}
+
+// Options tune a Service. Scenes is needed; the rest has defaults.
+type Options struct {
+	// Scenes tells how a character's memory is set.
+	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
+	// Model returns what extracts facts for a user; nil = there is none but the
+	// offline one, and rules do it.
+	Model func(ctx context.Context, userID, characterID string) (Asker, error)
+	// Embedder returns what makes vectors for a user; default the offline one.
+	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
+
+	CacheBytes int           // of all indexes in memory; default 256 MB
+	Idle       time.Duration // without a message, after which rules read what was said; default 60 s
+	Rest       time.Duration // likewise a model, for fewer exchanges than a run is worth; default 30 min
+	Log        *slog.Logger  // default slog.Default()
+}
+
+// Scene is how the memory of one character is set, and who speaks in one of its
+// conversations.
+type Scene struct {
+	Names        Names // of the persona and of the character
+	Enabled      bool  // texts are read for facts
+	ExtractEvery int   // exchanges
+	Recall       bool  // memories go into prompts
+	Limit        int   // of items in a prompt
+	Share        bool  // from all conversations with the character, not only this one
+}
+
+// Kinds of jobs. The subject of an extraction is a conversation, that of embedding
+// a character.
+const (
+	JobExtract = "memory.extract"
+	JobEmbed   = "memory.embed"
+)
+
+// New returns a Service.
+func New(store Store, o Options) *Service {
+	o.Idle = cmp.Or(o.Idle, time.Minute)
+	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	s := &Service{store: store, opts: o}
+	s.cache = index.NewCache(loader{store}, index.CacheOptions{Bytes: o.CacheBytes})
+	return s
+}
+
+// Kinds are the jobs of the service, for jobs.Runner.Handle.
+func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.extractKind(), s.embedKind()} }
