@@ -33,6 +33,7 @@ export interface Message {
   swipeIndex: number
   rev: number
   status: string
+  memoryIds: string[] // recalled for the text that is shown
   clientMsgId?: string
   error?: { code: string; detail: string } | null
 }

@@ -23,6 +23,9 @@ export class Chat {
   offline = $state(false)
   older = $state(false)
   deleted = $state('') // message that undo brings back
+  remembering = $state(false) // the memory is shown beside the chat
+  remembered = $state(0) // grows with every change of the open character's memory
+  summarised = $state(0) // likewise of the open chat's summary
 
   private connection = new Connection({
     event: (e) => this.event(e),
@@ -76,6 +79,8 @@ export class Chat {
     this.signedIn = true
     this.characters = snapshot.characters
     this.conversations = snapshot.conversations
+    this.remembered++
+    this.summarised++
     if (this.openId) await this.loadMessages()
     else if (this.conversations[0]) await this.show(this.conversations[0].id)
     void this.lookForModel()
@@ -241,6 +246,15 @@ export class Chat {
       case 'character.created':
       case 'character.updated':
         return void this.loadCharacters()
+      case 'memory.written':
+        if (e.data.characterId === this.open?.characterId) this.remembered++
+        return
+      case 'memory.suggestion':
+        this.remembered++
+        return
+      case 'memory.summary':
+        if (e.conversationId === this.openId) this.summarised++
+        return
       case 'gen.started':
         if (e.messageId) this.live[e.messageId] = { generationId: e.generationId!, text: '', length: 0 }
         return
