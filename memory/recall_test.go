@@ -25,9 +25,13 @@ func said(session int, day string, lines ...string) []memory.Unit {
 	var units []memory.Unit
 	for i, line := range lines {
 		speaker, text, _ := strings.Cut(line, ": ")
+		role := memory.RoleCharacter
+		if speaker == "Ann" {
+			role = memory.RoleUser
+		}
 		units = append(units, memory.Unit{
 			ID: fmt.Sprintf("%d.%d", session, i), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(session*100 + i),
-			Speaker: speaker, Text: text, At: at.Add(time.Duration(i) * time.Hour), Importance: 0.5,
+			Speaker: role, Text: text, At: at.Add(time.Duration(i) * time.Hour), Importance: 0.5,
 		})
 	}
 	return units
@@ -313,7 +317,7 @@ func BenchmarkRecall10000(b *testing.B) {
 			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
 		}
 		u := fact(fmt.Sprint(i), strings.Join(words, " "), func(u *memory.Unit) {
-			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []string{"Ann", "Reed"}[i%2]
+			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []memory.Role{memory.RoleUser, memory.RoleCharacter}[i%2]
 		})
 		units = append(units, u)
 	}
