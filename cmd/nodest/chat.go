@@ -55,12 +55,13 @@ func (p *program) chatCommand() *cobra.Command {
 
 // talk is one conversation in the terminal.
 type talk struct {
-	c       *client
-	in      *bufio.Scanner
-	out     io.Writer
-	id      string // of the conversation
-	name    string // of the character
-	deleted string // message that /undo brings back
+	c         *client
+	in        *bufio.Scanner
+	out       io.Writer
+	id        string // of the conversation
+	character string // id of the character
+	name      string // of the character
+	deleted   string // message that /undo brings back
 
 	// What /branches and /saves numbered last; nil = nothing.
 	listed      []chatBranch
@@ -113,7 +114,7 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
 		return err
 	}
-	t.id, t.name = conv.ID, ch.Name
+	t.id, t.character, t.name = conv.ID, conv.CharacterID, ch.Name
 	page, err := t.last(ctx, 10)
 	if err != nil {
 		return err

@@ -30,6 +30,11 @@ const chatHelp = `  #N names a message by the number that is shown before it; wi
   /saves                      list the save points
   /restore N                  go back to a save point of that list
   /search WORDS               find messages of yours
+  /memory [WORDS]             list what the character remembers, or look for it
+  /remember TEXT              add something to that
+  /forget WORDS               show what is remembered about it; /forget! WORDS removes that for good
+  /why [#N]                   show what was recalled for an answer
+  /summary [now|delete]       show the summary of the chat, make one, or send the whole chat again
   /history [n]                show the last n messages (20)
   /prompt                     show what would be sent
   /quit                       leave`
@@ -68,6 +73,12 @@ var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) er
 	"/saves":    (*talk).saves,
 	"/restore":  (*talk).restore,
 	"/search":   (*talk).search,
+	"/memory":   (*talk).memory,
+	"/remember": (*talk).remember,
+	"/forget":   (*talk).forget,
+	"/forget!":  (*talk).forgetNow,
+	"/why":      (*talk).why,
+	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, _ string) error {
 		return showPrompt(ctx, t.c, t.out, t.id, "")

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"nodest/fault"
+)
+
+// The commands of nodest chat about what the character remembers, and about the
+// summary of the chat.
+
+// chatMemory is a remembered fact.
+type chatMemory struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Kind   string `json:"kind"`
+	Origin string `json:"origin"`
+	Pinned bool   `json:"pinned"`
+}
+
+// chatFound is a fact or a text of a chat that was found, with its score.
+type chatFound struct {
+	Score  float64     `json:"score"`
+	Memory *chatMemory `json:"memory"`
+	Said   *struct {
+		ConversationID string `json:"conversationId"`
+		Seq            int64  `json:"seq"`
+		Role           string `json:"role"`
+		Name           string `json:"name"`
+		Text           string `json:"text"`
+	} `json:"said"`
+}
+
+// chatSummary is a summary of a chat, as the list has it.
+type chatSummary struct {
+	ID     string `json:"id"`
+	Text   string `json:"summary"`
+	Method string `json:"method"`
+	Stale  bool   `json:"stale"`
+	Active bool   `json:"active"`
+	Range  struct {
+		Start int `json:"start"`
+		End   int `json:"end"`
+	} `json:"originalMessagesRange"`
+}
+
+// memories is the path of an operation on the memory of the character.
+func (t *talk) memories(op string) string {
+	return "/api/v1/characters/" + t.character + "/memories" + op
+}
+
+// memory lists what is remembered; with words it looks for them.
+func (t *talk) memory(ctx context.Context, words string) error {
+	if words != "" {
+		var page pageOf[chatFound]
+		if err := t.c.call(ctx, http.MethodGet, t.memories("?limit=10&q="+url.QueryEscape(words)), nil, &page); err != nil {
+			return err
+		}
+		return t.found(page.Items)
+	}
+	list, err := all[chatMemory](ctx, t.c, t.memories(""))
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		fmt.Fprintf(t.out, "  %s (%s)\n", onOneLine(m.Text), m.marks())
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(t.out, "no facts yet; /memory WORDS also finds what was said")
+	}
+	return nil
+}
+
+// marks are what a list says about a fact beside its text.
+func (m *chatMemory) marks() string {
+	marks := m.Kind
+	if m.Pinned {
+		marks += ", pinned"
+	}
+	if m.Origin == "user" {
+		marks += ", by you"
+	}
+	return marks
+}
+
+// found shows units with their scores, the best first.
+func (t *talk) found(units []chatFound) error {
+	for _, u := range units {
+		switch {
+		case u.Memory != nil:
+			fmt.Fprintf(t.out, "  %.2f  %s (%s)\n", u.Score, onOneLine(u.Memory.Text), u.Memory.marks())
+		case u.Said != nil:
+			where := fmt.Sprintf("#%d", u.Said.Seq)
+			if u.Said.ConversationID != t.id {
+				where += " of " + u.Said.ConversationID
+			}
+			who := u.Said.Name
+			if who == "" {
+				who = u.Said.Role
+			}
+			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, who, beginning(u.Said.Text))
+		default:
+			fmt.Fprintf(t.out, "  %.2f  (forgotten since)\n", u.Score)
+		}
+	}
+	if len(units) == 0 {
+		fmt.Fprintln(t.out, "nothing found")
+	}
+	return nil
+}
+
+func (t *talk) remember(ctx context.Context, text string) error {
+	if text == "" {
+		return fault.InvalidField("TEXT", "required", "say what to remember: /remember TEXT")
+	}
+	var m chatMemory
+	if err := t.c.call(ctx, http.MethodPost, t.memories(""), map[string]any{"text": text}, &m); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(t.out, "remembered: %s\n", onOneLine(m.Text))
+	return err
+}
+
+// forget shows what is remembered about some words; forgetNow removes that for good.
+func (t *talk) forget(ctx context.Context, words string) error {
+	return t.forgetAbout(ctx, words, true)
+}
+
+func (t *talk) forgetNow(ctx context.Context, words string) error {
+	return t.forgetAbout(ctx, words, false)
+}
+
+func (t *talk) forgetAbout(ctx context.Context, words string, preview bool) error {
+	if words == "" {
+		return fault.InvalidField("WORDS", "required", "say what to forget: /forget WORDS")
+	}
+	var out struct {
+		Memories []struct {
+			Text string `json:"text"`
+		} `json:"memories"`
+		Truncated bool `json:"truncated"`
+	}
+	if err := t.c.call(ctx, http.MethodPost, t.memories("/forget"), map[string]any{"query": words, "dryRun": preview}, &out); err != nil {
+		return err
+	}
+	for _, m := range out.Memories {
+		fmt.Fprintf(t.out, "  %s\n", beginning(m.Text))
+	}
+	switch n := len(out.Memories); {
+	case n == 0:
+		fmt.Fprintln(t.out, "nothing found")
+	case preview:
+		fmt.Fprintf(t.out, "/forget! %s removes %s for good; the chat keeps its messages\n", words, these(n))
+	default:
+		fmt.Fprintf(t.out, "%s forgotten\n", these(n))
+	}
+	if out.Truncated {
+		fmt.Fprintln(t.out, "there is more about it: ask again")
+	}
+	return nil
+}
+
+// why shows what was recalled for a reply.
+func (t *talk) why(ctx context.Context, rest string) error {
+	m, _, err := t.message(ctx, rest, "assistant")
+	if err != nil {
+		return err
+	}
+	var page pageOf[chatFound]
+	if err := t.c.call(ctx, http.MethodGet, messagePath(m, "/memories"), nil, &page); err != nil {
+		return err
+	}
+	if len(page.Items) == 0 {
+		_, err := fmt.Fprintf(t.out, "nothing was recalled for #%d\n", m.Seq)
+		return err
+	}
+	return t.found(page.Items)
+}
+
+// summary shows the summary in force, makes one, or deletes it.
+func (t *talk) summary(ctx context.Context, what string) error {
+	switch what {
+	case "":
+		s, err := t.inForce(ctx)
+		if err != nil {
+			return err
+		}
+		t.showSummary(s)
+		return nil
+	case "now":
+		var s chatSummary
+		if err := t.c.call(ctx, http.MethodPost, t.conversation("/summaries?wait=1"), map[string]any{}, &s); err != nil {
+			return err
+		}
+		t.showSummary(&s)
+		return nil
+	case "delete":
+		s, err := t.inForce(ctx)
+		if err != nil {
+			return err
+		}
+		if err := t.c.call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(t.out, "deleted; the whole chat is sent again")
+		return err
+	}
+	return fault.InvalidField("summary", "value", "%q is not now or delete", what)
+}
+
+// inForce returns the summary that stands in prompts.
+func (t *talk) inForce(ctx context.Context) (*chatSummary, error) {
+	var page pageOf[chatSummary]
+	if err := t.c.call(ctx, http.MethodGet, t.conversation("/summaries"), nil, &page); err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		if page.Items[i].Active {
+			return &page.Items[i], nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "this chat has no summary; /summary now makes one")
+}
+
+func (t *talk) showSummary(s *chatSummary) {
+	stale := ""
+	if s.Stale {
+		stale = ", something in it was changed since"
+	}
+	fmt.Fprintf(t.out, "of the messages %d to %d (%s%s):\n%s\n", s.Range.Start+1, s.Range.End+1, s.Method, stale, s.Text)
+}
+
+// these is a number of memories in words.
+func these(n int) string {
+	if n == 1 {
+		return "this memory"
+	}
+	return fmt.Sprintf("these %d memories", n)
+}
+
+// onOneLine is a text without line breaks.
+func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
