@@ -48,6 +48,16 @@ func (v View) Neighbour(n, steps int) int {
 	return -1
 }
 
+// Words returns the terms of row n, as often as they occur in it.
+func (v View) Words(n int) []string {
+	terms := v.x.docs[n].terms
+	words := make([]string, len(terms))
+	for i, t := range terms {
+		words[i] = v.x.terms[t].text
+	}
+	return words
+}
+
 // Distinct returns the numbers of the distinct terms of row n in ascending order.
 func (v View) Distinct(n int) []int32 {
 	terms := slices.Clone(v.x.docs[n].terms)
