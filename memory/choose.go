@@ -1,11 +1,34 @@
 package memory
 
 import (
+	"math"
 	"slices"
 	"unicode/utf8"
 
 	"nodest/index"
 )
+
+// choose makes hits of the best units that count, as v has them.
+func (r *ranking) choose(v index.View) []Hit {
+	r.v = v
+	r.found, r.pinned = r.present(r.found), r.present(r.pinned)
+	if r.q.Everything {
+		found := r.once(r.found, r.q.Limit, r.sameText)
+		return r.hits(found, math.MaxInt)
+	}
+	return r.withPinned(r.vary(r.once(r.found, varied, r.alike)))
+}
+
+// present takes those out whose rows have gone, or whose words stand in sight.
+func (r *ranking) present(found []candidate) []candidate {
+	kept := found[:0]
+	for _, c := range found {
+		if c.at = r.v.Number(c.ID); c.at >= 0 && !r.q.Visible.says(r.v.Words(c.at)) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
 
 // once keeps the first n candidates of which no two say the same. Of two that do the
 // newer one stays, in the place of the better. An exchange that a fact was taken from
@@ -17,48 +40,38 @@ func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool
 		if len(kept) == n {
 			break
 		}
-		e := r.entries[c.row]
-		if at, ok := sourceOf[e.ID]; ok {
-			kept[at].sources = append(kept[at].sources, c.row)
+		if at, ok := sourceOf[c.ID]; ok {
+			kept[at].sources = append(kept[at].sources, c.entry)
 			continue
 		}
-		if at := r.indexOf(kept, &c, same); at >= 0 {
-			if old := r.entries[kept[at].row]; e.At.After(old.At) && e.Layer == old.Layer {
-				c.score, c.sources = kept[at].score, kept[at].sources
+		if at := slices.IndexFunc(kept, func(k candidate) bool { return same(&k, &c) }); at >= 0 {
+			if old := &kept[at]; c.At.After(old.At) && c.Layer == old.Layer {
+				c.score, c.why, c.sources = old.score, old.why, old.sources
 				kept[at] = c
 			}
 			continue
 		}
-		kept = r.keep(kept, c, sourceOf)
+		kept = keep(kept, c, sourceOf)
 	}
 	return kept
 }
 
-// indexOf returns the first of kept that is the same as c, or -1.
-func (r *ranking) indexOf(kept []candidate, c *candidate, same func(a, b *candidate) bool) int {
-	for i := range kept {
-		if same(&kept[i], c) {
-			return i
-		}
-	}
-	return -1
-}
-
 // keep adds c; a fact takes the place of the first of its sources that is there.
-func (r *ranking) keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
-	e := r.entries[c.row]
+func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	place := len(kept)
 	for at := 0; at < len(kept); at++ {
-		if k := kept[at].row; r.entries[k].Layer == Exchange && slices.Contains(e.Sources, r.entries[k].ID) {
-			c.sources = append(c.sources, k)
-			if place == len(kept) {
-				place, c.score = at, kept[at].score
-				kept[at] = c
-				continue
-			}
-			kept = slices.Delete(kept, at, at+1)
-			at--
+		k := &kept[at]
+		if k.Layer != Exchange || !slices.Contains(c.Sources, k.ID) {
+			continue
 		}
+		c.sources = append(c.sources, k.entry)
+		if place == len(kept) {
+			place, c.score, c.why = at, k.score, k.why
+			kept[at] = c
+			continue
+		}
+		kept = slices.Delete(kept, at, at+1)
+		at--
 	}
 	if place == len(kept) {
 		kept = append(kept, c)
@@ -66,8 +79,8 @@ func (r *ranking) keep(kept []candidate, c candidate, sourceOf map[string]int) [
 		kept[place] = c
 	}
 	clear(sourceOf)
-	for at, k := range kept {
-		for _, id := range r.entries[k.row].Sources {
+	for at := range kept {
+		for _, id := range kept[at].Sources {
 			sourceOf[id] = at
 		}
 	}
@@ -76,20 +89,18 @@ func (r *ranking) keep(kept []candidate, c candidate, sourceOf map[string]int) [
 
 // sameText reports whether two facts have one text.
 func (r *ranking) sameText(a, b *candidate) bool {
-	s, t := r.entries[a.row], r.entries[b.row]
-	return s.Hash != "" && s.Hash == t.Hash && s.Layer == Fact && t.Layer == Fact
+	return a.Hash != "" && a.Hash == b.Hash && a.Layer == Fact && b.Layer == Fact
 }
 
 // alike reports whether two candidates say the same.
 func (r *ranking) alike(a, b *candidate) bool {
-	s, t := r.entries[a.row], r.entries[b.row]
-	return s.Hash != "" && s.Hash == t.Hash || r.overlap(a, b) >= alikeTerms || r.cosine(a, b) >= alikeVectors
+	return a.Hash != "" && a.Hash == b.Hash || r.overlap(a, b) >= alikeTerms || r.cosine(a, b) >= alikeVectors
 }
 
 func (r *ranking) overlap(a, b *candidate) float64 {
 	for _, c := range []*candidate{a, b} {
 		if c.terms == nil {
-			c.terms = r.v.Distinct(c.row)
+			c.terms = r.v.Distinct(c.at)
 		}
 	}
 	return index.Overlap(a.terms, b.terms)
@@ -99,7 +110,7 @@ func (r *ranking) overlap(a, b *candidate) float64 {
 func (r *ranking) cosine(a, b *candidate) (sum float64) {
 	for _, c := range []*candidate{a, b} {
 		if c.vector == nil && len(r.q.Vector.Values) > 0 {
-			c.vector = r.v.Vector(r.ctx, c.row, r.q.Vector)
+			c.vector = r.v.Vector(r.ctx, c.at, r.q.Vector)
 		}
 	}
 	if len(a.vector) != len(b.vector) {
@@ -150,24 +161,14 @@ func (r *ranking) likeness(a, b *candidate) float64 {
 // withPinned puts the pinned facts first, as far as their share of the budget goes,
 // and then what was found.
 func (r *ranking) withPinned(found []candidate) []Hit {
-	var pinned []candidate
-	for i := range r.v.Slots() {
-		d, ok := r.v.Data(i)
-		if !ok || !d.(*entry).Pinned || r.q.Skip != nil && r.q.Skip(&d.(*entry).Unit) {
-			continue
-		}
-		r.entries[i] = d.(*entry)
-		pinned = append(pinned, candidate{row: i})
-	}
-	slices.SortStableFunc(pinned, func(a, b candidate) int { return r.entries[b.row].At.Compare(r.entries[a.row].At) })
-	pinned = pinned[:min(len(pinned), max(1, int(pinnedShare*float64(r.q.Limit))))]
+	pinned := r.pinned[:min(len(r.pinned), max(1, int(pinnedShare*float64(r.q.Limit))))]
 	hits := r.hits(pinned, int(pinnedShare*float64(r.q.Characters)))
 	left, isThere := r.q.Characters, map[string]bool{}
-	for _, h := range hits {
-		left -= h.length()
-		isThere[h.ID] = true
+	for i := range hits {
+		left -= hits[i].length()
+		isThere[hits[i].ID] = true
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return isThere[r.entries[c.row].ID] })
+	found = slices.DeleteFunc(found, func(c candidate) bool { return isThere[c.ID] })
 	return append(hits, r.hits(found[:min(len(found), r.q.Limit-len(hits))], left)...)
 }
 
@@ -175,10 +176,10 @@ func (r *ranking) withPinned(found []candidate) []Hit {
 // One that is too long is cut to its best sentences; one that is still too long is
 // left out, and shorter ones behind it may come.
 func (r *ranking) hits(found []candidate, room int) []Hit {
-	total := r.most()
 	hits := make([]Hit, 0, len(found))
-	for _, c := range found {
-		h := Hit{Unit: r.entries[c.row].Unit, Score: float64(c.score / total), Signals: map[string]float64{}}
+	for i := range found {
+		c := &found[i]
+		h := Hit{Unit: c.Unit, Score: float64(c.score / r.most())}
 		if room < h.length() {
 			h.Cut = excerpt(h.Text, r.read.Terms, min(room, longText))
 		}
@@ -186,17 +187,35 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 			continue
 		}
 		room -= h.length()
-		for s, w := range r.q.Weights {
-			if x := w * r.of[s][c.row]; x != 0 {
-				h.Signals[SignalNames[s]] = float64(x / total)
-			}
-		}
+		h.At = h.At.In(r.q.Now.Location())
+		r.explain(&h, c.why)
 		for _, s := range c.sources {
-			h.Sources = append(h.Sources, r.entries[s].Unit)
+			h.Sources = append(h.Sources, s.Unit)
 		}
 		hits = append(hits, h)
 	}
 	return hits
+}
+
+// explain tells what the score of row i is made of.
+func (r *ranking) explain(h *Hit, i int) {
+	total, sum := r.most(), float32(0)
+	h.Signals = map[string]float64{}
+	for s, w := range r.q.Weights {
+		x := w * r.of[s][i]
+		if x == 0 {
+			continue
+		}
+		sum += x
+		h.Signals[SignalNames[s]] = float64(x / total)
+		if s == int(sigVector) || s == int(sigSpelling) {
+			h.Parts.Vector += float64(x / total)
+		} else {
+			h.Parts.Lexical += float64(x / total)
+		}
+	}
+	fresh, important := r.adjust(r.entries[i])
+	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)
 }
 
 // most is the score of a unit for which every signal is 1.

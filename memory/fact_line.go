@@ -2,12 +2,9 @@ package memory
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
-
-	"nodest/index"
 )
 
 // blockTags would begin or end a block of a prompt; the fullwidth forms are what a
@@ -39,7 +36,8 @@ func Line(text string, day *time.Time) string {
 type Visible struct {
 	revisions map[string]bool
 	hashes    map[string]bool
-	texts     []map[string]bool // terms of each message
+	messages  int
+	said      map[string][]int32 // messages by term
 }
 
 // mostTerms of an item that stand in one visible message make it visible.
@@ -48,17 +46,17 @@ const mostTerms = 0.95
 // VisibleIn reads the messages of the effective history; a summary among them counts
 // by its text.
 func VisibleIn(messages []Message) Visible {
-	v := Visible{revisions: map[string]bool{}, hashes: map[string]bool{}}
-	for _, m := range messages {
+	v := Visible{revisions: map[string]bool{}, hashes: map[string]bool{}, messages: len(messages), said: map[string][]int32{}}
+	for i, m := range messages {
 		if m.RevisionID != "" {
 			v.revisions[m.RevisionID] = true
 		}
 		v.hashes[ContentHash(m.Text)] = true
-		terms := map[string]bool{}
-		for _, t := range (index.Analyser{}).Terms(m.Text) {
-			terms[t] = true
+		for _, t := range analyser.Terms(m.Text) {
+			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
+				v.said[t] = append(in, int32(i))
+			}
 		}
-		v.texts = append(v.texts, terms)
 	}
 	return v
 }
@@ -66,21 +64,34 @@ func VisibleIn(messages []Message) Visible {
 // Has reports whether an item is visible already: all the messages of one of its
 // sightings are, or its words stand in one message.
 func (v Visible) Has(text string, evidence []Evidence) bool {
-	shown := func(e Evidence) bool { return v.revisions[e.RevisionID] }
-	if len(evidence) > 0 && holds(evidence, shown) || v.hashes[ContentHash(text)] {
+	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(analyser.Terms(text))
+}
+
+// Shows is the quick part of Has: it does not look at the words.
+func (v Visible) Shows(u *Unit) bool {
+	switch {
+	case v.messages == 0:
+		return false
+	case v.revisions[u.ID] || u.Hash != "" && v.hashes[u.Hash]:
 		return true
+	case len(u.Evidence) == 1:
+		return v.revisions[u.Evidence[0].RevisionID]
 	}
-	terms := (index.Analyser{}).Terms(text)
-	if len(terms) < 2 {
+	return len(u.Evidence) > 0 && holds(u.Evidence, func(e Evidence) bool { return v.revisions[e.RevisionID] })
+}
+
+// says reports whether terms stand in one message.
+func (v Visible) says(terms []string) bool {
+	if v.messages == 0 || len(terms) < 2 {
 		return false
 	}
-	return slices.ContainsFunc(v.texts, func(said map[string]bool) bool {
-		n := 0
-		for _, t := range terms {
-			if said[t] {
-				n++
+	counts := make([]int, v.messages)
+	for _, t := range terms {
+		for _, i := range v.said[t] {
+			if counts[i]++; float64(counts[i]) >= mostTerms*float64(len(terms)) {
+				return true
 			}
 		}
-		return float64(n) >= mostTerms*float64(len(terms))
-	})
+	}
+	return false
 }

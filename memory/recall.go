@@ -19,9 +19,16 @@ type Query struct {
 	Vector   index.Vector // of the text by the model, if there is one
 	Spelling index.Vector // of the text by parts of words, if there is one
 
-	// Skip leaves a unit out: of another conversation or layer, or in sight already.
-	// It is called for every unit and must be quick.
+	// Skip leaves a unit out: of another conversation or layer. It is called for
+	// many units, while the index is locked, and must be quick.
 	Skip func(*Unit) bool
+
+	// Visible is what the asker sees anyway; it is left out.
+	Visible Visible
+
+	// Counts tells of each unit whether it may come back; nil = all may. It is called
+	// for the best units only, and may take its time: the index is not locked.
+	Counts func(context.Context, []*Unit) ([]bool, error)
 
 	// Everything turns off what makes a small set for a prompt: the floor of
 	// relevance, variety and the budget of characters (mode=recall).
@@ -74,20 +81,28 @@ const (
 )
 
 // Recall returns what fits q best, the best first; pinned facts stand before
-// everything else. Nothing relevant gives no hits. It waits for nothing and fails only
-// when the vectors cannot be searched.
+// everything else. Nothing relevant gives no hits. It fails when the vectors cannot be
+// searched, and with the error of q.Counts.
+//
+// The index is locked twice and shortly: to rank its rows, and to choose among the
+// best of those that count. A row that goes in between does not come back.
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
 	if q.Weights == nil {
 		q.Weights = &DefaultWeights
 	}
+	r := &ranking{ctx: ctx, q: &q, read: ReadQuery(q.Text, q.Names, q.Now)}
+	if err := x.View(r.rank); err != nil {
+		return nil, err
+	}
+	if err := r.count(); err != nil {
+		return nil, err
+	}
 	var hits []Hit
 	err := x.View(func(v index.View) error {
-		r := &ranking{ctx: ctx, v: v, q: &q, read: ReadQuery(q.Text, q.Names, q.Now)}
-		var err error
-		hits, err = r.run()
-		return err
+		hits = r.choose(v)
+		return nil
 	})
 	return hits, err
 }
@@ -95,65 +110,136 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 // ranking is one Recall.
 type ranking struct {
 	ctx  context.Context
-	v    index.View
 	q    *Query
 	read Question
 	*columns
+	found  []candidate // the best first
+	pinned []candidate // the newest first
+
+	v index.View // while hits are chosen
 }
 
-// candidate is a row on its way to be a hit.
+// candidate is a unit on its way to be a hit.
 type candidate struct {
-	row     int
+	*entry
+	at      int // of its row in v
 	score   float32
-	sources []int     // exchanges that the fact in row stands for
+	why     int       // row of the columns that score is from
+	sources []*entry  // exchanges that the fact stands for
 	terms   []int32   // once they are needed
 	vector  []float32 // likewise
 }
 
-func (r *ranking) run() (hits []Hit, err error) {
-	if r.columns, err = measure(r.ctx, r.v, r.q, r.read); err != nil {
-		return nil, err
+// rank scores the rows of an index. What it leaves holds after the index is unlocked.
+func (r *ranking) rank(v index.View) (err error) {
+	if r.columns, err = measure(r.ctx, v, r.q, r.read); err != nil {
+		return err
 	}
-	found := r.best()
-	if r.q.Everything {
-		found = r.once(found, r.q.Limit, r.sameText)
-		return r.hits(found[:min(len(found), r.q.Limit)], math.MaxInt), nil
+	r.scores = make([]float32, len(r.rows))
+	for at, i := range r.rows {
+		if r.q.Everything || r.relevant(i) {
+			r.scores[at] = r.score(i)
+		}
 	}
-	found = r.once(found, varied, r.alike)
-	found = r.vary(found[:min(len(found), varied)])
-	return r.withPinned(found), nil
+	if !r.q.Everything {
+		r.pinned = r.allPinned(v)
+	}
+	return nil
 }
 
-// enough is how many of the best rows are looked at for a number of hits: some of
-// them say the same.
-func enough(limit int) int {
-	if limit > math.MaxInt/4 {
-		return math.MaxInt
+// score is the weighted sum of the signals of row i, adjusted.
+func (r *ranking) score(i int) float32 {
+	sum := float32(0)
+	for s, w := range r.q.Weights {
+		sum += w * r.of[s][i]
 	}
-	return max(8*varied, 4*limit)
+	fresh, important := r.adjust(r.entries[i])
+	return sum * (1 + fresh + important)
 }
 
-// best returns the best rows that may be hits, the best first.
-func (r *ranking) best() []candidate {
-	top := &topmost{size: enough(r.q.Limit)}
-	for _, i := range r.rows {
-		if !r.q.Everything && !r.relevant(i) {
-			continue
+// count takes the best of the units that count, as many as a choice needs.
+func (r *ranking) count() error {
+	known := map[string]bool{}
+	if err := r.ask(known, &r.pinned); err != nil {
+		return err
+	}
+	for n := enough(r.q.Limit); ; n *= 4 {
+		best := r.best(n)
+		if err := r.ask(known, &best); err != nil {
+			return err
 		}
-		sum := float32(0)
-		for s, w := range r.q.Weights {
-			sum += w * r.of[s][i]
+		r.found = best
+		if len(best) >= n/2 || n >= len(r.rows) {
+			return nil
 		}
-		top.add(ranked{i, sum * r.adjust(i)})
+	}
+}
+
+// ask takes those candidates out that do not count. known has the answers so far.
+func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
+	if r.q.Counts == nil || len(*found) == 0 {
+		return nil
+	}
+	var units []*Unit
+	for _, c := range *found {
+		if _, ok := known[c.ID]; !ok {
+			units = append(units, &c.Unit)
+		}
+	}
+	if len(units) > 0 {
+		counts, err := r.q.Counts(r.ctx, units)
+		if err != nil {
+			return err
+		}
+		for i, u := range units {
+			known[u.ID] = counts[i]
+		}
+	}
+	*found = slices.DeleteFunc(*found, func(c candidate) bool { return !known[c.ID] })
+	return nil
+}
+
+// enough is how many of the best rows are looked at first for a number of hits: some
+// of them say the same, and some do not count.
+func enough(limit int) int { return max(2*varied, min(limit, math.MaxInt/64)*4) }
+
+// best returns the best n rows that may be hits, the best first.
+func (r *ranking) best(n int) []candidate {
+	top := &topmost{size: n}
+	for at, i := range r.rows {
+		if s := (ranked{i, r.scores[at]}); s.score > 0 && top.takes(s) && !r.skips(r.entries[i]) {
+			top.add(s)
+		}
 	}
 	slices.SortFunc(top.rows, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
 	})
 	found := make([]candidate, len(top.rows))
 	for i, t := range top.rows {
-		found[i] = candidate{row: t.row, score: t.score}
+		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: t.row}
 	}
 	return found
+}
+
+// skips reports what must not come back, as far as that is told quickly.
+func (r *ranking) skips(e *entry) bool {
+	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit)
+}
+
+// allPinned returns the pinned facts. Other rows than those with something to do with
+// the question get their entries.
+func (r *ranking) allPinned(v index.View) []candidate {
+	var pinned []candidate
+	for i := range v.Slots() {
+		d, ok := v.Data(i)
+		if !ok || !d.(*entry).Pinned || r.skips(d.(*entry)) {
+			continue
+		}
+		r.entries[i] = d.(*entry)
+		pinned = append(pinned, candidate{entry: r.entries[i], score: r.score(i), why: i})
+	}
+	slices.SortStableFunc(pinned, func(a, b candidate) int { return b.At.Compare(a.At) })
+	return pinned
 }
 
 // ranked is a row and its score.
@@ -172,15 +258,16 @@ type topmost struct {
 	rows []ranked
 }
 
+// takes reports whether r is among the best so far.
+func (t *topmost) takes(r ranked) bool { return len(t.rows) < t.size || r.before(t.rows[0]) }
+
+// add enters a row that takes accepts.
 func (t *topmost) add(r ranked) {
 	if len(t.rows) < t.size {
 		t.rows = append(t.rows, r)
 		for i := len(t.rows) - 1; i > 0 && t.rows[(i-1)/2].before(t.rows[i]); i = (i - 1) / 2 {
 			t.rows[i], t.rows[(i-1)/2] = t.rows[(i-1)/2], t.rows[i]
 		}
-		return
-	}
-	if !r.before(t.rows[0]) {
 		return
 	}
 	t.rows[0] = r
@@ -200,13 +287,11 @@ func (t *topmost) add(r ranked) {
 }
 
 // adjust is a tie-breaker: a little for what is new, a little for what is important.
-func (r *ranking) adjust(i int) float32 {
-	e := r.entries[i]
-	factor := 1 + importanceWeight*e.Importance
+func (r *ranking) adjust(e *entry) (fresh, important float32) {
 	if age := r.q.Now.Sub(e.At); !r.q.Now.IsZero() && !e.At.IsZero() {
-		factor += r.recencyWeight() * math.Exp2(-max(0, age.Hours())/halfLife.Hours())
+		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, age.Hours())/halfLife.Hours()))
 	}
-	return float32(factor)
+	return fresh, float32(importanceWeight * e.Importance)
 }
 
 func (r *ranking) recencyWeight() float64 {

@@ -1,63 +1,14 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"io"
 	"time"
 
-	"nodest/index"
 	"nodest/jobs"
 )
 
 var errNotBuilt = errors.New("memory: not built yet")
-
-// ---- H2: recall.go side (loader, find.go, embed.go)
-
-// loader reads the rows of a scope for the index cache; its keys are scopes.
-type loader struct{ store Store }
-
-// Version implements index.Loader.
-func (loader) Version(context.Context, string) (int64, error) { return 0, errNotBuilt }
-
-// Load implements index.Loader.
-func (loader) Load(context.Context, string, int64) (index.Delta, error) {
-	return index.Delta{}, errNotBuilt
-}
-
-// Ask is what a turn, or a user, wants to have recalled.
-type Ask struct {
-	CharacterID string
-	Here        Place // the branch that is being talked on; zero = none
-	Text        string
-	Names       Names
-	Now         time.Time
-	Scene       *Scene // nil = Options.Scenes is asked
-
-	Visible    Visible // what the prompt shows anyway
-	Everything bool    // mode=recall: neither floor, variety nor budget
-	Layers     []Layer // nil = both
-	Limit      int     // 0 = the scene's
-	Lexical    bool    // without vectors
-}
-
-// Recall returns what fits, the best first: only units that are shown on the
-// branches of their conversations, and of each fact the version that counts there.
-// It makes at most one call to the embedder; where that fails, words do.
-func (s *Service) Recall(context.Context, string, Ask) ([]Hit, error) { return nil, errNotBuilt }
-
-// UsesOf are what is stored of hits.
-func UsesOf(hits []Hit) []Use { return nil }
-
-// LineOf is a hit as a <mem> block shows it: who said it, the text or its excerpt,
-// and the day.
-func LineOf(h *Hit, n Names) string { return "" }
-
-func (s *Service) embedKind() jobs.Kind { return jobs.Kind{Name: JobEmbed} }
-
-// Sweep enqueues embedding for scopes that lack vectors of the current model; the
-// server calls it at its start and every hour.
-func (s *Service) Sweep(context.Context) error { return errNotBuilt }
 
 // ---- H3: extraction job and the user's rights
 

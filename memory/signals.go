@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"time"
 
 	"nodest/index"
 )
@@ -51,9 +52,10 @@ const (
 type columns struct {
 	of      [signals][]float32
 	match   *index.Match
-	entries []*entry // nil in gaps and for what must not come back
-	rows    []int    // that have something to do with the question
-	spread  float32  // of the model's cosines, from the nearest to the last that is looked at
+	entries []*entry  // of rows and of pinned facts, else nil
+	rows    []int     // that have something to do with the question
+	scores  []float32 // of rows; 0 = not relevant
+	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 }
 
 // measure fills the columns. A vector that nothing in the index can be compared with
@@ -83,8 +85,8 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 			continue
 		}
 		e := d.(*entry)
-		day := dayFit(read.Days, e)
-		if q.Skip != nil && q.Skip(&e.Unit) || day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
+		day := dayFit(read.Days, e.At, q.Now.Location())
+		if day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
 			continue
 		}
 		c.entries[i] = e
@@ -112,10 +114,10 @@ func (c *columns) judge(v index.View, i int, read Question) {
 	c.of[sigLength][i] = min(1, float32(v.Length(i))/enoughTerms)
 }
 
-func dayFit(days []Days, e *entry) float32 {
+func dayFit(days []Days, at time.Time, zone *time.Location) float32 {
 	fit := float32(0)
 	for _, d := range days {
-		fit = max(fit, d.Fit(e.At))
+		fit = max(fit, d.Fit(at.In(zone)))
 	}
 	return fit
 }

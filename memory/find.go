@@ -1,0 +1,243 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// Ask is what a turn, or a user, wants to have recalled.
+type Ask struct {
+	CharacterID string
+	Here        Place // the branch that is being talked on; zero = none
+	Text        string
+	Names       Names
+	Now         time.Time // default the present; its zone is that of days in Text and of the hits
+	Scene       *Scene    // nil = Options.Scenes is asked
+
+	Visible      Visible // what the prompt shows anyway
+	Everything   bool    // mode=recall: neither floor, variety nor budget
+	Layers       []Layer // nil = both
+	Conversation string  // only what was said, or learned, in this one; "" = all
+	Limit        int     // 0 = the scene's
+	Lexical      bool    // without vectors
+}
+
+// Recall returns what fits, the best first: only units that are shown on the
+// branches of their conversations, and of each fact the version that counts there.
+// It makes at most one call to the embedder; where that fails, words do.
+//
+// In a scene that does not share, nothing counts but what was said in Here's
+// conversation, and what the user wrote.
+func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+	scene, err := s.scene(ctx, userID, &a)
+	if err != nil {
+		return nil, err
+	}
+	if a.Now.IsZero() {
+		a.Now = time.Now()
+	}
+	c := &counter{store: s.store, userID: userID, characterID: a.CharacterID, only: a.Conversation}
+	if a.Here.ConversationID != "" {
+		c.here = &a.Here
+		if !scene.Share {
+			c.only = cmp.Or(c.only, a.Here.ConversationID)
+		}
+	}
+	q := Query{
+		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything,
+		Limit: cmp.Or(a.Limit, scene.Limit), Skip: c.skip(a.Layers), Counts: c.counts,
+	}
+	if !a.Lexical {
+		s.embedQuestion(ctx, userID, &q)
+	}
+	var hits []Hit
+	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
+		hits, err = Recall(ctx, x, q)
+		return err
+	})
+	return hits, err
+}
+
+func (s *Service) scene(ctx context.Context, userID string, a *Ask) (Scene, error) {
+	if a.Scene != nil {
+		return *a.Scene, nil
+	}
+	return s.opts.Scenes(ctx, userID, a.CharacterID, a.Here.ConversationID)
+}
+
+// embedder returns what makes vectors for a user.
+func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, error) {
+	if s.opts.Embedder == nil {
+		return offline.Embedder{}, nil
+	}
+	return s.opts.Embedder(ctx, userID)
+}
+
+// embedQuestion adds the vectors of a question: by spelling in any case, because rows
+// keep those of the offline embedder until a model's are there. A model gets half of
+// the time that there is, so that words can do without it.
+func (s *Service) embedQuestion(ctx context.Context, userID string, q *Query) {
+	if until, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(until)/2, errEmbedderSlow)
+		defer cancel()
+	}
+	var err error
+	if q.Spelling, err = vectorOf(ctx, offline.Embedder{}, q.Text); err == nil {
+		var e llm.Embedder
+		if e, err = s.embedder(ctx, userID); err == nil && e.ModelID() != q.Spelling.Model {
+			q.Vector, err = vectorOf(ctx, e, q.Text)
+		}
+	}
+	if err != nil {
+		s.opts.Log.DebugContext(ctx, "memories are recalled without a model", "user", userID, "err", err, "cause", context.Cause(ctx))
+	}
+}
+
+var errEmbedderSlow = errors.New("the embedder took too long")
+
+func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, error) {
+	found, err := e.Embed(ctx, llm.Query, []string{text})
+	if err != nil {
+		return index.Vector{}, err
+	}
+	return index.Vector{Model: found.Model, Values: found.Vectors[0]}, nil
+}
+
+// counter tells which units count for one question.
+type counter struct {
+	store               Store
+	userID, characterID string
+	here                *Place
+	only                string // conversation; "" = all
+}
+
+// skip leaves out what is not of the layers, or was said elsewhere.
+func (c *counter) skip(layers []Layer) func(*Unit) bool {
+	return func(u *Unit) bool {
+		if len(layers) > 0 && !slices.Contains(layers, u.Layer) {
+			return true
+		}
+		return c.only != "" && u.Layer == Exchange && u.Conversation != c.only
+	}
+}
+
+// counts reads in one transaction what is shown of units, and which version of each
+// fact counts there.
+func (c *counter) counts(ctx context.Context, units []*Unit) (counts []bool, err error) {
+	err = c.store.View(ctx, c.userID, func(tx Tx) error {
+		versions, err := c.versions(tx, units)
+		if err != nil {
+			return err
+		}
+		shown, err := c.shown(tx, units, versions)
+		if err != nil {
+			return err
+		}
+		counts = make([]bool, len(units))
+		for i, u := range units {
+			if u.Layer == Exchange {
+				counts[i] = len(u.Evidence) > 0 && u.holds(shown)
+			} else if m := Current(versions[u.Root], shown); m != nil {
+				counts[i] = m.ID == u.ID
+			}
+		}
+		return nil
+	})
+	return counts, err
+}
+
+// versions returns those of the facts among units, by root, oldest first.
+func (c *counter) versions(tx Tx, units []*Unit) (map[string][]Memory, error) {
+	var roots []string
+	for _, u := range units {
+		if u.Layer == Fact && !slices.Contains(roots, u.Root) {
+			roots = append(roots, u.Root)
+		}
+	}
+	if len(roots) == 0 {
+		return nil, nil
+	}
+	all, err := tx.FactVersions(c.characterID, roots...)
+	if err != nil {
+		return nil, fmt.Errorf("read the versions of facts: %w", err)
+	}
+	versions := map[string][]Memory{}
+	for _, m := range all {
+		versions[m.RootID] = append(versions[m.RootID], m)
+	}
+	return versions, nil
+}
+
+// shown asks for all texts that units and versions rest on.
+func (c *counter) shown(tx Tx, units []*Unit, versions map[string][]Memory) (func(Evidence) bool, error) {
+	var texts []Evidence
+	at := map[string]int{} // place in texts by revision
+	add := func(evidence []Evidence) {
+		for _, e := range evidence {
+			if _, ok := at[e.RevisionID]; !ok && (c.only == "" || e.ConversationID == c.only) {
+				at[e.RevisionID] = len(texts)
+				texts = append(texts, e)
+			}
+		}
+	}
+	for _, u := range units {
+		if u.Layer == Exchange {
+			add(u.Evidence)
+		}
+	}
+	for _, all := range versions {
+		for _, m := range all {
+			add(m.Evidence)
+			add(m.EndedBy)
+		}
+	}
+	shown, err := tx.Shown(c.here, texts)
+	if err != nil {
+		return nil, fmt.Errorf("read which texts are shown: %w", err)
+	}
+	return func(e Evidence) bool {
+		i, ok := at[e.RevisionID]
+		return ok && shown[i]
+	}, nil
+}
+
+func (u *Unit) holds(shown func(Evidence) bool) bool { return holds(u.Evidence, shown) }
+
+// UsesOf are what is stored of hits. The signals of a use add up to its score.
+func UsesOf(hits []Hit) []Use {
+	uses := make([]Use, len(hits))
+	for i := range hits {
+		h := &hits[i]
+		u := Use{ID: h.ID, Layer: h.Layer, Rank: i + 1, Score: h.Score, Signals: map[string]float64{}}
+		for name, x := range h.Signals {
+			u.Signals[name] = x
+		}
+		if h.Parts.Recency != 0 {
+			u.Signals["recency"] = h.Parts.Recency
+		}
+		if h.Parts.Importance != 0 {
+			u.Signals["importance"] = h.Parts.Importance
+		}
+		uses[i] = u
+	}
+	return uses
+}
+
+// LineOf is a hit as a <mem> block shows it: who said it, the text or its excerpt,
+// and the day.
+func LineOf(h *Hit, n Names) string {
+	text := h.Shown()
+	if h.Layer == Exchange {
+		text = n.speaker(Message{Role: h.Speaker, Name: h.Name}) + ": " + text
+	}
+	return Line(text, &h.At)
+}
