@@ -46,7 +46,7 @@ func TurnsOf(path []Message) []Turn {
 		if m.Role != RoleUser && m.Role != RoleCharacter || m.Injected || m.Failed {
 			continue
 		}
-		if m.Text = clean(m.Role, m.Text); m.Text == "" {
+		if m.Text = Clean(m.Role, m.Text); m.Text == "" {
 			continue
 		}
 		if last := len(turns) - 1; m.Role == RoleCharacter && last >= 0 {
@@ -105,26 +105,35 @@ func (n Names) speaker(m Message) string {
 	return "Character"
 }
 
+const recallHead = "系统检索到的记忆内容"
+
 var (
 	// addedBlock is what a prompt puts behind a user's message; a log of the app
 	// may have it inside the text.
 	addedBlock = regexp.MustCompile(`(?is)<mem\s*>.*?</mem\s*>|<websearch\s*>.*?</websearch\s*>|<response_guidelines\s*>.*?</response_guidelines\s*>`)
 	// recallEcho is the head of a recall block and its numbered lines, that a model
 	// repeats without the tags.
-	recallEcho = regexp.MustCompile(`(?m)^[ \t]*系统检索到的记忆内容[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
+	recallEcho = regexp.MustCompile(`(?m)^[ \t]*` + recallHead + `[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
 	thoughts   = regexp.MustCompile(`(?is)<think(?:ing)?\s*>.*?</think(?:ing)?\s*>`)
 )
 
-// clean returns what was really said in a message.
-func clean(role Role, text string) string {
+// Clean returns what was really said in a message.
+func Clean(role Role, text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd")
-	text = addedBlock.ReplaceAllString(text, "")
-	if role == RoleCharacter {
-		text = framework.StripBlocks(thoughts.ReplaceAllString(text, ""))
-	} else {
-		text = framework.WithRewrite(text, "")
+	tagged := strings.Contains(text, "<") // else no block can be in it
+	if tagged {
+		text = addedBlock.ReplaceAllString(text, "")
 	}
-	return strings.TrimSpace(recallEcho.ReplaceAllString(text, ""))
+	switch {
+	case role != RoleCharacter:
+		text = framework.WithRewrite(text, "")
+	case tagged:
+		text = framework.StripBlocks(thoughts.ReplaceAllString(text, ""))
+	}
+	if strings.Contains(text, recallHead) {
+		text = recallEcho.ReplaceAllString(text, "")
+	}
+	return strings.TrimSpace(text)
 }
 
 // Window is what one run of the extraction looks at.

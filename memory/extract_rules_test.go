@@ -125,7 +125,7 @@ func FuzzRules(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, m := range []Message{userSays(1, clean(RoleUser, text)), charSays(2, clean(RoleCharacter, text))} {
+		for _, m := range []Message{userSays(1, Clean(RoleUser, text)), charSays(2, Clean(RoleCharacter, text))} {
 			all := testNames.statements(m)
 			if len(all) > rulesPerMessage {
 				t.Errorf("%d statements", len(all))

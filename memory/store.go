@@ -86,7 +86,8 @@ type TextTx interface {
 	// Shown reports for each text whether it is seen: its conversation is there, its
 	// message is on the shown branch and not deleted, this revision is the chosen
 	// one, and it was not forgotten. Of here's conversation that branch counts, and
-	// no other (nil = the shown one of every conversation).
+	// no other (nil = the shown one of every conversation); of one without a head
+	// that is nothing.
 	Shown(here *Place, texts []Evidence) ([]bool, error)
 	// Said lists texts of a conversation, by seq.
 	Said(conversationID string, f SaidFilter) ([]Said, error)
@@ -94,6 +95,9 @@ type TextTx interface {
 	SaidByID(characterID string, revisionIDs ...string) ([]Said, error)
 	// MarkRead notes that extraction has read these texts.
 	MarkRead(conversationID string, revisionIDs ...string) error
+	// MarkUnread gives all texts of a conversation back to extraction. Those of an
+	// imported chat and of a fork count as read when they arrive.
+	MarkUnread(conversationID string) error
 	// ForgetTexts takes texts out of the memory for good; the chat keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
 	// PutUses stores what was recalled for a text; Uses returns it, by rank: that of
