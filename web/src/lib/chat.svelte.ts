@@ -100,13 +100,25 @@ export class Chat {
     await this.attempt(() => this.loadMessages())
   }
 
+  private turn = 0 // of the newest reading of the open chat
+  private arrived: Map<string, Message> | null = null // what events told since it was asked for
+
+  /** loadMessages reads the end of the open chat anew, or what stands before a message. */
   private async loadMessages(before = '') {
     const id = this.openId
-    const query = `limit=50${before ? '&before=' + before : ''}`
-    const page = await request<{ items: Message[]; nextCursor: string | null }>('GET', `/conversations/${id}/messages?${query}`)
-    if (id !== this.openId) return // another chat was opened meanwhile
+    const turn = before ? this.turn : ++this.turn
+    const arrived = new Map<string, Message>()
+    if (!before) this.arrived = arrived
+    let page: { items: Message[]; nextCursor: string | null }
+    try {
+      page = await request('GET', `/conversations/${id}/messages?limit=50${before ? '&before=' + before : ''}`)
+    } finally {
+      if (this.arrived === arrived) this.arrived = null
+    }
+    if (id !== this.openId || turn !== this.turn) return // something newer is shown, or asked for
     this.messages = before ? [...page.items, ...this.messages] : page.items
     this.older = page.nextCursor !== null
+    for (const m of arrived.values()) this.message(m) // the answer may be older than these
   }
 
   async loadOlder() {
@@ -292,9 +304,10 @@ export class Chat {
    */
   private message(m: Message) {
     if (m.conversationId !== this.openId) return
+    this.arrived?.set(m.id, m)
     const at = this.messages.findIndex((old) => old.id === m.id)
     if (at >= 0) {
-      this.messages[at] = m
+      if (m.rev >= this.messages[at]!.rev) this.messages[at] = m
       return
     }
     const parent = this.messages.findIndex((old) => old.id === m.parentId)

@@ -97,7 +97,7 @@ export class Memories {
     await this.chat.attempt(async () => {
       const [facts, open, found] = await Promise.all([
         request<Page<Fact>>('GET', list),
-        request<Page<Suggestion>>('GET', this.base + '/suggestions?limit=50'),
+        request<Page<Suggestion>>('GET', this.base + '/suggestions?state=open&limit=50'),
         query ? request<Page<Found>>('GET', `${this.base}?limit=20&q=${encodeURIComponent(query)}`) : null,
       ])
       if (turn !== this.turn) return // something newer was asked for meanwhile
