@@ -24,6 +24,8 @@ type Ask struct {
 
 	Visible      Visible // what the prompt shows anyway
 	Everything   bool    // mode=recall: neither floor, variety nor budget
+	Relevant     bool    // with Everything: the floor all the same
+	Hidden       bool    // also what no branch shows, and every version of a fact
 	Layers       []Layer // nil = both
 	Conversation string  // only what was said, or learned, in this one; "" = all
 	Limit        int     // 0 = the scene's
@@ -52,8 +54,11 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, erro
 		}
 	}
 	q := Query{
-		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything,
+		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
 		Limit: cmp.Or(a.Limit, scene.Limit), Skip: c.skip(a.Layers), Counts: c.counts,
+	}
+	if a.Hidden {
+		q.Counts = nil
 	}
 	if !a.Lexical {
 		s.embedQuestion(ctx, userID, &q)

@@ -33,6 +33,8 @@ type Query struct {
 	// Everything turns off what makes a small set for a prompt: the floor of
 	// relevance, variety and the budget of characters (mode=recall).
 	Everything bool
+	// Relevant keeps the floor where Everything is set.
+	Relevant bool
 
 	Limit      int      // hits; default 10
 	Characters int      // code points of all texts together; default 1500
@@ -137,7 +139,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	}
 	r.scores = make([]float32, len(r.rows))
 	for at, i := range r.rows {
-		if r.q.Everything || r.relevant(i) {
+		if r.q.Everything && !r.q.Relevant || r.relevant(i) {
 			r.scores[at] = r.score(i)
 		}
 	}
