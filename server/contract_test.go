@@ -250,7 +250,7 @@ func (c *contract) checkBody(x *exchange, way []string) error {
 		if content[name] == nil {
 			continue
 		}
-		if !strings.HasSuffix(kind, "json") {
+		if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 			return nil
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(x.body))

@@ -58,7 +58,7 @@ func takes[In any](command string, f func(ctx context.Context, s *Server, c *nod
 }
 
 // operations is the one list of what both doors offer. Protocol page, section 6.
-var operations = slices.Concat(chatOperations, historyOperations, saveOperations)
+var operations = slices.Concat(chatOperations, historyOperations, saveOperations, memoryOperations)
 
 // byCommand indexes the table for the WebSocket.
 func byCommand(table []operation) map[string]*operation {

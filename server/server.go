@@ -141,6 +141,7 @@ func (s *Server) routes(e *echo.Echo) {
 	s.streamRoutes(e)    // WebSocket, SSE, sync
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars
+	s.memoryRoutes(e)    // memories as files, summaries
 	s.portRoutes(e)      // the interface of the NodeST app
 	s.serviceRoutes(e)   // health, metrics, documentation, the page
 }

@@ -1,0 +1,417 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// memoryOperations are about what a character remembers, and about the summaries
+// of conversations. What has no command exists in REST only; files are in
+// rest_memory.go.
+var memoryOperations = []operation{
+	{
+		command: "memory.search", method: http.MethodGet, path: "/characters/:id/memories", params: characterParam,
+		query: map[string]string{
+			"q": "string", "mode": "string", "layer": "string", "kind": "string", "subject": "string", "status": "string",
+			"conversation": "string", "pinned": "bool", "cursor": "string", "limit": "int",
+		},
+		prepare: takes("memory.search", memorySearch),
+	}, {
+		command: "memory.create", method: http.MethodPost, path: "/characters/:id/memories", status: http.StatusCreated, key: true,
+		params: characterParam, prepare: takes("memory.create", memoryCreate),
+	}, {
+		command: "memory.edit", method: http.MethodPatch, path: "/characters/:id/memories/:mid", key: true,
+		params: memoryParams, prepare: takes("memory.edit", memoryEdit),
+	}, {
+		command: "memory.pin", key: true, // in REST it is an edit of pinned
+		prepare: takes("memory.pin", memoryPin),
+	}, {
+		command: "memory.delete", method: http.MethodDelete, path: "/characters/:id/memories/:mid", status: http.StatusNoContent, key: true,
+		params: memoryParams, query: map[string]string{"purge": "bool"}, prepare: takes("memory.delete", memoryDelete),
+	}, {
+		command: "memory.restore", method: http.MethodPost, path: "/characters/:id/memories/:mid/restore", key: true,
+		params: memoryParams, prepare: takes("memory.restore", memoryRestore),
+	}, {
+		command: "memory.forget", method: http.MethodPost, path: "/characters/:id/memories/forget", key: true,
+		params: characterParam, prepare: takes("memory.forget", memoryForget),
+	}, {
+		method: http.MethodGet, path: "/characters/:id/memories/:mid/history",
+		params: memoryParams, prepare: takes("memory.history", memoryHistory),
+	}, {
+		method: http.MethodGet, path: "/characters/:id/memories/suggestions", params: characterParam,
+		query:   map[string]string{"state": "string", "cursor": "string", "limit": "int"},
+		prepare: takes("memory.suggestions", memorySuggestions),
+	}, {
+		method: http.MethodPost, path: "/characters/:id/memories/suggestions/:sid",
+		params:  map[string]string{"id": "characterId", "sid": "suggestionId"},
+		prepare: takes("memory.decide", memoryDecide),
+	}, {
+		method: http.MethodGet, path: "/characters/:id/memory/jobs", params: characterParam,
+		query: map[string]string{"cursor": "string", "limit": "int"}, prepare: takes("memory.jobs", memoryJobs),
+	}, {
+		method: http.MethodGet, path: "/messages/:id/memories",
+		params: map[string]string{"id": "messageId"}, prepare: takes("memory.recalled", memoryRecalled),
+	}, {
+		method: http.MethodPost, path: "/conversations/:id/memory/extract", status: http.StatusAccepted,
+		params: conversationParam, prepare: takes("memory.extract", memoryExtract),
+	}, {
+		command: "summary.list", method: http.MethodGet, path: "/conversations/:id/summaries",
+		params: conversationParam, prepare: takes("summary.list", summaryList),
+	}, {
+		command: "summary.create", key: true, // its twin, which can wait, is in rest_memory.go
+		prepare: takes("summary.create", summaryCreate),
+	}, {
+		method: http.MethodPatch, path: "/conversations/:id/summaries/:sid",
+		params: summaryParams, prepare: takes("summary.edit", summaryEdit),
+	}, {
+		command: "summary.delete", method: http.MethodDelete, path: "/conversations/:id/summaries/:sid", status: http.StatusNoContent, key: true,
+		params: summaryParams, prepare: takes("summary.delete", summaryDelete),
+	},
+}
+
+var (
+	characterParam    = map[string]string{"id": "characterId"}
+	memoryParams      = map[string]string{"id": "characterId", "mid": "memoryId"}
+	conversationParam = map[string]string{"id": "conversationId"}
+	summaryParams     = map[string]string{"id": "conversationId", "sid": "summaryId"}
+)
+
+// mostFound bounds a search; it has no pages.
+const mostFound = 100
+
+type memorySearchData struct {
+	CharacterID  string         `json:"characterId"`
+	Query        string         `json:"q,omitempty"`
+	Mode         string         `json:"mode,omitempty"`
+	Layer        string         `json:"layer,omitempty"`
+	Kind         memory.Sort    `json:"kind,omitempty"`
+	Subject      memory.Subject `json:"subject,omitempty"`
+	Status       memory.Status  `json:"status,omitempty"`
+	Conversation string         `json:"conversation,omitempty"`
+	Pinned       *bool          `json:"pinned,omitempty"`
+	Cursor       string         `json:"cursor,omitempty"`
+	Limit        *int           `json:"limit,omitempty"`
+}
+
+// memorySearch ranks what fits a text, or lists memories where there is none.
+func memorySearch(ctx context.Context, s *Server, c *nodest.Call, in memorySearchData) (any, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if in.Query != "" {
+		return in.find(ctx, s, c)
+	}
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.engine.Memories(ctx, c.UserID, in.CharacterID, memory.Filter{
+		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
+	}, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(&nodest.Page[memory.Memory]{Items: items, NextCursor: next}, wireMemoryOf), nil
+}
+
+// check refuses words that nobody knows and members that do not go together. The
+// engine takes the rest.
+func (in *memorySearchData) check() error {
+	for _, err := range []error{
+		oneOf("kind", in.Kind, memory.Profile, memory.Preference, memory.Happening, memory.Intention, memory.Promise, memory.Relation, memory.OtherSort),
+		oneOf("subject", in.Subject, memory.AboutUser, memory.AboutCharacter, memory.AboutRelationship, memory.AboutWorld),
+		oneOf("status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus),
+		oneOf("mode", in.Mode, "recall"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	_, err := in.layers()
+	switch {
+	case err != nil:
+		return err
+	case in.Query == "" && in.Mode != "":
+		return fault.InvalidField("mode", "value", "is for a search: it needs q")
+	case in.Query == "" && in.Layer != "" && in.Layer != string(memory.Fact):
+		return fault.InvalidField("layer", "value", "a list is of facts; a search, with q, also finds what was said")
+	case in.Query != "" && in.Cursor != "":
+		return fault.InvalidField("cursor", "value", "a search has no pages")
+	case in.Query != "" && in.Status != "" && in.Status != memory.Active:
+		return fault.InvalidField("status", "value", "a search finds what is active; leave out q to list the rest")
+	}
+	return nil
+}
+
+// layers are those of a search: of facts alone where their members are asked for.
+func (in *memorySearchData) layers() ([]memory.Layer, error) {
+	var layers []memory.Layer
+	for _, word := range strings.FieldsFunc(in.Layer, func(r rune) bool { return r == ',' }) {
+		layer := memory.Layer(word)
+		if err := oneOf("layer", layer, memory.Fact, memory.Exchange); err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	if in.ofFacts() {
+		if len(layers) > 0 && !slices.Contains(layers, memory.Fact) {
+			return nil, fault.InvalidField("layer", "value", "kind, subject and pinned are members of facts")
+		}
+		layers = []memory.Layer{memory.Fact}
+	}
+	return layers, nil
+}
+
+func (in *memorySearchData) ofFacts() bool {
+	return in.Kind != "" || in.Subject != "" || in.Pinned != nil
+}
+
+func (in *memorySearchData) find(ctx context.Context, s *Server, c *nodest.Call) (any, error) {
+	limit, err := limitOf(in.Limit, memory.DefaultLimit, mostFound)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := in.layers()
+	if err != nil {
+		return nil, err
+	}
+	search := nodest.MemorySearch{
+		Text: in.Query, ConversationID: in.Conversation, Layers: layers, Recall: in.Mode == "recall", Limit: limit,
+	}
+	if in.ofFacts() {
+		search.Limit = mostFound // of which those are taken that fit
+	}
+	found, err := s.engine.SearchMemories(ctx, c.UserID, in.CharacterID, search)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(f nodest.FoundMemory) bool { return in.ofFacts() && !in.fits(f.Memory) })
+	return whole(found[:min(len(found), limit)], wireFoundOf), nil
+}
+
+func (in *memorySearchData) fits(m *memory.Memory) bool {
+	return m != nil && (in.Kind == "" || m.Kind == in.Kind) && (in.Subject == "" || m.Subject == in.Subject) &&
+		(in.Pinned == nil || m.Pinned == *in.Pinned)
+}
+
+// oneOf refuses a word that is none of those known; "" is an absent one.
+func oneOf[T ~string](field string, word T, known ...T) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return fault.InvalidField(field, "value", "must be one of: %s", strings.Join(words, ", "))
+}
+
+type memoryCreateData struct {
+	CharacterID string `json:"characterId"`
+	memory.Draft
+}
+
+func memoryCreate(ctx context.Context, s *Server, c *nodest.Call, in memoryCreateData) (any, error) {
+	return memoryOf(s.engine.CreateMemory(ctx, c, in.CharacterID, in.Draft))
+}
+
+func memoryOf(m *memory.Memory, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wireMemoryOf(*m), nil
+}
+
+type memoryEditData struct {
+	CharacterID string `json:"characterId"`
+	MemoryID    string `json:"memoryId"`
+	memory.Patch
+}
+
+func memoryEdit(ctx context.Context, s *Server, c *nodest.Call, in memoryEditData) (any, error) {
+	return memoryOf(s.engine.EditMemory(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+}
+
+type memoryPinData struct {
+	CharacterID string `json:"characterId"`
+	MemoryID    string `json:"memoryId"`
+	Pinned      *bool  `json:"pinned"`
+}
+
+func memoryPin(ctx context.Context, s *Server, c *nodest.Call, in memoryPinData) (any, error) {
+	if in.Pinned == nil {
+		return nil, fault.InvalidField("pinned", "required", "say true or false")
+	}
+	return memoryOf(s.engine.EditMemory(ctx, c, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
+}
+
+type memoryData struct {
+	CharacterID string `json:"characterId"`
+	MemoryID    string `json:"memoryId"`
+}
+
+type memoryDeleteData struct {
+	memoryData
+	Purge bool `json:"purge,omitempty"`
+}
+
+func memoryDelete(ctx context.Context, s *Server, c *nodest.Call, in memoryDeleteData) (any, error) {
+	return struct{}{}, s.engine.DeleteMemory(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
+}
+
+func memoryRestore(ctx context.Context, s *Server, c *nodest.Call, in memoryData) (any, error) {
+	return memoryOf(s.engine.RestoreMemory(ctx, c, in.CharacterID, in.MemoryID))
+}
+
+func memoryHistory(ctx context.Context, s *Server, c *nodest.Call, in memoryData) (any, error) {
+	versions, err := s.engine.MemoryHistory(ctx, c.UserID, in.CharacterID, in.MemoryID)
+	if err != nil {
+		return nil, err
+	}
+	return whole(versions, wireMemoryOf), nil
+}
+
+type memoryForgetData struct {
+	CharacterID string `json:"characterId"`
+	nodest.ForgetInput
+}
+
+func memoryForget(ctx context.Context, s *Server, c *nodest.Call, in memoryForgetData) (any, error) {
+	got, err := s.engine.ForgetMemories(ctx, c, in.CharacterID, in.ForgetInput)
+	if err != nil {
+		return nil, err
+	}
+	got.Memories = orEmpty(got.Memories)
+	return got, nil
+}
+
+type memorySuggestionsData struct {
+	CharacterID string `json:"characterId"`
+	State       string `json:"state,omitempty"`
+	Cursor      string `json:"cursor,omitempty"`
+	Limit       *int   `json:"limit,omitempty"`
+}
+
+func memorySuggestions(ctx context.Context, s *Server, c *nodest.Call, in memorySuggestionsData) (any, error) {
+	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
+		return nil, err
+	}
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.engine.MemorySuggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(&nodest.Page[memory.Suggested]{Items: items, NextCursor: next}, wireSuggestionOf), nil
+}
+
+type memoryDecideData struct {
+	CharacterID  string `json:"characterId"`
+	SuggestionID string `json:"suggestionId"`
+	Decision     string `json:"decision"`
+}
+
+func memoryDecide(ctx context.Context, s *Server, c *nodest.Call, in memoryDecideData) (any, error) {
+	got, err := s.engine.DecideSuggestion(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
+	if err != nil {
+		return nil, err
+	}
+	return wireSuggestionOf(*got), nil
+}
+
+type memoryJobsData struct {
+	CharacterID string `json:"characterId"`
+	Cursor      string `json:"cursor,omitempty"`
+	Limit       *int   `json:"limit,omitempty"`
+}
+
+func memoryJobs(ctx context.Context, s *Server, c *nodest.Call, in memoryJobsData) (any, error) {
+	limit, err := limitOf(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.engine.MemoryJobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(&nodest.Page[*jobs.Job]{Items: items, NextCursor: next}, wireJobOf), nil
+}
+
+type memoryRecalledData struct {
+	MessageID string `json:"messageId"`
+}
+
+func memoryRecalled(ctx context.Context, s *Server, c *nodest.Call, in memoryRecalledData) (any, error) {
+	found, err := s.engine.RecalledFor(ctx, c.UserID, in.MessageID)
+	if err != nil {
+		return nil, err
+	}
+	return whole(found, wireFoundOf), nil
+}
+
+// queued is the answer where work goes on in the background.
+type queued struct {
+	Queued bool `json:"queued"`
+}
+
+func memoryExtract(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	return queued{true}, s.engine.ExtractNow(ctx, c, in.ConversationID)
+}
+
+func summaryList(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+	items, err := s.engine.Summaries(ctx, c.UserID, in.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	return whole(items, wireSummaryOf), nil
+}
+
+type summaryCreateData struct {
+	ConversationID string `json:"conversationId"`
+	From           string `json:"from,omitempty"`
+	To             string `json:"to,omitempty"`
+}
+
+func summaryCreate(ctx context.Context, s *Server, c *nodest.Call, in summaryCreateData) (any, error) {
+	return queued{true}, s.engine.SummariseLater(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To})
+}
+
+// summaryNow is summaryCreate that waits for the summary.
+func summaryNow(ctx context.Context, s *Server, c *nodest.Call, in summaryCreateData) (any, error) {
+	return summaryOf(s.engine.Summarise(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To}))
+}
+
+func summaryOf(v *nodest.SummaryView, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wireSummaryOf(v), nil
+}
+
+type summaryEditData struct {
+	ConversationID string `json:"conversationId"`
+	SummaryID      string `json:"summaryId"`
+	Summary        string `json:"summary"`
+}
+
+func summaryEdit(ctx context.Context, s *Server, c *nodest.Call, in summaryEditData) (any, error) {
+	return summaryOf(s.engine.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
+}
+
+type summaryData struct {
+	ConversationID string `json:"conversationId"`
+	SummaryID      string `json:"summaryId"`
+}
+
+func summaryDelete(ctx context.Context, s *Server, c *nodest.Call, in summaryData) (any, error) {
+	return struct{}{}, s.engine.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"nodest/account"
+	"nodest/fault"
+)
+
+// memoryBytes bounds a file of memories.
+const memoryBytes = 32 << 20
+
+// memoryRoutes serves memories as files, and what waits for a summary.
+func (s *Server) memoryRoutes(e *echo.Echo) {
+	e.GET(base+"/characters/:id/memories/export", s.signedIn(s.exportMemories))
+	e.POST(base+"/characters/:id/memories/import", s.signedIn(s.importMemories))
+	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
+}
+
+// exportMemories answers JSON Lines. They are gathered before the first is sent, so
+// that a slow client does not hold the database and what fails is told.
+func (s *Server) exportMemories(c echo.Context, who *account.Identity) error {
+	var lines bytes.Buffer
+	if err := s.engine.ExportMemories(c.Request().Context(), who.User.ID, c.Param("id"), &lines); err != nil {
+		return err
+	}
+	return attachment(c, lines.Bytes(), "application/x-ndjson", "memories.jsonl")
+}
+
+// lineTypes are the names that JSON Lines go by.
+var lineTypes = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json", "text/plain"}
+
+// importMemories reads JSON Lines: the body itself, or the file of a form. Lines
+// that are wrong are told, and the rest is taken.
+func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
+	var data []byte
+	var err error
+	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
+	case kind == "multipart/form-data":
+		data, _, err = s.upload(c, memoryBytes)
+	case slices.Contains(lineTypes, kind):
+		data, err = s.readAll(c, memoryBytes)
+	default:
+		err = fault.New(fault.UnsupportedMedia, "the body must be application/x-ndjson, or multipart/form-data with the file in the field file")
+	}
+	if err != nil {
+		return err
+	}
+	id := c.Param("id")
+	call, err := s.fileCall(c, who, "memory.import/"+id, data)
+	if err != nil {
+		return err
+	}
+	got, err := s.engine.ImportMemories(detached(c.Request().Context()), call, id, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	got.Failed = orEmpty(got.Failed)
+	return answer(c, 0, call, got)
+}
+
+// summarise is the twin of summary.create. With wait the answer is the summary;
+// a socket, which does one thing after the other, is not held up for that.
+func (s *Server) summarise(c echo.Context, who *account.Identity) error {
+	o := operation{
+		method: http.MethodPost, params: conversationParam, status: http.StatusAccepted,
+		prepare: s.ops["summary.create"].prepare,
+	}
+	wait, err := waits(c)
+	if err != nil {
+		return err
+	}
+	if wait {
+		o.status, o.prepare = http.StatusCreated, takes("summary.now", summaryNow)
+	}
+	return s.twin(&o)(c, who)
+}
+
+// waits reads the parameter wait.
+func waits(c echo.Context) (bool, error) {
+	values := c.QueryParams()["wait"]
+	if len(values) == 0 {
+		return false, nil
+	}
+	wait, known := map[string]bool{"1": true, "true": true, "0": false, "false": false}[values[0]]
+	if !known || len(values) > 1 {
+		return false, fault.InvalidField("wait", "type", "must be given once, as 1 or 0")
+	}
+	return wait, nil
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// wireMemory is one version of a memory. The members of memory.Memory stand in
+// it; its times hide theirs, which have no fixed form.
+type wireMemory struct {
+	memory.Memory
+	Evidence   []memory.Evidence `json:"evidence"`
+	EventTime  *wireTime         `json:"eventTime,omitempty"`
+	LastSeenAt wireTime          `json:"lastSeenAt"`
+	LastUsedAt *wireTime         `json:"lastUsedAt,omitempty"`
+	CreatedAt  wireTime          `json:"createdAt"`
+	UpdatedAt  wireTime          `json:"updatedAt"`
+}
+
+func wireMemoryOf(m memory.Memory) any {
+	return wireMemory{
+		Memory: m, Evidence: orEmpty(m.Evidence), EventTime: (*wireTime)(m.EventTime), LastSeenAt: wireTime(m.LastSeenAt),
+		LastUsedAt: (*wireTime)(m.LastUsedAt), CreatedAt: wireTime(m.CreatedAt), UpdatedAt: wireTime(m.UpdatedAt),
+	}
+}
+
+// wireFound is a unit that was found, and why.
+type wireFound struct {
+	nodest.FoundMemory
+	Memory  any                `json:"memory,omitempty"`
+	Text    string             `json:"text"` // of the fact, or as it was said
+	Signals map[string]float64 `json:"signals"`
+}
+
+func wireFoundOf(f nodest.FoundMemory) any {
+	w := wireFound{FoundMemory: f, Signals: f.Signals}
+	if w.Signals == nil {
+		w.Signals = map[string]float64{}
+	}
+	switch {
+	case f.Memory != nil:
+		w.Memory, w.Text = wireMemoryOf(*f.Memory), f.Memory.Text
+	case f.Said != nil:
+		w.Text = f.Said.Text
+	}
+	return w
+}
+
+type wireSuggestion struct {
+	memory.Suggested
+	Evidence  []memory.Evidence `json:"evidence"`
+	CreatedAt wireTime          `json:"createdAt"`
+}
+
+func wireSuggestionOf(s memory.Suggested) any {
+	return wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+}
+
+// wireJob is a piece of background work. What it works with stays inside.
+type wireJob struct {
+	ID        string          `json:"id"`
+	Kind      string          `json:"kind"`
+	Subject   string          `json:"subject"`
+	State     jobs.State      `json:"state"`
+	Attempt   int             `json:"attempt"`
+	Progress  json.RawMessage `json:"progress,omitempty"`
+	NotBefore *wireTime       `json:"notBefore,omitempty"`
+	Error     *jobs.Failure   `json:"error,omitempty"`
+	CreatedAt wireTime        `json:"createdAt"`
+	UpdatedAt wireTime        `json:"updatedAt"`
+}
+
+func wireJobOf(j *jobs.Job) any {
+	w := wireJob{
+		ID: j.ID, Kind: j.Kind, Subject: j.Subject, State: j.State, Attempt: j.Attempt, Progress: j.Progress, Error: j.Error,
+		CreatedAt: wireTime(j.CreatedAt), UpdatedAt: wireTime(j.UpdatedAt),
+	}
+	if j.State == jobs.Queued && !j.NotBefore.IsZero() {
+		at := wireTime(j.NotBefore)
+		w.NotBefore = &at
+	}
+	return w
+}
+
+// wireSummary is the document of the seed with our members, and whether it is in
+// force.
+type wireSummary struct{ *nodest.SummaryView }
+
+func wireSummaryOf(v *nodest.SummaryView) any { return wireSummary{v} }
+
+// MarshalJSON adds active to what the summary writes of itself, an object that is
+// never empty.
+func (w wireSummary) MarshalJSON() ([]byte, error) {
+	doc, err := json.Marshal(w.Summary)
+	if err != nil {
+		return nil, err
+	}
+	doc = append(doc[:len(doc)-1], `,"active":`...)
+	return append(strconv.AppendBool(doc, w.Active), '}'), nil
+}
