@@ -68,6 +68,7 @@ type Extraction struct {
 
 	model   Asker
 	retried bool
+	down    error // why the model gave no reply at all
 }
 
 // maxCandidates is how many statements one window may give.
@@ -132,6 +133,7 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 		x.Outcome.Calls++
 		reply, err := x.model.Ask(ctx, again)
 		if err != nil {
+			x.down = err
 			return fmt.Errorf("ask the model: %w", err)
 		}
 		if err = use(reply); err == nil || x.retried {

@@ -170,6 +170,7 @@ type Filter struct {
 	Subject        Subject
 	ConversationID string
 	Pinned         *bool
+	ContentHash    string // only those with these words
 }
 
 // AnyStatus lists facts of every status.

@@ -1,0 +1,395 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
+)
+
+// extractKind reads what was said in a conversation for facts. What a run writes,
+// that it has read the texts, and its end are one transaction: run twice, it writes
+// once, and what a crash interrupts is done again.
+func (s *Service) extractKind() jobs.Kind {
+	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Timeout: 15 * time.Minute}
+}
+
+// reading is one attempt at the extraction of a conversation.
+type reading struct {
+	*Service
+	job         *jobs.Job
+	order       order
+	characterID string
+	scene       Scene
+	model       Asker // nil = there is none
+	similar     *similarities
+	report      report
+}
+
+// report is the progress of a job: figures and reasons, no text of a chat.
+type report struct {
+	Method    Origin         `json:"method,omitempty"` // of the last window: llm, or rule
+	Exchanges int            `json:"exchanges"`        // that were read
+	Calls     int            `json:"calls"`            // of the model
+	Added     int            `json:"added"`
+	Updated   int            `json:"updated"`
+	Retired   int            `json:"retired"`
+	Seen      int            `json:"seen"`
+	Suggested int            `json:"suggested"`
+	Dropped   map[string]int `json:"dropped,omitempty"` // statements that were not stored, by reason
+	Held      bool           `json:"held,omitempty"`    // too much would have been retired: it is suggested
+	Waiting   int            `json:"waiting,omitempty"` // exchanges that are not read yet
+	Notes     []string       `json:"notes,omitempty"`   // what went wrong on the way
+}
+
+// errMoved says that what a run has read is not what is shown any more.
+var errMoved = errors.New("the conversation has changed meanwhile")
+
+// extract does a job of JobExtract.
+func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
+	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
+	var err error
+	if r.order, err = orderOf(j); err != nil {
+		return fault.Wrap(err, fault.Invalid, "the payload cannot be read")
+	}
+	for moved := 0; ; {
+		again, err := r.run(ctx)
+		switch {
+		case errors.Is(err, errMoved) && moved == 0:
+			moved++ // look again, once
+		case errors.Is(err, errMoved):
+			return r.end(ctx, s.opts.Idle)
+		case err != nil || !again:
+			return err
+		}
+	}
+}
+
+// run looks at what is unread and reads what is due. It has ended the job, unless
+// again tells that there is more.
+func (r *reading) run(ctx context.Context) (again bool, err error) {
+	u, err := r.unread(ctx)
+	if err != nil || len(u.turns) == 0 {
+		return false, r.endUnless(ctx, err)
+	}
+	if r.scene, err = r.opts.Scenes(ctx, r.job.UserID, r.characterID, r.job.Subject); err != nil {
+		return false, r.endUnless(ctx, err)
+	}
+	if !r.scene.Enabled {
+		return false, r.end(ctx, 0)
+	}
+	if r.model, err = r.extractor(ctx); err != nil {
+		return false, err
+	}
+	d := r.due(u)
+	r.report.Waiting = u.exchanges
+	if !d.read {
+		return false, r.end(ctx, d.after)
+	}
+	parts, err := r.windows(ctx, u, &d)
+	if err != nil {
+		return false, err
+	}
+	for i, p := range parts {
+		done, err := r.window(ctx, p, d, i == len(parts)-1 && !u.more)
+		if err != nil || done {
+			return false, err
+		}
+	}
+	if len(parts) > 0 && u.more {
+		return true, nil
+	}
+	return false, r.end(ctx, d.after)
+}
+
+// extractor is the user's model, nil when there is none.
+func (r *reading) extractor(ctx context.Context) (Asker, error) {
+	if r.opts.Model == nil {
+		return nil, nil
+	}
+	model, err := r.opts.Model(ctx, r.job.UserID, r.characterID)
+	if err != nil && ctx.Err() == nil {
+		return AskerFunc(func(context.Context, string) (string, error) { return "", err }), nil
+	}
+	return model, err
+}
+
+// unread is what extraction has not read of a conversation, as far as it is shown.
+type unread struct {
+	texts     []Said // by seq
+	turns     []Turn // of texts
+	exchanges int    // turns that the user has begun
+	open      bool   // the last one has no reply yet
+	quiet     time.Duration
+	more      bool // texts are only the first ones
+}
+
+// mostUnread texts are held in memory at a time.
+const mostUnread = 2000
+
+// unread reads what is new. A conversation that is gone has nothing.
+func (r *reading) unread(ctx context.Context) (u unread, err error) {
+	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		u = unread{}
+		if u.texts, u.more, err = unreadTexts(tx, r.job.Subject); err != nil || len(u.texts) == 0 {
+			return err
+		}
+		r.characterID = u.texts[0].CharacterID
+		u.quiet = tx.Now().Sub(lastSaid(u.texts))
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return unread{}, nil
+	}
+	u.turns = TurnsOf(messagesOf(u.texts))
+	for _, t := range u.turns {
+		if t.Messages[0].Role == RoleUser {
+			u.exchanges++
+		}
+	}
+	if n := len(u.turns); n > 0 && !u.more {
+		last := u.turns[n-1]
+		u.open = last.Messages[len(last.Messages)-1].Role == RoleUser
+	}
+	return u, err
+}
+
+func lastSaid(texts []Said) time.Time {
+	return slices.MaxFunc(texts, func(a, b Said) int { return a.At.Compare(b.At) }).At
+}
+
+func messagesOf(texts []Said) []Message {
+	out := make([]Message, len(texts))
+	for i, t := range texts {
+		out[i] = t.Message
+	}
+	return out
+}
+
+// unreadTexts returns the first texts that are unread and shown. Pages are read from
+// the end, as the store gives them.
+func unreadTexts(tx Tx, conversationID string) (texts []Said, more bool, err error) {
+	before := int64(1) << 62
+	known := map[string]bool{}
+	for {
+		page, err := tx.Said(conversationID, SaidFilter{Unread: true, Before: before, Limit: pageOfFacts})
+		if err != nil || len(page) == 0 {
+			return texts, more, err
+		}
+		shown, err := shownTexts(tx, page)
+		if err != nil {
+			return nil, false, err
+		}
+		shown = slices.DeleteFunc(shown, func(s Said) bool { return known[s.RevisionID] })
+		for _, s := range shown {
+			known[s.RevisionID] = true
+		}
+		texts = append(shown, texts...)
+		if len(texts) > mostUnread {
+			texts, more = texts[:mostUnread], true
+		}
+		first := page[0].Seq
+		if len(page) < pageOfFacts {
+			return texts, more, nil
+		}
+		if first+1 < before {
+			before = first + 1 // the page may have cut through the texts of one message
+		} else {
+			before = first
+		}
+	}
+}
+
+// shownTexts returns those that are seen.
+func shownTexts(tx Tx, texts []Said) ([]Said, error) {
+	evidence := make([]Evidence, len(texts))
+	for i, t := range texts {
+		evidence[i] = t.Evidence
+	}
+	shown, err := tx.Shown(nil, evidence)
+	if err != nil {
+		return nil, err
+	}
+	var out []Said
+	for i, t := range texts {
+		if shown[i] {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// due says what is to be done now.
+type due struct {
+	read  bool
+	model bool          // else by rules
+	mark  bool          // the texts count as read; else they wait for the model
+	after time.Duration // look again then; 0 = when something is said
+}
+
+// due decides by how much there is and how long nothing was said. A model is worth
+// its price for ExtractEvery exchanges, or when no more come; rules cost nothing, but
+// what they find is no reason to keep the model from the texts.
+func (r *reading) due(u unread) due {
+	all := due{read: true, model: r.model != nil, mark: true}
+	ready := u.exchanges
+	if u.open {
+		ready--
+	}
+	switch idle, rest := r.opts.Idle, r.opts.Rest; {
+	case r.order.Now, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
+		return all
+	case u.quiet < idle:
+		return due{after: idle - u.quiet}
+	case r.model == nil, u.quiet >= rest && u.exchanges > 0:
+		return all
+	case u.exchanges == 0: // only a greeting, or another reply: it waits for an answer
+		return due{}
+	default:
+		return due{read: true, after: rest - u.quiet}
+	}
+}
+
+// extractEvery is how many exchanges are read at once where the settings do not say.
+const extractEvery = 5
+
+// part is a window with the texts that it is made of.
+type part struct {
+	Window
+	texts []Said
+}
+
+// windows cuts what is unread into windows of texts that follow each other.
+func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
+	texts := u.texts
+	if waits := u.open && !r.order.Now && u.quiet < r.opts.Idle; waits || u.more { // the last turn waits for its reply
+		texts = beforeTurn(texts, u.turns[len(u.turns)-1])
+		if waits {
+			d.after = r.opts.Idle - u.quiet
+		}
+	}
+	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		parts = nil
+		runs, err := r.runs(tx, texts)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			more, err := r.cut(tx, run)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, more...)
+		}
+		return nil
+	})
+	return parts, err
+}
+
+// beforeTurn returns the texts before a turn.
+func beforeTurn(texts []Said, t Turn) []Said {
+	at := slices.IndexFunc(texts, func(s Said) bool { return s.Seq >= t.From() })
+	return texts[:max(at, 0)]
+}
+
+// cut makes windows of a run, the first with what was said before it as context.
+func (r *reading) cut(tx Tx, run []Said) (parts []part, err error) {
+	before, err := tx.Said(r.job.Subject, SaidFilter{Before: run[0].Seq, Limit: contextTexts})
+	if err != nil {
+		return nil, err
+	}
+	if before, err = shownTexts(tx, before); err != nil {
+		return nil, err
+	}
+	earlier := TurnsOf(messagesOf(before))
+	turns := append(earlier[max(0, len(earlier)-contextTurns):], TurnsOf(messagesOf(run))...)
+	for upTo := run[0].Seq - 1; ; {
+		w, until := NextWindow(turns, upTo, r.scene.Names)
+		if len(w.Turns) == 0 {
+			return parts, nil
+		}
+		p := part{Window: w}
+		for _, s := range run {
+			if s.Seq > upTo && s.Seq <= until {
+				p.texts = append(p.texts, s)
+			}
+		}
+		parts, upTo = append(parts, p), until
+	}
+}
+
+// contextTexts are looked through for the turns before a window: some of them are
+// other versions of the same message.
+const contextTexts = 40
+
+// runs cuts texts where others, that were read, stand between them.
+func (r *reading) runs(tx Tx, texts []Said) (runs [][]Said, err error) {
+	from := 0
+	for i := range texts {
+		if i == 0 {
+			continue
+		}
+		apart := false
+		if texts[i].Seq > texts[i-1].Seq+1 {
+			if apart, err = readBetween(tx, r.job.Subject, texts[i-1].Seq, texts[i].Seq); err != nil {
+				return nil, err
+			}
+		}
+		if apart {
+			runs, from = append(runs, texts[from:i]), i
+		}
+	}
+	if len(texts) > 0 {
+		runs = append(runs, texts[from:])
+	}
+	return runs, nil
+}
+
+// readBetween reports whether a text that is shown stands between two seqs.
+func readBetween(tx Tx, conversationID string, from, to int64) (bool, error) {
+	texts, err := tx.Said(conversationID, SaidFilter{Before: to, Limit: contextTexts})
+	if err != nil {
+		return false, err
+	}
+	texts = slices.DeleteFunc(texts, func(s Said) bool { return s.Seq <= from || !s.Read })
+	texts, err = shownTexts(tx, texts)
+	return len(texts) > 0, err
+}
+
+// endUnless ends the job when err is nil, or when its subject is gone.
+func (r *reading) endUnless(ctx context.Context, err error) error {
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return r.end(ctx, 0)
+}
+
+// end finishes the job; it is done again after some time, if that is not 0.
+func (r *reading) end(ctx context.Context, after time.Duration) error {
+	return r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+		if err := tx.NoteJob(r.job, &r.report); err != nil {
+			return err
+		}
+		return r.finish(tx, after)
+	})
+}
+
+// finish is end within a transaction that has noted the progress.
+func (r *reading) finish(tx Tx, after time.Duration) error {
+	if err := tx.FinishJob(r.job); err != nil {
+		return err
+	}
+	if after <= 0 {
+		return nil
+	}
+	err := tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: r.job.Subject, NotBefore: tx.Now().Add(after)})
+	if err != nil {
+		return fmt.Errorf("look at a conversation later: %w", err)
+	}
+	return nil
+}

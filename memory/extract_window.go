@@ -1,0 +1,428 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// errRaced says that the scope was written between a plan and its transaction.
+var errRaced = fault.New(fault.Busy, "the memory was being changed")
+
+// races is how often a plan is made anew.
+const races = 8
+
+// window reads one window and stores what comes of it, all in one transaction. With
+// last it ends the job too. done tells that it has ended the job: also where the
+// model is out of reach, for then rules have read this window and the rest waits.
+func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
+	x := NewExtraction(nil)
+	if d.model {
+		x = NewExtraction(r.model)
+	}
+	candidates, err := x.Candidates(ctx, p.Window)
+	if err != nil {
+		return false, err
+	}
+	known, err := r.neighbours(ctx, candidates)
+	if err != nil {
+		return false, err
+	}
+	decisions, err := x.Decide(ctx, candidates, known)
+	if err != nil {
+		return false, err
+	}
+	if x.down != nil {
+		if r.job.Attempt <= 1 && fault.Retry(fault.Public(x.down).Code) != "no" {
+			return false, x.down
+		}
+		if !last {
+			last, d.after = true, r.opts.Rest
+		}
+	}
+	for range races {
+		var plan *planned
+		if plan, err = r.plan(ctx, p.Names, candidates, decisions); err != nil {
+			return false, err
+		}
+		if err = r.write(ctx, p, d, x, plan, last); !errors.Is(err, errRaced) {
+			break
+		}
+	}
+	return last, err
+}
+
+// neighbours are the known facts that are nearest to each candidate: by spelling,
+// and those that give the same property of somebody first.
+func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known []Memory, err error) {
+	if len(candidates) == 0 || r.model == nil {
+		return nil, nil
+	}
+	facts, err := r.shownFacts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	type near struct {
+		m    *Memory
+		near float64
+	}
+	taken := map[string]bool{}
+	for i := range candidates {
+		c := &candidates[i]
+		property := propertyOf(c.Text)
+		all := make([]near, len(facts))
+		for at := range facts {
+			m := &facts[at].Memory
+			n := r.similar.of(c.Text, m.Text)
+			if property != "" && property == facts[at].property && c.Subject == m.Subject {
+				n++
+			}
+			all[at] = near{m, n}
+		}
+		slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.near, a.near) })
+		for _, n := range all[:min(len(all), nearestKnown)] {
+			if !taken[n.m.ID] {
+				taken[n.m.ID] = true
+				known = append(known, *n.m)
+			}
+		}
+	}
+	return known, ctx.Err()
+}
+
+// shownFact is an active fact that counts where the texts are shown.
+type shownFact struct {
+	Memory
+	property string
+}
+
+func (r *reading) shownFacts(ctx context.Context) (facts []shownFact, err error) {
+	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		facts = nil
+		var texts []Evidence
+		err := eachFact(tx, r.characterID, Filter{}, func(m *Memory) bool {
+			facts = append(facts, shownFact{*m, propertyOf(m.Text)})
+			texts = append(texts, m.Evidence...)
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		shown, err := tx.Shown(nil, texts)
+		if err != nil {
+			return err
+		}
+		seen := map[string]bool{}
+		for i, e := range texts {
+			seen[e.RevisionID] = shown[i]
+		}
+		facts = slices.DeleteFunc(facts, func(f shownFact) bool {
+			return !f.Holds(func(e Evidence) bool { return seen[e.RevisionID] })
+		})
+		return nil
+	})
+	return facts, err
+}
+
+// planned is a plan for one version of the scope.
+type planned struct {
+	Plan
+	version int64
+	active  map[string]*Memory
+}
+
+// plan decides on the memory as it is now.
+func (r *reading) plan(ctx context.Context, names Names, candidates []Candidate, decisions []Decision) (*planned, error) {
+	p := &planned{}
+	var b Basis
+	var done []Memory // versions that are no longer active
+	err := r.store.View(ctx, r.job.UserID, func(tx Tx) (err error) {
+		b = Basis{Candidates: candidates, Decisions: decisions, Similar: r.similar.of, Names: names, Now: tx.Now()}
+		done, p.active = nil, map[string]*Memory{}
+		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
+			return err
+		}
+		if b.Tombstones, err = tx.Tombstones(r.characterID); err != nil {
+			return err
+		}
+		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
+			return err
+		}
+		return eachFact(tx, r.characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
+			if m.Status == Active {
+				b.Active = append(b.Active, *m)
+			} else {
+				done = append(done, *m)
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Active {
+		p.active[b.Active[i].ID] = &b.Active[i]
+	}
+	slices.Reverse(b.Active) // oldest first
+	var dropped []Change
+	b.Candidates, b.Decisions, dropped = withoutDone(b.Candidates, b.Decisions, done)
+	p.Plan = Apply(b)
+	p.Changes = append(p.Changes, dropped...)
+	return p, ctx.Err()
+}
+
+// withoutDone leaves out candidates that were stored before, from the same texts,
+// and are over since: replaced, or retired. What the user retired does not come back
+// from its texts in other words either.
+func withoutDone(candidates []Candidate, decisions []Decision, done []Memory) ([]Candidate, []Decision, []Change) {
+	var kept []Candidate
+	var dropped []Change
+	place := map[int]int{-1: -1}
+	for i := range candidates {
+		c := &candidates[i]
+		if slices.ContainsFunc(done, func(m Memory) bool { return over(&m, c) }) {
+			dropped = append(dropped, Change{Op: OpDrop, Reason: reasonOver})
+			continue
+		}
+		place[i] = len(kept)
+		kept = append(kept, *c)
+	}
+	var left []Decision
+	for _, d := range decisions {
+		if at, ok := place[d.Candidate]; ok {
+			d.Candidate = at
+			left = append(left, d)
+		}
+	}
+	return kept, left, dropped
+}
+
+const reasonOver = "known from this very message, and over"
+
+func over(m *Memory, c *Candidate) bool {
+	if _, more := withSighting(m.Evidence, c.Evidence); more || len(m.Evidence) == 0 {
+		return false
+	}
+	byUser := m.Status == Retired && len(m.EndedBy) == 0
+	return hashOf(m) == ContentHash(c.Text) || byUser && related(c, m)
+}
+
+// write carries a plan out and notes that the texts are read.
+func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan *planned, last bool) error {
+	var report report
+	err := r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+		report = r.report.with(x, len(p.Turns), d.mark)
+		version, err := tx.MemoryVersion(r.characterID)
+		if err != nil {
+			return err
+		}
+		ids, err := r.stillThere(tx, p.texts)
+		switch {
+		case err != nil:
+			return err
+		case version != plan.version:
+			return errRaced
+		}
+		w := &writing{tx: tx, reading: r, plan: plan, report: &report}
+		if err := w.all(); err != nil {
+			return err
+		}
+		if d.mark {
+			if err := tx.MarkRead(r.job.Subject, ids...); err != nil {
+				return err
+			}
+		}
+		if err := tx.NoteJob(r.job, &report); err != nil || !last {
+			return err
+		}
+		return r.finish(tx, d.after)
+	})
+	if err == nil {
+		r.report = report
+	}
+	return err
+}
+
+// stillThere checks that texts are unread and shown as before, and returns their ids.
+func (r *reading) stillThere(tx Tx, texts []Said) (ids []string, err error) {
+	for _, t := range texts {
+		ids = append(ids, t.RevisionID)
+	}
+	now, err := tx.SaidByID(r.characterID, ids...)
+	if err != nil {
+		return nil, err
+	}
+	now = slices.DeleteFunc(now, func(s Said) bool { return s.Read })
+	now, err = shownTexts(tx, now)
+	if err == nil && len(now) != len(texts) {
+		err = errMoved
+	}
+	return ids, err
+}
+
+// with adds what a window has shown of itself.
+func (r report) with(x *Extraction, exchanges int, read bool) report {
+	r.Method = x.Outcome.Method
+	r.Calls += x.Outcome.Calls
+	if read {
+		r.Exchanges += exchanges
+		r.Waiting = max(0, r.Waiting-exchanges)
+	}
+	r.Notes = slices.Concat(r.Notes, x.Outcome.Notes)
+	dropped := map[string]int{}
+	for reason, n := range r.Dropped {
+		dropped[reason] = n
+	}
+	for _, d := range x.Outcome.Dropped {
+		dropped[d.Reason]++
+	}
+	r.Dropped = dropped
+	return r
+}
+
+// writing carries out a plan within a transaction.
+type writing struct {
+	*reading
+	tx     Tx
+	plan   *planned
+	report *report
+
+	added, updated, retired []string // ids
+}
+
+func (w *writing) all() error {
+	w.report.Held = w.report.Held || w.plan.Held
+	for i := range w.plan.Changes {
+		c := &w.plan.Changes[i]
+		do := w.change
+		if w.plan.Held {
+			do = w.suggestInstead
+		}
+		if err := do(c); err != nil {
+			return fmt.Errorf("%s a fact: %w", c.Op, err)
+		}
+	}
+	for op, ids := range map[string][]string{opAdded: w.added, opUpdated: w.updated, opRetired: w.retired} {
+		if err := tellWritten(w.tx, server, w.characterID, op, ids...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// server is who causes the events of a job.
+const server = "server"
+
+func (w *writing) change(c *Change) error {
+	old := w.plan.active[c.OldID]
+	switch c.Op {
+	case OpAdd:
+		return w.add(c.New)
+	case OpReplace:
+		return w.replace(old, c.New)
+	case OpRetire:
+		old.Status, old.EndedBy, old.UpdatedAt = Retired, c.EndedBy, w.tx.Now()
+		w.retired = append(w.retired, old.ID)
+		w.report.Retired++
+		return w.tx.UpdateFact(w.characterID, old)
+	case OpSeen:
+		old.Evidence, old.SeenCount, old.LastSeenAt = c.New.Evidence, c.New.SeenCount, c.New.LastSeenAt
+		old.UpdatedAt = w.tx.Now()
+		w.report.Seen++
+		return w.tx.UpdateFact(w.characterID, old)
+	case OpSuggest:
+		return w.suggest(c.Suggestion)
+	case OpDrop:
+		w.report.Dropped[c.Reason]++
+	}
+	return nil
+}
+
+func (w *writing) add(m *Memory) error {
+	m.ID = newID()
+	m.RootID = m.ID
+	w.added = append(w.added, m.ID)
+	w.report.Added++
+	return w.tx.InsertFact(w.characterID, m)
+}
+
+func (w *writing) replace(old, m *Memory) error {
+	m.ID = newID()
+	old.Status, old.SupersededBy, old.UpdatedAt = Superseded, m.ID, w.tx.Now()
+	if err := w.tx.UpdateFact(w.characterID, old); err != nil {
+		return err
+	}
+	w.updated = append(w.updated, m.ID)
+	w.report.Updated++
+	return w.tx.InsertFact(w.characterID, m)
+}
+
+func (w *writing) suggest(s *Suggestion) error {
+	stored := &Suggested{ID: newID(), Suggestion: *s, State: SuggestionOpen, CreatedAt: w.tx.Now()}
+	if err := w.tx.InsertSuggestion(w.characterID, stored); err != nil {
+		return err
+	}
+	w.report.Suggested++
+	return tell(w.tx, server, "memory.suggestion", w.job.Subject, map[string]any{
+		"suggestionId": stored.ID, "memoryId": s.MemoryID, "event": s.Event,
+	})
+}
+
+// suggestInstead puts a change of a plan that is held to the user.
+func (w *writing) suggestInstead(c *Change) error {
+	const reason = "one run would have changed much at once"
+	var s *Suggestion
+	switch c.Op {
+	case OpAdd:
+		s = &Suggestion{"", EventAdd, c.New.Text, reason, c.New.Evidence}
+	case OpReplace:
+		s = &Suggestion{c.OldID, EventUpdate, c.New.Text, reason, c.New.Evidence}
+	case OpRetire:
+		s = &Suggestion{c.OldID, EventDelete, "", reason, c.EndedBy}
+	case OpSuggest:
+		s = c.Suggestion
+	default:
+		return w.change(c)
+	}
+	return w.suggest(s)
+}
+
+// similarities compare texts by the vectors of the offline embedder, each made once.
+type similarities struct {
+	ctx     context.Context //nolint:containedctx // a run is one call
+	vectors map[string][]float32
+}
+
+func newSimilarities(ctx context.Context) *similarities {
+	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
+}
+
+// of is a Similarity; 0 once the context has ended.
+func (s *similarities) of(a, b string) float64 {
+	x, y := s.vector(a), s.vector(b)
+	sum := float32(0)
+	for i := range min(len(x), len(y)) {
+		sum += x[i] * y[i]
+	}
+	return float64(sum)
+}
+
+func (s *similarities) vector(text string) []float32 {
+	v, ok := s.vectors[text]
+	if !ok {
+		e, err := offline.Embedder{}.Embed(s.ctx, llm.Similarity, []string{text})
+		if err != nil {
+			return nil // the run will not be stored
+		}
+		v = e.Vectors[0]
+		s.vectors[text] = v
+	}
+	return v
+}
+

@@ -1,0 +1,117 @@
+package memory
+
+import (
+	"slices"
+
+	"nodest/fault"
+)
+
+// Forgotten is what "forget everything about X" finds, or has removed.
+type Forgotten struct {
+	DryRun    bool         `json:"dryRun"`
+	Memories  []ForgetItem `json:"memories"`
+	Truncated bool         `json:"truncated"` // there is more: ask again
+}
+
+// ForgetItem is one unit of it.
+type ForgetItem struct {
+	ID    string  `json:"id"`
+	Layer Layer   `json:"layer"`
+	Text  string  `json:"text"`
+	Score float64 `json:"score"`
+}
+
+// Purge removes a memory with all its versions and everything made of it, and
+// leaves a tombstone, so that it is not learned again from the same words or texts.
+// For the id of a text (layer exchange) that text is forgotten. There is no way back.
+func Purge(tx Tx, by, characterID, id string) error {
+	gone, err := purge(tx, by, characterID, []string{id})
+	if err == nil && gone == 0 {
+		return fault.New(fault.NotFound, "no memory %q", id)
+	}
+	return err
+}
+
+// PurgeAll purges units by id, facts and texts. Ids that are gone already are left
+// out.
+func PurgeAll(tx Tx, by, characterID string, ids []string) error {
+	_, err := purge(tx, by, characterID, ids)
+	return err
+}
+
+// purge returns how many units there were.
+func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
+	var roots, others []string
+	for _, id := range ids {
+		m, err := tx.Fact(characterID, id)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			others = append(others, id)
+		case err != nil:
+			return 0, err
+		case !slices.Contains(roots, m.RootID):
+			roots = append(roots, m.RootID)
+		}
+	}
+	texts, err := heardOf(tx, characterID, others)
+	if err != nil {
+		return 0, err
+	}
+	if len(roots) > 0 {
+		if err := bury(tx, characterID, roots); err != nil {
+			return 0, err
+		}
+	}
+	if len(texts) > 0 {
+		if err := tx.ForgetTexts(characterID, texts...); err != nil {
+			return 0, err
+		}
+	}
+	all := slices.Concat(roots, texts)
+	return len(all), tellWritten(tx, by, characterID, opPurged, all...)
+}
+
+// heardOf returns those of ids that are texts of the scope.
+func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
+	var known []string
+	for some := range slices.Chunk(ids, pageOfFacts) {
+		texts, err := tx.SaidByID(characterID, some...)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range texts {
+			known = append(known, t.RevisionID)
+		}
+	}
+	return known, nil
+}
+
+// bury removes facts with all their versions and leaves tombstones: the words of
+// each version, with everything that any of them rested on.
+func bury(tx Tx, characterID string, roots []string) error {
+	for some := range slices.Chunk(roots, pageOfFacts) {
+		versions, err := tx.FactVersions(characterID, some...)
+		if err != nil {
+			return err
+		}
+		sources := map[string][]Evidence{}
+		for _, m := range versions {
+			for _, e := range m.Evidence {
+				e.Sighting = 0
+				if !slices.Contains(sources[m.RootID], e) {
+					sources[m.RootID] = append(sources[m.RootID], e)
+				}
+			}
+		}
+		for _, m := range versions {
+			t := Tombstone{ContentHash: hashOf(&m), Evidence: sources[m.RootID], CreatedAt: tx.Now()}
+			if err := tx.PutTombstone(characterID, t); err != nil {
+				return err
+			}
+		}
+		if err := tx.PurgeFacts(characterID, some...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,405 @@
+package memory
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"nodest/fault"
+	"nodest/stream"
+)
+
+// The rights of a user over what is remembered, each within a transaction. by is the
+// device that asks, for events. An id is that of any version of a memory; one that is
+// not of this user and character is fault.NotFound.
+
+// Draft is a memory that a user writes.
+type Draft struct {
+	Text       string     `json:"text"`
+	Subject    Subject    `json:"subject"`    // default user
+	Kind       Sort       `json:"kind"`       // default other
+	Importance *float64   `json:"importance"` // default 0.5
+	EventTime  *time.Time `json:"eventTime"`
+	Pinned     bool       `json:"pinned"`
+	Locked     bool       `json:"locked"`
+}
+
+// Patch changes a memory; nil members stay. A text makes a new version of origin
+// user, locked.
+type Patch struct {
+	Text       *string    `json:"text"`
+	Subject    *Subject   `json:"subject"`
+	Kind       *Sort      `json:"kind"`
+	Importance *float64   `json:"importance"`
+	EventTime  *time.Time `json:"eventTime"`
+	Pinned     *bool      `json:"pinned"`
+	Locked     *bool      `json:"locked"`
+}
+
+// Create stores a memory of origin user. One with the same words that is active is
+// returned as it is, with its count raised; words that were forgotten may come back
+// by the user's own hand.
+func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
+	now := tx.Now()
+	m := &Memory{
+		ID: newID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: defaultImportance,
+		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Status: Active,
+		SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
+	}
+	if m.Subject == "" {
+		m.Subject = AboutUser
+	}
+	if m.Kind == "" {
+		m.Kind = OtherSort
+	}
+	if d.Importance != nil {
+		m.Importance = *d.Importance
+	}
+	m.RootID, m.ContentHash = m.ID, ContentHash(m.Text)
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	same, err := activeWith(tx, characterID, m.ContentHash)
+	if err != nil {
+		return nil, err
+	}
+	if same == nil {
+		if err := tx.InsertFact(characterID, m); err != nil {
+			return nil, err
+		}
+		return m, tellWritten(tx, by, characterID, opAdded, m.ID)
+	}
+	same.SeenCount++
+	same.LastSeenAt, same.UpdatedAt = now, now
+	if err := tx.UpdateFact(characterID, same); err != nil {
+		return nil, err
+	}
+	return same, tellWritten(tx, by, characterID, opUpdated, same.ID)
+}
+
+// Edit changes a memory. What is not its text is changed in its newest version; it
+// is pinned and locked in all of them, on whatever branch they count. A text makes a
+// version that counts wherever the newest one did, and the one that id names.
+//
+// Errors: Invalid; Conflict when the memory is retired, or when another one says the
+// same (details.current is its id).
+func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
+	versions, named, err := versionsOf(tx, characterID, id)
+	if err != nil {
+		return nil, err
+	}
+	newest := &versions[len(versions)-1]
+	m := *newest
+	p.apply(&m)
+	if p.Text != nil && strings.TrimSpace(*p.Text) != newest.Text {
+		if newest.Status == Retired {
+			return nil, fault.New(fault.Conflict, "the memory is retired: restore it first")
+		}
+		m.Text, m.Origin, m.Evidence, m.Locked = strings.TrimSpace(*p.Text), ByUser, bothEvidence(newest, named), true
+		if p.Locked != nil {
+			m.Locked = *p.Locked
+		}
+		return follow(tx, by, characterID, versions, m)
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	m.UpdatedAt = tx.Now()
+	*newest = m
+	for i := range versions {
+		v := &versions[i]
+		if v != newest && v.Pinned == m.Pinned && v.Locked == m.Locked {
+			continue
+		}
+		v.Pinned, v.Locked = m.Pinned, m.Locked
+		if err := tx.UpdateFact(characterID, v); err != nil {
+			return nil, err
+		}
+	}
+	return newest, tellWritten(tx, by, characterID, opUpdated, newest.ID)
+}
+
+func (p *Patch) apply(m *Memory) {
+	set(&m.Subject, p.Subject)
+	set(&m.Kind, p.Kind)
+	set(&m.Importance, p.Importance)
+	set(&m.Pinned, p.Pinned)
+	set(&m.Locked, p.Locked)
+	if p.EventTime != nil {
+		m.EventTime = p.EventTime
+	}
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// bothEvidence joins what two versions rest on, so that a new one counts where either
+// of them did.
+func bothEvidence(a, b *Memory) []Evidence {
+	if len(a.Evidence) == 0 || len(b.Evidence) == 0 || a.ID == b.ID {
+		return a.Evidence
+	}
+	joined := a.Evidence
+	for sighting := range maxSighting {
+		var texts []Evidence
+		for _, e := range b.Evidence {
+			if e.Sighting == sighting {
+				texts = append(texts, e)
+			}
+		}
+		if len(texts) > 0 {
+			joined, _ = withSighting(joined, texts)
+		}
+	}
+	return joined
+}
+
+// follow stores m as the version that follows the newest one, which it supersedes.
+func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory, error) {
+	newest := &versions[len(versions)-1]
+	now := tx.Now()
+	m.ID, m.RootID, m.Version = newID(), newest.RootID, newest.Version+1
+	m.Status, m.SupersededBy, m.EndedBy, m.LastUsedAt = Active, "", nil, nil
+	m.ContentHash, m.CreatedAt, m.UpdatedAt = ContentHash(m.Text), now, now
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	same, err := activeWith(tx, characterID, m.ContentHash)
+	if err != nil {
+		return nil, err
+	}
+	if same != nil && same.RootID != m.RootID {
+		return nil, fault.New(fault.Conflict, "another memory says this already").With("current", same.ID)
+	}
+	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Superseded, m.ID, nil, now
+	if err := tx.UpdateFact(characterID, newest); err != nil {
+		return nil, err
+	}
+	if err := tx.InsertFact(characterID, &m); err != nil {
+		return nil, err
+	}
+	return &m, tellWritten(tx, by, characterID, opUpdated, m.ID)
+}
+
+// Retire hides a memory until Restore, on all branches. One that is retired already
+// stays as it is.
+func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
+	versions, _, err := versionsOf(tx, characterID, id)
+	if err != nil {
+		return nil, err
+	}
+	newest := &versions[len(versions)-1]
+	if newest.Status == Retired && len(newest.EndedBy) == 0 {
+		return newest, nil
+	}
+	newest.Status, newest.EndedBy, newest.UpdatedAt = Retired, nil, tx.Now()
+	if err := tx.UpdateFact(characterID, newest); err != nil {
+		return nil, err
+	}
+	return newest, tellWritten(tx, by, characterID, opRetired, newest.ID)
+}
+
+// Restore makes a version count again: the newest one when it is retired; an older
+// one comes back as a new version with its text, locked. A version that counts is
+// returned as it is.
+//
+// Errors: Conflict when another memory says the same (details.current is its id).
+func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
+	versions, named, err := versionsOf(tx, characterID, id)
+	if err != nil {
+		return nil, err
+	}
+	newest := &versions[len(versions)-1]
+	if named.ID != newest.ID {
+		m := *named
+		m.Evidence, m.Origin, m.Locked, m.Pinned = bothEvidence(named, newest), ByUser, true, newest.Pinned
+		return follow(tx, by, characterID, versions, m)
+	}
+	if newest.Status == Active {
+		return newest, nil
+	}
+	same, err := activeWith(tx, characterID, newest.ContentHash)
+	if err != nil {
+		return nil, err
+	}
+	if same != nil {
+		return nil, fault.New(fault.Conflict, "another memory says this already").With("current", same.ID)
+	}
+	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Active, "", nil, tx.Now()
+	if err := tx.UpdateFact(characterID, newest); err != nil {
+		return nil, err
+	}
+	return newest, tellWritten(tx, by, characterID, opRestored, newest.ID)
+}
+
+// History returns the versions of a memory, oldest first.
+func History(tx Tx, characterID, id string) ([]Memory, error) {
+	versions, _, err := versionsOf(tx, characterID, id)
+	return versions, err
+}
+
+// What a user decides about a suggestion.
+const (
+	AcceptSuggestion = "accept"
+	RejectSuggestion = "reject"
+)
+
+// Decide accepts or rejects a suggestion. What is accepted happens as by the user's
+// own hand: an update makes a locked version of origin user, that rests on the texts
+// that called for it.
+//
+// Errors: Invalid for another word; Conflict when it was decided otherwise before, or
+// cannot be carried out any more.
+func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
+	if decision != AcceptSuggestion && decision != RejectSuggestion {
+		return nil, fault.InvalidField("decision", "value", "must be %q or %q", AcceptSuggestion, RejectSuggestion)
+	}
+	s, err := tx.Suggestion(characterID, id)
+	if err != nil {
+		return nil, err
+	}
+	state := map[string]string{AcceptSuggestion: SuggestionAccepted, RejectSuggestion: SuggestionRejected}[decision]
+	switch s.State {
+	case state:
+		return s, nil
+	case SuggestionOpen:
+	default:
+		return nil, fault.New(fault.Conflict, "the suggestion was %s before", s.State)
+	}
+	if decision == AcceptSuggestion {
+		if err := carryOut(tx, by, characterID, &s.Suggestion); err != nil {
+			return nil, err
+		}
+	}
+	s.State = state
+	if err := tx.UpdateSuggestion(characterID, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// carryOut does what a suggestion says.
+func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
+	if s.Event == EventAdd {
+		return addSuggested(tx, by, characterID, s)
+	}
+	versions, _, err := versionsOf(tx, characterID, s.MemoryID)
+	if err != nil {
+		return err
+	}
+	if s.Event == EventDelete {
+		_, err = Retire(tx, by, characterID, s.MemoryID)
+		return err
+	}
+	m := versions[len(versions)-1]
+	m.Text, m.Origin, m.Locked, m.SeenCount = s.Text, ByUser, true, m.SeenCount+1
+	if len(s.Evidence) > 0 {
+		m.Evidence = s.Evidence
+	}
+	_, err = follow(tx, by, characterID, versions, m)
+	return err
+}
+
+// addSuggested stores a statement of a run that was held for review.
+func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
+	m, err := Create(tx, by, characterID, Draft{Text: s.Text, Locked: true})
+	if err != nil || len(s.Evidence) == 0 || len(m.Evidence) > 0 || m.SeenCount > 1 {
+		return err
+	}
+	m.Evidence, m.ConversationID = s.Evidence, s.Evidence[0].ConversationID
+	return tx.UpdateFact(characterID, m)
+}
+
+// versionsOf returns all versions of a memory, oldest first, and the one that id
+// names.
+func versionsOf(tx Tx, characterID, id string) (versions []Memory, named *Memory, err error) {
+	m, err := tx.Fact(characterID, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	versions, err = tx.FactVersions(characterID, m.RootID)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(versions, func(v Memory) bool { return v.ID == id })
+	if at < 0 {
+		return nil, nil, fmt.Errorf("memory %s is not among the versions of %s", id, m.RootID)
+	}
+	return versions, &versions[at], nil
+}
+
+// activeWith returns the active fact with the words of hash, nil when there is none.
+func activeWith(tx Tx, characterID, hash string) (*Memory, error) {
+	var same *Memory
+	err := eachFact(tx, characterID, Filter{ContentHash: hash}, func(m *Memory) bool {
+		if hashOf(m) == hash {
+			same = m
+		}
+		return same == nil
+	})
+	return same, err
+}
+
+// pageOfFacts is how many facts are read at a time.
+const pageOfFacts = 500
+
+// eachFact calls use with the versions that f selects, newest first, until it
+// returns false.
+func eachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error {
+	for cursor := ""; ; {
+		page, next, err := tx.Facts(characterID, f, cursor, pageOfFacts)
+		if err != nil {
+			return fmt.Errorf("read facts: %w", err)
+		}
+		for i := range page {
+			if !use(&page[i]) {
+				return nil
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// What an event memory.written tells.
+const (
+	opAdded    = "added"
+	opUpdated  = "updated"
+	opRetired  = "retired"
+	opRestored = "restored"
+	opPurged   = "purged"
+)
+
+// idsPerEvent keeps events small.
+const idsPerEvent = 200
+
+// tellWritten emits what was done to memories.
+func tellWritten(tx Tx, by, characterID, op string, ids ...string) error {
+	for some := range slices.Chunk(ids, idsPerEvent) {
+		err := tell(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tell(tx Tx, by, kind, conversationID string, data map[string]any) error {
+	doc, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", kind, err)
+	}
+	return tx.Emit(&stream.Event{Type: kind, ConversationID: conversationID, By: by, Data: doc})
+}
+
+// newID returns an id that sorts by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
