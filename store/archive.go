@@ -49,7 +49,7 @@ func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) erro
 	in, which := among(ids)
 	var rows []*storedText
 	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
-			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.created_at AS stored_at
+			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
 		FROM revisions r JOIN swipes s ON s.message_id = r.message_id AND s.id = r.swipe_id
 		WHERE r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, which), &rows)
 	if err != nil {
@@ -236,6 +236,10 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 		}
 		row.CreatedAt = millis(s.StoredAt)
 		b.revisions = append(b.revisions, row)
+		if said := t.said(m.Message, row); said != nil {
+			said.IsRead = true
+			b.texts = append(b.texts, said)
+		}
 	}
 	for i, s := range m.Swipes {
 		if !hasText(m, s.RevisionID) {

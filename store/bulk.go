@@ -14,6 +14,7 @@ type bulk struct {
 	swipes    []*swipeRow
 	revisions []*revisionRow
 	states    []*messageStateRow
+	texts     []*textRow
 }
 
 // addSwipe adds the place of a text of m and says nothing of the text itself.
@@ -35,6 +36,7 @@ func (t *tx) putBulk(b *bulk) error {
 	if err := insertAll(t, b.swipes); err != nil {
 		return err
 	}
+	t.texts = append(t.texts, b.texts...)
 	return insertAll(t, b.states)
 }
 

@@ -22,6 +22,7 @@ type conversationRow struct {
 	Archived      bool
 	Extra         document
 	Pins          document
+	SummaryID     string
 	Version       int64
 	LastMessage   document
 	// MessageSeq is the newest seq that was given to a message, DocumentsVersion
@@ -46,6 +47,7 @@ type conversationStateRow struct {
 	UserID           string
 	HeadID           text
 	PersonaID        text
+	SummaryID        string
 	AuthorNote       document
 	Settings         document
 	Pins             document
@@ -57,7 +59,7 @@ func (r *conversationRow) conversation() (*nodest.Conversation, error) {
 	c := &nodest.Conversation{
 		ID: r.ID, CharacterID: string(r.CharacterID), Title: string(r.Title), PersonaID: string(r.PersonaID),
 		HeadID: string(r.HeadID), AuthorNote: []byte(r.AuthorNote), Settings: []byte(r.Settings),
-		Archived: r.Archived, Extra: []byte(r.Extra), Version: r.Version,
+		Archived: r.Archived, Extra: []byte(r.Extra), SummaryID: r.SummaryID, Version: r.Version,
 		Copying: r.RestMessageID != "", CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
 	}
 	if err := decode(r.Pins, &c.Pins); err != nil {
@@ -78,7 +80,7 @@ func (t *tx) conversationRow(c *nodest.Conversation) (*conversationRow, error) {
 	return &conversationRow{
 		ID: c.ID, UserID: t.userID, CharacterID: text(c.CharacterID), Title: text(c.Title),
 		PersonaID: text(c.PersonaID), HeadID: text(c.HeadID), AuthorNote: document(c.AuthorNote),
-		Settings: document(c.Settings), Archived: c.Archived, Extra: document(c.Extra), Pins: pins, Version: c.Version,
+		Settings: document(c.Settings), Archived: c.Archived, Extra: document(c.Extra), Pins: pins, SummaryID: c.SummaryID, Version: c.Version,
 		LastMessage: last, DocumentsVersion: c.Version,
 		CreatedAt: millis(c.CreatedAt), UpdatedAt: millis(c.UpdatedAt),
 	}, nil
@@ -112,7 +114,7 @@ func (t *tx) newConversationRow(c *nodest.Conversation) (*conversationRow, error
 func (t *tx) logConversation(row *conversationRow, documents bool) error {
 	state := &conversationStateRow{
 		ConversationID: row.ID, Version: row.Version, UserID: t.userID, HeadID: row.HeadID,
-		PersonaID: row.PersonaID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.now,
+		PersonaID: row.PersonaID, SummaryID: row.SummaryID, DocumentsVersion: row.DocumentsVersion, CreatedAt: t.now,
 	}
 	if documents {
 		state.AuthorNote, state.Settings, state.Pins = row.AuthorNote, row.Settings, row.Pins

@@ -143,9 +143,13 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 	case depth > 1:
 		p.rest = up
 	}
+	said, err := t.copiedTexts(items)
+	if err != nil {
+		return nil, nil, err
+	}
 	parent := ""
 	for i, m := range items {
-		if err := t.copyMessage(&p.bulk, m, conversationID, parent, depth+int64(i)); err != nil {
+		if err := t.copyMessage(&p.bulk, said, m, conversationID, parent, depth+int64(i)); err != nil {
 			return nil, nil, err
 		}
 		parent, last = m.ID, m
@@ -153,8 +157,8 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 	return p, last, nil
 }
 
-// copyMessage turns m into its copy.
-func (t *tx) copyMessage(b *bulk, m *nodest.Message, conversationID, parentID string, depth int64) error {
+// copyMessage turns m into its copy. said are the texts that the memory has.
+func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, conversationID, parentID string, depth int64) error {
 	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = copyID(m.ID), conversationID, parentID, ""
 	row, err := t.messageRow(m)
 	if err != nil {
@@ -164,12 +168,14 @@ func (t *tx) copyMessage(b *bulk, m *nodest.Message, conversationID, parentID st
 	b.messages = append(b.messages, row)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
+		source := said[s.RevisionID]
 		s.ID, s.RevisionID, s.Rev = newID(), newID(), 1
 		r, err := t.newRevision(m, s, nil)
 		if err != nil {
 			return err
 		}
 		b.revisions = append(b.revisions, r)
+		b.copyText(source, m, s.RevisionID)
 		b.addSwipe(m, i)
 	}
 	state := &messageStateRow{

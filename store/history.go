@@ -15,7 +15,7 @@ func (t *tx) StateAt(conversationID string, version int64) (*nodest.Conversation
 		return nil, err
 	}
 	var state conversationStateRow
-	found, err := t.scan(t.raw(`SELECT s.conversation_id, s.version, s.user_id, s.head_id, s.persona_id,
+	found, err := t.scan(t.raw(`SELECT s.conversation_id, s.version, s.user_id, s.head_id, s.persona_id, s.summary_id,
 			d.author_note, d.settings, d.pins, s.documents_version, s.created_at
 		FROM conversation_states s
 		JOIN conversation_states d ON d.conversation_id = s.conversation_id AND d.version = s.documents_version
@@ -27,7 +27,7 @@ func (t *tx) StateAt(conversationID string, version int64) (*nodest.Conversation
 	if !found {
 		return nil, errNoVersion(version)
 	}
-	row.Version, row.HeadID, row.PersonaID = state.Version, state.HeadID, state.PersonaID
+	row.Version, row.HeadID, row.PersonaID, row.SummaryID = state.Version, state.HeadID, state.PersonaID, state.SummaryID
 	row.AuthorNote, row.Settings, row.Pins = state.AuthorNote, state.Settings, state.Pins
 	return row.conversation()
 }
@@ -215,7 +215,7 @@ func restore(m *nodest.Message, r *revisionRow) error {
 		}
 		old, err := (&swipeText{
 			ID: s.ID, Rev: r.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
-			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish,
+			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish, MemoryIDs: r.MemoryIDs,
 		}).swipe()
 		*s = old
 		return err

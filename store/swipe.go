@@ -36,6 +36,7 @@ type revisionRow struct {
 	Usage         document
 	GenerationID  text
 	Wish          text
+	MemoryIDs     document `bun:"memory_ids"`
 	CreatedAt     int64
 }
 
@@ -72,6 +73,7 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 			swipes = append(swipes, row)
 		}
 	}
+	t.hear(m, revisions)
 	for rows := range slices.Chunk(revisions, 100) {
 		if err := t.insert(&rows); err != nil {
 			return err
@@ -114,6 +116,10 @@ func (t *tx) newRevision(m *nodest.Message, s *nodest.Swipe, old *swipeRow) (*re
 	if err != nil {
 		return nil, err
 	}
+	memories, err := encodeList(s.MemoryIDs)
+	if err != nil {
+		return nil, err
+	}
 	at := t.now
 	if old == nil {
 		at = millis(s.CreatedAt)
@@ -121,7 +127,7 @@ func (t *tx) newRevision(m *nodest.Message, s *nodest.Swipe, old *swipeRow) (*re
 	return &revisionRow{
 		ID: s.RevisionID, UserID: t.userID, MessageID: m.ID, SwipeID: s.ID, Rev: s.Rev,
 		Text: text(s.Text), Reasoning: text(s.Reasoning), Blocks: blocks, Model: text(s.Model),
-		Finish: text(s.Finish), Usage: usage, GenerationID: text(s.GenerationID), Wish: text(s.Wish), CreatedAt: at,
+		Finish: text(s.Finish), Usage: usage, GenerationID: text(s.GenerationID), Wish: text(s.Wish), MemoryIDs: memories, CreatedAt: at,
 	}, nil
 }
 
@@ -141,6 +147,7 @@ type swipeText struct {
 	Usage        document
 	GenerationID text
 	Wish         text
+	MemoryIDs    document `bun:"memory_ids"`
 }
 
 func (r *swipeText) swipe() (nodest.Swipe, error) {
@@ -150,6 +157,9 @@ func (r *swipeText) swipe() (nodest.Swipe, error) {
 		Wish: string(r.Wish), Deleted: r.IsDeleted, CreatedAt: moment(r.CreatedAt),
 	}
 	if err := decode(r.Blocks, &s.Blocks); err != nil {
+		return s, err
+	}
+	if err := decode(r.MemoryIDs, &s.MemoryIDs); err != nil {
 		return s, err
 	}
 	return s, decode(r.Usage, &s.Usage)
@@ -167,7 +177,7 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 		in, which := among(ids)
 		var rows []*swipeText
 		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
-				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish
+				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids
 			FROM swipes s JOIN revisions r ON r.id = s.revision_id
 			WHERE s.message_id `+in+` ORDER BY s.message_id, s.position`, which), &rows)
 		if err != nil {

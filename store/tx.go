@@ -20,9 +20,11 @@ type tx struct {
 	// Written at the end, see finish.
 	events   []*stream.Event
 	usage    map[usageKey]*nodest.UsageRow
-	states   []*messageStateRow // one per message
-	stateOf  map[string]int     // places in states, by message
-	versions map[string]int64   // of conversations that were stored here
+	states   []*messageStateRow    // one per message
+	stateOf  map[string]int        // places in states, by message
+	versions map[string]int64      // of conversations that were stored here
+	texts    []*textRow            // that were said
+	scopes   map[string]*scopeNews // of memories, by character
 
 	jobs jobNews // for the runner, after the commit
 
@@ -81,14 +83,17 @@ type loggedEvent struct {
 	row   eventRow
 }
 
-// finish writes what waits for the end: usage, the log of message states, and
-// the events. The user's row in streams is the last lock that is taken (see the
+// finish writes what waits for the end: usage, the log of message states, what
+// memories are made of, and the events. The user's row in streams is the last lock that is taken (see the
 // package comment), so what it serialises is only this user's commits.
 func (t *tx) finish() ([]loggedEvent, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
 	if err := t.flushStates(); err != nil {
+		return nil, err
+	}
+	if err := t.flushMemory(); err != nil {
 		return nil, err
 	}
 	if len(t.events) == 0 {

@@ -24,7 +24,7 @@ CREATE TABLE memory_texts (
   terms TEXT NOT NULL,
   hash TEXT NOT NULL,
   is_read BOOLEAN NOT NULL,      -- by extraction
-  is_forgotten BOOLEAN NOT NULL, -- by the user's wish; terms is empty then
+  is_forgotten BOOLEAN NOT NULL, -- by the user's wish; terms and hash are empty then
   change BIGINT NOT NULL,        -- version of the scope that changed it last
   said_at BIGINT NOT NULL
 );
@@ -49,11 +49,9 @@ CREATE TABLE memories (
   kind TEXT NOT NULL,
   importance DOUBLE PRECISION NOT NULL,
   event_time BIGINT,
-  evidence TEXT NOT NULL,
-  ended_by TEXT,
+  evidence TEXT, -- JSON array
+  ended_by TEXT, -- likewise: why a run retired it
   origin TEXT NOT NULL,
-  source TEXT NOT NULL DEFAULT 'chat',
-  payload TEXT, -- of a committed extraction
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
   status TEXT NOT NULL,
@@ -85,7 +83,7 @@ CREATE TABLE memory_tombstones (
   user_id TEXT NOT NULL,
   character_id TEXT NOT NULL REFERENCES characters (id) ON DELETE CASCADE,
   hash TEXT NOT NULL,
-  evidence TEXT NOT NULL,
+  evidence TEXT,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, hash)
 );
@@ -98,7 +96,7 @@ CREATE TABLE memory_suggestions (
   event TEXT NOT NULL,
   text TEXT NOT NULL,
   reason TEXT NOT NULL,
-  evidence TEXT NOT NULL,
+  evidence TEXT,
   state TEXT NOT NULL,
   created_at BIGINT NOT NULL
 );
@@ -120,17 +118,28 @@ CREATE INDEX memory_uses_message ON memory_uses (message_id);
 CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 ALTER TABLE revisions ADD COLUMN memory_ids TEXT; -- JSON array: units that were sent for it
 
+-- Summaries: overlays for the messages from start_seq on to end_id on its branch.
 CREATE TABLE summaries (
   id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
   generation BIGINT NOT NULL,
-  document TEXT NOT NULL, -- SummaryData, as memory.Summary writes it
-  end_seq BIGINT NOT NULL,
-  made_version BIGINT NOT NULL, -- of the conversation, when the digest was reckoned
+  start_seq BIGINT NOT NULL,
+  end_id TEXT NOT NULL,
+  made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
+  head_seq BIGINT NOT NULL, -- of the newest message when it was made
+  view_length BIGINT NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT
 );
 CREATE UNIQUE INDEX summaries_generation ON summaries (conversation_id, generation);
+
+-- What a summary says from a version of its conversation on.
+CREATE TABLE summary_texts (
+  summary_id TEXT NOT NULL REFERENCES summaries (id) ON DELETE CASCADE,
+  version BIGINT NOT NULL,
+  document TEXT NOT NULL, -- SummaryData
+  PRIMARY KEY (summary_id, version)
+);
 ALTER TABLE conversations ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE conversation_states ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';

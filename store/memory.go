@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// Memory is the store of memory.Service.
+func (db *DB) Memory() memory.Store { return memoryStore{db} }
+
+type memoryStore struct{ db *DB }
+
+// Update runs fn in one transaction: memory.Store.
+func (m memoryStore) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	return m.db.Update(ctx, userID, func(tx nodest.Tx) error { return fn(tx) })
+}
+
+// View runs fn on a snapshot: memory.Store.
+func (m memoryStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	return m.db.View(ctx, userID, func(tx nodest.Tx) error { return fn(tx) })
+}
+
+// Unembedded returns scopes with something to embed: memory.Store.
+func (m memoryStore) Unembedded(ctx context.Context, model string, limit int) (scopes []memory.Scope, err error) {
+	err = m.db.backend.read(ctx, func(s *session) error {
+		_, err := s.scan(s.raw(`SELECT o.user_id, o.character_id FROM memory_scopes o
+			JOIN characters c ON c.id = o.character_id AND c.deleted_at IS NULL
+			WHERE EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
+					AND t.hash <> '' AND `+withoutVector("t")+`)
+				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
+					AND `+counts("t")+` AND `+withoutVector("t")+`)
+			ORDER BY o.user_id, o.character_id LIMIT ?`, text(model), text(model), pageLength(limit)), &scopes)
+		return err
+	})
+	return scopes, err
+}
+
+// scopeNews is what a transaction has changed of what a scope's index is made of;
+// finish writes it under the version that the scope gets.
+type scopeNews struct {
+	texts  []string // revisions of texts that changed
+	facts  []string // ids
+	hashes []string // of contents with other vectors
+	chats  []string // conversations that are shown now
+	whole  bool     // rows went: older indexes must be loaded whole
+}
+
+// news returns what this transaction has changed of a scope.
+func (t *tx) news(characterID string) *scopeNews {
+	if t.scopes == nil {
+		t.scopes = map[string]*scopeNews{}
+	}
+	n := t.scopes[characterID]
+	if n == nil {
+		n = &scopeNews{}
+		t.scopes[characterID] = n
+	}
+	return n
+}
+
+// flushMemory stores the texts that were said, and gives each scope that changed its
+// next version.
+func (t *tx) flushMemory() error {
+	said, err := t.saidByScope()
+	if err != nil {
+		return err
+	}
+	for characterID := range said {
+		t.news(characterID)
+	}
+	characters := make([]string, 0, len(t.scopes))
+	for id := range t.scopes {
+		characters = append(characters, id)
+	}
+	slices.Sort(characters) // as locks are taken
+	for _, id := range characters {
+		if err := t.flushScope(id, t.scopes[id], said[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
+	version, found, err := t.raise(t.userID, characterID, n.whole)
+	if err != nil || !found {
+		return err
+	}
+	for _, row := range said {
+		row.CharacterID, row.Change = characterID, version
+	}
+	if err := insertAll(t, said); err != nil {
+		return err
+	}
+	marks := []struct {
+		table, column string
+		ids           []string
+	}{
+		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
+		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes},
+		{"memory_texts", "conversation_id", n.chats},
+	}
+	for _, m := range marks {
+		for part := range slices.Chunk(m.ids, 500) {
+			in, which := among(part)
+			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE user_id = ? AND character_id = ? AND "+m.column+" "+in,
+				version, text(t.userID), text(characterID), which))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// raise gives a scope its next version; found is false when there is no such
+// character of the user. The row stays locked until the transaction ends, so
+// versions grow in the order of the commits.
+func (s *session) raise(userID, characterID string, whole bool) (version int64, found bool, err error) {
+	more := ""
+	if whole {
+		more = ", whole_version = memory_scopes.version + 1"
+	}
+	found, err = s.scan(s.raw(`INSERT INTO memory_scopes (user_id, character_id, version, whole_version)
+		SELECT c.user_id, c.id, 1, 1 FROM characters c WHERE c.id = ? AND c.user_id = ?
+		ON CONFLICT (user_id, character_id) DO UPDATE SET version = memory_scopes.version + 1`+more+`
+		RETURNING version`, text(characterID), text(userID)), &version)
+	return version, found, err
+}
+
+// MemoryVersion returns the version of a scope.
+func (t *tx) MemoryVersion(characterID string) (int64, error) {
+	version, _, err := t.scope(characterID)
+	return version, err
+}
+
+// scope returns the versions of a scope; fault.NotFound for a character that is not
+// the user's.
+func (t *tx) scope(characterID string) (version, whole int64, err error) {
+	found, err := t.scan(t.raw(`SELECT COALESCE(o.version, 0), COALESCE(o.whole_version, 0) FROM characters c
+		LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
+		WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NULL`, text(characterID), text(t.userID)), &version, &whole)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "no such character")
+	}
+	return version, whole, err
+}
+
+// memoryJobs is how the names of jobs about memories begin.
+const memoryJobs = "memory.%"
+
+// MemoryJobs lists the jobs about a character's memory and its conversations.
+func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, "", err
+	}
+	var rows []*jobRow
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("kind LIKE ?", memoryJobs).
+		Where("subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?)",
+			text(characterID), text(t.userID), text(characterID))
+	limit = pageLength(limit)
+	if err := page(q, "created_at", cursor, limit); err != nil {
+		return nil, "", err
+	}
+	if _, err := t.scan(q); err != nil {
+		return nil, "", err
+	}
+	rows, next := cut(rows, limit, func(r *jobRow) place { return place{r.CreatedAt, r.ID} })
+	items, err := jobsOf(rows)
+	return items, next, err
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// textRow is a text that was said, by its revision.
+type textRow struct {
+	bun.BaseModel  `bun:"table:memory_texts"`
+	RevisionID     string `bun:"revision_id,pk"`
+	UserID         string
+	CharacterID    string
+	ConversationID string
+	MessageID      string
+	Seq            int64
+	Sitting        int64
+	Role           string
+	Name           text
+	Terms          text
+	Hash           string
+	IsRead         bool
+	IsForgotten    bool
+	Change         int64
+	SaidAt         int64
+}
+
+const (
+	// pause is how long nobody says anything between two sittings. Source: memory
+	// specification 2.2.
+	pause = 4 * time.Hour
+
+	// saidAtOnce is how many texts of one conversation a turn can store; those of a
+	// transaction with more come from elsewhere, and are read on demand only.
+	saidAtOnce = 16
+)
+
+// said is what memory keeps of a revision; nil if there is nothing to keep.
+func (t *tx) said(m *nodest.Message, r *revisionRow) *textRow {
+	if m.Hidden || m.Role != nodest.RoleUser && m.Role != nodest.RoleAssistant {
+		return nil
+	}
+	words := memory.Clean(memory.Role(m.Role), string(r.Text))
+	if words == "" {
+		return nil
+	}
+	return &textRow{
+		RevisionID: r.ID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
+		Role: m.Role, Name: text(m.Name), Terms: text(memory.Terms(words)), Hash: memory.ContentHash(words),
+		IsRead: m.Extra != nil, SaidAt: millis(m.CreatedAt),
+	}
+}
+
+// hear notes revisions that were stored; finish writes them.
+func (t *tx) hear(m *nodest.Message, revisions []*revisionRow) {
+	for _, r := range revisions {
+		if row := t.said(m, r); row != nil {
+			t.texts = append(t.texts, row)
+		}
+	}
+}
+
+// saidByScope sorts the texts of the transaction by characters and gives them their
+// sittings.
+func (t *tx) saidByScope() (map[string][]*textRow, error) {
+	if len(t.texts) == 0 {
+		return nil, nil
+	}
+	chats := map[string][]*textRow{}
+	for _, row := range t.texts {
+		chats[row.ConversationID] = append(chats[row.ConversationID], row)
+	}
+	scopes := map[string][]*textRow{}
+	for id, rows := range chats {
+		var character text
+		found, err := t.scan(t.raw("SELECT character_id FROM conversations WHERE id = ? AND user_id = ?",
+			text(id), text(t.userID)), &character)
+		if err != nil {
+			return nil, err
+		}
+		if !found { // its messages would not be there either
+			continue
+		}
+		if err := t.sit(id, rows); err != nil {
+			return nil, err
+		}
+		scopes[string(character)] = append(scopes[string(character)], rows...)
+	}
+	return scopes, nil
+}
+
+// sit gives texts of a conversation their sittings: that of the text before unless
+// there was a pause. Copies have theirs already.
+func (t *tx) sit(conversationID string, rows []*textRow) error {
+	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	if len(rows) > saidAtOnce {
+		for _, row := range rows {
+			row.IsRead = true
+		}
+	}
+	if rows[0].Sitting != 0 {
+		return nil
+	}
+	last := textRow{Sitting: 1, SaidAt: rows[0].SaidAt}
+	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE conversation_id = ? AND seq <= ?"+
+		" ORDER BY seq DESC LIMIT 1", text(conversationID), rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Seq != last.Seq && row.SaidAt-last.SaidAt >= pause.Milliseconds() {
+			last.Sitting++
+		}
+		row.Sitting = last.Sitting
+		last.Seq, last.SaidAt = row.Seq, row.SaidAt
+	}
+	return nil
+}
+
+// copiedTexts are texts as they stand in the memory, by their revisions; forgotten ones
+// are not among them.
+func (t *tx) copiedTexts(items []*nodest.Message) (map[string]*textRow, error) {
+	var ids []string
+	for _, m := range items {
+		for _, s := range m.Swipes {
+			ids = append(ids, s.RevisionID)
+		}
+	}
+	known := make(map[string]*textRow, len(ids))
+	for part := range slices.Chunk(ids, 500) {
+		in, which := among(part)
+		var rows []*textRow
+		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id = ? AND NOT is_forgotten AND revision_id "+in,
+			text(t.userID), which), &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			known[row.RevisionID] = row
+		}
+	}
+	return known, nil
+}
+
+// copyText makes row, nil = nothing, that of a copy. What a fork says again has been
+// read where it was said first.
+func (b *bulk) copyText(row *textRow, m *nodest.Message, revisionID string) {
+	if row == nil {
+		return
+	}
+	own := *row
+	own.RevisionID, own.ConversationID, own.MessageID, own.IsRead = revisionID, m.ConversationID, m.ID, true
+	b.texts = append(b.texts, &own)
+}
