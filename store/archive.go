@@ -309,6 +309,8 @@ func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, r
 	if err := t.loadVersions(row, states); err != nil {
 		return err
 	}
+	news := t.news(c.CharacterID)
+	news.chats = append(news.chats, c.ID)
 	return t.loadRewinds(c, rewinds)
 }
 

@@ -221,7 +221,11 @@ func (t *tx) DeleteCharacter(id string) error {
 	clear(t.locked)
 	_, err = t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
 		t.now, text(t.userID), text(id)))
-	return err
+	if err != nil {
+		return err
+	}
+	return t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM conversations c"+
+		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, text(id), text(t.userID), text(id))
 }
 
 // PutAvatar replaces the avatar.

@@ -227,10 +227,15 @@ func (t *tx) DeleteConversation(id string) error {
 		return err
 	}
 	clear(t.locked)
-	n, err := t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
-		t.now, text(id), text(t.userID)))
-	if err == nil && n == 0 {
+	var character text
+	found, err := t.scan(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+
+		" RETURNING character_id", t.now, text(id), text(t.userID)), &character)
+	if err != nil {
+		return err
+	}
+	if !found {
 		return fault.New(fault.NotFound, "no such conversation")
 	}
-	return err
+	t.news(string(character)).whole = true
+	return t.cancel("subject = ? AND kind LIKE ?", text(id), memoryJobs)
 }

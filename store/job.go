@@ -256,15 +256,18 @@ func (t *tx) CancelJobs(subject string, kinds ...string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	query := "UPDATE jobs SET state = ?, not_before = 0, lease_owner = '', lease_until = 0, updated_at = ?" +
-		" WHERE user_id = ? AND subject = ? AND state IN ('queued', 'running')"
-	args := []any{string(jobs.Cancelled), t.now, text(t.userID), text(subject)}
 	if len(kinds) > 0 {
-		query += " AND kind IN (?)"
-		args = append(args, list(kinds))
+		return t.cancel("subject = ? AND kind IN (?)", text(subject), list(kinds))
 	}
+	return t.cancel("subject = ?", text(subject))
+}
+
+// cancel ends the open jobs of the user that a condition selects.
+func (t *tx) cancel(where string, args ...any) error {
 	var ids []string
-	_, err := t.scan(t.raw(query+" RETURNING id", args...), &ids)
+	_, err := t.scan(t.raw("UPDATE jobs SET state = ?, not_before = 0, lease_owner = '', lease_until = 0, updated_at = ?"+
+		" WHERE user_id = ? AND state IN ('queued', 'running') AND "+where+" RETURNING id",
+		append([]any{string(jobs.Cancelled), t.now, text(t.userID)}, args...)...), &ids)
 	t.jobs.cancelled = append(t.jobs.cancelled, ids...)
 	return err
 }

@@ -227,6 +227,9 @@ func oldTexts(s *session) (int64, error) {
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
+	if err := s.unsay(ids); err != nil {
+		return 0, err
+	}
 	for _, statement := range []string{
 		"DELETE FROM revisions WHERE message_id IN (?)", "DELETE FROM swipes WHERE message_id IN (?)",
 	} {
@@ -250,6 +253,9 @@ func oldLeaves(s *session) (removed int64, err error) {
 		_, err = s.exec(s.raw("DELETE FROM message_states WHERE (conversation_id, message_id) IN"+
 			" (SELECT conversation_id, id FROM messages WHERE id IN (?))", list(ids)))
 		if err != nil {
+			return 0, err
+		}
+		if err := s.unsay(ids); err != nil {
 			return 0, err
 		}
 		n, err := s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
@@ -276,9 +282,17 @@ func (s *session) leaves(which string, limit int, args ...any) (ids []string, er
 // messagesOfOldConversations empties a conversation in batches before it goes,
 // because a foreign key would remove all of it in one transaction.
 func messagesOfOldConversations(s *session) (int64, error) {
-	return s.exec(s.raw(`DELETE FROM messages WHERE id IN (SELECT m.id FROM conversations c
-		JOIN messages m ON m.conversation_id = c.id WHERE `+oldConversation+` LIMIT ?)`,
-		s.now-deletedLife.Milliseconds(), maintainBatch))
+	var ids []string
+	_, err := s.scan(s.raw(`SELECT m.id FROM conversations c
+		JOIN messages m ON m.conversation_id = c.id WHERE `+oldConversation+` LIMIT ?`,
+		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	if err := s.unsay(ids); err != nil {
+		return 0, err
+	}
+	return s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
 }
 
 // oldConversations leaves those that are not empty for the next round: what was

@@ -14,33 +14,51 @@ func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
+	gone, err := t.purgeRoots(t.userID, characterID, rootIDs)
+	if gone {
+		t.news(characterID).whole = true
+	}
+	return err
+}
+
+// purgeRoots is PurgeFacts for the server too; gone says that there was one.
+func (s *session) purgeRoots(userID, characterID string, rootIDs []string) (gone bool, err error) {
 	for part := range slices.Chunk(rootIDs, 200) {
 		in, which := among(part)
-		var gone []struct{ ID, Hash string }
-		_, err := t.scan(t.raw("DELETE FROM memories WHERE user_id = ? AND character_id = ? AND root_id "+in+" RETURNING id, hash",
-			text(t.userID), text(characterID), which), &gone)
+		var rows []struct{ ID, Hash string }
+		_, err := s.scan(s.raw("DELETE FROM memories WHERE user_id = ? AND character_id = ? AND root_id "+in+" RETURNING id, hash",
+			text(userID), text(characterID), which), &rows)
 		if err != nil {
-			return err
+			return gone, err
 		}
-		if len(gone) == 0 {
-			continue
-		}
-		ids, hashes := make([]string, len(gone)), make([]string, len(gone))
-		for i, g := range gone {
-			ids[i], hashes[i] = g.ID, g.Hash
-		}
-		t.news(characterID).whole = true
-		for part := range slices.Chunk(ids, 500) {
-			in, which := among(part)
-			for _, statement := range []string{
-				"DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id ", "DELETE FROM memory_uses WHERE user_id = ? AND unit_id ",
-			} {
-				if _, err := t.exec(t.raw(statement+in, text(t.userID), which)); err != nil {
-					return err
-				}
+		var hashes []string
+		for some := range slices.Chunk(rows, 500) {
+			ids := make([]string, len(some))
+			for i, row := range some {
+				ids[i], hashes = row.ID, append(hashes, row.Hash)
+			}
+			in, which := among(ids)
+			_, err := s.exec(s.raw("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id "+in, text(userID), which))
+			if err != nil {
+				return gone, err
+			}
+			if err := s.dropUses(userID, ids); err != nil {
+				return gone, err
 			}
 		}
-		if err := t.dropVectors(t.userID, characterID, hashes); err != nil {
+		gone = gone || len(rows) > 0
+		if err := s.dropVectors(userID, characterID, hashes); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// dropUses removes the notes that units were sent.
+func (s *session) dropUses(userID string, unitIDs []string) error {
+	for part := range slices.Chunk(unitIDs, 500) {
+		in, which := among(part)
+		if _, err := s.exec(s.raw("DELETE FROM memory_uses WHERE user_id = ? AND unit_id "+in, text(userID), which)); err != nil {
 			return err
 		}
 	}
@@ -87,7 +105,7 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(t.raw("DELETE FROM memory_uses WHERE user_id = ? AND unit_id "+in, text(t.userID), which)); err != nil {
+		if err := t.dropUses(t.userID, part); err != nil {
 			return err
 		}
 		var hashes []string

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"cmp"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"nodest/memory"
+)
+
+// unsay removes what the memories of anybody have of messages that maintenance
+// removes: their texts, and the facts that rest on nothing else.
+func (s *session) unsay(messageIDs []string) error {
+	in, which := among(messageIDs)
+	var rows []struct{ RevisionID, UserID, CharacterID, Hash string }
+	_, err := s.scan(s.raw("DELETE FROM memory_texts WHERE message_id "+in+" RETURNING revision_id, user_id, character_id, hash", which), &rows)
+	if err != nil {
+		return err
+	}
+	type gone struct{ revisions, hashes []string }
+	scopes := map[memory.Scope]*gone{}
+	order := []memory.Scope{}
+	for _, row := range rows {
+		scope := memory.Scope{UserID: row.UserID, CharacterID: row.CharacterID}
+		if scopes[scope] == nil {
+			scopes[scope] = &gone{}
+			order = append(order, scope)
+		}
+		g := scopes[scope]
+		g.revisions, g.hashes = append(g.revisions, row.RevisionID), append(g.hashes, row.Hash)
+	}
+	slices.SortFunc(order, func(a, b memory.Scope) int {
+		return cmp.Or(strings.Compare(a.UserID, b.UserID), strings.Compare(a.CharacterID, b.CharacterID))
+	})
+	for _, scope := range order {
+		if err := s.unsayOf(scope, scopes[scope].revisions, scopes[scope].hashes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error {
+	if err := s.dropUses(scope.UserID, revisions); err != nil {
+		return err
+	}
+	if err := s.dropVectors(scope.UserID, scope.CharacterID, hashes); err != nil {
+		return err
+	}
+	roots, err := s.baseless(scope, revisions)
+	if err != nil {
+		return err
+	}
+	if _, err := s.purgeRoots(scope.UserID, scope.CharacterID, roots); err != nil {
+		return err
+	}
+	_, _, err = s.raise(scope.UserID, scope.CharacterID, true)
+	return err
+}
+
+// baseless returns the facts of a scope that rested on some of these texts and can
+// hold no more: no version has a sighting of which all texts are left.
+func (s *session) baseless(scope memory.Scope, gone []string) ([]string, error) {
+	facts, err := s.restingOn(scope, gone)
+	if err != nil {
+		return nil, err
+	}
+	var revisions []string
+	for _, versions := range facts {
+		for _, m := range versions {
+			for _, e := range m.Evidence {
+				revisions = append(revisions, e.RevisionID)
+			}
+		}
+	}
+	slices.Sort(revisions)
+	left := map[string]bool{}
+	for part := range slices.Chunk(slices.Compact(revisions), 500) {
+		in, which := among(part)
+		var ids []string
+		if _, err := s.scan(s.raw("SELECT revision_id FROM memory_texts WHERE revision_id "+in, which), &ids); err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			left[id] = true
+		}
+	}
+	var roots []string
+	for root, versions := range facts {
+		holds := func(m memory.Memory) bool {
+			return m.Holds(func(e memory.Evidence) bool { return left[e.RevisionID] })
+		}
+		if !slices.ContainsFunc(versions, holds) {
+			roots = append(roots, root)
+		}
+	}
+	return roots, nil
+}
+
+// restingOn returns all versions, with nothing but their evidence, of those facts of a
+// scope that rest on some of these texts, by root.
+func (s *session) restingOn(scope memory.Scope, revisions []string) (map[string][]memory.Memory, error) {
+	facts, rests := map[string][]memory.Memory{}, map[string]bool{}
+	these := make(map[string]bool, len(revisions))
+	for _, id := range revisions {
+		these[id] = true
+	}
+	err := s.rows("SELECT root_id, evidence FROM memories WHERE user_id = ? AND character_id = ?",
+		[]any{text(scope.UserID), text(scope.CharacterID)}, func(rows *sql.Rows) error {
+			var root string
+			var evidence document
+			if err := rows.Scan(&root, &evidence); err != nil {
+				return err
+			}
+			var m memory.Memory
+			if err := decode(evidence, &m.Evidence); err != nil {
+				return err
+			}
+			for _, e := range m.Evidence {
+				rests[root] = rests[root] || these[e.RevisionID]
+			}
+			facts[root] = append(facts[root], m)
+			return nil
+		})
+	for root := range facts {
+		if !rests[root] {
+			delete(facts, root)
+		}
+	}
+	return facts, err
+}
