@@ -1,31 +1,333 @@
 package memory
 
-import "io"
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
 
-// Export writes everything of a scope as JSON Lines; the first line is a header.
-func Export(tx Tx, characterID string, w io.Writer) error { return errNotBuilt }
+	"nodest/fault"
+)
 
-// Imported says what became of an import.
-type Imported struct {
-	Created int          `json:"created"`
-	Skipped int          `json:"skipped"` // known already
-	Failed  []FailedLine `json:"failed"`
+// The file of memories: JSON Lines, one record per line, each with its type.
+const (
+	fileFormat  = "memory-export"
+	fileVersion = 1
+
+	recordHeader     = "header"
+	recordMemory     = "memory"         // the newest version of a memory
+	recordVersion    = "memory_version" // an older one
+	recordSuggestion = "suggestion"
+)
+
+// Limits of an import.
+const (
+	maxFileBytes = 32 << 20
+	maxFileLines = 50_000
+	maxLineBytes = 64 << 10
+	maxFailed    = 1000 // lines that cannot be read: it is hardly the right file
+)
+
+type headerRecord struct {
+	Type        string    `json:"type"`
+	Format      string    `json:"format"`
+	Version     int       `json:"version"`
+	CharacterID string    `json:"characterId"`
+	ExportedAt  time.Time `json:"exportedAt"`
+}
+
+type memoryRecord struct {
+	Type string `json:"type"`
+	*Memory
+	EndedBy []Evidence `json:"endedBy,omitempty"`
+}
+
+type suggestionRecord struct {
+	Type string `json:"type"`
+	*Suggested
+}
+
+// Export writes everything of a scope as JSON Lines: a header, the memories with
+// all their versions, each after its older ones, and the suggestions. Vectors are
+// left out, since they are made anew.
+func Export(tx Tx, characterID string, w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(headerRecord{recordHeader, fileFormat, fileVersion, characterID, tx.Now()}); err != nil {
+		return err
+	}
+	var roots []string
+	err := eachFact(tx, characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
+		if m.Version == 1 {
+			roots = append(roots, m.RootID)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for start := 0; start < len(roots); start += pageOfFacts {
+		versions, err := tx.FactVersions(characterID, roots[start:min(start+pageOfFacts, len(roots))]...)
+		if err != nil {
+			return err
+		}
+		for i := range versions {
+			r := memoryRecord{recordMemory, &versions[i], versions[i].EndedBy}
+			if i+1 < len(versions) && versions[i+1].RootID == r.RootID {
+				r.Type = recordVersion
+			}
+			if err := enc.Encode(r); err != nil {
+				return err
+			}
+		}
+	}
+	return exportSuggestions(tx, characterID, enc)
+}
+
+func exportSuggestions(tx Tx, characterID string, enc *json.Encoder) error {
+	for cursor := ""; ; {
+		page, next, err := tx.Suggestions(characterID, "", cursor, pageOfFacts)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := enc.Encode(suggestionRecord{recordSuggestion, &page[i]}); err != nil {
+				return err
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		cursor = next
+	}
 }
 
 // FailedLine is a line of an import that could not be taken.
 type FailedLine struct {
 	Line   int    `json:"line"` // from 1
-	Code   string `json:"code"`
+	Code   string `json:"code"` // syntax, or that of a field: required, type, range, value
 	Field  string `json:"field,omitempty"`
 	Detail string `json:"detail"`
 }
 
-// ParseImport reads what Export writes, and plain lines {"text":…}.
+// ParseImport reads what Export writes, and plain lines {"text":…} with the members of
+// a Draft. Lines that cannot be read are told by their number, the rest is returned.
+// A file may have 32 MiB and 50,000 lines of 64 KiB each; no more than that is read.
+//
+// Errors: TooLarge for the file; NewerVersion and InvalidImport for what its header
+// says, or when more than 1,000 lines are wrong; those of r.
 func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) {
-	return nil, nil, errNotBuilt
+	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	for {
+		line, err := lines.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return drafts, failed, nil
+		case errors.Is(err, errLineLong):
+			failed = append(failed, FailedLine{lines.number, "range", "", fmt.Sprintf("a line must have at most %d bytes", maxLineBytes)})
+		case err != nil:
+			return nil, nil, err
+		default:
+			m, problem, err := parseLine(line)
+			switch {
+			case err != nil:
+				return nil, nil, err
+			case problem != nil:
+				problem.Line = lines.number
+				failed = append(failed, *problem)
+			case m != nil:
+				drafts = append(drafts, *m)
+			}
+		}
+		if len(failed) > maxFailed {
+			return nil, nil, fault.New(fault.InvalidImport, "more than %d lines cannot be read; the first is line %d: %s",
+				maxFailed, failed[0].Line, failed[0].Detail)
+		}
+	}
 }
 
-// Import stores parsed memories, each id and each text once.
-func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
-	return nil, errNotBuilt
+// lineReader reads lines within the limits of a file.
+type lineReader struct {
+	r      *bufio.Reader
+	number int // of the line that was read last
+	bytes  int
+}
+
+var errLineLong = errors.New("the line is too long")
+
+// next returns a line without its end, io.EOF behind the last one. It is good until
+// the next call. A line that is too long is passed over.
+func (l *lineReader) next() ([]byte, error) {
+	line, long := []byte(nil), false
+	for first := true; ; first = false {
+		part, err := l.r.ReadSlice('\n')
+		if l.bytes += len(part); l.bytes > maxFileBytes {
+			return nil, fault.New(fault.TooLarge, "a file of memories must have at most %d MiB", maxFileBytes>>20)
+		}
+		if first && len(part) == 0 && errors.Is(err, io.EOF) {
+			return nil, io.EOF
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = true
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		line = part
+		break
+	}
+	if l.number++; l.number > maxFileLines {
+		return nil, fault.New(fault.TooLarge, "a file of memories must have at most %d lines", maxFileLines)
+	}
+	if long {
+		return nil, errLineLong
+	}
+	if l.number == 1 {
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	return bytes.TrimSpace(line), nil
+}
+
+// fileLine is what a line may hold; "version" is that of the file in a header.
+type fileLine struct {
+	Type           string     `json:"type"`
+	Format         string     `json:"format"`
+	Version        int        `json:"version"`
+	ID             string     `json:"id"`
+	RootID         string     `json:"rootId"`
+	ConversationID string     `json:"conversationId"`
+	Text           *string    `json:"text"`
+	Subject        Subject    `json:"subject"`
+	Kind           Sort       `json:"kind"`
+	Importance     *float64   `json:"importance"`
+	EventTime      fileTime   `json:"eventTime"`
+	Evidence       []Evidence `json:"evidence"`
+	Origin         Origin     `json:"origin"`
+	Pinned         bool       `json:"pinned"`
+	Locked         bool       `json:"locked"`
+	Status         Status     `json:"status"`
+	EndedBy        []Evidence `json:"endedBy"`
+	SeenCount      *int       `json:"seenCount"`
+	LastSeenAt     fileTime   `json:"lastSeenAt"`
+	CreatedAt      fileTime   `json:"createdAt"`
+	UpdatedAt      fileTime   `json:"updatedAt"`
+}
+
+// fileTime is a time or a day; the zero one was not given.
+type fileTime struct{ time.Time }
+
+// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD.
+func (t *fileTime) UnmarshalJSON(doc []byte) (err error) {
+	if bytes.Equal(doc, []byte("null")) {
+		return nil
+	}
+	var s string
+	if err := json.Unmarshal(doc, &s); err != nil {
+		return errNoTime
+	}
+	if t.Time, err = time.Parse(time.RFC3339, s); err != nil {
+		if t.Time, err = time.Parse(time.DateOnly, s); err != nil {
+			return errNoTime
+		}
+	}
+	if !plausible(t.Time) {
+		return errNoTime
+	}
+	return nil
+}
+
+var errNoTime = errors.New("a time must be like 2026-03-05T12:00:00Z or 2026-03-05")
+
+// parseLine reads a line: a memory, none for an empty line and for records that are
+// not imported, or what is wrong with it. The error is about the file.
+func parseLine(line []byte) (*Memory, *FailedLine, error) {
+	if len(line) == 0 {
+		return nil, nil, nil
+	}
+	var l fileLine
+	if !utf8.Valid(line) {
+		return nil, &FailedLine{Code: "syntax", Detail: "the line is not UTF-8"}, nil
+	}
+	if err := json.Unmarshal(line, &l); err != nil {
+		return nil, wrongLine(err), nil
+	}
+	switch l.Type {
+	case recordHeader:
+		return nil, nil, l.checkHeader()
+	case recordMemory, recordVersion, "":
+	default: // settings, suggestions, documents: what only belongs to where it was
+		return nil, nil, nil
+	}
+	if l.Text == nil {
+		return nil, &FailedLine{Code: "required", Field: "text", Detail: "a memory must have a text"}, nil
+	}
+	m := l.memory()
+	err := m.Validate()
+	if err == nil && m.Status == Deleted {
+		err = fault.InvalidField("status", "value", "a deleted memory cannot be imported")
+	}
+	if err == nil && len(m.EndedBy) > MaxEvidence {
+		err = fault.InvalidField("endedBy", "range", "must have at most %d entries", MaxEvidence)
+	}
+	if err != nil {
+		f := fault.Public(err).Fields[0]
+		return nil, &FailedLine{Code: f.Code, Field: f.Field, Detail: f.Detail}, nil
+	}
+	return m, nil, nil
+}
+
+func wrongLine(err error) *FailedLine {
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrongType) && wrongType.Field != "":
+		return &FailedLine{Code: "type", Field: wrongType.Field, Detail: "must not be a " + wrongType.Value}
+	case errors.Is(err, errNoTime):
+		return &FailedLine{Code: "type", Detail: errNoTime.Error()}
+	}
+	return &FailedLine{Code: "syntax", Detail: "the line is not a JSON object"}
+}
+
+func (l *fileLine) checkHeader() error {
+	switch {
+	case l.Format != fileFormat:
+		return fault.New(fault.InvalidImport, "this is not a file of memories (format %q)", shortened(l.Format, 40))
+	case l.Version > fileVersion:
+		return fault.New(fault.NewerVersion, "the file has version %d; %d is the newest that can be read", l.Version, fileVersion)
+	}
+	return nil
+}
+
+// memory fills in what a line leaves out.
+func (l *fileLine) memory() *Memory {
+	m := &Memory{
+		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
+		Kind: l.Kind, Importance: defaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
+		Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
+		UpdatedAt: l.UpdatedAt.Time, ContentHash: ContentHash(*l.Text),
+	}
+	set(&m.Importance, l.Importance)
+	set(&m.SeenCount, l.SeenCount)
+	if !l.EventTime.IsZero() {
+		m.EventTime = &l.EventTime.Time
+	}
+	fill(&m.Version, 1)
+	fill(&m.RootID, m.ID)
+	fill(&m.Subject, AboutUser)
+	fill(&m.Kind, OtherSort)
+	fill(&m.Origin, ByImport)
+	fill(&m.Status, Active)
+	return m
+}
+
+// fill gives to a value where it has none.
+func fill[T comparable](to *T, value T) {
+	var none T
+	if *to == none {
+		*to = value
+	}
 }

@@ -1,5 +1,0 @@
-package memory
-
-import "errors"
-
-var errNotBuilt = errors.New("memory: not built yet")
