@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/index"
-	"nodest/llm"
-	"nodest/llm/offline"
 	"nodest/memory"
 )
 
@@ -28,9 +25,10 @@ type RetrievalOptions struct {
 	Items      int  // measure a made-up scope of so many items instead of files
 }
 
-// Retrieval asks the questions of a file of the indexes of its conversations and
-// prints how many of the right items are among the first ones. It goes through the
-// same analyser, index cache and memory.Recall as a chat, with the same weights.
+// Retrieval imports the conversations of a file into a database of the product's,
+// lets its job make the vectors, asks the questions of the memory service of a chat
+// with its default weights, and prints how many of the right items are among the
+// first ones.
 func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if o.Items > 0 {
 		return retrievalScale(ctx, out, o.Items, o.JSON)
@@ -51,17 +49,11 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if len(sets) == 0 {
 		return errors.New("name a file of questions: --locomo FILE or --memorybank FILE")
 	}
-	for _, set := range sets {
-		set.prompt = o.Prompt
-		if err := set.build(ctx, !o.Lexical); err != nil {
-			return err
-		}
-	}
 	if o.Fit {
-		return fit(ctx, out, sets)
+		return fit(ctx, out, sets, o.Lexical)
 	}
 	for _, set := range sets {
-		r, err := set.measure(ctx)
+		r, err := set.measure(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -86,13 +78,15 @@ type retrievalScores struct {
 
 type retrievalResult struct {
 	retrievalScores
+	Unasked    int                        `json:"unasked"` // questions whose items the file does not have
 	P50Ms      float64                    `json:"p50Ms"`
 	P95Ms      float64                    `json:"p95Ms"`
 	BuildMs    float64                    `json:"buildMs"`
 	ByCategory map[string]retrievalScores `json:"byCategory"`
 }
 
-// add counts one question: ranks are those of its right items, from 1; 0 = not found.
+// add counts one question: ranks are those of its right items, at least one, from 1;
+// 0 = not found.
 func (s *retrievalScores) add(ranks []int) {
 	s.Questions++
 	best, share := 0, 1/float64(len(ranks))
@@ -130,17 +124,31 @@ func (s *retrievalScores) mean() {
 // adversarial questions blame the wrong speaker; they are told apart from the others.
 const adversarial = "5"
 
-func (q *questions) measure(ctx context.Context) (*retrievalResult, error) {
-	r := &retrievalResult{ByCategory: map[string]retrievalScores{}, BuildMs: q.buildMs}
+// measure asks all questions of a file.
+func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retrievalResult, err error) {
+	l, err := openLibrary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	r = &retrievalResult{ByCategory: map[string]retrievalScores{}}
+	if r.BuildMs, err = q.build(ctx, l, o); err != nil {
+		return nil, err
+	}
 	var times []float64
-	for _, one := range q.asked {
+	for i := range q.asked {
+		one := &q.asked[i]
+		if len(one.right) == 0 {
+			r.Unasked++
+			continue
+		}
 		start := time.Now()
-		ranks, err := q.ask(ctx, one)
+		hits, err := l.memory.Recall(ctx, l.user, one.ask(o))
 		if err != nil {
 			return nil, err
 		}
-		times = append(times, float64(time.Since(start).Microseconds())/1000)
-		c := r.ByCategory[one.category]
+		times = append(times, milliseconds(time.Since(start)))
+		c, ranks := r.ByCategory[one.category], one.ranks(hits)
 		c.add(ranks)
 		r.ByCategory[one.category] = c
 		if q.kind != "locomo" || one.category != adversarial {
@@ -159,6 +167,62 @@ func (q *questions) measure(ctx context.Context) (*retrievalResult, error) {
 	return r, nil
 }
 
+// build imports, embeds and loads everything, and returns how many milliseconds that
+// takes.
+func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (ms float64, err error) {
+	start := time.Now()
+	for _, t := range q.talks {
+		if err := l.take(ctx, t); err != nil {
+			return 0, err
+		}
+	}
+	if !o.Lexical {
+		if err := l.embed(ctx); err != nil {
+			return 0, err
+		}
+	}
+	for _, t := range q.talks {
+		first := question{talk: t, text: t.people.Character}
+		if _, err := l.memory.Recall(ctx, l.user, first.ask(o)); err != nil {
+			return 0, err
+		}
+	}
+	return milliseconds(time.Since(start)), nil
+}
+
+// found is how many items a question is answered with.
+const found = 20
+
+// ask is the question as a chat would ask it after the last item. An item may be
+// found by either of its two messages.
+func (one *question) ask(o RetrievalOptions) memory.Ask {
+	a := memory.Ask{
+		CharacterID: one.talk.character, Text: one.text, Names: one.talk.people, Now: one.talk.now,
+		Everything: true, Limit: 2 * found, Lexical: o.Lexical,
+	}
+	if o.Prompt {
+		a.Everything, a.Limit = false, memory.DefaultLimit
+	}
+	return a
+}
+
+// ranks are those of the right items among the items that were found, each counted
+// where it stands first.
+func (one *question) ranks(hits []memory.Hit) []int {
+	ranks, seen := make([]int, len(one.right)), map[int]bool{}
+	for i := range hits {
+		at, ok := one.talk.itemOf[hits[i].ID]
+		if !ok || seen[at] {
+			continue
+		}
+		seen[at] = true
+		if k := slices.Index(one.right, at); k >= 0 && len(seen) <= found {
+			ranks[k] = len(seen)
+		}
+	}
+	return ranks
+}
+
 func (r *retrievalResult) print(out io.Writer, asJSON bool, kind string) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(r)
@@ -174,48 +238,4 @@ func (r *retrievalResult) print(out io.Writer, asJSON bool, kind string) error {
 	}
 	fmt.Fprintf(out, "query p50 %.2f ms, p95 %.2f ms, embedding of the question included; build %.0f ms\n", r.P50Ms, r.P95Ms, r.BuildMs)
 	return nil
-}
-
-// ask returns the ranks of the right items of one question.
-func (q *questions) ask(ctx context.Context, one question) ([]int, error) {
-	hits, err := q.recall(ctx, one, 20, nil)
-	if err != nil {
-		return nil, err
-	}
-	ranks := make([]int, len(one.right))
-	for i, id := range one.right {
-		ranks[i] = slices.IndexFunc(hits, func(h memory.Hit) bool { return h.ID == id }) + 1
-	}
-	return ranks, nil
-}
-
-func (q *questions) recall(ctx context.Context, one question, limit int, weights *memory.Weights) (hits []memory.Hit, err error) {
-	query := memory.Query{Text: one.text, Names: q.people[one.scope], Now: q.now[one.scope], Everything: !q.prompt, Limit: limit, Weights: weights}
-	if q.prompt {
-		query.Limit = memory.DefaultLimit
-	}
-	if q.vectors {
-		v, err := embedTexts(ctx, llm.Query, one.text)
-		if err != nil {
-			return nil, err
-		}
-		query.Spelling = v[0]
-	}
-	err = q.cache.Use(ctx, one.scope, func(x *index.Index) error {
-		hits, err = memory.Recall(ctx, x, query)
-		return err
-	})
-	return hits, err
-}
-
-func embedTexts(ctx context.Context, task llm.EmbedTask, texts ...string) ([]index.Vector, error) {
-	e, err := offline.Embedder{}.Embed(ctx, task, texts)
-	if err != nil {
-		return nil, err
-	}
-	vectors := make([]index.Vector, len(texts))
-	for i, v := range e.Vectors {
-		vectors[i] = index.Vector{Model: e.Model, Values: v}
-	}
-	return vectors, nil
 }

@@ -2,31 +2,40 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
+	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
 	"nodest/memory"
 )
 
 // fitted is one question with all that may answer it: by signal, the share of it in
 // each hit, before it is weighed.
 type fitted struct {
-	scope, category string
-	bank            bool        // a question of a chat, not of LoCoMo
-	signals         [][]float32 // by signal, then by hit
-	factor          []float32   // recency and importance of a hit
-	right           []int       // hits; -1 for what was not found
+	talk     *talk
+	category string
+	bank     bool        // a question of a chat, not of LoCoMo
+	signals  [][]float32 // by signal, then by hit
+	factor   []float32   // recency and importance of a hit
+	item     []int       // that a hit belongs to
+	right    []int       // items
 }
 
 // fit looks for weights by coordinate ascent from equal ones, over all sets together,
-// and does it again with each conversation of LoCoMo left out, to see what weights are
-// worth for a conversation that they have not seen.
-func fit(ctx context.Context, out io.Writer, sets []*questions) error {
-	all, err := fittedOf(ctx, sets)
-	if err != nil {
-		return err
+// and does it again with each conversation left out, to see what weights are worth for
+// a conversation that they have not seen.
+func fit(ctx context.Context, out io.Writer, sets []*questions, lexical bool) error {
+	var all []*fitted
+	for _, set := range sets {
+		some, err := set.fitted(ctx, lexical)
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
 	}
 	fmt.Fprintf(out, "equal     %s\n", describe(all, equalWeights()))
 	fmt.Fprintf(out, "default   %s\n", describe(all, memory.DefaultWeights))
@@ -37,27 +46,32 @@ func fit(ctx context.Context, out io.Writer, sets []*questions) error {
 		without[s] = 0
 		fmt.Fprintf(out, "  %-9s %.2f, without it %+.4f\n", name, best[s], aim(all, without, nil)-aim(all, best, nil))
 	}
-	var left []string
-	for _, f := range all {
-		if !f.bank && !slices.Contains(left, f.scope) {
-			left = append(left, f.scope)
+	var turns, bank retrievalScores
+	for _, set := range sets {
+		for _, t := range set.talks {
+			weights := climb(all, equalWeights(), func(f *fitted) bool { return f.talk != t })
+			here := total(all, weights, func(f *fitted) bool { return f.talk == t && (f.bank || f.category != adversarial) })
+			fmt.Fprintf(out, "left out  %-10s recall@5 %.3f, recall@10 %.3f, MRR %.3f\n", t.name, here.Recall5, here.Recall10, here.MRR)
+			if set.kind == "locomo" {
+				turns.join(here)
+			} else {
+				bank.join(here)
+			}
 		}
 	}
-	var unseen retrievalScores
-	for _, scope := range left {
-		seen := func(f *fitted) bool { return f.scope != scope }
-		weights := climb(all, equalWeights(), seen)
-		here := total(all, weights, func(f *fitted) bool { return !f.bank && f.category != adversarial && !seen(f) })
-		fmt.Fprintf(out, "left out  %-10s recall@10 %.3f, MRR %.3f\n", scope, here.Recall10, here.MRR)
-		n := float64(here.Questions)
-		unseen.Questions += here.Questions
-		unseen.Recall10 += n * here.Recall10
-		unseen.MRR += n * here.MRR
-	}
-	if n := float64(unseen.Questions); n > 0 {
-		fmt.Fprintf(out, "left out  all        recall@10 %.3f, MRR %.3f\n", unseen.Recall10/n, unseen.MRR/n)
-	}
+	turns.mean()
+	bank.mean()
+	fmt.Fprintf(out, "left out  all        LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f\n", turns.Recall10, turns.MRR, bank.Recall5, bank.MRR)
 	return nil
+}
+
+// join adds means to sums.
+func (s *retrievalScores) join(mean retrievalScores) {
+	n := float64(mean.Questions)
+	s.Questions += mean.Questions
+	s.Recall5 += n * mean.Recall5
+	s.Recall10 += n * mean.Recall10
+	s.MRR += n * mean.MRR
 }
 
 func equalWeights() (w memory.Weights) {
@@ -67,34 +81,94 @@ func equalWeights() (w memory.Weights) {
 	return w
 }
 
-// fittedOf asks every question once with all weights at 1, which tells the signals.
-func fittedOf(ctx context.Context, sets []*questions) ([]*fitted, error) {
-	ones := equalWeights()
-	var all []*fitted
-	for _, set := range sets {
-		for _, one := range set.asked {
-			hits, err := set.recall(ctx, one, math.MaxInt, &ones)
-			if err != nil {
-				return nil, err
-			}
-			f := &fitted{scope: one.scope, category: one.category, bank: set.kind != "locomo", signals: make([][]float32, len(ones)), factor: make([]float32, len(hits))}
-			for s, name := range memory.SignalNames {
-				f.signals[s] = make([]float32, len(hits))
-				for i, h := range hits {
-					f.signals[s][i] = float32(h.Signals[name])
-					f.factor[i] += f.signals[s][i]
-				}
-			}
-			for i, h := range hits {
-				f.factor[i] = float32(h.Score) / f.factor[i]
-			}
-			for _, id := range one.right {
-				f.right = append(f.right, slices.IndexFunc(hits, func(h memory.Hit) bool { return h.ID == id }))
-			}
-			all = append(all, f)
+// fitted asks every question once with all weights at 1, which tells the signals, of
+// the units as the store gives them to an index.
+func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, err error) {
+	l, err := openLibrary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	rows := rowsLoader{}
+	for _, t := range q.talks {
+		if err := l.take(ctx, t); err != nil {
+			return nil, err
 		}
 	}
+	if !lexical {
+		if err := l.embed(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range q.talks {
+		units, err := l.units(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		for i := range units {
+			rows[t.character] = append(rows[t.character], units[i].Row())
+		}
+	}
+	cache := index.NewCache(rows, index.CacheOptions{})
+	for i := range q.asked {
+		if len(q.asked[i].right) == 0 {
+			continue
+		}
+		f, err := q.asked[i].fitted(ctx, cache, lexical)
+		if err != nil {
+			return nil, err
+		}
+		f.bank = q.kind != "locomo"
+		all = append(all, f)
+	}
 	return all, nil
+}
+
+func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical bool) (*fitted, error) {
+	ones := equalWeights()
+	query := memory.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt, Weights: &ones}
+	if !lexical {
+		e, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{one.text})
+		if err != nil {
+			return nil, err
+		}
+		query.Spelling = index.Vector{Model: e.Model, Values: e.Vectors[0]}
+	}
+	var hits []memory.Hit
+	err := cache.Use(ctx, one.talk.character, func(x *index.Index) (err error) {
+		hits, err = memory.Recall(ctx, x, query)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f := &fitted{
+		talk: one.talk, category: one.category, right: one.right,
+		signals: make([][]float32, len(ones)), factor: make([]float32, len(hits)), item: make([]int, len(hits)),
+	}
+	for s, name := range memory.SignalNames {
+		f.signals[s] = make([]float32, len(hits))
+		for i := range hits {
+			f.signals[s][i] = float32(hits[i].Signals[name])
+			f.factor[i] += f.signals[s][i]
+		}
+	}
+	for i := range hits {
+		if f.factor[i] > 0 {
+			f.factor[i] = float32(hits[i].Score) / f.factor[i]
+		}
+		f.item[i] = one.talk.itemOf[hits[i].ID]
+	}
+	return f, nil
+}
+
+// rowsLoader is a database that never changes.
+type rowsLoader map[string][]index.Row
+
+func (rowsLoader) Version(context.Context, string) (int64, error) { return 1, nil }
+
+func (l rowsLoader) Load(_ context.Context, key string, _ int64) (index.Delta, error) {
+	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
 }
 
 func climb(all []*fitted, w memory.Weights, keep func(*fitted) bool) memory.Weights {
@@ -160,15 +234,19 @@ func (f *fitted) score(scores []float32, w memory.Weights) []float32 {
 	return scores
 }
 
+// ranks are those of the right items; an item is as good as its best message.
 func (f *fitted) ranks(scores []float32) []int {
-	ranks := make([]int, len(f.right))
+	ranks, best := make([]int, len(f.right)), make([]float32, len(f.talk.items))
+	for i, x := range scores {
+		best[f.item[i]] = max(best[f.item[i]], x)
+	}
 	for k, at := range f.right {
-		if at < 0 {
+		if best[at] == 0 {
 			continue
 		}
 		ranks[k] = 1
-		for _, x := range scores {
-			if x > scores[at] {
+		for _, x := range best {
+			if x > best[at] {
 				ranks[k]++
 			}
 		}

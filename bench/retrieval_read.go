@@ -2,45 +2,63 @@ package bench
 
 import (
 	"bufio"
-	"context"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
-	"nodest/index"
-	"nodest/llm"
 	"nodest/memory"
 )
 
-// questions is a file of conversations and of questions about them. Each
-// conversation is a scope of its own.
+// questions is a file of conversations and of questions about them.
 type questions struct {
-	kind    string
-	people  map[string]memory.Names
-	now     map[string]time.Time // of the last item: questions come after it
-	units   map[string][]memory.Unit
-	asked   []question
-	cache   *index.Cache
-	vectors bool
-	prompt  bool
-	buildMs float64
+	kind  string // locomo or memorybank
+	talks []*talk
+	asked []question
+}
+
+// talk is one conversation of a file, with a character of its own.
+type talk struct {
+	name   string
+	people memory.Names
+	items  []item
+	now    time.Time // of the last item: questions come after it
+
+	character string         // its id in the store
+	itemOf    map[string]int // by the id of a text, once it is stored
+}
+
+// item is what a question may be answered by: a turn, or an exchange of two messages.
+type item struct {
+	id   string
+	said []saying
+}
+
+// saying is one message.
+type saying struct {
+	role memory.Role
+	name string
+	text string
+	at   time.Time
 }
 
 type question struct {
-	scope, category, text string
-	right                 []string
+	talk           *talk
+	category, text string
+	right          []int // items, each once; none = the file does not say, and it is not asked
 }
 
 // questionLine is one line of a file: a conversation, an item of it, or a question.
 type questionLine struct {
 	T        string          `json:"t"`
-	Scope    string          `json:"c"`
+	Talk     string          `json:"c"`
 	ID       string          `json:"id"`
-	User     string          `json:"a"` // of a question: its answer
+	User     json.RawMessage `json:"a"` // of a question: its answer, which is not looked at
 	Other    string          `json:"b"`
-	Session  int             `json:"s"`
 	Date     string          `json:"d"`
 	Speaker  string          `json:"sp"`
 	Text     string          `json:"x"`
@@ -58,109 +76,99 @@ func readQuestions(kind, name string) (*questions, error) {
 		return nil, err
 	}
 	defer f.Close()
-	q := &questions{kind: kind, people: map[string]memory.Names{}, now: map[string]time.Time{}, units: map[string][]memory.Unit{}}
+	q := &questions{kind: kind}
+	var asked []questionLine // until all items are known
 	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 4<<20)
+	lines.Buffer(nil, 64<<20)
 	for n := 1; lines.Scan(); n++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
-		if err := q.line(lines.Bytes()); err != nil {
+		var l questionLine
+		err := json.Unmarshal(lines.Bytes(), &l)
+		switch {
+		case err != nil:
+		case l.T == "conv":
+			q.begin(&l)
+		case q.talk(l.Talk) == nil:
+			err = fmt.Errorf("there is no conversation %q", l.Talk)
+		case l.T == "turn":
+			err = q.talk(l.Talk).add(&l)
+		case l.T == "qa":
+			asked = append(asked, l)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s line %d: %w", name, n, err)
 		}
+	}
+	for i := range asked {
+		q.ask(&asked[i])
 	}
 	return q, lines.Err()
 }
 
-func (q *questions) line(raw []byte) error {
-	var kind struct {
-		T string `json:"t"`
-	}
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		return err
-	}
-	var l questionLine
-	if kind.T == "qa" { // its answer may be a number, and is not looked at
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &fields); err != nil {
-			return err
+func (q *questions) talk(name string) *talk {
+	for _, t := range slices.Backward(q.talks) {
+		if t.name == name {
+			return t
 		}
-		delete(fields, "a")
-		raw, _ = json.Marshal(fields) // what was read a moment ago
-	}
-	if err := json.Unmarshal(raw, &l); err != nil {
-		return err
-	}
-	switch l.T {
-	case "conv":
-		q.people[l.Scope] = memory.Names{User: l.User, Character: l.Other}
-	case "turn":
-		return q.item(&l)
-	case "qa":
-		q.asked = append(q.asked, question{l.Scope, strings.Trim(string(l.Category), `"`), l.Question, l.Right})
 	}
 	return nil
 }
 
-// item adds a turn, or an exchange where it has a reply.
-func (q *questions) item(l *questionLine) error {
-	at, err := time.Parse("2006-01-02T15:04", l.Date)
+func (q *questions) begin(l *questionLine) {
+	if q.talk(l.Talk) != nil {
+		return
+	}
+	var user string
+	_ = json.Unmarshal(l.User, &user) // anything else is no name
+	q.talks = append(q.talks, &talk{name: l.Talk, people: memory.Names{User: cmp.Or(user, "User"), Character: cmp.Or(l.Other, "Character")}})
+}
+
+// add appends a turn, or an exchange where the line has a reply. A picture is told
+// by its caption.
+func (t *talk) add(l *questionLine) error {
+	at, err := readDate(l.Date)
 	if err != nil {
 		return err
 	}
-	role := memory.RoleCharacter
-	if l.Speaker == q.people[l.Scope].User {
-		role = memory.RoleUser
-	}
-	u := memory.Unit{
-		ID: l.ID, Layer: memory.Exchange, Conversation: l.Scope, Session: l.Session, Order: int64(len(q.units[l.Scope])),
-		Speaker: role, Text: l.Text, At: at,
+	said := saying{role: memory.RoleCharacter, name: l.Speaker, text: l.Text, at: at}
+	if l.Speaker == t.people.User {
+		said.role = memory.RoleUser
 	}
 	if l.Caption != "" {
-		u.Text += " [image: " + l.Caption + "]"
+		said.text = strings.TrimSpace(said.text + " [image: " + l.Caption + "]")
 	}
-	if l.Reply != "" {
-		u.Speaker, u.Text = "", l.Speaker+": "+l.Text+"\n"+l.Replier+": "+l.Reply
+	i := item{id: l.ID}
+	for _, s := range []saying{said, {memory.RoleCharacter, cmp.Or(l.Replier, t.people.Character), l.Reply, at}} {
+		if strings.TrimSpace(s.text) != "" {
+			i.said = append(i.said, s)
+		}
 	}
-	q.units[l.Scope] = append(q.units[l.Scope], u)
-	q.now[l.Scope] = at
+	t.items = append(t.items, i)
+	t.now = at
 	return nil
 }
 
-// build analyses and embeds all items and loads their indexes.
-func (q *questions) build(ctx context.Context, vectors bool) error {
-	start := time.Now()
-	q.vectors = vectors
-	rows := rowsLoader{}
-	for scope, units := range q.units {
-		for i := range units {
-			u := &units[i]
-			u.Terms = memory.Terms(u.Text)
-			if vectors {
-				v, err := embedTexts(ctx, llm.Passage, u.Text)
-				if err != nil {
-					return err
-				}
-				u.Vectors = v
-			}
-			rows[scope] = append(rows[scope], u.Row())
+// readDate reads a time without a zone, to the minute or the second, or only a day.
+func readDate(s string) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), nil
 		}
 	}
-	q.cache = index.NewCache(rows, index.CacheOptions{})
-	for scope := range rows {
-		if err := q.cache.Use(ctx, scope, func(*index.Index) error { return nil }); err != nil {
-			return err
-		}
-	}
-	q.buildMs = float64(time.Since(start).Microseconds()) / 1000
-	return nil
+	return time.Time{}, errors.New("d is no date like 2023-05-08T13:56: " + s)
 }
 
-// rowsLoader is a database that never changes.
-type rowsLoader map[string][]index.Row
-
-func (rowsLoader) Version(context.Context, string) (int64, error) { return 1, nil }
-
-func (l rowsLoader) Load(_ context.Context, key string, _ int64) (index.Delta, error) {
-	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
+// ask takes a question in. Items that do not exist are no answers.
+func (q *questions) ask(l *questionLine) {
+	t := q.talk(l.Talk)
+	one := question{talk: t, category: strings.Trim(string(l.Category), `"`), text: l.Question}
+	for _, id := range l.Right {
+		at := slices.IndexFunc(t.items, func(i item) bool { return i.id == id })
+		if at >= 0 && !slices.Contains(one.right, at) {
+			one.right = append(one.right, at)
+		}
+	}
+	q.asked = append(q.asked, one)
 }

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"nodest/memory"
 )
 
 // someTurns and someExchanges are files of both forms, in small.
@@ -21,6 +24,25 @@ const (
 {"t":"conv","c":"c2","a":"Lu","b":"Mei"}
 {"t":"turn","c":"c2","id":"D1:1","s":1,"d":"2023-04-02T10:00","sp":"Lu","x":"Sails, paint and a lake belong to other people."}
 {"t":"qa","c":"c2","id":"q3","cat":4,"q":"Which volcano erupted?","ev":["D1:1"]}
+`
+	// oddTurns have what files may have: the same side twice, a third one, nothing to
+	// say, a day without an hour, a picture without words, and answers that are not there.
+	oddTurns = `{"t":"conv","c":"c1","b":"Reed"}
+{"t":"turn","c":"c1","id":"1","d":"2023-04-02","sp":"Reed","x":"The sails were mended in spring."}
+{"t":"turn","c":"c1","id":"2","d":"2023-04-02","sp":"Reed","x":""}
+{"t":"turn","c":"c1","id":"3","d":"2023-04-03T10:00:30","sp":"Reed","x":"","cap":"a volcano at night"}
+{"t":"turn","c":"c1","id":"4","d":"2023-04-03T11:00","sp":"Ada","x":"A third one speaks of lighthouses."}
+{"t":"qa","c":"c1","id":"q1","cat":1,"q":"What was in the picture of the volcano?","ev":["3","3","9"]}
+{"t":"qa","c":"c1","id":"q2","cat":2,"q":"Who speaks of lighthouses?","ev":["4"]}
+{"t":"qa","c":"c1","id":"q3","cat":2,"q":"Who was silent?","ev":["2"]}
+{"t":"qa","c":"c1","id":"q4","cat":2,"q":"Where is nothing?","ev":["9"]}
+{"t":"qa","c":"c1","id":"q5","cat":2,"q":"Where is nothing?"}
+`
+	oddExchanges = `{"t":"conv","c":"m1","a":"Lin","b":"AI"}
+{"t":"turn","c":"m1","id":"0.0","d":"2023-04-27T12:00","sp":"Lin","x":"My piano is out of tune.","rsp":"AI","r":""}
+{"t":"turn","c":"m1","id":"0.1","d":"2023-04-27T12:00","sp":"Lin","x":"","rsp":"AI","r":"Shall we walk in the park?"}
+{"t":"qa","c":"m1","id":"q1","cat":"fact","q":"What is wrong with my piano?","ev":["0.0"]}
+{"t":"qa","c":"m1","id":"q2","cat":"fact","q":"Where did you want to walk, in the park?","ev":["0.1"]}
 `
 	someExchanges = `{"t":"conv","c":"m1","a":"小林","b":"AI","lang":"zh"}
 {"t":"turn","c":"m1","id":"0.0","s":1,"d":"2023-04-27T12:00","sp":"小林","x":"我很喜欢弹钢琴。","rsp":"AI","r":"钢琴很优雅。"}
@@ -49,6 +71,8 @@ func TestRetrievalCountsWhatIsFound(t *testing.T) {
 		{"turns", RetrievalOptions{LoCoMo: file("turns", someTurns)}, 2, 0.5, map[string]float64{"1": 1, "4": 0, "5": 1}},
 		{"turns by words alone", RetrievalOptions{LoCoMo: file("turns", someTurns), Lexical: true}, 2, 0.5, map[string]float64{"1": 1, "4": 0, "5": 1}},
 		{"exchanges", RetrievalOptions{MemoryBank: file("exchanges", someExchanges)}, 2, 1, map[string]float64{"fact": 1, "day": 1}},
+		{"odd turns", RetrievalOptions{LoCoMo: file("odd", oddTurns)}, 3, 2.0 / 3, map[string]float64{"1": 1}},
+		{"odd exchanges", RetrievalOptions{MemoryBank: file("oddx", oddExchanges), Lexical: true}, 2, 1, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.JSON = true
@@ -72,12 +96,50 @@ func TestRetrievalCountsWhatIsFound(t *testing.T) {
 	}
 }
 
+func TestALongChatBecomesSeveralLogs(t *testing.T) {
+	chat := talk{people: memory.Names{User: "Ann", Character: "Reed"}}
+	for i := range 5 {
+		chat.items = append(chat.items, item{said: []saying{{role: memory.RoleUser, text: strings.Repeat("a", 100)}}})
+		if i != 2 {
+			chat.items[i].said = append(chat.items[i].said, saying{role: memory.RoleCharacter, text: "b"})
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		messages, bytes int
+		want            [][]int
+	}{
+		{"fits", 9, 1 << 20, [][]int{{0, 0, 1, 1, 2, 3, 3, 4, 4}}},
+		{"by messages", 4, 1 << 20, [][]int{{0, 0, 1, 1}, {2, 3, 3, 4}, {4}}},
+		{"by bytes: none is left out", 9, 1, [][]int{{0}, {0}, {1}, {1}, {2}, {3}, {3}, {4}, {4}}},
+	} {
+		logs, err := chat.logs(c.messages, c.bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [][]int
+		for _, log := range logs {
+			got = append(got, log.of)
+			if lines := bytes.Count(log.text, []byte("\n")); lines != len(log.of)+1 {
+				t.Errorf("%s: %d lines for %d messages", c.name, lines, len(log.of))
+			}
+		}
+		if !slices.EqualFunc(got, c.want, slices.Equal[[]int]) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestRetrievalSaysWhatIsWrongWithAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(path, []byte(`{"t":"conv","c":"c1"}`+"\n"+`{"t":"turn","c":"c1","d":"someday"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, o := range map[string]RetrievalOptions{"line 2": {LoCoMo: path}, "no such file": {LoCoMo: path + "x"}, "--locomo": {}} {
+	stray := filepath.Join(t.TempDir(), "stray")
+	if err := os.WriteFile(stray, []byte(`{"t":"turn","c":"c1","d":"2023-05-08T13:56","x":"?"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]RetrievalOptions{"line 2": {LoCoMo: path}, "no such file": {LoCoMo: path + "x"}, "--locomo": {}, "line 1": {LoCoMo: stray}} {
 		if err := Retrieval(t.Context(), &bytes.Buffer{}, o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error = %v, want %q in it", err, name)
 		}

@@ -45,8 +45,9 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	var o bench.RetrievalOptions
 	cmd := &cobra.Command{
 		Use: "retrieval", Short: "How well memories are found again", Args: cobra.NoArgs,
-		Long: "Reads conversations with questions about them, one JSON object per line, and prints how many of the\n" +
-			"items that hold the answer are among the first ones, and how long a question takes.",
+		Long: "Reads conversations with questions about them, one JSON object per line, imports them into a database in\n" +
+			"a temporary folder, and asks the memory of a chat. Prints how many of the items that hold the answer are\n" +
+			"among the first ones, and how long a question takes.",
 		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
 	}

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"nodest/account"
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/llm/offline"
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/stream"
+)
+
+// library is the product on a database of its own, in a temporary folder, with one
+// user and a character for every conversation: what a chat has, without a server.
+type library struct {
+	dir    string
+	user   string
+	db     *store.DB
+	engine *nodest.Engine
+	memory *memory.Service
+	jobs   *jobs.Runner
+	people map[string]memory.Names // by character
+}
+
+// openLibrary makes one. It is closed with close, which removes the folder.
+func openLibrary(ctx context.Context) (l *library, err error) {
+	l = &library{people: map[string]memory.Names{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.close())
+		}
+	}()
+	if l.dir, err = os.MkdirTemp("", "nodest-retrieval-"); err != nil {
+		return l, err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	l.db, err = store.Open(ctx, store.Options{Dir: l.dir, Log: log, Jobs: func(cancelled []string) { l.jobs.Changed(cancelled) }})
+	if err != nil {
+		return l, err
+	}
+	l.user = uuid.Must(uuid.NewV7()).String()
+	if err := l.db.InsertUser(ctx, &account.User{ID: l.user, Username: "reader", Role: account.RoleMember}); err != nil {
+		return l, err
+	}
+	l.engine = nodest.New(l.db, noModel{}, nobody{}, nodest.Options{Alone: true, Log: log})
+	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: l.scene, Log: log})
+	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
+	for _, kind := range l.memory.Kinds() {
+		if kind.Name == memory.JobEmbed { // what is found again are the words as they were said
+			l.jobs.Handle(kind)
+		}
+	}
+	l.jobs.Start()
+	return l, nil
+}
+
+func (l *library) close() error {
+	var failed []error
+	if l.jobs != nil {
+		failed = append(failed, l.jobs.Close(context.Background()))
+	}
+	if l.engine != nil {
+		failed = append(failed, l.engine.Close(context.Background()))
+	}
+	if l.db != nil {
+		failed = append(failed, l.db.Close())
+	}
+	if l.dir != "" {
+		failed = append(failed, os.RemoveAll(l.dir))
+	}
+	return errors.Join(failed...)
+}
+
+func (l *library) scene(_ context.Context, _, characterID, _ string) (memory.Scene, error) {
+	return memory.Scene{Names: l.people[characterID], Recall: true, Limit: memory.DefaultLimit, Share: true}, nil
+}
+
+// noModel and nobody stand where a server has models and devices.
+type noModel struct{}
+
+func (noModel) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
+	return nodest.Model{}, fault.New(fault.NotConfigured, "no model")
+}
+
+type nobody struct{}
+
+func (nobody) Transient(*stream.Event) {}
+
+// What one import takes.
+const (
+	importMessages = 10_000
+	importBytes    = 8 << 20
+)
+
+// take imports a conversation as chat logs: one, or several where it is longer than
+// an import may be.
+func (l *library) take(ctx context.Context, t *talk) error {
+	card, err := json.Marshal(map[string]string{"name": t.people.Character})
+	if err != nil {
+		return err
+	}
+	ch, err := l.engine.CreateCharacter(ctx, &nodest.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
+	if err != nil {
+		return err
+	}
+	t.character, t.itemOf = ch.ID, map[string]int{}
+	l.people[ch.ID] = t.people
+	logs, err := t.logs(importMessages, importBytes)
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		conv, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, ch.ID, log.text, t.name+".jsonl")
+		if err == nil {
+			err = l.name(ctx, t, conv, log.of)
+		}
+		if err != nil {
+			return fmt.Errorf("conversation %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// chatLog is a log as SillyTavern writes it. of tells the item of each message.
+type chatLog struct {
+	text []byte
+	of   []int
+}
+
+// logs returns a conversation as logs of at most so many messages and, where a
+// single message is not longer, bytes.
+func (t *talk) logs(messages, bytes int) (logs []chatLog, err error) {
+	head, err := json.Marshal(map[string]any{"user_name": t.people.User, "character_name": t.people.Character, "chat_metadata": struct{}{}})
+	if err != nil {
+		return nil, err
+	}
+	last := func() *chatLog { return &logs[len(logs)-1] }
+	for i := range t.items {
+		for _, s := range t.items[i].said {
+			line, err := json.Marshal(map[string]any{
+				"name": s.name, "is_user": s.role == memory.RoleUser, "mes": s.text, "send_date": s.at.Format(time.RFC3339),
+			})
+			if err != nil {
+				return nil, err
+			}
+			if len(logs) == 0 || len(last().of) == messages || len(last().text)+len(line) >= bytes {
+				logs = append(logs, chatLog{text: append(head[:len(head):len(head)], '\n')})
+			}
+			last().text = append(append(last().text, line...), '\n')
+			last().of = append(last().of, i)
+		}
+	}
+	return logs, nil
+}
+
+// name notes which item the text of each message of an import belongs to.
+func (l *library) name(ctx context.Context, t *talk, conv *nodest.Conversation, of []int) error {
+	return l.db.View(ctx, l.user, func(tx nodest.Tx) error {
+		at := len(of)
+		for before, more := "", true; more; {
+			var page []*nodest.Message
+			var err error
+			if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 500); err != nil {
+				return err
+			}
+			if len(page) == 0 || len(page) > at {
+				break
+			}
+			for _, m := range slices.Backward(page) {
+				at--
+				t.itemOf[m.Chosen().RevisionID] = of[at]
+			}
+			before = page[0].ID
+		}
+		if at != 0 {
+			return fmt.Errorf("%d messages were imported, not %d", len(of)-at, len(of))
+		}
+		return nil
+	})
+}
+
+// embed has the product's job make all vectors, and waits for it.
+func (l *library) embed(ctx context.Context) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for last := -1; ; {
+		left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, 1_000_000)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if len(left) == last {
+			return fmt.Errorf("the texts of %d conversations were not embedded", last)
+		}
+		last = len(left)
+		if err := l.memory.Sweep(ctx); err != nil {
+			return err
+		}
+		for busy := true; busy; {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-look.C:
+			}
+			err := l.db.View(ctx, l.user, func(tx nodest.Tx) error {
+				open, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
+				busy = len(open) > 0
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// units are those of a conversation as the store gives them to an index.
+func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
+	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
+		c, err := tx.MemoryChanges(t.character, 0)
+		if err == nil {
+			units = c.Units
+		}
+		return err
+	})
+	return units, err
+}
