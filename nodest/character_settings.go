@@ -129,6 +129,18 @@ var characterSettings = []settingGroup{
 
 // promptSettings are those of a character's settings that a prompt is built by.
 type promptSettings struct {
+	Memory struct {
+		Enabled      bool `json:"enabled"`
+		ExtractEvery int  `json:"extractEvery"`     // exchanges
+		Threshold    int  `json:"summaryThreshold"` // in UTF-16 units
+		Length       int  `json:"summaryLength"`
+		ScanSummary  bool `json:"scanSummary"` // keys of world books are looked for in summaries
+	} `json:"memory"`
+	Retrieval struct {
+		Enabled                  bool `json:"enabled"`
+		Limit                    int  `json:"limit"`
+		ShareAcrossConversations bool `json:"shareAcrossConversations"`
+	} `json:"retrieval"`
 	Prompt struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all

@@ -98,7 +98,10 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err erro
 			now.StartedAt = stored.StartedAt
 			return &now, how, nil
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return e.heard(tx, ended.chat)
 	})
 	return ended, err
 }
@@ -106,8 +109,9 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err erro
 // landed is a generation that has ended.
 type landed struct {
 	gen     *Generation
-	message *Message // that it has changed; nil = none
-	version int64    // of the chat after that
+	message *Message      // that it has changed; nil = none
+	version int64         // of the chat after that
+	chat    *Conversation // of the message
 }
 
 // land ends a generation: its text goes into its message, and the events tell of
@@ -151,7 +155,7 @@ func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Gener
 	}
 	ended := landed{gen: g, message: m}
 	if m != nil {
-		ended.version = chat.Version
+		ended.version, ended.chat = chat.Version, chat
 	}
 	// The message first: after the end of its generation a stored text is final.
 	return ended, tx.Emit(append(events, endEvent(tx.UserID(), by, g, how))...)
@@ -182,6 +186,10 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 		return nil, nil, err
 	}
 	head := chat.HeadID
+	before, err := usesBefore(tx, m, g)
+	if err != nil {
+		return nil, nil, err
+	}
 	if beside {
 		if err := unveil(tx, chat, m, how); err != nil {
 			return nil, nil, err
@@ -189,6 +197,9 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 	}
 	m.Rev++
 	if err := tx.UpdateMessage(m); err != nil {
+		return nil, nil, err
+	}
+	if err := keepUses(tx, m, g, before); err != nil {
 		return nil, nil, err
 	}
 	chat.Version++
@@ -242,7 +253,7 @@ func unveil(tx Tx, chat *Conversation, m *Message, how end) error {
 		}
 	}
 	chat.HeadID = m.ID
-	return nil
+	return chooseSummary(tx, chat)
 }
 
 // place puts the text of a generation that has ended into its message. It
@@ -294,6 +305,7 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 		s.RevisionID, s.Text = newID(), g.Base+g.Text
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
+		s.MemoryIDs = united(s.MemoryIDs, unitsOf(g.Uses))
 		s.Model, s.Finish, s.Usage, s.GenerationID = g.Model, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
@@ -306,7 +318,7 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 func swipeOf(g *Generation, text string, at time.Time) Swipe {
 	return Swipe{
 		ID: newID(), RevisionID: newID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, Wish: g.Instruction, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Wish: g.Instruction, CreatedAt: at,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"nodest/fault"
+	"nodest/memory"
 	"nodest/stream"
 )
 
@@ -112,8 +113,14 @@ func (e *Engine) UpdateConversation(ctx context.Context, c *Call, in Conversatio
 		if err := checkVersion(in.IfVersion, conv.Version); err != nil {
 			return nil, err
 		}
+		open := !conv.Archived
 		if err := in.apply(tx, conv); err != nil {
 			return nil, err
+		}
+		if open && conv.Archived && e.opts.Memory != nil { // it is closed: nothing more will be said
+			if err := memory.ExtractNow(tx, conv.ID); err != nil {
+				return nil, err
+			}
 		}
 		return conv, updateConversation(tx, c, conv)
 	})

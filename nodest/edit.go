@@ -51,15 +51,36 @@ func (e *Engine) Edit(ctx context.Context, c *Call, in EditInput) (*Changed, err
 			return nil, err
 		}
 		if in.Mode != EditBranch {
-			reword(m, in.Text, tx.Now())
-			return &Changed{Message: m}, updateMessage(tx, c, chat, m)
+			return &Changed{Message: m}, e.rewordNow(tx, c, chat, m, in.Text)
 		}
 		if err := checkIdle(tx, chat.ID, anyMessage); err != nil {
 			return nil, err
 		}
 		other := otherWords(m, in.Text, tx.Now())
-		return &Changed{Message: other}, change{created: []*Message{other}, head: other}.store(tx, c, chat)
+		if err := (change{created: []*Message{other}, head: other}).store(tx, c, chat); err != nil {
+			return nil, err
+		}
+		return &Changed{Message: other}, e.heard(tx, chat)
 	})
+}
+
+// rewordNow stores another text in the place of the shown one. What was recalled
+// for that is kept with the new one.
+func (e *Engine) rewordNow(tx Tx, c *Call, chat *Conversation, m *Message, text string) error {
+	uses, err := usesFor(tx, m)
+	if err != nil {
+		return err
+	}
+	reword(m, text, tx.Now())
+	if err := updateMessage(tx, c, chat, m); err != nil {
+		return err
+	}
+	if len(uses) > 0 {
+		if err := tx.PutUses(m.ID, m.Chosen().RevisionID, uses); err != nil {
+			return err
+		}
+	}
+	return e.heard(tx, chat)
 }
 
 func (e *Engine) editAndAnswer(ctx context.Context, c *Call, in EditInput) (*Changed, error) {

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/memory"
 )
 
 // turn is one request to a model in the making.
@@ -22,6 +23,15 @@ type turn struct {
 	variant int    // texts that stand there already
 	input   framework.Input
 	task    llm.Task
+
+	ground ground       // for its memories
+	uses   []memory.Use // what was recalled, best first
+
+	made    *memory.Summary // for this prompt alone; nil = that in force counts
+	summary *memory.Summary // that stands in the chat; nil = none
+	front   int             // messages before it
+	length  int             // of what is sent of the chat, in UTF-16 units
+	lines   int             // messages that are sent
 
 	unread   bool                // there is older history that was not even read
 	warnings []framework.Warning // from before the build
@@ -126,11 +136,12 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 		return err
 	}
 	if g.Kind == KindRegenerate {
-		path = upToUser(path)
+		path = t.upToUser(path)
 		if t.variant, err = textsAt(tx, target); err != nil {
 			return err
 		}
 	}
+	t.rests(tx, path, "")
 	in.History = t.chatOf(path)
 	if g.Kind == KindReply || g.Kind == KindRegenerate {
 		t.answerLast(g.Instruction)
@@ -162,8 +173,8 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 		Compiled: d.compiled, Note: s.note, Settings: s.settings, Persona: s.persona, Scripts: d.scripts,
 		Options: framework.Options{
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
-			FilterKeyed: d.settings.Prompt.FilterKeyed,
-			Context:     context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
+			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
+			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
 			Seed: seed,
 		},
 		Cache: e.counts,
@@ -209,64 +220,131 @@ const (
 
 // readHistory reads the branch that ends in head, oldest first, as far back as
 // the budget can reach. What is older is noted as dropped, unread, so the cost of
-// a turn does not grow with the chat.
+// a turn does not grow with the chat. What the summary in force stands for is left
+// out (turn.summary).
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
-	chat := t.scene.conversation.ID
-	room := t.input.Options.Context - t.input.Options.Reserve
+	chat := t.scene.conversation
+	version := int64(0)
 	if t.scene.save != nil {
-		return t.readSaved(tx, room)
+		if t.scene.save.HeadID == "" {
+			m, err := greetingNow(tx, chat)
+			return []*Message{m}, err
+		}
+		head, version = t.scene.save.HeadID, t.scene.save.Version
 	}
 	if head == "" {
 		return nil, nil
 	}
-	if path, more, ok := e.pasts.find(chat, t.version, head, room); ok {
-		t.unread = more
-		return path, nil
+	t.summary, t.front = t.made, 0
+	if t.made == nil {
+		k, err := standing(tx, chat.SummaryID, head, version)
+		if err != nil {
+			return nil, err
+		}
+		if k != nil {
+			t.summary = k.Summary
+		}
 	}
-	path, more, err := readPath(room, func(before string, size int) ([]*Message, bool, error) {
-		return tx.Path(chat, head, before, size)
-	})
+	path, err := e.readSummarised(tx, t, head)
+	if err == nil {
+		t.measure(path)
+	}
+	return path, err
+}
+
+// readSummarised is readHistory with the summary that was found.
+func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error) {
+	room := t.input.Options.Context - t.input.Options.Reserve
+	read := t.reader(tx, head)
+	if t.summary == nil {
+		path, more, err := e.readTail(tx, t, head, "", room, read)
+		t.unread = more
+		return path, err
+	}
+	tail, more, err := e.readTail(tx, t, head, t.summary.Range.EndID, room, read)
 	if err != nil {
 		return nil, err
+	}
+	a, ok, err := readAround(t.summary, tail, more, room, read)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		t.summary = nil
+		return e.readSummarised(tx, t, head)
+	}
+	t.front, t.unread = len(a.front), a.more
+	return slices.Concat(a.front, a.behind), nil
+}
+
+// reader reads the branch that ends in head, as it is or as the save point of the
+// scene has it.
+func (t *turn) reader(tx Tx, head string) pageReader {
+	if s := t.scene.save; s != nil {
+		return func(before string, size int) ([]*Message, bool, error) {
+			return tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
+		}
+	}
+	return func(before string, size int) ([]*Message, bool, error) {
+		return tx.Path(t.scene.conversation.ID, head, before, size)
+	}
+}
+
+// readTail reads the end of a branch, as far back as room or the message until.
+func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read pageReader) ([]*Message, bool, error) {
+	chat := t.scene.conversation.ID
+	if t.scene.save == nil {
+		if path, more, ok := e.pasts.find(chat, t.version, head, until, room); ok {
+			return path, more, nil
+		}
+	}
+	path, more, err := readPath("", room, until, read)
+	if err != nil {
+		return nil, false, err
 	}
 	now, err := tx.Conversation(chat) // its version in this snapshot
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if now.Copying && !more {
-		return nil, errShort
+		return nil, false, errShort
 	}
-	t.unread = more
-	e.pasts.put(chat, now.Version, path, !more, room)
-	return path, nil
+	if t.scene.save == nil {
+		e.pasts.put(chat, now.Version, path, !more, room)
+	}
+	return path, more, nil
 }
 
-// readPath reads a branch backwards, page by page, until room tokens are full.
-func readPath(room int, read func(before string, size int) ([]*Message, bool, error)) (path []*Message, more bool, err error) {
+// readPath reads a branch backwards, page by page, the messages before one ("" =
+// from its end on), until room tokens are full or a page has the message until.
+func readPath(before string, room int, until string, read pageReader) (path []*Message, more bool, err error) {
 	var pages [][]*Message
-	before, size := "", firstPage
-	for {
+	for size := firstPage; ; size = min(size*2, largePage) {
 		page, more, err := read(before, size)
 		if err != nil {
 			return nil, false, err
 		}
 		pages = append(pages, page)
 		room -= weigh(page)
-		if !more || len(page) == 0 || room <= 0 {
+		reached := until != "" && slices.ContainsFunc(page, func(m *Message) bool { return m.ID == until })
+		if !more || len(page) == 0 || room <= 0 || reached {
 			slices.Reverse(pages)
 			return slices.Concat(pages...), more, nil
 		}
-		before, size = page[0].ID, min(size*2, largePage)
+		before = page[0].ID
 	}
 }
 
-// chatOf turns messages into the chat of a prompt. Hidden messages and places
+// chatOf turns messages into the chat of a prompt, with the summary in its place. Hidden messages and places
 // without a text are left out, and so is a failed exchange: a reply that failed before its first word,
 // with the message that it was to answer. (nodest.md 9.)
 func (t *turn) chatOf(path []*Message) []framework.Message {
 	chat := make([]framework.Message, 0, len(path)+1)
 	var last *Message // that stands at the end of chat
-	for _, m := range path {
+	for i, m := range path {
+		if t.summary != nil && i == t.front {
+			chat, last = append(chat, t.summary.Message()), nil
+		}
 		if m.Hidden { // of an imported log: shown, never sent
 			continue
 		}
@@ -288,7 +366,7 @@ func addWish(chat []framework.Message, wish string) {
 	if wish == "" {
 		return
 	}
-	for i := len(chat) - 1; i >= 0; i-- {
+	for i := len(chat) - 1; i >= 0 && chat[i].Role != framework.RoleSummary; i-- {
 		if chat[i].Role == RoleUser {
 			chat[i] = withWish(chat[i], wish)
 			return
@@ -336,9 +414,10 @@ func (t *turn) answerLast(wish string) {
 	t.input.User = withWish(h[len(h)-1], wish)
 }
 
-// upToUser cuts what follows the newest user message, if there is one.
-func upToUser(path []*Message) []*Message {
-	for i := len(path) - 1; i >= 0; i-- {
+// upToUser cuts what follows the newest user message, if there is one behind the
+// summary.
+func (t *turn) upToUser(path []*Message) []*Message {
+	for i := len(path) - 1; i >= t.front; i-- {
 		if path[i].Role == RoleUser {
 			return path[:i+1]
 		}

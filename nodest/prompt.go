@@ -48,6 +48,9 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil {
 		return nil, err
 	}
+	if e.remembers(turn) {
+		e.recall(ctx, userID, turn)
+	}
 	begun := time.Now()
 	p, err := framework.Build(turn.input)
 	if err != nil {
@@ -63,6 +66,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		return err
 	}
 	t.input.Options.Seed = shownSeed(t.scene.conversation.ID, path)
+	t.rests(tx, path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":

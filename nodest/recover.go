@@ -49,13 +49,16 @@ func (e *Engine) endAbandoned(ctx context.Context) error {
 
 func (e *Engine) interrupt(ctx context.Context, abandoned *Generation) error {
 	err := e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
-		_, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *Generation) (*Generation, end, error) {
+		ended, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *Generation) (*Generation, end, error) {
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
 				return nil, end{}, errLost // it lives
 			}
 			return stored, end{status: GenInterrupted, finish: llm.FinishInterrupted}, nil
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return e.heard(tx, ended.chat)
 	})
 	if errors.Is(err, errLost) {
 		return nil // somebody was faster

@@ -40,10 +40,13 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 			return nil
 		}
 		status = GenCancelled
-		_, err = land(tx, g.ConversationID, g.ID, "server", func(stored *Generation) (*Generation, end, error) {
+		ended, err := land(tx, g.ConversationID, g.ID, "server", func(stored *Generation) (*Generation, end, error) {
 			return stored, end{status: GenCancelled, finish: llm.FinishCancelled}, nil
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return e.heard(tx, ended.chat)
 	})
 	if errors.Is(err, errLost) { // it ended by itself in this moment
 		g, err := e.generation(ctx, userID, generationID)

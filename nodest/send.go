@@ -40,7 +40,10 @@ func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error)
 		}
 		ch := change{created: []*Message{said}, head: said}
 		if in.NoReply {
-			return &Sent{UserMessage: said}, nil, ch.store(tx, c, chat)
+			if err := ch.store(tx, c, chat); err != nil {
+				return nil, nil, err
+			}
+			return &Sent{UserMessage: said}, nil, e.heard(tx, chat)
 		}
 		begun, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
 		if err != nil {

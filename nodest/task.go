@@ -12,6 +12,7 @@ import (
 
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/memory"
 )
 
 // Why a generation is stopped from outside.
@@ -54,7 +55,8 @@ type task struct {
 	by      string // provider that answers
 
 	buildTime time.Duration
-	asked     int // tokens of the prompt
+	asked     int          // tokens of the prompt
+	uses      []memory.Use // memories in the prompt
 	finished  llm.Finish
 	landing   bool // its end is being stored: what is in memory may be older than what was told
 }
@@ -123,7 +125,7 @@ func (t *task) now() *Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
-		g.Model = cmp.Or(t.model, g.Model)
+		g.Model, g.Uses = cmp.Or(t.model, g.Model), t.uses
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
@@ -221,7 +223,7 @@ func (t *task) toSave() *Generation {
 func (t *task) asks(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buildTime, t.asked = turn.buildTime, turn.prompt.Tokens
+	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
 	t.by, t.model = turn.scene.model.Provider, turn.scene.model.Name
 }
 

@@ -52,6 +52,10 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
+	if e.remembers(turn) {
+		e.tellStage(t, "memory", begun)
+		e.recall(ctx, t.userID, turn)
+	}
 	prompt, err := framework.Build(turn.input)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/memory"
 )
 
 // Roles of messages on the wire.
@@ -38,9 +39,9 @@ type Conversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"` // TurnOptions of the conversation
 	Archived    bool            `json:"archived"`
-	Extra       json.RawMessage `json:"-"`              // of an imported log: its header and metadata, for export
-	Pins        *Pins           `json:"pins,omitempty"` // documents of a restored save point; nil = the newest
-	Copying     bool            `json:"-"`              // a fork whose older messages are still to be copied; only the store sets it
+	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
+	Pins        *Pins           `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
+	Copying     bool            `json:"-"`                   // a fork whose older messages are still to be copied; only the store sets it
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
 	Version     int64           `json:"version"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
@@ -134,7 +135,8 @@ type Swipe struct {
 	Finish       string     `json:"finish,omitempty"` // llm finish words
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
-	Wish         string     `json:"wish,omitempty"` // for a rewrite, that it was written on
+	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were sent for it
+	Wish         string     `json:"wish,omitempty"`      // for a rewrite, that it was written on
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt"`
 }
@@ -193,6 +195,7 @@ type Generation struct {
 	Text           string       `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
 	Reasoning      string       `json:"reasoning,omitempty"`
 	Blocks         []Block      `json:"blocks,omitempty"`
+	Uses           []memory.Use `json:"-"`              // memories in its prompt; not stored with it
 	Base           string       `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 	Usage          *llm.Usage   `json:"usage,omitempty"`
 	Error          *fault.Error `json:"error,omitempty"`

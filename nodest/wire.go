@@ -89,6 +89,7 @@ func messageOf(m *Message) wireMessage {
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
 			w.Text, w.Model, w.Usage = s.Text, s.Model, usageOf(s.Usage)
+			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,

@@ -1,0 +1,113 @@
+package nodest
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+)
+
+// asker asks a user's model in the background: one prompt, one whole reply. What
+// it costs is on the user's meter.
+type asker struct {
+	store  Store
+	userID string
+	model  Model
+}
+
+// steady is the temperature of work that is not a character's words.
+const steady = 0.2
+
+// askTime bounds one reply.
+const askTime = 2 * time.Minute
+
+// asker returns the model that works for a user in the background: the one of the
+// user's settings. nil means that there is none: only the offline demo answers,
+// no key is there, or the tokens of the day are used up.
+func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
+	var options TurnOptions
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		set, err := tx.Settings()
+		if err != nil {
+			return err
+		}
+		options = set.TurnOptions
+		limits, err := tx.Limits()
+		if err != nil {
+			return err
+		}
+		return checkQuota(tx, limits, e.opts)
+	})
+	if fault.Is(err, fault.QuotaExceeded) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	model, err := e.models.Resolve(ctx, userID, options.Provider, options.Model, "")
+	if fault.Is(err, fault.NotConfigured) || err == nil && model.Offline {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &asker{store: e.store, userID: userID, model: model}, nil
+}
+
+// Ask returns the model's whole reply to one prompt.
+func (a *asker) Ask(ctx context.Context, prompt string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	temperature := steady
+	req := llm.Request{
+		Model: a.model.Name, Temperature: &temperature,
+		Messages: []llm.Message{{Role: llm.User, Text: prompt}},
+	}
+	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
+	var reply strings.Builder
+	var failed error
+	for c, err := range a.model.Generator.Stream(ctx, req) {
+		if failed = err; err != nil {
+			break
+		}
+		reply.WriteString(c.Text)
+		if c.Usage != nil {
+			use.Usage = *c.Usage
+		}
+		if c.Model != "" {
+			use.Model = c.Model
+		}
+		if c.Provider != "" {
+			use.Provider = c.Provider
+		}
+		if c.Last {
+			break
+		}
+	}
+	if use.Usage == (llm.Usage{}) && reply.Len() > 0 {
+		use.Usage = llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(reply.String())}
+	}
+	if err := a.meter(ctx, use); err != nil {
+		return "", err
+	}
+	return reply.String(), failed
+}
+
+// meter adds what a reply cost, also that of one that was broken off.
+func (a *asker) meter(ctx context.Context, use llm.Use) error {
+	if use.Usage == (llm.Usage{}) {
+		return nil
+	}
+	row := UsageRow{
+		Provider: use.Provider, Model: use.Model, Requests: 1,
+		PromptTokens: int64(use.Usage.PromptTokens), CompletionTokens: int64(use.Usage.CompletionTokens),
+	}
+	if use.Usage.CostUSD != nil {
+		row.CostUSD = *use.Usage.CostUSD
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storingTimeout)
+	defer cancel()
+	return a.store.Update(ctx, a.userID, func(tx Tx) error { return tx.AddUsage(row) })
+}

@@ -1,0 +1,241 @@
+package nodest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/memory"
+)
+
+// Memories go into a prompt between reading the chat and building the request:
+// one search that has Options.RecallTimeout. Whatever goes wrong in it, the turn
+// goes on without memories and says so (warnNoMemory).
+
+// warnNoMemory is the warning of a prompt whose memories could not be asked for.
+const warnNoMemory = "memory_unavailable"
+
+// shownShare is the part of the room for the chat in which its newest messages
+// are sure to be shown: the frame of the prompt takes some of the room, and
+// tokens are estimated here.
+const shownShare = 0.7
+
+// readWords is how many of the newest messages are compared word by word with
+// what was recalled; older ones are by their names. It bounds what a turn in a
+// long chat costs.
+const readWords = 40
+
+// MemoryScene tells how the memory of a character is set and who speaks in one of
+// its conversations, "" = in none: memory.Options.Scenes.
+func (e *Engine) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+	var scene memory.Scene
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		s, err := e.sceneOf(tx, characterID, conversationID)
+		if err == nil {
+			scene = s.memory()
+		}
+		return err
+	})
+	return scene, err
+}
+
+// MemoryModel returns what reads a user's chats for facts, nil where there is only
+// the offline model: memory.Options.Model.
+func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (memory.Asker, error) {
+	a, err := e.asker(ctx, userID)
+	if a == nil {
+		return nil, err // not a nil *asker, which would be something
+	}
+	return a, err
+}
+
+// sceneOf is the scene of a character's memory.
+func (e *Engine) sceneOf(tx Tx, characterID, conversationID string) (*scene, error) {
+	if conversationID != "" {
+		s := &scene{query: query{conversationID: conversationID, options: TurnOptions{CharacterID: characterID}}}
+		return s, e.readScene(tx, s)
+	}
+	user, err := tx.Settings()
+	if err != nil {
+		return nil, err
+	}
+	s := &scene{conversation: &Conversation{CharacterID: characterID}}
+	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, characterID), nil); err != nil {
+		return nil, err
+	}
+	return s, s.setUp(user)
+}
+
+func (s *scene) memory() memory.Scene {
+	set := s.docs.settings
+	return memory.Scene{
+		Names:   memory.Names{User: s.persona.Name, Character: s.docs.card.Name},
+		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
+		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
+	}
+}
+
+// ground is what of the chat a turn rests on, for its memories.
+type ground struct {
+	here  memory.Place // the branch that is written
+	shown []*Message   // messages of it that go into the prompt by themselves, oldest first
+	extra string       // a text in the prompt that is no message of it; "" = none
+	text  string       // what the user said last
+	now   time.Time
+}
+
+// rests notes the branch that is written and what was said last in it; text is
+// said behind it and not stored, "" = nothing.
+func (t *turn) rests(tx Tx, path []*Message, text string) {
+	t.ground = ground{here: memory.Place{ConversationID: t.scene.conversation.ID}, shown: path, extra: text, text: text, now: tx.Now()}
+	if s := t.scene.save; s != nil {
+		t.ground.here.HeadID, t.ground.here.Version = s.HeadID, s.Version
+	} else if len(path) > 0 {
+		t.ground.here.HeadID = path[len(path)-1].ID
+	}
+	for i := len(path) - 1; i >= 0 && t.ground.text == ""; i-- {
+		if path[i].Role == RoleUser && !path[i].Hidden {
+			t.ground.text = path[i].Text()
+		}
+	}
+}
+
+// remembers says whether a turn is to have memories.
+func (e *Engine) remembers(t *turn) bool {
+	wanted := t.scene.options.Memory
+	return e.opts.Memory != nil && t.scene.docs.settings.Retrieval.Enabled && (wanted == nil || *wanted) && t.ground.text != ""
+}
+
+// recall finds what fits the turn. It never fails: without an answer in time the
+// prompt has a warning in place of memories.
+func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
+	limited, cancel := context.WithTimeout(ctx, e.opts.RecallTimeout)
+	defer cancel()
+	scene := t.scene.memory()
+	hits, err := e.opts.Memory.Recall(limited, userID, memory.Ask{
+		CharacterID: t.scene.docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
+		Now: t.ground.now, Scene: &scene, Visible: t.visible(),
+	})
+	if err != nil {
+		e.opts.Log.WarnContext(ctx, "a turn goes on without memories", "conversation", t.scene.conversation.ID, "err", err)
+		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "the memories could not be asked"}})
+		return
+	}
+	for i := range hits {
+		t.input.Findings.Memories = append(t.input.Findings.Memories,
+			framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})
+	}
+	t.uses = memory.UsesOf(hits)
+}
+
+// visible is what the prompt shows anyway: of a chat that is too long for it the
+// messages that are sure to have room, and the newest one in any case.
+func (t *turn) visible() memory.Visible {
+	o := t.input.Options
+	room := int(float64(o.Context-o.Reserve) * shownShare)
+	said := []memory.Message{{Text: t.ground.extra}}
+	if t.summary != nil {
+		said = append(said, memory.Message{Text: t.summary.Text})
+	}
+	for n, m := range slices.Backward(t.ground.shown) {
+		s := m.Chosen()
+		if s == nil || m.Hidden {
+			continue
+		}
+		back := len(t.ground.shown) - n // from 1
+		if room -= llm.EstimateTokens(s.Text); room < 0 && back > 1 {
+			break
+		}
+		one := memory.Message{Evidence: memory.Evidence{
+			ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq,
+		}}
+		if back <= readWords {
+			one.Role, one.Text = memory.Role(m.Role), s.Text
+		}
+		said = append(said, one)
+	}
+	return memory.VisibleIn(said)
+}
+
+// used are the memories that are in the prompt: there may have been no room for
+// some.
+func (t *turn) used() []memory.Use {
+	in := map[string]bool{}
+	for _, en := range t.prompt.Entries {
+		if en.Source == framework.SourceMemory {
+			in[en.ID] = true
+		}
+	}
+	return ranked(slices.DeleteFunc(slices.Clone(t.uses), func(u memory.Use) bool { return !in[u.ID] }))
+}
+
+// ranked numbers uses in their order, from 1.
+func ranked(uses []memory.Use) []memory.Use {
+	for i := range uses {
+		uses[i].Rank = i + 1
+	}
+	return uses
+}
+
+// unitsOf are the units of uses.
+func unitsOf(uses []memory.Use) []string {
+	var ids []string
+	for _, u := range uses {
+		ids = append(ids, u.ID)
+	}
+	return ids
+}
+
+// usesBefore is what was recalled for the text that a generation lengthens. It is
+// read before that text changes.
+func usesBefore(tx Tx, m *Message, g *Generation) ([]memory.Use, error) {
+	if s := m.Chosen(); g.Kind != KindContinue || s == nil || s.ID != g.SwipeID {
+		return nil, nil
+	}
+	return usesFor(tx, m)
+}
+
+// usesFor is what was recalled for the shown text of m.
+func usesFor(tx Tx, m *Message) ([]memory.Use, error) {
+	if s := m.Chosen(); s == nil || len(s.MemoryIDs) == 0 {
+		return nil, nil
+	}
+	return tx.Uses(m.ID)
+}
+
+// keepUses stores what was recalled for the text that a generation has put into
+// m, behind what was for its beginning (before).
+func keepUses(tx Tx, m *Message, g *Generation, before []memory.Use) error {
+	at := slices.IndexFunc(m.Swipes, func(s Swipe) bool { return s.ID == g.SwipeID })
+	uses := slices.Clone(before)
+	for _, u := range g.Uses {
+		if !slices.ContainsFunc(before, func(o memory.Use) bool { return o.ID == u.ID }) {
+			uses = append(uses, u)
+		}
+	}
+	if at < 0 || len(uses) == 0 {
+		return nil
+	}
+	return tx.PutUses(m.ID, m.Swipes[at].RevisionID, ranked(uses))
+}
+
+// united are the ids of both lists, each once.
+func united(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, id := range b {
+		if !slices.Contains(a, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// heard has the memory work on what was said in a conversation.
+func (e *Engine) heard(tx Tx, chat *Conversation) error {
+	if e.opts.Memory == nil || chat == nil {
+		return nil
+	}
+	return memory.Heard(tx, chat.CharacterID, chat.ID)
+}

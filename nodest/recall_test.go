@@ -1,0 +1,341 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/llmtest"
+	"nodest/llm/offline"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// remember gives the engine of a studio a memory. Nothing works in the
+// background: what a test wants to be a fact it says so.
+func (s *studio) remember(o memory.Options) *studio {
+	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+		return s.MemoryScene(ctx, userID, characterID, conversationID)
+	}
+	o.Log = quiet
+	s.opts.Memory = memory.New(s.db.Memory(), o)
+	s.Engine = s.engine()
+	return s
+}
+
+func newRemembering(t *testing.T) *studio {
+	t.Helper()
+	return newStudio(t, nodest.Options{}).remember(memory.Options{})
+}
+
+// fact makes a character of ann's remember something.
+func (s *studio) fact(characterID, text string) *memory.Memory {
+	s.t.Helper()
+	m, err := s.CreateMemory(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
+	s.must(err)
+	return m
+}
+
+// settle replaces the settings of a character.
+func (s *studio) settle(characterID, settings string) {
+	s.t.Helper()
+	_, _, err := s.PutCharacterSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
+	s.must(err)
+}
+
+// told is what gen.context and gen.stage of a generation have said.
+func (s *studio) toldOf(generationID string) (memories, warnings, stages []string) {
+	s.t.Helper()
+	for _, ev := range s.ears.of(generationID) {
+		var d struct {
+			Memories, Warnings []string
+			Stage              string
+		}
+		s.must(json.Unmarshal(ev.Data, &d))
+		switch ev.Type {
+		case "gen.context":
+			memories, warnings = d.Memories, d.Warnings
+		case "gen.stage":
+			stages = append(stages, d.Stage)
+		}
+	}
+	return memories, warnings, stages
+}
+
+const (
+	birthday = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
+	asking   = "Where does Clara celebrate her birthday?"
+)
+
+func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
+	s, fake := withProvider(t)
+	s.remember(memory.Options{})
+	alice := s.character(alicesCard)
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
+	told := s.send(s.chatWith(alice.ID), birthday)
+	s.wait(told.GenerationID)
+	fact := s.fact(alice.ID, "The user is allergic to birthday candles made of beeswax.")
+
+	sent := s.send(s.chatWith(alice.ID), asking)
+	s.wait(sent.GenerationID)
+	all := fake.Requests()
+	last := all[len(all)-1].Messages
+	user := last[len(last)-1]
+	for _, m := range last {
+		if strings.Contains(m.Text, "<mem>") {
+			user = m
+		}
+	}
+	if user.Role != "user" || !strings.HasPrefix(user.Text, asking) || strings.Count(user.Text, "\n<mem>\n") != 1 {
+		t.Fatalf("the memories are not in the user's message: %s %q", user.Role, user.Text)
+	}
+	for _, want := range []string{"User: " + birthday, "beeswax"} {
+		if !strings.Contains(user.Text, want) {
+			t.Errorf("not in the request: %q\n%s", want, user.Text)
+		}
+	}
+
+	revision := s.message(told.UserMessage.ID).Chosen().RevisionID
+	reply := s.message(sent.Message.ID)
+	ids := reply.Chosen().MemoryIDs
+	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
+		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
+	}
+	if memories, warnings, stages := s.toldOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
+		t.Errorf("told: memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
+	}
+	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
+	s.must(err)
+	if len(found) != len(ids) {
+		t.Fatalf("recalled for the reply: %+v, want %v", found, ids)
+	}
+	for i, f := range found {
+		if f.ID != ids[i] || f.Score <= 0 {
+			t.Errorf("%d is %s with %g, want %s", i, f.ID, f.Score, ids[i])
+		}
+		if f.ID == revision && f.Said.Text != birthday || f.Layer == memory.Fact && f.Memory.Text != fact.Text {
+			t.Errorf("recalled: %+v", f)
+		}
+	}
+	if _, err := s.RecalledFor(t.Context(), bob, reply.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another user's question: %v, want NotFound", err)
+	}
+}
+
+func TestWhatIsNotRecalled(t *testing.T) {
+	off := false
+	for _, tt := range []struct {
+		name string
+		ask  func(s *studio, alice *nodest.Character, told *nodest.Conversation) *nodest.Sent
+	}{
+		{"what the prompt shows anyway", func(s *studio, _ *nodest.Character, told *nodest.Conversation) *nodest.Sent {
+			return s.send(told, asking)
+		}},
+		{"what was said to another character", func(s *studio, _ *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			return s.send(s.chat(), asking)
+		}},
+		{"with memory:false", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{
+				ConversationID: s.chatWith(alice.ID).ID, Text: asking, Options: nodest.TurnOptions{Memory: &off},
+			})
+			s.must(err)
+			return sent
+		}},
+		{"with memory:false of the conversation", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			c := s.chatWith(alice.ID)
+			_, err := s.UpdateConversation(s.t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
+			s.must(err)
+			return s.send(c, asking)
+		}},
+		{"with retrieval off", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
+			return s.send(s.chatWith(alice.ID), asking)
+		}},
+		{"from other conversations that are not shared", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			s.settle(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
+			return s.send(s.chatWith(alice.ID), asking)
+		}},
+		{"what was deleted", func(s *studio, alice *nodest.Character, told *nodest.Conversation) *nodest.Sent {
+			s.must(s.DeleteConversation(s.t.Context(), s.call(), told.ID))
+			return s.send(s.chatWith(alice.ID), asking)
+		}},
+		{"what has nothing to do with it", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+			return s.send(s.chatWith(alice.ID), "Good evening!")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newRemembering(t)
+			alice := s.character(alicesCard)
+			told := s.chatWith(alice.ID)
+			s.say(told, birthday)
+			sent := tt.ask(s, alice, told)
+			s.wait(sent.GenerationID)
+			if last := s.model.last(); strings.Contains(last, "<mem>") {
+				t.Errorf("there are memories in the request:\n%s", last)
+			}
+			if ids := s.message(sent.Message.ID).Chosen().MemoryIDs; len(ids) != 0 {
+				t.Errorf("memory ids = %v, want none", ids)
+			}
+			if memories, warnings, _ := s.toldOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
+				t.Errorf("told: memories %v, warnings %v; want empty lists", memories, warnings)
+			}
+		})
+	}
+}
+
+// Each user has a copy of the same card; nothing goes from one to the other.
+func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
+	s := newRemembering(t)
+	s.say(s.chat(), birthday)
+	call := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	ch, err := s.CreateCharacter(t.Context(), call(), nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	s.must(err)
+	c, err := s.CreateConversation(t.Context(), call(), nodest.ConversationInput{CharacterID: ch.ID})
+	s.must(err)
+	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: asking})
+	s.must(err)
+	_, err = s.Wait(t.Context(), bob, sent.GenerationID)
+	s.must(err)
+	if last := s.model.last(); !strings.Contains(last, asking) || strings.Contains(last, "Lisbon") {
+		t.Errorf("bob's request:\n%s", last)
+	}
+}
+
+// broken is an embedder whose provider is down.
+type broken struct{ offline.Embedder }
+
+func (broken) ModelID() string { return "broken" }
+
+func (broken) Embed(context.Context, llm.EmbedTask, []string) (llm.Embeddings, error) {
+	return llm.Embeddings{}, fault.New(fault.UpstreamDown, "no embeddings today")
+}
+
+func TestWordsDoWithoutTheEmbedder(t *testing.T) {
+	s := newStudio(t, nodest.Options{}).remember(memory.Options{
+		Embedder: func(context.Context, string) (llm.Embedder, error) { return broken{}, nil },
+	})
+	alice := s.character(alicesCard)
+	s.say(s.chatWith(alice.ID), birthday)
+	reply := s.say(s.chatWith(alice.ID), asking)
+	if len(reply.Chosen().MemoryIDs) == 0 {
+		t.Error("nothing was recalled")
+	}
+	if _, warnings, _ := s.toldOf(reply.GenerationID); len(warnings) != 0 {
+		t.Errorf("warnings = %v, want none", warnings)
+	}
+}
+
+// unwell is a store whose reads end as view does.
+type unwell struct {
+	memory.Store
+	view func(context.Context) error
+}
+
+func (u unwell) View(ctx context.Context, _ string, _ func(memory.Tx) error) error { return u.view(ctx) }
+
+func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
+	for name, view := range map[string]func(context.Context) error{
+		"the memory fails": func(context.Context) error { return errors.New("disk on fire") },
+		"the memory hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{RecallTimeout: 10 * time.Millisecond})
+			s.opts.Memory = memory.New(unwell{s.db.Memory(), view}, memory.Options{Log: quiet})
+			s.Engine = s.engine()
+			alice := s.character(alicesCard)
+			s.say(s.chatWith(alice.ID), birthday)
+			reply := s.say(s.chatWith(alice.ID), asking)
+			if reply.Status != nodest.StatusComplete || reply.Text() != "Fine." {
+				t.Errorf("the reply is %s: %q", reply.Status, reply.Text())
+			}
+			memories, warnings, _ := s.toldOf(reply.GenerationID)
+			if len(memories) != 0 || !slices.Equal(warnings, []string{"memory_unavailable"}) {
+				t.Errorf("told: memories %v, warnings %v; want the warning alone", memories, warnings)
+			}
+			if strings.Contains(s.model.last(), "<mem>") {
+				t.Errorf("there is a block in the request:\n%s", s.model.last())
+			}
+		})
+	}
+}
+
+// A model that repeats what it was given must not breed memories of memories.
+func TestAnEchoOfTheBlockIsNoMemory(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	s.say(s.chatWith(alice.ID), birthday)
+	fact := s.fact(alice.ID, "Clara collects porcelain owls.")
+	s.model.next(says("<mem>\n系统检索到的记忆内容：\n1. Clara collects porcelain owls.\n</mem>\n", "How lovely, in spring!"))
+	c := s.chatWith(alice.ID)
+	reply := s.say(c, "Which porcelain does Clara collect?")
+	if len(reply.Chosen().MemoryIDs) == 0 {
+		t.Fatal("nothing was recalled")
+	}
+	found, err := s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: "porcelain owls", Recall: true})
+	s.must(err)
+	owls := 0
+	for _, f := range found {
+		if f.Layer == memory.Fact && f.ID == fact.ID {
+			owls++
+		}
+		if f.Said != nil && (strings.Contains(f.Said.Text, "owls") || strings.Contains(f.Said.Text, "<mem>")) {
+			t.Errorf("the echo is a memory: %q", f.Said.Text)
+		}
+	}
+	if owls != 1 {
+		t.Errorf("the fact was found %d times, want once: %+v", owls, found)
+	}
+}
+
+func TestAContinuationKeepsWhatItsBeginningRecalled(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	s.say(s.chatWith(alice.ID), birthday)
+	reply := s.say(s.chatWith(alice.ID), asking)
+	before := reply.Chosen().MemoryIDs
+	sent, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.must(err)
+	s.wait(sent.GenerationID)
+	longer := s.message(reply.ID).Chosen()
+	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
+	s.must(err)
+	if longer.Text != "Fine.Fine." || !slices.Equal(longer.MemoryIDs, before) || len(before) == 0 || len(found) != len(before) {
+		t.Errorf("%q has memories %v (%d are told), want %v", longer.Text, longer.MemoryIDs, len(found), before)
+	}
+	edited, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
+	s.must(err)
+	found, err = s.RecalledFor(t.Context(), ann, reply.ID)
+	s.must(err)
+	if !slices.Equal(edited.Message.Chosen().MemoryIDs, before) || len(found) != len(before) {
+		t.Errorf("after an edit: %v (%d are told), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
+	}
+}
+
+func TestPreviewsShowMemories(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	told := s.chatWith(alice.ID)
+	s.say(told, birthday)
+	c := s.chatWith(alice.ID)
+	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: asking})
+	s.must(err)
+	if !strings.Contains(p.Messages[p.Base].Text, birthday) {
+		t.Errorf("the preview has no memory: %q", p.Messages[p.Base].Text)
+	}
+	// A save point before the words: there the conversation itself does not know them.
+	alone := s.chatWith(s.character(alicesCard).ID)
+	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: alone.ID})
+	s.must(err)
+	s.say(alone, birthday)
+	p, err = s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: asking})
+	s.must(err)
+	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, asking) || strings.Contains(text, "<mem>") {
+		t.Errorf("the preview of the save point knows what was said later: %q", text)
+	}
+}
