@@ -198,19 +198,17 @@ func settingItem(s Setting) *item {
 //
 // Source: NodeST specification 4.3.
 func (b *builder) search() {
-	n := b.length()
 	depth := b.in.Options.ScanDepth
 	if depth == 0 {
 		depth = defaultScanDepth
 	}
-	first := 0
-	if depth > 0 {
-		first = max(0, n-depth)
+	var texts []string
+	for i := b.length() - 1; i >= 0 && (depth < 0 || len(texts) < depth); i-- {
+		if m := b.message(i); m.Role != RoleSummary || b.in.Options.ScanSummary {
+			texts = append(texts, m.Text)
+		}
 	}
-	texts := make([]string, 0, n-first)
-	for i := first; i < n; i++ {
-		texts = append(texts, b.message(i).Text)
-	}
+	slices.Reverse(texts)
 	b.hits = b.c.keys.search(texts, b.in.Cache)
 }
 

@@ -147,6 +147,9 @@ type Input struct {
 type Options struct {
 	DepthMode DepthMode // default DepthMessages
 	ScanDepth int       // newest messages that keys are looked for in; 0 = 20, below 0 = all
+	// ScanSummary looks for keys in summaries too. Without it they are passed over
+	// and count as no message.
+	ScanSummary bool
 	// FilterKeyed leaves out entries of position 0 and 1 that have keys, are not
 	// constant, and match nothing in the scanned messages. Without it they are
 	// part of the fixed frame whatever their keys. Books can ask for it too.

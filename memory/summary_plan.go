@@ -6,12 +6,12 @@ import (
 	"nodest/fault"
 )
 
-// What stays of a chat word for word, in messages. With fewer than fewest nothing
-// is summarised.
+// What stays of a chat word for word, in messages. With fewer than FewestLines
+// nothing is summarised.
 const (
-	keepFirst = 3
-	keepLast  = 3
-	fewest    = 10
+	KeepFirst   = 3
+	KeepLast    = 3
+	FewestLines = 10
 )
 
 // rebuildEvery is the generation whose multiples are made from the messages
@@ -128,7 +128,7 @@ func survey(st SummaryState) surveyed {
 		s.missing = max(0, st.Active.Count-(s.to-s.from))
 	}
 	s.n = len(st.Lines) + s.missing
-	s.end = len(st.Lines) - keepLast - 1
+	s.end = len(st.Lines) - KeepLast - 1
 	return s
 }
 
@@ -137,7 +137,7 @@ func (s *surveyed) first() int {
 	if s.onBranch {
 		return s.to
 	}
-	return keepFirst
+	return KeepFirst
 }
 
 func (s *surveyed) skip() Skip {
@@ -146,7 +146,7 @@ func (s *surveyed) skip() Skip {
 	switch {
 	case !s.Settings.Enabled && s.Occasion != OnDemand:
 		return SkipDisabled
-	case s.n < fewest:
+	case s.n < FewestLines:
 		return SkipFew
 	case s.Active != nil && !s.onBranch:
 		return SkipOffBranch
@@ -222,11 +222,11 @@ func (s *surveyed) cooling() bool {
 // target is the range of the next summary. It never ends before the one in force.
 func (s *surveyed) target(rebuild bool) (Range, int) {
 	if !s.onBranch {
-		return rangeOf(s.Lines, keepFirst, s.end, 0), s.end - keepFirst + 1
+		return rangeOf(s.Lines, KeepFirst, s.end, 0), s.end - KeepFirst + 1
 	}
 	end := max(s.end, s.to-1)
-	if rebuild && s.missing == 0 && end > keepFirst {
-		return rangeOf(s.Lines, keepFirst, end, 0), end - keepFirst + 1
+	if rebuild && s.missing == 0 && end > KeepFirst {
+		return rangeOf(s.Lines, KeepFirst, end, 0), end - KeepFirst + 1
 	}
 	r := rangeOf(s.Lines, s.from, end, s.missing)
 	r.StartID, r.StartSeq = s.Active.Range.StartID, s.Active.Range.StartSeq

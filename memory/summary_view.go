@@ -33,7 +33,7 @@ func (s *Summary) Overlay(path []ChatLine) (from, to int) {
 	if !ok {
 		return 0, 0
 	}
-	return from, max(from, min(to, len(path)-keepLast))
+	return from, max(from, min(to, len(path)-KeepLast))
 }
 
 // View is path as a prompt shows it: with s in the place of what it covers.

@@ -34,9 +34,19 @@ func (ch change) store(tx Tx, c *Call, chat *Conversation) error {
 	if ch.head != nil {
 		chat.HeadID, chat.LastMessage = ch.head.ID, preview(ch.head)
 	}
+	if other {
+		if err := chooseSummary(tx, chat); err != nil {
+			return err
+		}
+	}
 	chat.Version++
 	if err := tx.UpdateConversation(chat); err != nil {
 		return err
+	}
+	if ch.updated != nil {
+		if err := repairSummary(tx, chat, ch.updated); err != nil {
+			return err
+		}
 	}
 	var events []*stream.Event
 	if ch.updated != nil {

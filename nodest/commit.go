@@ -101,6 +101,9 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err erro
 		if err != nil {
 			return err
 		}
+		if err := t.dueSummary(tx, ended); err != nil {
+			return err
+		}
 		return e.heard(tx, ended.chat)
 	})
 	return ended, err
@@ -200,6 +203,9 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 		return nil, nil, err
 	}
 	if err := keepUses(tx, m, g, before); err != nil {
+		return nil, nil, err
+	}
+	if err := repairSummary(tx, chat, m); err != nil {
 		return nil, nil, err
 	}
 	chat.Version++

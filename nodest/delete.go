@@ -76,6 +76,9 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 			return nil, err
 		}
 	}
+	if err := repairSummary(tx, conv, gone...); err != nil {
+		return nil, err
+	}
 	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, moveHead(tx, c, conv, head)
 }
 
@@ -163,6 +166,9 @@ func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Delet
 	}{ids})
 	ev.ConversationID, ev.MessageID = conv.ID, first.ID
 	if err := tx.Emit(ev); err != nil {
+		return nil, err
+	}
+	if err := repairSummary(tx, conv, back...); err != nil {
 		return nil, err
 	}
 	return &Deleted{MessageIDs: ids, HeadID: head}, moveHead(tx, c, conv, head)

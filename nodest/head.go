@@ -38,6 +38,9 @@ func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messag
 			return nil, err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, preview(m)
+		if err := chooseSummary(tx, conv); err != nil {
+			return nil, err
+		}
 		return conv, updateConversation(tx, c, conv)
 	})
 }

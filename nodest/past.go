@@ -35,9 +35,9 @@ const keepPasts = 64 << 20
 func newPasts() *pasts { return &pasts{byChat: map[string]*list.Element{}, used: list.New()} }
 
 // find returns the branch that ends in head as it stands at a version of the
-// chat, if it is kept and reaches as far back as room tokens; more says that it
-// does not begin with the first message.
-func (p *pasts) find(chat string, version int64, head string, room int) (path []*Message, more, ok bool) {
+// chat, if it is kept and reaches as far back as room tokens, or as the message
+// until ("" = none); more says that it does not begin with the first message.
+func (p *pasts) find(chat string, version int64, head, until string, room int) (path []*Message, more, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	el := p.byChat[chat]
@@ -53,13 +53,18 @@ func (p *pasts) find(chat string, version int64, head string, room int) (path []
 			continue
 		}
 		path = kept.path[:end:end]
-		if !kept.whole && weigh(path) < room {
+		if !kept.whole && weigh(path) < room && !holds(path, until) {
 			return nil, false, false
 		}
 		p.used.MoveToFront(el)
 		return path, !kept.whole, true
 	}
 	return nil, false, false
+}
+
+// holds says whether a message is on a path, not among its first.
+func holds(path []*Message, id string) bool {
+	return id != "" && len(path) >= firstPage && slices.ContainsFunc(path, func(m *Message) bool { return m.ID == id })
 }
 
 // put keeps what was read.

@@ -44,6 +44,11 @@ func (e *Engine) RestoreSave(ctx context.Context, c *Call, saveID string) (*Rest
 		if err := s.showHead(tx, c, conv); err != nil {
 			return nil, err
 		}
+		if conv.SummaryID != "" {
+			if err := tx.RestoreSummary(conv.SummaryID, s.Version, conv.Version+1); err != nil {
+				return nil, err
+			}
+		}
 		if err := updateConversation(tx, c, conv); err != nil {
 			return nil, err
 		}
@@ -75,7 +80,7 @@ func (s *Save) apply(tx Tx, conv *Conversation) error {
 	if err != nil {
 		return err
 	}
-	conv.HeadID = s.HeadID
+	conv.HeadID, conv.SummaryID = s.HeadID, then.SummaryID
 	conv.PersonaID, conv.AuthorNote, conv.Settings = then.PersonaID, then.AuthorNote, then.Settings
 	if s.ImportedAt != nil {
 		kept, err := s.kept()
@@ -179,29 +184,4 @@ func shownBefore(tx Tx, conv *Conversation, changed []*Message) (map[string]*Mes
 		}
 	}
 	return shown, nil
-}
-
-// readSaved is readHistory as it would be after restoring the save point of the
-// scene.
-func (t *turn) readSaved(tx Tx, room int) ([]*Message, error) {
-	s := t.scene.save
-	if s.HeadID == "" {
-		m, err := greetingNow(tx, t.scene.conversation)
-		return []*Message{m}, err
-	}
-	path, more, err := readPath(room, func(before string, size int) ([]*Message, bool, error) {
-		return tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
-	})
-	if err != nil {
-		return nil, err
-	}
-	now, err := tx.Conversation(s.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	if now.Copying && !more {
-		return nil, errShort
-	}
-	t.unread = more
-	return path, nil
 }

@@ -215,7 +215,7 @@ type GenerationTx interface {
 // showed; versions are never removed.
 type HistoryTx interface {
 	// StateAt returns the conversation as it was at a version: HeadID, PersonaID,
-	// AuthorNote, Settings and Pins of then, Version = version, the rest as it is
+	// SummaryID, AuthorNote, Settings and Pins of then, Version = version, the rest as it is
 	// now. fault.NotFound for a version that it never had.
 	StateAt(conversationID string, version int64) (*Conversation, error)
 	// PathAt is Path as it was at a version: the same messages, each with the text,

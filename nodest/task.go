@@ -57,6 +57,7 @@ type task struct {
 	buildTime time.Duration
 	asked     int          // tokens of the prompt
 	uses      []memory.Use // memories in the prompt
+	sent      sent         // of the chat
 	finished  llm.Finish
 	landing   bool // its end is being stored: what is in memory may be older than what was told
 }
@@ -224,6 +225,7 @@ func (t *task) asks(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
+	t.sent = turn.sent()
 	t.by, t.model = turn.scene.model.Provider, turn.scene.model.Name
 }
 

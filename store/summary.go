@@ -1,13 +1,354 @@
 package store
 
-import "nodest/memory"
+import (
+	"math"
+	"slices"
+	"time"
 
-func (t *tx) InsertSummary(conversationID string, s *memory.Summary) error { return errStub }
-func (t *tx) UpdateSummary(conversationID string, s *memory.Summary) error { return errStub }
-func (t *tx) Summary(id string) (string, *memory.Summary, error)           { return "", nil, errStub }
-func (t *tx) Summaries(conversationID string) ([]*memory.Summary, error)   { return nil, errStub }
-func (t *tx) DeleteSummary(id string) error                                { return errStub }
-func (t *tx) LatestGeneration(conversationID string) (int, error)          { return 0, errStub }
-func (t *tx) ChangedSince(conversationID string, version, upTo int64) (bool, error) {
-	return false, errStub
+	"github.com/uptrace/bun"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+type summaryRow struct {
+	bun.BaseModel  `bun:"table:summaries"`
+	ID             string `bun:"id,pk"`
+	UserID         string
+	ConversationID string
+	Generation     int
+	StartSeq       int64
+	EndID          string
+	MadeVersion    int64
+	HeadSeq        int64
+	ViewLength     int
+	CreatedAt      int64
+	DeletedAt      *int64
+}
+
+// summaryTextRow is what a summary says from a version of its conversation on.
+type summaryTextRow struct {
+	bun.BaseModel `bun:"table:summary_texts"`
+	SummaryID     string `bun:"summary_id,pk"`
+	Version       int64  `bun:"version,pk"`
+	Document      document
+}
+
+// newest stands for no version in particular.
+const newest = math.MaxInt64
+
+func orNewest(version int64) int64 {
+	if version == 0 {
+		return newest
+	}
+	return version
+}
+
+// InsertSummary stores a summary.
+func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	if _, err := t.findConversation(k.ConversationID, ""); err != nil {
+		return err
+	}
+	var one int
+	taken, err := t.scan(t.raw("SELECT 1 FROM summaries WHERE conversation_id = ? AND generation = ?",
+		text(k.ConversationID), k.Generation), &one)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return fault.New(fault.Conflict, "the conversation has a summary of generation %d", k.Generation)
+	}
+	if err := t.insert(t.summaryRow(k)); err != nil {
+		return err
+	}
+	return t.putSummaryText(k.Summary, k.MadeVersion)
+}
+
+func (t *tx) summaryRow(k *nodest.KeptSummary) *summaryRow {
+	return &summaryRow{
+		ID: k.ID, UserID: t.userID, ConversationID: k.ConversationID, Generation: k.Generation,
+		StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, MadeVersion: k.MadeVersion,
+		HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, CreatedAt: millis(k.At), DeletedAt: millisOrNull(k.DeletedAt),
+	}
+}
+
+// putSummaryText keeps what a summary says from a version on. Whether it is stale
+// is no part of it.
+func (t *tx) putSummaryText(s *memory.Summary, version int64) error {
+	kept := *s
+	kept.Stale = false
+	doc, err := encode(&kept)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(t.raw("DELETE FROM summary_texts WHERE summary_id = ? AND version = ?", text(s.ID), version)); err != nil {
+		return err
+	}
+	return t.insert(&summaryTextRow{SummaryID: s.ID, Version: version, Document: doc})
+}
+
+// UpdateSummary stores another text.
+func (t *tx) UpdateSummary(version int64, s *memory.Summary) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	if _, err := t.findSummary(s.ID); err != nil {
+		return err
+	}
+	return t.putSummaryText(s, version)
+}
+
+// findSummary returns the row of a summary, deleted or not, of a conversation that
+// is not.
+func (t *tx) findSummary(id string) (*summaryRow, error) {
+	var row summaryRow
+	found, err := t.scan(t.raw("SELECT s.* FROM summaries s JOIN conversations c ON c.id = s.conversation_id"+
+		" WHERE s.id = ? AND s.user_id = ? AND c.deleted_at IS NULL", text(id), text(t.userID)), &row)
+	if err == nil && !found {
+		return nil, fault.New(fault.NotFound, "no such summary")
+	}
+	return &row, err
+}
+
+// Summary returns one as it was at a version.
+func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
+	row, err := t.findSummary(id)
+	if err != nil {
+		return nil, err
+	}
+	var doc document
+	found, err := t.scan(t.raw("SELECT document FROM summary_texts WHERE summary_id = ? AND version <= ?"+
+		" ORDER BY version DESC LIMIT 1", text(id), orNewest(version)), &doc)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "there was no such summary")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row.kept(doc)
+}
+
+func (r *summaryRow) kept(doc document) (*nodest.KeptSummary, error) {
+	k := &nodest.KeptSummary{
+		Summary: &memory.Summary{}, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
+		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: momentOrNil(r.DeletedAt),
+	}
+	return k, decode(doc, k.Summary)
+}
+
+// Summaries lists those that are not deleted.
+func (t *tx) Summaries(conversationID string) ([]*nodest.KeptSummary, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	var rows []*struct {
+		summaryRow
+		Document document
+	}
+	_, err := t.scan(t.raw(`SELECT s.*, d.document FROM summaries s JOIN summary_texts d ON d.summary_id = s.id
+		WHERE s.conversation_id = ? AND s.user_id = ? AND s.deleted_at IS NULL
+			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.summary_id = s.id)
+		ORDER BY s.generation DESC`, text(conversationID), text(t.userID)), &rows)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]*nodest.KeptSummary, len(rows))
+	for i, row := range rows {
+		if items[i], err = row.kept(row.Document); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// DeleteSummary hides one.
+func (t *tx) DeleteSummary(id string, headSeq int64) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	row, err := t.findSummary(id)
+	if err != nil {
+		return err
+	}
+	if row.DeletedAt != nil {
+		return fault.New(fault.NotFound, "no such summary")
+	}
+	_, err = t.exec(t.raw("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE id = ?", t.now, headSeq, text(id)))
+	return err
+}
+
+// RestoreSummary makes a summary say again what it said at a version.
+func (t *tx) RestoreSummary(id string, version, next int64) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	then, err := t.Summary(id, version)
+	if err != nil {
+		return err
+	}
+	now, err := t.Summary(id, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(t.raw("UPDATE summaries SET deleted_at = NULL WHERE id = ?", text(id))); err != nil {
+		return err
+	}
+	if then.Text == now.Text && then.Method == now.Method {
+		return nil
+	}
+	return t.putSummaryText(then.Summary, next)
+}
+
+// LatestGeneration counts deleted summaries too.
+func (t *tx) LatestGeneration(conversationID string) (n int, err error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return 0, err
+	}
+	_, err = t.scan(t.raw("SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE conversation_id = ?",
+		text(conversationID)), &n)
+	return n, err
+}
+
+// LastSummarised looks at all conversations with a character.
+func (t *tx) LastSummarised(characterID string) (time.Time, error) {
+	var ms int64
+	_, err := t.scan(t.raw(`SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c JOIN summaries s ON s.conversation_id = c.id
+		WHERE c.user_id = ? AND c.character_id = ?`, text(t.userID), text(characterID)), &ms)
+	return moment(ms), err
+}
+
+// SummariesOn lists the summaries that end on a branch.
+func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
+		return nil, err
+	}
+	var refs []nodest.SummaryRef
+	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq
+		FROM summaries s CROSS JOIN messages m CROSS JOIN path
+		WHERE s.conversation_id = ? AND s.user_id = ? AND m.id = s.end_id
+			AND m.conversation_id = s.conversation_id AND path.chain = m.chain AND m.depth <= path.depth
+		ORDER BY s.generation DESC`, text(headID), text(conversationID), text(conversationID), text(t.userID)), &refs)
+	return refs, err
+}
+
+// Standing reads the messages that got another state since then, and no others.
+func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.Standing, error) {
+	if headID == "" {
+		return nodest.StandsOff, nil
+	}
+	var one int
+	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM messages m CROSS JOIN path
+		WHERE m.id = ? AND m.conversation_id = ? AND m.user_id = ? AND path.chain = m.chain AND m.depth <= path.depth`,
+		text(headID), text(c.ConversationID), text(c.EndID), text(c.ConversationID), text(t.userID)), &one)
+	if err != nil || !on {
+		return nodest.StandsOff, err
+	}
+	replaced, err := t.replaced(c.ConversationID, c.Since)
+	if err != nil {
+		return nodest.StandsOff, err
+	}
+	standing := nodest.StandsWell
+	for part := range slices.Chunk(replaced, 200) {
+		some, err := t.standing(c, part, orNewest(version))
+		if err != nil {
+			return nodest.StandsOff, err
+		}
+		standing = min(standing, some)
+	}
+	return standing, nil
+}
+
+// standing compares states that messages had with those that they have at a
+// version. Messages that are not covered do not count.
+func (t *tx) standing(c nodest.Covered, states []replacedState, version int64) (nodest.Standing, error) {
+	conv := text(c.ConversationID)
+	args := []any{text(c.EndID), conv}
+	for _, s := range states {
+		args = append(args, text(s.MessageID), s.Previous)
+	}
+	var rows []struct {
+		Was, Shows     string
+		WasGone, IsOut bool
+	}
+	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
+		SELECT s.revision_id AS was, s.is_deleted AS was_gone, n.revision_id AS shows, n.is_deleted AS is_out
+		FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s CROSS JOIN message_states n
+		WHERE m.id = wanted.message_id AND m.seq >= ? AND path.chain = m.chain AND m.depth <= path.depth
+			AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
+			AND n.conversation_id = ? AND n.message_id = wanted.message_id
+			AND n.version = (SELECT MAX(x.version) FROM message_states x
+				WHERE x.conversation_id = ? AND x.message_id = wanted.message_id AND x.version <= ?)`,
+		append(args, c.StartSeq, conv, conv, conv, version)...), &rows)
+	if err != nil {
+		return nodest.StandsOff, err
+	}
+	standing := nodest.StandsWell
+	for _, r := range rows {
+		switch {
+		case r.IsOut && !r.WasGone && r.Was != "":
+			return nodest.StandsBroken, nil
+		case r.IsOut && r.WasGone, r.Was == r.Shows && r.WasGone == r.IsOut:
+		default:
+			standing = nodest.StandsChanged
+		}
+	}
+	return standing, nil
+}
+
+// DumpSummaries reads all that a conversation ever had, by generation.
+func (t *tx) DumpSummaries(conversationID string) ([]*nodest.DumpedSummary, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, err
+	}
+	var rows []*struct {
+		summaryRow
+		Version  int64
+		Document document
+	}
+	_, err := t.scan(t.raw(`SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.summary_id = s.id
+		WHERE s.conversation_id = ? AND s.user_id = ? ORDER BY s.generation, d.version`,
+		text(conversationID), text(t.userID)), &rows)
+	if err != nil {
+		return nil, err
+	}
+	items := []*nodest.DumpedSummary{}
+	for _, r := range rows {
+		k, err := r.kept(r.Document)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(items); n == 0 || items[n-1].ID != k.ID {
+			items = append(items, &nodest.DumpedSummary{KeptSummary: *k})
+		}
+		last := items[len(items)-1]
+		last.Texts = append(last.Texts, nodest.SummaryText{Version: r.Version, Summary: k.Summary})
+	}
+	return items, nil
+}
+
+// LoadSummaries stores summaries of a conversation that was loaded.
+func (t *tx) LoadSummaries(conversationID string, items []*nodest.DumpedSummary) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return err
+	}
+	for _, d := range items {
+		k := d.KeptSummary
+		k.ConversationID = conversationID
+		if err := t.insert(t.summaryRow(&k)); err != nil {
+			return err
+		}
+		for _, said := range d.Texts {
+			if err := t.putSummaryText(said.Summary, said.Version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,258 @@
+package nodest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/memory"
+)
+
+// A summary is an overlay: in a prompt it stands for messages of the branch, and
+// none of them is changed by it. Which one is in force is a part of the state of a
+// conversation. What a summary says is kept by versions of its conversation, as the
+// texts of messages are, so that a save point shows again what it showed.
+
+// SummaryTx keeps the summaries of conversations.
+type SummaryTx interface {
+	// InsertSummary stores one. fault.Conflict when the conversation has one of its
+	// generation.
+	InsertSummary(k *KeptSummary) error
+	// UpdateSummary stores what a summary says from a version of its conversation
+	// on: text and method. The rest of it never changes.
+	UpdateSummary(version int64, s *memory.Summary) error
+	// Summary returns one as it was at a version of its conversation (0 = now),
+	// deleted or not.
+	Summary(id string, version int64) (*KeptSummary, error)
+	// Summaries lists those of a conversation that are not deleted, the highest
+	// generation first.
+	Summaries(conversationID string) ([]*KeptSummary, error)
+	// SummariesOn names those whose last message is on the branch that ends in
+	// headID, the deleted ones too, the highest generation first.
+	SummariesOn(conversationID, headID string) ([]SummaryRef, error)
+	// DeleteSummary hides one; headSeq, of the newest message, becomes its HeadSeq.
+	// It stays readable for save points.
+	DeleteSummary(id string, headSeq int64) error
+	// RestoreSummary makes one say what it said at a version, from the version next
+	// on, and undoes its deletion.
+	RestoreSummary(id string, version, next int64) error
+	// LatestGeneration is the highest that the conversation ever had, 0 = none.
+	LatestGeneration(conversationID string) (int, error)
+	// LastSummarised is when a summary of a conversation with the character was made
+	// last; zero = never.
+	LastSummarised(characterID string) (time.Time, error)
+	// Standing tells how covered messages stand on the branch that ends in headID,
+	// at a version (0 = now). It walks no branch.
+	Standing(c Covered, headID string, version int64) (Standing, error)
+
+	// DumpSummaries reads all that a conversation ever had, by generation.
+	DumpSummaries(conversationID string) ([]*DumpedSummary, error)
+	// LoadSummaries stores those of an archive for a conversation that was loaded.
+	LoadSummaries(conversationID string, items []*DumpedSummary) error
+}
+
+// KeptSummary is a summary as it is stored.
+type KeptSummary struct {
+	*memory.Summary
+	ConversationID string
+	MadeVersion    int64 // of the conversation: the digest is that of the messages of then
+	HeadSeq        int64 // of the newest message when it was made
+	ViewLength     int   // of what was sent of the chat with it, in UTF-16 units
+	DeletedAt      *time.Time
+}
+
+func (k *KeptSummary) covered() Covered {
+	return Covered{k.ConversationID, k.Range.StartSeq, k.Range.EndID, k.MadeVersion}
+}
+
+// attempt is what planning wants to know of the last summary.
+func (k *KeptSummary) attempt() *memory.Attempt {
+	return &memory.Attempt{SummaryID: k.ID, Seq: k.HeadSeq, Length: k.ViewLength}
+}
+
+// SummaryRef names a summary.
+type SummaryRef struct {
+	ID      string
+	Deleted bool
+	HeadSeq int64
+}
+
+// DumpedSummary is a summary with everything that it ever said, oldest first.
+type DumpedSummary struct {
+	KeptSummary
+	Texts []SummaryText
+}
+
+// SummaryText is what a summary says from a version of its conversation on.
+type SummaryText struct {
+	Version int64
+	Summary *memory.Summary
+}
+
+// Covered are messages of a branch, as they were at a version: those that end in
+// EndID, from a seq on.
+type Covered struct {
+	ConversationID string
+	StartSeq       int64
+	EndID          string
+	Since          int64
+}
+
+// Standing says what became of covered messages.
+type Standing uint8
+
+// The standings, the worst first.
+const (
+	StandsOff     Standing = iota // they are not on that branch
+	StandsBroken                  // one of them was deleted
+	StandsChanged                 // one of them shows another text
+	StandsWell
+)
+
+// standing returns a summary if it can stand on the branch that ends in head, at a
+// version of the conversation (0 = now), and nil if not: where the branch left
+// before its last message, and where one of its messages was deleted.
+func standing(tx Tx, id, head string, version int64) (*KeptSummary, error) {
+	if id == "" || head == "" {
+		return nil, nil
+	}
+	k, err := tx.Summary(id, version)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	how, err := tx.Standing(k.covered(), head, version)
+	if err != nil || how < StandsChanged {
+		return nil, err
+	}
+	k.Stale = how == StandsChanged
+	return k, nil
+}
+
+// summaryFor is the newest summary that can stand on a branch; nil = none, also
+// where the user has deleted the newest, which is returned then.
+func summaryFor(tx Tx, conversationID, head string) (k *KeptSummary, deleted *SummaryRef, err error) {
+	if head == "" {
+		return nil, nil, nil
+	}
+	refs, err := tx.SummariesOn(conversationID, head)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range refs {
+		if refs[i].Deleted {
+			return nil, &refs[i], nil
+		}
+		if k, err = standing(tx, refs[i].ID, head, 0); k != nil || err != nil {
+			return k, nil, err
+		}
+	}
+	return nil, nil, nil
+}
+
+// chooseSummary puts the newest summary that can stand on the shown branch in
+// force: another branch is shown.
+func chooseSummary(tx Tx, conv *Conversation) error {
+	k, _, err := summaryFor(tx, conv.ID, conv.HeadID)
+	conv.SummaryID = ""
+	if k != nil {
+		conv.SummaryID = k.ID
+	}
+	return err
+}
+
+// linesOf are messages as summaries count them. What chatOf leaves out of a prompt
+// is no line.
+func linesOf(path []*Message) []memory.ChatLine {
+	lines := make([]memory.ChatLine, 0, len(path))
+	var last *Message // that stands at the end of lines
+	for _, m := range path {
+		if m.Hidden {
+			continue
+		}
+		s := m.Chosen()
+		if s == nil || strings.TrimSpace(s.Text) == "" {
+			if m.Status == StatusError && last != nil && last.ID == m.ParentID && last.Role == RoleUser {
+				lines, last = lines[:len(lines)-1], nil
+			}
+			continue
+		}
+		lines = append(lines, memory.ChatLine{
+			MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq, Role: llm.Role(m.Role), Name: m.Name,
+			Text: framework.StripBlocks(s.Text), At: m.CreatedAt, Greeting: m.Greeting,
+		})
+		last = m
+	}
+	return lines
+}
+
+// pageReader reads a page of a branch, as Tx.Path does.
+type pageReader func(before string, size int) ([]*Message, bool, error)
+
+// around is a branch with a summary in the place of messages that were not read.
+type around struct {
+	front  []*Message // before it
+	behind []*Message // that are sent word for word
+	more   bool       // there is more than the room was for
+}
+
+// readAround reads what a prompt shows of a branch with s on it. tail is the end of
+// the branch, read as far back as the last message of s or as room goes; more says
+// that it does not begin with the first message. ok is false where s cannot stand.
+func readAround(s *memory.Summary, tail []*Message, more bool, room int, read pageReader) (a around, ok bool, err error) {
+	from, ok := behind(s, tail)
+	switch {
+	case ok:
+		a.behind = tail[from:]
+	case more && weigh(tail) >= room: // there is no room for what is before
+		a.behind, a.more = tail, true
+		return a, true, nil
+	default:
+		return a, false, nil
+	}
+	a.front, a.more, err = readPath(s.Range.StartID, max(1, room-weigh(a.behind)), "", read)
+	return a, true, err
+}
+
+// behind is where in the end of a branch the messages begin that s leaves alone.
+// The last three of a branch are among them.
+func behind(s *memory.Summary, tail []*Message) (from int, ok bool) {
+	lines := linesOf(tail)
+	at := slices.IndexFunc(lines, func(l memory.ChatLine) bool { return l.MessageID == s.Range.EndID })
+	if at < 0 {
+		return 0, false
+	}
+	_, next := s.Overlay(lines)
+	first := s.Range.EndID
+	if next < len(lines) {
+		first = lines[next].MessageID
+	}
+	from = slices.IndexFunc(tail, func(m *Message) bool { return m.ID == first })
+	if next == len(lines) {
+		from++
+	}
+	return from, true
+}
+
+// measure notes how much of the chat is sent, for whether a summary is due.
+func (t *turn) measure(path []*Message) {
+	lines := linesOf(path)
+	t.lines, t.length = len(lines), memory.EffectiveLength(lines, nil)
+	if t.summary != nil {
+		t.length += memory.EffectiveLength([]memory.ChatLine{{Text: t.summary.Text}}, nil)
+	}
+}
+
+// sent is what a turn sends of the chat. What it did not even read is long.
+func (t *turn) sent() sent {
+	s := sent{length: t.length, lines: t.lines, settings: summarySettings(t.scene)}
+	if t.unread {
+		s.length = max(s.length, s.settings.Threshold)
+	}
+	return s
+}

@@ -1,0 +1,457 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/stream"
+)
+
+// JobSummarise is the kind of job that makes, or repairs, the summary of a
+// conversation, which is its subject.
+const JobSummarise = "memory.summarise"
+
+// JobKinds are the jobs of the engine, for jobs.Runner.Handle.
+func (e *Engine) JobKinds() []jobs.Kind {
+	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}}
+}
+
+// summaryOrder is the payload of the job; its zero value is what a reply asks for.
+type summaryOrder struct {
+	Rest   bool          `json:"rest,omitempty"`   // nothing happens in the conversation: the time for repairs
+	Forced *SummaryRange `json:"forced,omitempty"` // the user asks
+	Tries  int           `json:"tries,omitempty"`  // that came to nothing
+}
+
+func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec {
+	return jobs.Spec{Kind: JobSummarise, Subject: conversationID, Payload: jsonOf(o), NotBefore: notBefore}
+}
+
+// repairTries is how often a model is asked at rest for what rules have written.
+const repairTries = 5
+
+// errOvertaken says that a conversation has changed while its summary was written.
+var errOvertaken = fault.New(fault.Conflict, "the conversation has changed while its summary was written")
+
+// errNotDue says why no summary is made.
+func errNotDue(skip memory.Skip) error {
+	return fault.New(fault.Conflict, "there is nothing to summarise").With("reason", string(skip))
+}
+
+// sent is how much of a chat a turn has sent.
+type sent struct {
+	length   int // in UTF-16 units
+	lines    int // messages
+	settings memory.SummarySettings
+}
+
+// dueSummary enqueues a summary after a reply, when the turn has found so much that
+// one may be due. Whether it is the job finds out.
+func (t *task) dueSummary(tx Tx, ended landed) error {
+	if ended.message == nil || t.generation().Kind == KindImpersonate {
+		return nil
+	}
+	t.mu.Lock()
+	sent := t.sent
+	t.mu.Unlock()
+	reply := memory.EffectiveLength([]memory.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
+	if !sent.settings.Enabled || sent.lines+1 < memory.FewestLines || sent.length+reply < sent.settings.Threshold {
+		return nil
+	}
+	return tx.Enqueue(summaryOrder{}.spec(t.conversationID, time.Time{}))
+}
+
+// repairSummary enqueues a repair when messages that the summary in force covers
+// have changed. It does not look whether they show something else.
+func repairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
+	if conv.SummaryID == "" {
+		return nil
+	}
+	k, err := tx.Summary(conv.SummaryID, 0)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(changed, func(m *Message) bool { return m.Seq >= k.Range.StartSeq && m.Seq <= k.Range.EndSeq }) {
+		return nil
+	}
+	return tx.Enqueue(summaryOrder{Rest: true}.spec(conv.ID, tx.Now().Add(summaryRest)))
+}
+
+// summaryRest is how long a conversation is quiet before its summary is repaired.
+const summaryRest = 2 * time.Minute
+
+// summarise does one job.
+func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
+	var o summaryOrder
+	if len(j.Payload) > 0 {
+		if err := json.Unmarshal(j.Payload, &o); err != nil {
+			return fmt.Errorf("payload of %s: %w", j.Kind, err)
+		}
+	}
+	if o.Rest {
+		later, err := e.disturbed(ctx, j, o)
+		if later || err != nil {
+			return ignoreGone(err)
+		}
+	}
+	d, err := e.draftSummary(ctx, j.UserID, j.Subject, o)
+	switch {
+	case fault.Is(err, fault.NotFound): // the conversation is gone
+		return nil
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Invalid): // nothing to do
+		return nil
+	case err != nil:
+		return err
+	}
+	if d.pointless() {
+		return e.store.Update(ctx, j.UserID, func(tx Tx) error { return errors.Join(d.followUp(tx), tx.FinishJob(j)) })
+	}
+	err = e.store.Update(ctx, j.UserID, func(tx Tx) error {
+		if _, err := landSummary(tx, d, "server"); err != nil {
+			return err
+		}
+		return tx.FinishJob(j)
+	})
+	switch {
+	case !errors.Is(err, errOvertaken):
+		return ignoreGone(err)
+	case o.Tries > 0:
+		return nil
+	}
+	o.Tries++
+	return e.requeue(ctx, j, o, time.Time{})
+}
+
+// pointless says that rules were to write anew what they have written before.
+func (d *draft) pointless() bool {
+	return d.order.Rest && d.written.Method == memory.MethodExtractive && d.base != nil &&
+		d.base.Method == memory.MethodExtractive && !d.base.Stale && d.base.Range.EndID == d.plan.Range.EndID
+}
+
+func ignoreGone(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// requeue ends a job and enqueues it once more.
+func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at time.Time) error {
+	return e.store.Update(ctx, j.UserID, func(tx Tx) error {
+		if err := tx.Enqueue(o.spec(j.Subject, at)); err != nil {
+			return err
+		}
+		return tx.FinishJob(j)
+	})
+}
+
+// disturbed puts a repair off while the conversation is talked in.
+func (e *Engine) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
+	conv, err := e.Conversation(ctx, j.UserID, j.Subject)
+	if err != nil {
+		return false, err
+	}
+	quiet := conv.UpdatedAt.Add(summaryRest)
+	if !time.Now().Before(quiet) {
+		return false, nil
+	}
+	return true, e.requeue(ctx, j, o, quiet)
+}
+
+// draft is a summary in the making.
+type draft struct {
+	conv  *Conversation // as it was read
+	base  *KeptSummary  // that it replaces; nil = none
+	plan  memory.SummaryPlan
+	work  memory.SummaryWork
+	lines []memory.ChatLine // of the branch, as memory.PlanSummary takes them
+	order summaryOrder
+
+	written memory.SummaryDraft
+	model   string // that wrote it; "" = none
+	asked   bool   // a model was
+}
+
+// draftSummary plans a summary and writes its text. It changes nothing.
+//
+// Errors: NotFound; Conflict with details.reason when there is nothing to do;
+// Invalid for a range.
+func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string, o summaryOrder) (*draft, error) {
+	model, err := e.asker(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.planSummary(ctx, userID, conversationID, o, model == nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.extractFirst(ctx, userID, conversationID); err != nil {
+		return nil, err
+	}
+	var writer memory.SummaryModel
+	if model != nil {
+		writer, d.asked, d.model = memory.SummaryModelFunc(model.Ask), true, model.model.Name
+	}
+	if d.written, err = memory.WriteSummary(ctx, writer, d.work); err != nil {
+		return nil, err
+	}
+	if d.written.Method != memory.MethodModel {
+		d.model = ""
+	}
+	if d.written.Cause != nil {
+		e.opts.Log.WarnContext(ctx, "a summary was written by rule", "conversation", conversationID, "err", d.written.Cause)
+	}
+	return d, nil
+}
+
+// extractFirst has what was said read for memories before it is summarised. It does
+// not wait for that.
+func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string) error {
+	if e.opts.Memory == nil {
+		return nil
+	}
+	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractNow(tx, conversationID) })
+}
+
+// planSummary decides what a summary has to cover.
+func (e *Engine) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
+	if err := e.finishFork(ctx, userID, conversationID); err != nil {
+		return nil, err
+	}
+	s, err := e.look(ctx, userID, query{conversationID: conversationID})
+	if err != nil {
+		return nil, err
+	}
+	var d *draft
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		conv, err := tx.Conversation(conversationID)
+		if err == nil {
+			d, err = planIn(tx, conv, summarySettings(s), o, noModel)
+		}
+		return err
+	})
+	return d, err
+}
+
+func summarySettings(s *scene) memory.SummarySettings {
+	set := s.docs.settings.Memory
+	return memory.SummarySettings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
+}
+
+// planIn is planSummary in a transaction.
+func planIn(tx Tx, conv *Conversation, settings memory.SummarySettings, o summaryOrder, noModel bool) (*draft, error) {
+	d := &draft{conv: conv, order: o}
+	deleted, err := d.findBase(tx)
+	if err != nil {
+		return nil, err
+	}
+	state := memory.SummaryState{Settings: settings, NoModel: noModel}
+	switch {
+	case o.Forced != nil:
+		state.Occasion = memory.OnDemand
+	case o.Rest:
+		state.Occasion = memory.AtRest
+	}
+	if state.Latest, err = tx.LatestGeneration(conv.ID); err != nil {
+		return nil, err
+	}
+	if err := d.readLines(tx, false); err != nil {
+		return nil, err
+	}
+	if deleted != nil && o.Forced == nil && saidSince(d.lines, deleted.HeadSeq) < settings.Threshold {
+		return nil, errNotDue(memory.SkipCooling)
+	}
+	if o.Forced != nil && *o.Forced != (SummaryRange{}) {
+		return d, d.planRange(tx, &state)
+	}
+	d.decide(state)
+	if d.plan.Skip == memory.SkipNone && d.plan.Rebuild && d.base != nil {
+		if err := d.readLines(tx, true); err != nil {
+			return nil, err
+		}
+		d.decide(state)
+	}
+	if d.plan.Skip != memory.SkipNone {
+		return nil, errNotDue(d.plan.Skip)
+	}
+	d.work, err = d.plan.Work(d.lines, d.active())
+	return d, err
+}
+
+// findBase finds the summary in force. Where there is none because the user has
+// deleted it, it returns that one.
+func (d *draft) findBase(tx Tx) (deleted *SummaryRef, err error) {
+	if d.base, err = standing(tx, d.conv.SummaryID, d.conv.HeadID, 0); d.base != nil || err != nil {
+		return nil, err
+	}
+	_, deleted, err = summaryFor(tx, d.conv.ID, d.conv.HeadID)
+	return deleted, err
+}
+
+func (d *draft) decide(state memory.SummaryState) {
+	state.Lines, state.Active = d.lines, d.active()
+	if d.base != nil {
+		state.Last = d.base.attempt()
+	}
+	d.plan = memory.PlanSummary(state)
+}
+
+func (d *draft) active() *memory.Summary {
+	if d.base == nil {
+		return nil
+	}
+	return d.base.Summary
+}
+
+// saidSince is how much was said after a seq, in UTF-16 units.
+func saidSince(lines []memory.ChatLine, seq int64) int {
+	return memory.EffectiveLength(slices.DeleteFunc(slices.Clone(lines), func(l memory.ChatLine) bool { return l.Seq <= seq }), nil)
+}
+
+// readLines reads the shown branch: all of it, or without most of what the summary
+// in force covers.
+func (d *draft) readLines(tx Tx, all bool) error {
+	d.lines = nil
+	if d.conv.HeadID == "" {
+		return nil
+	}
+	read := func(before string, size int) ([]*Message, bool, error) {
+		return tx.Path(d.conv.ID, d.conv.HeadID, before, size)
+	}
+	until := ""
+	if d.base != nil && !all {
+		until = d.base.Range.EndID
+	}
+	tail, more, err := readPath("", math.MaxInt, until, read)
+	if err != nil {
+		return err
+	}
+	if more {
+		a, ok, err := readAround(d.base.Summary, tail, more, math.MaxInt, read)
+		if err != nil {
+			return err
+		}
+		if ok {
+			known := slices.IndexFunc(tail, func(m *Message) bool { return m.Seq >= d.base.Range.StartSeq })
+			d.lines = linesOf(slices.Concat(a.front, tail[known:]))
+			return nil
+		}
+		return d.readLines(tx, true)
+	}
+	d.lines = linesOf(tail)
+	return d.recount()
+}
+
+// recount makes the summary in force agree with a branch that was read whole: it is
+// none where its last message says nothing any more.
+func (d *draft) recount() error {
+	if d.base == nil {
+		return nil
+	}
+	r := d.base.Range
+	end := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.MessageID == r.EndID })
+	start := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.Seq >= r.StartSeq })
+	if end < 0 || start > end {
+		d.base = nil
+		return nil
+	}
+	known := *d.base.Summary
+	known.Count = end - start + 1
+	d.base.Summary = &known
+	return nil
+}
+
+// landSummary stores a draft and puts it in force, unless what it is about has
+// changed since it was planned (errOvertaken).
+func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
+	conv, err := tx.LockConversation(d.conv.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.holds(tx, conv); err != nil {
+		return nil, err
+	}
+	made := d.plan.Summary(d.work, d.written)
+	made.ID, made.At, made.Model = newID(), tx.Now(), d.model
+	attempt := memory.AttemptOf(d.lines, made)
+	kept := &KeptSummary{
+		Summary: made, ConversationID: conv.ID, MadeVersion: conv.Version + 1, HeadSeq: attempt.Seq, ViewLength: attempt.Length,
+	}
+	if err := tx.InsertSummary(kept); err != nil {
+		return nil, err
+	}
+	conv.SummaryID = made.ID
+	conv.Version++
+	if err := tx.UpdateConversation(conv); err != nil {
+		return nil, err
+	}
+	if err := d.followUp(tx); err != nil {
+		return nil, err
+	}
+	return kept, tx.Emit(conversationEvent(tx.UserID(), "chat.updated", by, conv), summaryEvent(tx, "created", by, kept))
+}
+
+// holds returns errOvertaken unless the conversation has what the draft was made of: the
+// same summary in force with the same words, and the same messages in the range.
+func (d *draft) holds(tx Tx, conv *Conversation) error {
+	if conv.SummaryID != d.conv.SummaryID {
+		return errOvertaken
+	}
+	if d.base != nil {
+		now, err := tx.Summary(d.base.ID, 0)
+		if err != nil {
+			return err
+		}
+		if now.DeletedAt != nil || now.Text != d.base.Text || now.Method != d.base.Method {
+			return errOvertaken
+		}
+	}
+	latest, err := tx.LatestGeneration(conv.ID)
+	if err != nil {
+		return err
+	}
+	r := d.plan.Range
+	how, err := tx.Standing(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
+	if err == nil && (how != StandsWell || latest >= d.plan.Generation) {
+		return errOvertaken
+	}
+	return err
+}
+
+// followUp has a model write later what rules have written for want of it.
+func (d *draft) followUp(tx Tx) error {
+	if d.written.Method != memory.MethodExtractive || !d.asked || d.order.Tries >= repairTries {
+		return nil
+	}
+	later := summaryOrder{Rest: true, Tries: d.order.Tries + 1}
+	return tx.Enqueue(later.spec(d.conv.ID, tx.Now().Add(summaryRest<<d.order.Tries)))
+}
+
+// summaryEvent tells of a summary.
+func summaryEvent(tx Tx, op, by string, k *KeptSummary) *stream.Event {
+	type span struct {
+		Start int `json:"start"`
+		End   int `json:"end"`
+	}
+	ev := event(tx.UserID(), "memory.summary", cmp.Or(by, "server"), struct {
+		Op        string        `json:"op"`
+		SummaryID string        `json:"summaryId"`
+		Range     span          `json:"range"`
+		Method    memory.Method `json:"method"`
+	}{op, k.ID, span{k.Range.Start, k.Range.End}, k.Method})
+	ev.ConversationID = k.ConversationID
+	return ev
+}

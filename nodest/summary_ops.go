@@ -1,0 +1,243 @@
+package nodest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"nodest/fault"
+	"nodest/memory"
+)
+
+// SummaryView is a summary and whether it is in force.
+type SummaryView struct {
+	*memory.Summary
+	Active bool
+}
+
+// summaryView is what is written of a SummaryView.
+type summaryView struct {
+	Summary *memory.Summary `json:"summary"`
+	Active  bool            `json:"active"`
+}
+
+// MarshalJSON writes both; that of the summary would leave Active out.
+func (v *SummaryView) MarshalJSON() ([]byte, error) { return json.Marshal(summaryView{v.Summary, v.Active}) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (v *SummaryView) UnmarshalJSON(data []byte) error {
+	var w summaryView
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*v = SummaryView{w.Summary, w.Active}
+	return nil
+}
+
+// SummaryRange is what to summarise by hand; without ids the middle of the branch.
+// One that is given alone stands for the rest on its side.
+type SummaryRange struct {
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// Summaries lists those of a conversation, newest first; Active is the one in force.
+func (e *Engine) Summaries(ctx context.Context, userID, conversationID string) ([]*SummaryView, error) {
+	var views []*SummaryView
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		conv, err := tx.Conversation(conversationID)
+		if err != nil {
+			return err
+		}
+		kept, err := tx.Summaries(conv.ID)
+		if err != nil {
+			return err
+		}
+		views = make([]*SummaryView, len(kept))
+		for i, k := range kept {
+			how, err := tx.Standing(k.covered(), conv.HeadID, 0)
+			if err != nil {
+				return err
+			}
+			k.Stale = how == StandsChanged || how == StandsBroken
+			views[i] = &SummaryView{k.Summary, k.ID == conv.SummaryID && how >= StandsChanged}
+		}
+		return nil
+	})
+	return views, err
+}
+
+// Summarise makes a summary now and waits for it.
+//
+// Errors: NotFound; Invalid for a range; Conflict with details.reason (memory.Skip)
+// when there is nothing to summarise.
+func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, r SummaryRange) (*SummaryView, error) {
+	answered, err := e.answered(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for tries := 0; ; tries++ {
+		var d *draft
+		if !answered {
+			if d, err = e.draftSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}); err != nil {
+				return nil, err
+			}
+		}
+		view, err := once(ctx, e, c, func(tx Tx) (*SummaryView, error) {
+			if d == nil {
+				return nil, fault.New(fault.InProgress, "the key has just run out")
+			}
+			kept, err := landSummary(tx, d, c.by())
+			if err != nil {
+				return nil, err
+			}
+			return &SummaryView{kept.Summary, true}, nil
+		})
+		if !errors.Is(err, errOvertaken) || tries > 0 {
+			return view, err
+		}
+	}
+}
+
+// SummariseLater enqueues that.
+func (e *Engine) SummariseLater(ctx context.Context, c *Call, conversationID string, r SummaryRange) error {
+	_, err := e.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
+	if err != nil {
+		return err
+	}
+	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		return struct{}{}, tx.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
+	})
+	return err
+}
+
+// EditSummary replaces the text by the user's (method user). Save points keep the
+// text that was in force when they were made.
+//
+// Errors: NotFound; Invalid for the text.
+func (e *Engine) EditSummary(ctx context.Context, c *Call, conversationID, id, text string) (*SummaryView, error) {
+	if err := checkText("summary", text, e.opts.TextLimit); err != nil {
+		return nil, err
+	}
+	conv, err := e.Conversation(ctx, c.UserID, conversationID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.look(ctx, c.UserID, query{conversationID: conv.ID})
+	if err != nil {
+		return nil, err
+	}
+	return once(ctx, e, c, func(tx Tx) (*SummaryView, error) {
+		conv, k, err := lockSummary(tx, conversationID, id)
+		if err != nil {
+			return nil, err
+		}
+		k.Text, k.Method, k.Model = memory.StripMarkers(text), memory.MethodUser, ""
+		if err := k.Validate(summarySettings(s)); err != nil {
+			return nil, err
+		}
+		if err := tx.UpdateSummary(conv.Version+1, k.Summary); err != nil {
+			return nil, err
+		}
+		view := &SummaryView{k.Summary, conv.SummaryID == k.ID}
+		if err := updateConversation(tx, c, conv); err != nil {
+			return nil, err
+		}
+		return view, tx.Emit(summaryEvent(tx, "updated", c.by(), k))
+	})
+}
+
+// DeleteSummary gives the full history back. By itself no other summary is made
+// until as much was said as triggers one.
+func (e *Engine) DeleteSummary(ctx context.Context, c *Call, conversationID, id string) error {
+	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		conv, k, err := lockSummary(tx, conversationID, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		newest := k.HeadSeq
+		if conv.HeadID != "" {
+			head, err := tx.Message(conv.HeadID)
+			if err != nil {
+				return struct{}{}, err
+			}
+			newest = max(newest, head.Seq)
+		}
+		if err := tx.DeleteSummary(id, newest); err != nil {
+			return struct{}{}, err
+		}
+		if conv.SummaryID == id {
+			conv.SummaryID = ""
+			if err := updateConversation(tx, c, conv); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, tx.Emit(summaryEvent(tx, "deleted", c.by(), k))
+	})
+	return err
+}
+
+// lockSummary returns a summary that is not deleted, and its conversation, which
+// stays as it is until the transaction ends.
+func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary, error) {
+	conv, err := tx.LockConversation(conversationID)
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := tx.Summary(id, 0)
+	if err == nil && (k.ConversationID != conv.ID || k.DeletedAt != nil) {
+		err = fault.New(fault.NotFound, "no summary %q in this conversation", id)
+	}
+	return conv, k, err
+}
+
+// planRange plans a summary of the messages that the user names. The first and the
+// last three of the branch stay as they are also then.
+func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
+	if err := d.readLines(tx, true); err != nil {
+		return err
+	}
+	if len(d.lines) < memory.FewestLines {
+		return errNotDue(memory.SkipFew)
+	}
+	first, last := memory.KeepFirst, len(d.lines)-memory.KeepLast-1
+	find := func(field, id string, at int) (int, error) {
+		if id == "" {
+			return at, nil
+		}
+		found := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.MessageID == id })
+		switch {
+		case found < 0:
+			return 0, inField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
+		case found < first || found > last:
+			return 0, fault.InvalidField(field, "range", "the first and the last three messages stay as they are")
+		}
+		return found, nil
+	}
+	r := *d.order.Forced
+	from, err := find("from", r.From, first)
+	if err != nil {
+		return err
+	}
+	to, err := find("to", r.To, last)
+	if err != nil {
+		return err
+	}
+	if to < from {
+		return fault.InvalidField("to", "range", "must not stand before from")
+	}
+	d.plan = memory.SummaryPlan{
+		Length: state.Settings.Length, Rebuild: true, Generation: state.Latest + 1, Count: to - from + 1,
+		Range: memory.Range{
+			Start: from, End: to, StartID: d.lines[from].MessageID, EndID: d.lines[to].MessageID,
+			StartSeq: d.lines[from].Seq, EndSeq: d.lines[to].Seq,
+		},
+	}
+	if d.base != nil {
+		d.plan.BaseID = d.base.ID
+	}
+	d.work, err = d.plan.Work(d.lines, d.active())
+	return err
+}
