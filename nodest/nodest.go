@@ -74,6 +74,7 @@ type Options struct {
 	Lease              time.Duration   // of a running generation; default 15 s
 	Memory             *memory.Service // what is recalled in turns; nil = nothing
 	RecallTimeout      time.Duration   // after this a turn goes on without memories; default 1.5 s
+	SummaryWait        time.Duration   // how long a reply waits for a summary that it has no room without; default 3 s
 	Log                *slog.Logger    // default slog.Default()
 }
 
@@ -88,6 +89,7 @@ func (o Options) withDefaults() Options {
 	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)
 	o.Lease = cmp.Or(o.Lease, 15*time.Second)
 	o.RecallTimeout = cmp.Or(o.RecallTimeout, 1500*time.Millisecond)
+	o.SummaryWait = cmp.Or(o.SummaryWait, 3*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }

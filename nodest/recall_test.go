@@ -237,7 +237,9 @@ type unwell struct {
 	view func(context.Context) error
 }
 
-func (u unwell) View(ctx context.Context, _ string, _ func(memory.Tx) error) error { return u.view(ctx) }
+func (u unwell) View(ctx context.Context, _ string, _ func(memory.Tx) error) error {
+	return u.view(ctx)
+}
 
 func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 	for name, view := range map[string]func(context.Context) error{

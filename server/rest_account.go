@@ -53,6 +53,8 @@ type ProviderInfo struct {
 	DefaultModel string          `json:"defaultModel"`
 	Transport    string          `json:"transport,omitempty"` // client that serves the default model
 	Models       []ProviderModel `json:"models"`
+
+	EmbeddingModel string `json:"embeddingModel,omitempty"` // that makes the vectors of memories, if this provider does
 }
 
 // ProviderModel is one model that a provider offers.

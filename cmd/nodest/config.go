@@ -19,6 +19,7 @@ import (
 // setting is one row of the configuration table: the README prints the same.
 type setting struct {
 	env    string // name in the environment
+	dotted string // a second name in the YAML file; "" = none
 	def    string
 	help   string
 	secret bool // masked by `nodest config`
@@ -28,6 +29,14 @@ type setting struct {
 // key is the setting's name in the YAML file and of its flag's value: the
 // environment name without NODEST_, in lower case.
 func (s setting) key() string { return strings.ToLower(strings.TrimPrefix(s.env, "NODEST_")) }
+
+// names are those of the setting in the YAML file.
+func (s setting) names() []string {
+	if s.dotted == "" {
+		return []string{s.key()}
+	}
+	return []string{s.key(), s.dotted}
+}
 
 // settings is every setting there is, in the order in which it is shown.
 var settings = []setting{
@@ -46,6 +55,10 @@ var settings = []setting{
 	{env: "NODEST_OPENROUTER_BASE_URL", help: "another address of the OpenRouter API", check: isURL},
 	{env: "OPENAI_API_KEY", help: "key of the OpenAI-compatible server, where it needs one", secret: true},
 	{env: "OPENAI_BASE_URL", help: "any OpenAI-compatible server: Ollama, llama.cpp, vLLM, LM Studio", check: isURL},
+	{env: "NODEST_EMBEDDINGS", help: "who makes the vectors of memories: offline, gemini or openai; empty: gemini or openai where the key is set, else offline", check: oneOf("", "offline", "gemini", "openai")},
+	{env: "NODEST_EMBEDDING_MODEL", help: "model for that; empty: the provider's default"},
+	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "rest after which a model reads for facts what was said last", check: isDuration},
+	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "how long a reply may wait for a summary when the chat no longer fits the model", check: isDuration},
 	{env: "NODEST_ORIGINS", help: "comma list of other web origins that may connect (CORS and WebSocket); empty: none"},
 	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "tokens a user may use in a day; 0: no limit", check: isCount},
 	{env: "NODEST_GENERATIONS", def: "2", help: "replies a user may have written at once", check: isCount},
@@ -89,8 +102,10 @@ func loadConfig(getenv func(string) string, flags map[string]string) (*config, e
 	c := &config{values: map[string]string{}, from: map[string]string{}}
 	for _, s := range settings {
 		value, from := s.def, "default"
-		if v, ok := file[s.key()]; ok {
-			value, from = v, path
+		for _, name := range s.names() {
+			if v, ok := file[name]; ok {
+				value, from = v, path
+			}
 		}
 		if v := getenv(s.env); v != "" {
 			value, from = v, "environment"
@@ -125,9 +140,9 @@ func readConfigFile(path string) (map[string]string, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	known := make([]string, len(settings))
-	for i, s := range settings {
-		known[i] = s.key()
+	var known []string
+	for _, s := range settings {
+		known = append(known, s.names()...)
 	}
 	out := make(map[string]string, len(doc))
 	for name, v := range doc {

@@ -29,7 +29,7 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
-	file := configFile(t, "log_level: warn\nmodel: from-file\ngrace: 5s\nfallbacks: [gemini, openrouter:vendor/model]\ngemini_api_key: key-of-file\n")
+	file := configFile(t, "log_level: warn\nmodel: from-file\ngrace: 5s\nfallbacks: [gemini, openrouter:vendor/model]\ngemini_api_key: key-of-file\nmemory.idle_close: 5m\n")
 	for _, tt := range []struct {
 		name, env, want, from string
 		getenv                func(string) string
@@ -38,6 +38,7 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 		{name: "default", env: "NODEST_LOG_LEVEL", want: "info", from: "default", getenv: from()},
 		{name: "file", env: "NODEST_LOG_LEVEL", want: "warn", from: file, getenv: from("NODEST_CONFIG", file)},
 		{name: "a list in the file", env: "NODEST_FALLBACKS", want: "gemini,openrouter:vendor/model", from: file, getenv: from("NODEST_CONFIG", file)},
+		{name: "a name with a dot", env: "NODEST_MEMORY_IDLE_CLOSE", want: "5m", from: file, getenv: from("NODEST_CONFIG", file)},
 		{name: "a name without NODEST_", env: "GEMINI_API_KEY", want: "key-of-file", from: file, getenv: from("NODEST_CONFIG", file)},
 		{name: "environment", env: "NODEST_LOG_LEVEL", want: "error", from: "environment", getenv: from("NODEST_CONFIG", file, "NODEST_LOG_LEVEL", "error")},
 		{name: "empty in the environment is not set", env: "NODEST_MODEL", want: "from-file", from: file, getenv: from("NODEST_CONFIG", file, "NODEST_MODEL", "")},
@@ -65,6 +66,7 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		"NODEST_GEMINI_BASE_URL": "ftp://host", "NODEST_GEMINI_TRANSPORT": "grpc", "NODEST_OPENROUTER_BASE_URL": "host/path",
 		"OPENAI_BASE_URL": "127.0.0.1:11434", "NODEST_TOKENS_PER_DAY": "many", "NODEST_GENERATIONS": "-1", "NODEST_MAX_CONNECTIONS": "1.5",
 		"NODEST_GRACE": "20", "NODEST_OFFLINE_DELAY": "-1s", "NODEST_LOG_LEVEL": "loud", "NODEST_LOG_FORMAT": "xml",
+		"NODEST_EMBEDDINGS": "word2vec", "NODEST_MEMORY_IDLE_CLOSE": "soon", "NODEST_MEMORY_SUMMARY_SYNC_WAIT": "3",
 	} {
 		_, err := loadConfig(from(env, wrong), nil)
 		require.ErrorContains(t, err, env)

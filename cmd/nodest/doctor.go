@@ -167,6 +167,7 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 		}
 		checks = append(checks, c)
 	}
+	checks = append(checks, m.checkVectors(ctx, network))
 	if m.def == "offline" {
 		checks = append(checks, check{name: "note", detail: "only the offline demo answers; set a provider key for a real model"})
 	}

@@ -64,6 +64,9 @@ func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string)
 		}
 		m.server[name] = p
 	}
+	if err := m.checkEmbeddings(); err != nil {
+		return nil, err
+	}
 	var err error
 	if m.fallbacks, err = llm.ParseRefs(cfg.get("NODEST_FALLBACKS")); err != nil {
 		return nil, err
@@ -247,7 +250,21 @@ func (m *models) Providers(ctx context.Context, userID string) ([]server.Provide
 		}
 	}
 	wg.Wait()
-	return list, nil
+	return list, m.nameVectors(ctx, userID, list)
+}
+
+// nameVectors notes whose model makes the vectors of memories.
+func (m *models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
+	e, err := m.Embedder(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Name == m.embeddings() {
+			list[i].EmbeddingModel = e.ModelID()
+		}
+	}
+	return nil
 }
 
 func (m *models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {

@@ -18,6 +18,7 @@ import (
 
 	"nodest/account"
 	"nodest/jobs"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/server"
 	"nodest/store"
@@ -97,6 +98,7 @@ type running struct {
 	models   *models
 	hub      *stream.Hub
 	jobs     *jobs.Runner
+	memory   *memory.Service
 	engine   *nodest.Engine
 	server   *server.Server
 	http     *http.Server
@@ -146,10 +148,12 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		poll, recheck = time.Second, 30*time.Second
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
+	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
 	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Alone: alone, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
 	})
+	r.jobs.Handle(append(r.memory.Kinds(), r.engine.JobKinds()...)...)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
@@ -165,6 +169,20 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	return r, nil
 }
 
+// memoryOptions joins the memory with the engine, which is made after it, and
+// with the models.
+func (r *running) memoryOptions() memory.Options {
+	return memory.Options{
+		Scenes: func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+			return r.engine.MemoryScene(ctx, userID, characterID, conversationID)
+		},
+		Model: func(ctx context.Context, userID, characterID string) (memory.Asker, error) {
+			return r.engine.MemoryModel(ctx, userID, characterID)
+		},
+		Embedder: r.models.Embedder, Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"), Log: r.log,
+	}
+}
+
 // tend ends what crashed processes left behind, and has removed what is too old.
 func (r *running) tend(ctx context.Context) {
 	defer close(r.tended)
@@ -172,6 +190,9 @@ func (r *running) tend(ctx context.Context) {
 	defer recovery.Stop()
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
+	if err := r.memory.Sweep(ctx); err != nil && ctx.Err() == nil {
+		r.log.ErrorContext(ctx, "memories without vectors were not found", "err", err)
+	}
 	for {
 		var err error
 		select {
@@ -180,7 +201,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			err = r.db.Enqueue(ctx, store.Upkeep)
+			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "upkeep failed", "err", err)
