@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"nodest/fault"
@@ -13,14 +14,16 @@ import (
 
 // Sizes of embedding.
 const (
-	embedBatch = 64   // contents of one call and of one transaction
-	embedText  = 4000 // code points of a content that are embedded: more than models take
-	sweepBatch = 10_000
+	embedBatch  = 64      // contents of one call and of one transaction
+	embedText   = 4000    // code points of a content that are embedded: more than models take
+	embedFaults = 16      // calls that may fail while what is refused is looked for in a batch
+	sweepMost   = 100_000 // scopes
 )
 
-// Embedded is the progress of an embedding job.
+// Embedded is the progress of an embedding job, in contents.
 type Embedded struct {
-	Done int `json:"done"` // contents
+	Done    int `json:"done"`
+	Refused int `json:"refused,omitempty"` // by the provider, for good: words find them
 }
 
 func (s *Service) embedKind() jobs.Kind {
@@ -34,10 +37,10 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	var done Embedded
-	last := ""
+	b := &embedding{e: e, refused: map[string]bool{}}
+	last, progress := "", Embedded{}
 	for {
-		batch, err := s.withoutVector(ctx, j, e.ModelID())
+		batch, err := s.withoutVector(ctx, j, b)
 		if err != nil || len(batch) == 0 {
 			return err
 		}
@@ -45,16 +48,15 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return fmt.Errorf("the vector of content %s was not kept", last)
 		}
 		last = batch[0].Hash
-		vectors, err := embedContents(ctx, e, batch)
-		if err != nil {
+		if err := b.embed(ctx, batch); err != nil {
 			return err
 		}
-		done.Done += len(batch)
+		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
-			if err := tx.PutVectors(j.Subject, e.ModelID(), vectors); err != nil {
+			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
 			}
-			return tx.NoteJob(j, done)
+			return tx.NoteJob(j, progress)
 		})
 		if err != nil {
 			return err
@@ -62,11 +64,12 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	}
 }
 
-// withoutVector returns the next batch; when there is none it ends the job, in the
-// same transaction.
-func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, model string) (batch []Content, err error) {
+// withoutVector returns the next batch, without what was refused; when there is none
+// it ends the job, in the same transaction.
+func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
 	read := func(tx Tx) (err error) {
-		batch, err = tx.WithoutVector(j.Subject, model, embedBatch)
+		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
+		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
 		return err
 	}
 	if err := s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
@@ -81,20 +84,56 @@ func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, model string) 
 	return batch, err
 }
 
-func embedContents(ctx context.Context, e llm.Embedder, batch []Content) (map[string][]float32, error) {
-	texts := make([]string, len(batch))
-	for i, c := range batch {
+// embedding is what one job does with an embedder.
+type embedding struct {
+	e       llm.Embedder
+	vectors map[string][]float32 // of the present batch, by hash
+	refused map[string]bool      // in all batches
+	faults  int                  // in the present batch
+}
+
+// embed makes the vectors of a batch. Where a provider refuses a text, the others of
+// its batch get theirs; a provider that refuses everything fails.
+func (b *embedding) embed(ctx context.Context, batch []Content) error {
+	b.vectors, b.faults = make(map[string][]float32, len(batch)), 0
+	err := b.part(ctx, batch)
+	if err == nil && len(b.vectors) == 0 && len(batch) > 1 {
+		return fault.New(fault.UpstreamBadAnswer, "the provider refused every text of a batch")
+	}
+	return err
+}
+
+// part embeds some contents of a batch: in halves, to find what is refused.
+func (b *embedding) part(ctx context.Context, contents []Content) error {
+	texts := make([]string, len(contents))
+	for i, c := range contents {
 		texts[i] = firstRunes(c.Text, embedText)
 	}
-	found, err := e.Embed(ctx, llm.Passage, texts)
-	if err != nil {
-		return nil, err
+	found, err := b.e.Embed(ctx, llm.Passage, texts)
+	switch {
+	case err == nil:
+		for i, c := range contents {
+			b.vectors[c.Hash] = found.Vectors[i]
+		}
+		return nil
+	case !refusal(err) || b.faults == embedFaults:
+		return err
 	}
-	vectors := make(map[string][]float32, len(batch))
-	for i, c := range batch {
-		vectors[c.Hash] = found.Vectors[i]
+	b.faults++
+	if len(contents) == 1 {
+		b.refused[contents[0].Hash] = true
+		return nil
 	}
-	return vectors, nil
+	half := len(contents) / 2
+	if err := b.part(ctx, contents[:half]); err != nil {
+		return err
+	}
+	return b.part(ctx, contents[half:])
+}
+
+// refusal reports whether a text may be the reason of an error.
+func refusal(err error) bool {
+	return fault.Is(err, fault.UpstreamBadAnswer) || fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked)
 }
 
 // firstRunes returns the first n code points of text.
@@ -113,13 +152,13 @@ func firstRunes(text string, n int) string {
 
 // Sweep enqueues embedding for scopes that lack vectors of the current model; the
 // server calls it at its start and every hour. Which model that is Options.Embedder
-// tells, for each user; asked for the user "" it tells that of most.
+// tells, for each user; asked for the user "" it tells that of the server.
 func (s *Service) Sweep(ctx context.Context) error {
 	e, err := s.embedder(ctx, "")
 	if err != nil {
 		return fmt.Errorf("sweep memories: %w", err)
 	}
-	scopes, err := s.store.Unembedded(ctx, e.ModelID(), sweepBatch)
+	scopes, err := s.store.Unembedded(ctx, e.ModelID(), sweepMost)
 	if err != nil {
 		return fmt.Errorf("sweep memories: %w", err)
 	}

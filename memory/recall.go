@@ -41,6 +41,9 @@ type Query struct {
 	Weights    *Weights // default DefaultWeights
 }
 
+// floorless says that what is not relevant may come back too.
+func (q *Query) floorless() bool { return q.Everything && !q.Relevant }
+
 // The defaults of a Query.
 const (
 	DefaultLimit      = 10
@@ -127,6 +130,7 @@ type candidate struct {
 	at      int // of its row in v
 	score   float32
 	why     int       // row of the columns that score is from
+	leans   []*entry  // neighbours without which it is not relevant
 	sources []*entry  // exchanges that the fact stands for
 	terms   []int32   // once they are needed
 	vector  []float32 // likewise
@@ -139,7 +143,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	}
 	r.scores = make([]float32, len(r.rows))
 	for at, i := range r.rows {
-		if r.q.Everything && !r.q.Relevant || r.relevant(i) {
+		if r.q.floorless() || r.relevant(i) {
 			r.scores[at] = r.score(i)
 		}
 	}
@@ -183,9 +187,16 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 		return nil
 	}
 	var units []*Unit
+	add := func(e *entry) {
+		if _, ok := known[e.ID]; !ok {
+			known[e.ID] = false
+			units = append(units, &e.Unit)
+		}
+	}
 	for _, c := range *found {
-		if _, ok := known[c.ID]; !ok {
-			units = append(units, &c.Unit)
+		add(c.entry)
+		for _, e := range c.leans {
+			add(e)
 		}
 	}
 	if len(units) > 0 {
@@ -197,7 +208,9 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 			known[u.ID] = counts[i]
 		}
 	}
-	*found = slices.DeleteFunc(*found, func(c candidate) bool { return !known[c.ID] })
+	*found = slices.DeleteFunc(*found, func(c candidate) bool {
+		return !known[c.ID] || len(c.leans) > 0 && !slices.ContainsFunc(c.leans, func(e *entry) bool { return known[e.ID] })
+	})
 	return nil
 }
 
@@ -218,9 +231,27 @@ func (r *ranking) best(n int) []candidate {
 	})
 	found := make([]candidate, len(top.rows))
 	for i, t := range top.rows {
-		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: t.row}
+		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: t.row, leans: r.leans(t.row)}
 	}
 	return found
+}
+
+// leans returns the neighbours that make row i relevant, or none when it is so by
+// itself. A text that does not count must not bring back those beside it.
+func (r *ranking) leans(i int) (on []*entry) {
+	if r.q.Counts == nil || r.q.floorless() || r.relevantAlone(i) {
+		return nil
+	}
+	at, ok := slices.BinarySearch(r.rows, i)
+	if !ok {
+		return nil
+	}
+	for _, n := range r.beside[at] {
+		if n >= 0 && r.match.Covered[n] > 0 && r.entries[n] != nil {
+			on = append(on, r.entries[n])
+		}
+	}
+	return on
 }
 
 // skips reports what must not come back, as far as that is told quickly.
@@ -306,7 +337,11 @@ func (r *ranking) recencyWeight() float64 {
 // relevant is the floor: enough of the question's words, some rare ones of a long
 // message, its day, or a model that finds it near.
 func (r *ranking) relevant(i int) bool {
+	return r.match.Spanned[i] >= floorSpanned || r.relevantAlone(i)
+}
+
+// relevantAlone is the floor without the neighbours.
+func (r *ranking) relevantAlone(i int) bool {
 	m := r.match
-	return m.Covered[i] >= floorOwn || m.Spanned[i] >= floorSpanned || m.Covered[i]*m.Weight >= floorRare*m.Rarest ||
-		r.of[sigDay][i] > 0 || r.of[sigVector][i]*r.spread >= floorVector
+	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 || r.of[sigVector][i]*r.spread >= floorVector
 }
