@@ -29,10 +29,11 @@ type archive struct {
 	ExportedAt    time.Time            `json:"exportedAt"`
 	Character     archivedCharacter    `json:"character"`
 	Conversation  archivedConversation `json:"conversation"`
-	Messages      []*archivedMessage   `json:"messages"` // by seq
-	States        []*archivedState     `json:"states"`   // of the conversation, by version
-	Rewinds       []archivedRewind     `json:"rewinds"`  // oldest first
-	Saves         []*archivedSave      `json:"saves"`    // oldest first
+	Messages      []*archivedMessage   `json:"messages"`            // by seq
+	States        []*archivedState     `json:"states"`              // of the conversation, by version
+	Rewinds       []archivedRewind     `json:"rewinds"`             // oldest first
+	Saves         []*archivedSave      `json:"saves"`               // oldest first
+	Summaries     []*archivedSummary   `json:"summaries,omitempty"` // by generation
 }
 
 type archivedCharacter struct {
@@ -57,6 +58,7 @@ type archivedState struct {
 	AuthorNote json.RawMessage `json:"authorNote,omitempty"`
 	Settings   json.RawMessage `json:"settings,omitempty"`
 	Pins       *Pins           `json:"pins,omitempty"`
+	SummaryID  string          `json:"summaryId,omitempty"`
 }
 
 type archivedRewind struct {
@@ -172,14 +174,15 @@ type exporter struct {
 	id   string
 	view func(fn func(tx Tx) error) error
 
-	conv     *Conversation
-	name     string          // of the character
-	at       time.Time       // of the export
-	messages map[string]bool // that there are; what was purged is named by old states still
-	states   []*archivedState
-	rewinds  []archivedRewind
-	saves    []*archivedSave
-	out      bytes.Buffer
+	conv      *Conversation
+	name      string          // of the character
+	at        time.Time       // of the export
+	messages  map[string]bool // that there are; what was purged is named by old states still
+	states    []*archivedState
+	rewinds   []archivedRewind
+	saves     []*archivedSave
+	summaries []*archivedSummary
+	out       bytes.Buffer
 }
 
 // export reads the conversation and writes it into out; errMoved if it must be
@@ -221,6 +224,9 @@ func (x *exporter) export() error {
 		return err
 	}
 	err = errors.Join(x.member(",", "states", x.states), x.member(",", "rewinds", x.rewinds), x.member(",", "saves", x.saves))
+	if err == nil && len(x.summaries) > 0 {
+		err = x.member(",", "summaries", x.summaries)
+	}
 	x.out.WriteString("}\n")
 	return err
 }
@@ -361,11 +367,11 @@ func (x *exporter) readStates(tx Tx) error {
 		x.states = append(x.states, state)
 	}
 	slices.SortFunc(x.states, func(a, b *archivedState) int { return cmp.Compare(a.Version, b.Version) })
-	return nil
+	return x.readSummaries(tx)
 }
 
 func stateOf(c *Conversation) *archivedState {
-	return &archivedState{c.Version, c.HeadID, c.PersonaID, orNil(c.AuthorNote), orNil(c.Settings), c.Pins}
+	return &archivedState{c.Version, c.HeadID, c.PersonaID, orNil(c.AuthorNote), orNil(c.Settings), c.Pins, c.SummaryID}
 }
 
 func archivedSaveOf(s *Save) *archivedSave {

@@ -125,20 +125,22 @@ func damagedBy(path string, err error) error {
 
 // loadable is an archive that was checked, under ids of its own.
 type loadable struct {
-	conv     *Conversation
-	messages []*DumpedMessage
-	states   []*Conversation
-	rewinds  []Rewind
-	saves    []*Save
+	conv      *Conversation
+	messages  []*DumpedMessage
+	states    []*Conversation
+	rewinds   []Rewind
+	saves     []*Save
+	summaries []*DumpedSummary
 
-	ids   map[string]*Message // by the ids of the file
-	texts map[string]string   // new ids of revisions by those of the file
-	named map[string]bool     // clientMsgIds that are taken
+	summaryIDs map[string]string   // new ids by those of the file
+	ids        map[string]*Message // by the ids of the file
+	texts      map[string]string   // new ids of revisions by those of the file
+	named      map[string]bool     // clientMsgIds that are taken
 }
 
 // loadable checks that an archive agrees with itself, and gives it new ids.
 func (a *archive) loadable() (*loadable, error) {
-	l := &loadable{ids: map[string]*Message{}, texts: map[string]string{}, named: map[string]bool{}}
+	l := &loadable{summaryIDs: map[string]string{}, ids: map[string]*Message{}, texts: map[string]string{}, named: map[string]bool{}}
 	in := &a.Conversation
 	if err := checkLine("title", in.Title, maxTitle); err != nil {
 		return nil, damagedBy("conversation.title", err)
@@ -157,6 +159,9 @@ func (a *archive) loadable() (*loadable, error) {
 		if err := l.addMessage(path, m, in.Version); err != nil {
 			return nil, err
 		}
+	}
+	if err := l.addSummaries(a.Summaries, in.Version); err != nil {
+		return nil, err
 	}
 	conv, err := l.state("conversation", &in.archivedState)
 	if err != nil {
@@ -217,7 +222,7 @@ func (l *loadable) state(path string, in *archivedState) (*Conversation, error) 
 	}
 	return &Conversation{
 		ID: l.conv.ID, HeadID: head, PersonaID: in.PersonaID, AuthorNote: orNil(in.AuthorNote),
-		Settings: jsonOf(settings), Pins: in.Pins, Version: in.Version,
+		Settings: jsonOf(settings), Pins: in.Pins, SummaryID: l.summaryIDs[in.SummaryID], Version: in.Version,
 	}, nil
 }
 

@@ -100,6 +100,9 @@ func (l *loadable) finish(tx Tx, c *Call) (*Conversation, error) {
 	if err := tx.FinishLoad(&conv, l.states, l.rewinds); err != nil {
 		return nil, err
 	}
+	if err := tx.LoadSummaries(conv.ID, l.summaries); err != nil {
+		return nil, err
+	}
 	for _, s := range l.saves {
 		save := *s
 		if err := tx.InsertSave(&save); err != nil {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"nodest/card"
 	"nodest/fault"
@@ -17,12 +18,46 @@ import (
 // CharacterSettings returns the settings of a character in full: what was set,
 // and the default of everything else. Their version is the character's.
 func (e *Engine) CharacterSettings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error) {
-	ch, err := e.Character(ctx, userID, id)
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		ch, err := tx.Character(id)
+		if err == nil {
+			version = ch.Version
+			settings, err = shownSettings(tx, ch)
+		}
+		return err
+	})
+	return settings, version, err
+}
+
+// shownSettings are the settings in full. When a summary was made last is read from
+// the summaries: a summary makes no version of the character.
+func shownSettings(tx Tx, ch *Character) (json.RawMessage, error) {
+	last, err := tx.LastSummarised(ch.ID)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	settings, err = fullSettings(ch.Settings, ch.Dialect)
-	return settings, ch.Version, err
+	given := ch.Settings
+	if !last.IsZero() {
+		if given, err = withSummarised(given, last); err != nil {
+			return nil, err
+		}
+	}
+	return fullSettings(given, ch.Dialect)
+}
+
+// withSummarised sets memory.lastSummarizedAt.
+func withSummarised(given json.RawMessage, at time.Time) (json.RawMessage, error) {
+	set := map[string]map[string]json.RawMessage{}
+	if len(given) > 0 {
+		if err := json.Unmarshal(given, &set); err != nil {
+			return nil, fmt.Errorf("stored settings: %w", err)
+		}
+	}
+	if set["memory"] == nil {
+		set["memory"] = map[string]json.RawMessage{}
+	}
+	set["memory"]["lastSummarizedAt"] = jsonOf(at.UnixMilli())
+	return jsonOf(set), nil
 }
 
 // keptSettings is the answer of PutCharacterSettings.
@@ -51,7 +86,7 @@ func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, s
 		if err := updateCharacter(tx, c, ch); err != nil {
 			return nil, err
 		}
-		full, err := fullSettings(ch.Settings, ch.Dialect)
+		full, err := shownSettings(tx, ch)
 		return &keptSettings{full, ch.Version}, err
 	})
 	if err != nil {

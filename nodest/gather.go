@@ -93,9 +93,14 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		return nil, err
 	}
 	t.startsAt(utf8.RuneCountInString(turn.base))
-	err := e.viewBack(ctx, t.userID, s.conversation.ID, func(tx Tx) error {
-		return e.compose(tx, turn, g, target)
-	})
+	compose := func() error {
+		turn.warnings = nil
+		return e.viewBack(ctx, t.userID, s.conversation.ID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
+	}
+	err := compose()
+	if err == nil && turn.overfull(g, target) && e.summariseNow(ctx, t.userID, turn) {
+		err = compose()
+	}
 	return turn, err
 }
 

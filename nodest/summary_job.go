@@ -160,13 +160,17 @@ func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at ti
 
 // disturbed puts a repair off while the conversation is talked in.
 func (e *Engine) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
-	conv, err := e.Conversation(ctx, j.UserID, j.Subject)
-	if err != nil {
+	var quiet time.Time
+	err = e.store.View(ctx, j.UserID, func(tx Tx) error {
+		conv, err := tx.Conversation(j.Subject)
+		if err == nil {
+			quiet = conv.UpdatedAt.Add(summaryRest)
+			yes = tx.Now().Before(quiet)
+		}
+		return err
+	})
+	if !yes || err != nil {
 		return false, err
-	}
-	quiet := conv.UpdatedAt.Add(summaryRest)
-	if !time.Now().Before(quiet) {
-		return false, nil
 	}
 	return true, e.requeue(ctx, j, o, quiet)
 }
@@ -201,20 +205,29 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 	if err := e.extractFirst(ctx, userID, conversationID); err != nil {
 		return nil, err
 	}
-	var writer memory.SummaryModel
-	if model != nil {
-		writer, d.asked, d.model = memory.SummaryModelFunc(model.Ask), true, model.model.Name
-	}
-	if d.written, err = memory.WriteSummary(ctx, writer, d.work); err != nil {
+	if err := d.write(ctx, model); err != nil {
 		return nil, err
-	}
-	if d.written.Method != memory.MethodModel {
-		d.model = ""
 	}
 	if d.written.Cause != nil {
 		e.opts.Log.WarnContext(ctx, "a summary was written by rule", "conversation", conversationID, "err", d.written.Cause)
 	}
 	return d, nil
+}
+
+// write writes the text with a model, nil = by rule. Its only error is that ctx
+// ended.
+func (d *draft) write(ctx context.Context, model *asker) (err error) {
+	var writer memory.SummaryModel
+	if d.asked = model != nil; d.asked {
+		writer = memory.SummaryModelFunc(model.Ask)
+	}
+	if d.written, err = memory.WriteSummary(ctx, writer, d.work); err != nil {
+		return err
+	}
+	if d.written.Method == memory.MethodModel {
+		d.model = model.model.Name
+	}
+	return nil
 }
 
 // extractFirst has what was said read for memories before it is summarised. It does

@@ -1,0 +1,239 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/jobs"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// scholar is a model that replies in 180 characters and writes summaries: a request
+// of one message is for one. It counts both.
+type scholar struct {
+	mu        sync.Mutex
+	replies   int
+	summaries []string // prompts that asked for one
+	fails     error    // in place of summaries
+	meanwhile func()   // while a summary is written; nil = nothing happens
+}
+
+func (m *scholar) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		text, err := m.answer(req)
+		if err != nil {
+			yield(llm.Chunk{}, err)
+			return
+		}
+		_ = yield(llm.Chunk{Text: text}, nil) &&
+			yield(llm.Chunk{Last: true, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 7, CompletionTokens: 3}}, nil)
+	}
+}
+
+func (m *scholar) answer(req llm.Request) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(req.Messages) > 1 {
+		m.replies++
+		return fmt.Sprintf("Reply %d. %s", m.replies, strings.Repeat("The river was wide and slow. ", 6)), nil
+	}
+	if m.fails != nil {
+		return "", m.fails
+	}
+	m.summaries = append(m.summaries, req.Messages[0].Text)
+	if m.meanwhile != nil {
+		m.meanwhile()
+	}
+	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", len(m.summaries)), nil
+}
+
+// summaryStudio is a studio whose model is a scholar, and whose clock stands still
+// but for wind.
+type summaryStudio struct {
+	*studio
+	scholar *scholar
+	clock   *clock
+	chat    *nodest.Conversation
+	said    int
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) wind(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// newSummaries begins a conversation with a character of these memory settings.
+func newSummaries(t *testing.T, settings string) *summaryStudio {
+	t.Helper()
+	s := &summaryStudio{scholar: &scholar{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	s.studio = newStudioAt(t, nodest.Options{}, s.clock.read)
+	s.studio.real = &nodest.Model{Generator: s.scholar, Provider: "scholar", Name: "scholar-1", ContextTokens: 100_000}
+	s.chat = s.studio.chat()
+	if settings != "" {
+		_, _, err := s.PutCharacterSettings(t.Context(), s.call(), s.chat.CharacterID, json.RawMessage(settings), 0)
+		s.must(err)
+	}
+	return s
+}
+
+// talk adds n exchanges of about 400 characters and does the jobs after each.
+func (s *summaryStudio) talk(n int) {
+	s.t.Helper()
+	for range n {
+		s.speak(1)
+		s.work()
+	}
+}
+
+func (s *summaryStudio) speak(n int) {
+	s.t.Helper()
+	for range n {
+		s.said++
+		s.say(s.chat, fmt.Sprintf("Line %d. %s", s.said, strings.Repeat("I walk along the bank and look. ", 6)))
+	}
+}
+
+// work does the summaries that are due.
+func (s *summaryStudio) work() (done int) {
+	s.t.Helper()
+	for {
+		claimed := s.claim()
+		if len(claimed) == 0 {
+			return done
+		}
+		for _, j := range claimed {
+			done++
+			s.must(s.end(j, s.run(j)))
+		}
+	}
+}
+
+func (s *summaryStudio) claim() []*jobs.Job {
+	s.t.Helper()
+	claimed, err := s.db.ClaimJobs(s.t.Context(), "test", time.Minute, []jobs.Want{{Kind: nodest.JobSummarise, Free: 1, PerUser: 1}})
+	s.must(err)
+	return claimed
+}
+
+func (s *summaryStudio) run(j *jobs.Job) error {
+	return s.JobKinds()[0].Run(s.t.Context(), j)
+}
+
+// end ends a job as a runner does.
+func (s *summaryStudio) end(j *jobs.Job, err error) error {
+	if err != nil {
+		return err
+	}
+	err = s.db.EndJob(s.t.Context(), j, jobs.Outcome{State: jobs.Done})
+	if fault.Is(err, fault.Conflict) { // it has ended itself
+		return nil
+	}
+	return err
+}
+
+func (s *summaryStudio) summaries() []*nodest.SummaryView {
+	s.t.Helper()
+	views, err := s.Summaries(s.t.Context(), ann, s.chat.ID)
+	s.must(err)
+	return views
+}
+
+// active is the summary in force; nil = none.
+func (s *summaryStudio) active() *nodest.SummaryView {
+	s.t.Helper()
+	for _, v := range s.summaries() {
+		if v.Active {
+			return v
+		}
+	}
+	return nil
+}
+
+// prompt is what would be sent now, as one text.
+func (s *summaryStudio) prompt() string {
+	s.t.Helper()
+	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID})
+	s.must(err)
+	return flat(p)
+}
+
+func flat(p *framework.Prompt) string {
+	var b strings.Builder
+	for _, m := range p.Messages {
+		fmt.Fprintf(&b, "[%s] %s\n", m.Role, m.Text)
+	}
+	return b.String()
+}
+
+// path is the shown branch.
+func (s *summaryStudio) path() []*nodest.Message {
+	s.t.Helper()
+	var all []*nodest.Message
+	for before, more := "", true; more; before = all[0].ID {
+		page, err := s.History(s.t.Context(), ann, s.chat.ID, before, 200)
+		s.must(err)
+		all, more = slices.Concat(page.Items, all), page.More
+	}
+	return all
+}
+
+func TestSummariesFollowGrowth(t *testing.T) {
+	s := newSummaries(t, "")
+	for range 100 { // 200 messages of about 200 characters
+		s.talk(1)
+	}
+	path := s.path()
+	length := 0
+	for _, m := range path {
+		length += len(m.Text())
+	}
+	if most := length/6000 + 2; len(s.scholar.summaries) > most || len(s.scholar.summaries) < 5 {
+		t.Errorf("%d characters took %d calls, at most %d are allowed", length, len(s.scholar.summaries), most)
+	}
+	views := s.summaries()
+	a := s.active()
+	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != memory.MethodModel || a.Model != "scholar-1" {
+		t.Fatalf("in force: %+v", a)
+	}
+	sent := s.prompt()
+	for i, m := range path {
+		covered := i >= 3 && i <= a.Range.End
+		if strings.Contains(sent, m.Text()) == covered {
+			t.Errorf("message %d of %d (%d are covered): it is sent = %v", i, len(path), a.Count, covered)
+		}
+	}
+	if strings.Count(sent, "CONVERSATION SUMMARY") != 1 || !strings.Contains(sent, a.Text) {
+		t.Errorf("the request has not one summary:\n%s", sent)
+	}
+	if len(sent) > 9000 {
+		t.Errorf("the request has %d bytes", len(sent))
+	}
+	usage, err := s.Usage(t.Context(), ann, "", "")
+	s.must(err)
+	if want := int64(s.scholar.replies + len(s.scholar.summaries)); len(usage) != 1 || usage[0].Requests != want {
+		t.Errorf("usage = %+v, want %d requests", usage, want)
+	}
+}
