@@ -80,8 +80,8 @@ type Place struct {
 
 // TextTx keeps what was said: each revision of a message of the user or of a
 // character that is complete enough to have a text, without what Clean takes out.
-// Rows appear in the transaction that stores the revision; the engine does nothing
-// for it.
+// Rows appear with the commit of the transaction that stores the revision; the engine
+// does nothing for it.
 type TextTx interface {
 	// Shown reports for each text whether it is seen: its conversation is there, its
 	// message is on the shown branch and not deleted, this revision is the chosen
@@ -89,7 +89,8 @@ type TextTx interface {
 	// no other (nil = the shown one of every conversation); of one without a head
 	// that is nothing.
 	Shown(here *Place, texts []Evidence) ([]bool, error)
-	// Said lists texts of a conversation, by seq.
+	// Said lists texts of a conversation, by seq. Those of one message come together:
+	// a page may be longer than its limit.
 	Said(conversationID string, f SaidFilter) ([]Said, error)
 	// SaidByID returns texts by their revisions, those that there are.
 	SaidByID(characterID string, revisionIDs ...string) ([]Said, error)

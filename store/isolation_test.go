@@ -19,6 +19,7 @@ import (
 // things are the ids of one of everything that a user can have.
 type things struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
+	fact, suggestion                                                                                   string
 
 	job *jobs.Job // running
 }
@@ -31,7 +32,7 @@ func fill(e *env, user string) things {
 	ctx := context.Background()
 	x := things{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
-		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(),
+		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -68,6 +69,7 @@ func fill(e *env, user string) things {
 		}
 		return nil
 	}))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
 	must(err)
@@ -513,7 +515,7 @@ func snapshot(e *env, user string) map[string][]string {
 			if i > 0 {
 				expr += " || '|' || "
 			}
-			if c == "data" && table == "avatars" || c == "hash" || c == "body" || c == "sealed" {
+			if c == "data" && table == "avatars" || c == "hash" || c == "body" || c == "sealed" || c == "vector" {
 				expr += "CAST(LENGTH(" + c + ") AS TEXT)"
 			} else {
 				expr += "COALESCE(CAST(" + c + " AS TEXT), '-')"

@@ -51,11 +51,23 @@ func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.Said, er
 	if f.Limit <= 0 {
 		f.Limit = saidLength
 	}
-	items, err := t.readSaid(where+" ORDER BY t.seq"+order+", t.revision_id"+order+" LIMIT ?", append(args, f.Limit)...)
+	items, err := t.readSaid(where+" ORDER BY t.seq"+order+", t.revision_id"+order+" LIMIT ?", append(slices.Clone(args), f.Limit)...)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) == f.Limit { // there may be more of the last message
+		last := items[f.Limit-1].Seq
+		items = slices.DeleteFunc(items, func(s memory.Said) bool { return s.Seq == last })
+		rest, err := t.readSaid(where+" AND t.seq = ? ORDER BY t.revision_id"+order, append(args, last)...)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, rest...)
+	}
 	if f.Before > 0 {
 		slices.Reverse(items)
 	}
-	return items, err
+	return items, nil
 }
 
 // SaidByID returns texts of a character by their revisions.

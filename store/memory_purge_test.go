@@ -1,0 +1,363 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/index"
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// mentions lists the tables of memories in which a word stands, or an id.
+func (e *env) mentions(word string) (places []string) {
+	e.Helper()
+	for table, columns := range tables(e.T, e.db) {
+		if !strings.HasPrefix(table, "memor") {
+			continue
+		}
+		for _, c := range columns {
+			if c == "vector" {
+				continue
+			}
+			n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", "%"+word+"%")
+			if err != nil {
+				e.Fatal(err)
+			}
+			if n[0] > 0 {
+				places = append(places, table+"."+c)
+			}
+		}
+	}
+	slices.Sort(places)
+	return places
+}
+
+// remembered is a chat of two texts with a fact in two versions, of which everything
+// is there that there can be.
+type remembered struct {
+	character, chat string
+	said            []*nodest.Message
+	first, second   *memory.Memory
+}
+
+func (e *env) remember(words string) *remembered {
+	e.Helper()
+	r := &remembered{character: e.character()}
+	r.chat = e.chat(r.character)
+	r.said = append(r.said, e.say(r.chat, "", words+" zebra"))
+	r.said = append(r.said, e.say(r.chat, r.said[0].ID, words+" answer"))
+	r.first, r.second = fact(words+" old", evidenceOf(r.said[0])), fact(words+" new", evidenceOf(r.said[0]))
+	r.second.RootID, r.second.Version = r.first.ID, 2
+	r.first.Status = memory.Superseded
+	e.update(func(tx nodest.Tx) error {
+		for _, err := range []error{
+			tx.InsertFact(r.character, r.first), tx.InsertFact(r.character, r.second),
+			tx.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
+				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
+			tx.PutUses(r.said[1].ID, r.said[1].Swipes[0].RevisionID, []memory.Use{
+				{ID: r.second.ID, Layer: memory.Fact, Rank: 1}, {ID: r.said[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}}),
+			tx.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
+		} {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	e.embed(r.character)
+	return r
+}
+
+// embed gives all units of a character a vector.
+func (e *env) embed(character string) {
+	e.Helper()
+	e.update(func(tx nodest.Tx) error {
+		contents, err := tx.WithoutVector(character, "m", 100)
+		vectors := map[string][]float32{}
+		for _, c := range contents {
+			vectors[c.Hash] = []float32{1}
+		}
+		if err != nil {
+			return err
+		}
+		return tx.PutVectors(character, "m", vectors)
+	})
+}
+
+func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
+	conform(t, func(e *env) {
+		r, other := e.remember("mine"), e.remember("other")
+		e.update(func(tx nodest.Tx) error { return tx.PurgeFacts(r.character, r.first.ID, id()) })
+		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", memory.ContentHash("mine old"), memory.ContentHash("mine new")} {
+			want := []string(nil)
+			if word == "suggested" { // of the other
+				want = []string{"memory_suggestions.text"}
+			}
+			e.equal("places of "+word, e.mentions(word), want)
+		}
+		e.equal("use of the text", e.uses(r.said[1].ID), []string{"2 exchange"})
+		e.equal("uses of the other", e.uses(other.said[1].ID), []string{"1 fact", "2 exchange"})
+		e.equal("vectors", e.rows("memory_vectors"), int64(2+4))
+		e.equal("facts", e.rows("memories"), int64(2))
+	})
+}
+
+func (e *env) uses(message string) (lines []string) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		uses, err := tx.Uses(message)
+		for _, u := range uses {
+			lines = append(lines, fmt.Sprint(u.Rank, " ", u.Layer))
+		}
+		return err
+	})
+	return lines
+}
+
+func TestNothingIsLeftOfAForgottenText(t *testing.T) {
+	conform(t, func(e *env) {
+		r := e.remember("mine")
+		revision := r.said[0].Swipes[0].RevisionID
+		version := e.changes(r.character, 0).Version
+		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(r.character, revision, id()) })
+		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(memory.ContentHash("mine zebra"))...), []string(nil))
+		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
+		e.equal("uses", e.uses(r.said[1].ID), []string{"1 fact"})
+		c := e.changes(r.character, version)
+		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{false, []string{revision}, 0})
+		e.view(func(tx nodest.Tx) error {
+			shown, err := tx.Shown(nil, []memory.Evidence{evidenceOf(r.said[0]), evidenceOf(r.said[1])})
+			e.equal("shown", []any{shown, err}, []any{[]bool{false, true}, nil})
+			said, err := tx.SaidByID(r.character, revision)
+			e.equal("said", []any{len(said), err}, []any{0, nil})
+			m, err := tx.Message(r.said[0].ID)
+			e.equal("the chat", []any{m.Text(), err}, []any{"mine zebra", nil})
+			return nil
+		})
+		e.equal("the only text", e.heardOf(r.chat), []string{"2 1 user Ada mine answer false"})
+		e.embed(r.character)
+		e.equal("its vector", e.rows("memory_vectors"), int64(3))
+	})
+}
+
+func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
+	conform(t, func(e *env) {
+		r, other := e.remember("mine"), e.remember("other")
+		e.update(func(tx nodest.Tx) error {
+			facts, texts, err := tx.PurgeScope(r.character)
+			e.equal("purged", []any{facts, texts, err}, []any{1, 2, nil})
+			return err
+		})
+		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
+		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_vectors": 4, "memory_suggestions": 1,
+			"memory_uses": 2, "memory_tombstones": 1} {
+			e.equal("rows of the other in "+table, e.rows(table), n)
+		}
+		e.equal("units of the other", len(e.units(other.character)), 4)
+
+		fork := &nodest.Conversation{ID: id(), CharacterID: r.character}
+		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, r.chat, r.said[1].ID, 1) })
+		e.copyAll(fork.ID, 1)
+		e.equal("what comes back with a fork", len(e.units(r.character)), 0)
+		e.change(r.said[0].ID, edit("said anew"))
+		e.equal("what is said from now on", len(e.units(r.character)), 1)
+	})
+}
+
+func TestMaintenanceEndsMemoriesOfDeletedChats(t *testing.T) {
+	conform(t, func(e *env) {
+		r := e.remember("mine")
+		kept := e.say(e.chat(r.character), "", "something else")
+		both := fact("both", evidenceOf(r.said[1]), evidenceOf(kept))
+		both.Evidence[1].Sighting = 1
+		alone := fact("written by the user")
+		e.learn(r.character, both)
+		e.learn(r.character, alone)
+		e.embed(r.character)
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(r.chat) })
+		e.equal("searched after the deletion", names(e.units(r.character)), []string{"both", "mine new", "mine old", "something else", "written by the user"})
+		e.maintain()
+		e.equal("texts before 30 days", e.rows("memory_texts"), int64(3))
+		version := e.changes(r.character, 0).Version
+		e.clock.advance(31 * day)
+		e.maintain()
+		c := e.changes(r.character, version)
+		e.equal("what a newer index has", []any{c.Whole, names(c.Units)}, []any{true, []string{"both", "something else", "written by the user"}})
+		e.equal("places of its words", e.mentions("mine"), []string(nil))
+		for table, n := range map[string]int64{"memories": 2, "memory_texts": 1, "memory_vectors": 3, "memory_suggestions": 0, "memory_uses": 0} {
+			e.equal("rows in "+table, e.rows(table), n)
+		}
+	})
+}
+
+func TestMaintenanceEndsMemoriesOfDeletedMessages(t *testing.T) {
+	conform(t, func(e *env) {
+		r := e.remember("mine")
+		e.change(r.said[0].ID, erase)
+		e.clock.advance(40 * day)
+		e.equal("messages that lost their texts", e.maintain().Texts, 1)
+		e.equal("units", names(e.units(r.character)), []string{"mine answer"})
+		e.equal("places of its words", append(e.mentions("zebra"), e.mentions("mine new")...), []string(nil))
+		e.equal("uses", e.uses(r.said[1].ID), []string(nil))
+		e.equal("vectors", e.rows("memory_vectors"), int64(1))
+	})
+}
+
+func names(units []memory.Unit) (texts []string) {
+	for _, u := range units {
+		texts = append(texts, u.Text)
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func TestSuggestionsAreKept(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		m := e.say(e.chat(character), "", "hm")
+		var all []memory.Suggested
+		for i := range 4 {
+			s := memory.Suggested{ID: id(), State: []string{memory.SuggestionOpen, memory.SuggestionRejected}[i%2],
+				Suggestion: memory.Suggestion{MemoryID: id(), Event: memory.EventUpdate, Text: fmt.Sprint("text ", i), Reason: "because",
+					Evidence: []memory.Evidence{evidenceOf(m)}}}
+			e.update(func(tx nodest.Tx) error { return tx.InsertSuggestion(character, &s) })
+			all = append(all, s)
+		}
+		list := func(state string, limit int) (texts []string) {
+			e.view(func(tx nodest.Tx) error {
+				for cursor := ""; ; {
+					items, next, err := tx.Suggestions(character, state, cursor, limit)
+					for _, s := range items {
+						texts = append(texts, s.Text)
+					}
+					if cursor = next; next == "" {
+						return err
+					}
+				}
+			})
+			return texts
+		}
+		e.equal("all", list("", 1), []string{"text 3", "text 2", "text 1", "text 0"})
+		e.equal("open", list(memory.SuggestionOpen, 0), []string{"text 2", "text 0"})
+		all[2].State = memory.SuggestionAccepted
+		e.update(func(tx nodest.Tx) error { return tx.UpdateSuggestion(character, &all[2]) })
+		e.equal("open", list(memory.SuggestionOpen, 0), []string{"text 0"})
+		e.view(func(tx nodest.Tx) error {
+			s, err := tx.Suggestion(character, all[2].ID)
+			e.equal("one", []any{*s, err}, []any{all[2], nil})
+			keys, err := tx.SuggestionKeys(character)
+			for _, s := range all {
+				e.equal("key", keys[s.Key()], true)
+			}
+			return err
+		})
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Suggestion(character, id()); return err })
+	})
+}
+
+func TestATombstoneForbidsAllThatItEverForbade(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		m := e.say(e.chat(character), "", "hm")
+		a, b := evidenceOf(m), evidenceOf(m)
+		b.RevisionID = id()
+		for _, evidence := range [][]memory.Evidence{{a}, {a, b}, nil} {
+			e.update(func(tx nodest.Tx) error {
+				return tx.PutTombstone(character, memory.Tombstone{ContentHash: "h", Evidence: evidence})
+			})
+		}
+		e.view(func(tx nodest.Tx) error {
+			stones, err := tx.Tombstones(character)
+			e.equal("tombstones", []any{stones, err}, []any{[]memory.Tombstone{{ContentHash: "h", Evidence: []memory.Evidence{a, b}, CreatedAt: start}}, nil})
+			return nil
+		})
+	})
+}
+
+func TestUsesAreThoseOfTheChosenText(t *testing.T) {
+	conform(t, func(e *env) {
+		m := e.say(e.chat(e.character()), "", "hm")
+		use := memory.Use{ID: id(), Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
+		old := m.Swipes[0].RevisionID
+		e.update(func(tx nodest.Tx) error {
+			return tx.PutUses(m.ID, old, []memory.Use{{ID: "before", Rank: 1}, {ID: "more", Rank: 2}})
+		})
+		e.update(func(tx nodest.Tx) error { return tx.PutUses(m.ID, old, []memory.Use{use}) })
+		read := func() (uses []memory.Use) {
+			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Uses(m.ID); return err })
+			return uses
+		}
+		e.equal("uses", read(), []memory.Use{use})
+		e.change(m.ID, reswipe("another text"))
+		e.equal("uses of another text", read(), []memory.Use{})
+		e.change(m.ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
+		e.equal("uses of the first text", read(), []memory.Use{use})
+	})
+}
+
+func TestARevisionNamesItsMemories(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.chat(e.character())
+		m := message(conv, "", "with memories")
+		m.Swipes[0].MemoryIDs = []string{"a", "b"}
+		e.update(func(tx nodest.Tx) error { return tx.InsertMessage(m) })
+		e.change(m.ID, edit("edited"))
+		e.view(func(tx nodest.Tx) error {
+			stored, err := tx.Message(m.ID)
+			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
+			dumped, err2 := tx.Dump(conv, 0, 1)
+			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
+			e.equal("errors", []error{err, err2}, []error{nil, nil})
+			return nil
+		})
+	})
+}
+
+// TestALongMemoryIsReadAtOnce reads more than one statement takes.
+func TestALongMemoryIsReadAtOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		all := e.talk(conv, "", 1100)
+		e.embedAll(character)
+		c := e.changes(character, 1)
+		e.equal("units", []any{c.Whole, len(c.Units)}, []any{false, 1100})
+		for _, u := range c.Units {
+			e.equal("vectors", u.Vectors, []index.Vector{{Model: "m", Values: []float32{1}}})
+		}
+		var evidence []memory.Evidence
+		var revisions []string
+		for _, m := range all {
+			evidence, revisions = append(evidence, evidenceOf(m)), append(revisions, m.Swipes[0].RevisionID)
+		}
+		e.view(func(tx nodest.Tx) error {
+			shown, err := tx.Shown(nil, evidence)
+			e.equal("shown", []any{slices.Contains(shown, false), err}, []any{false, nil})
+			said, err := tx.SaidByID(character, revisions...)
+			e.equal("said", []any{len(said), err}, []any{1100, nil})
+			return nil
+		})
+		e.clock.advance(time.Minute)
+		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(character, revisions...) })
+		e.equal("units in the end", len(e.units(character)), 0)
+		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
+	})
+}
+
+func (e *env) embedAll(character string) {
+	e.Helper()
+	for n := e.rows("memory_vectors"); ; {
+		e.embed(character)
+		if after := e.rows("memory_vectors"); after == n {
+			return
+		} else {
+			n = after
+		}
+	}
+}

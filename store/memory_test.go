@@ -1,0 +1,410 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/index"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// fact makes a statement that rests on texts.
+func fact(text string, evidence ...memory.Evidence) *memory.Memory {
+	m := &memory.Memory{
+		ID: id(), Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.Preference, Importance: 0.5,
+		Evidence: evidence, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: start,
+	}
+	m.RootID = m.ID
+	return m
+}
+
+// evidenceOf names the chosen text of a message.
+func evidenceOf(m *nodest.Message) memory.Evidence {
+	return memory.Evidence{ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq}
+}
+
+func (e *env) learn(character string, m *memory.Memory) *memory.Memory {
+	e.Helper()
+	e.update(func(tx nodest.Tx) error { return tx.InsertFact(character, m) })
+	return m
+}
+
+func TestFactsKeepTheirVersions(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		m := e.say(e.chat(character), "", "I drink tea")
+		when := start.Add(-day)
+		first := fact("User drinks tea\x00", evidenceOf(m))
+		first.EventTime, first.ConversationID, first.LastUsedAt = &when, m.ConversationID, &when
+		e.learn(character, first)
+		second := fact("User drinks coffee", evidenceOf(m), evidenceOf(m))
+		second.RootID, second.Version, second.Pinned, second.Locked = first.ID, 2, true, true
+		first.Status, first.SupersededBy, first.EndedBy = memory.Superseded, second.ID, []memory.Evidence{evidenceOf(m)}
+		e.clock.advance(time.Minute)
+		e.update(func(tx nodest.Tx) error {
+			first.Text = "a version's text never changes"
+			if err := tx.UpdateFact(character, first); err != nil {
+				return err
+			}
+			return tx.InsertFact(character, second)
+		})
+		first.Text, first.ContentHash = "User drinks tea\x00", memory.ContentHash("User drinks tea\x00")
+		e.view(func(tx nodest.Tx) error {
+			versions, err := tx.FactVersions(character, first.ID, first.ID)
+			e.equal("versions", versions, []memory.Memory{*first, *second})
+			one, err2 := tx.Fact(character, second.ID)
+			e.equal("fact", []any{*one, err, err2}, []any{*second, nil, nil})
+			return nil
+		})
+		e.code(fault.NotFound, e.db.View(context.Background(), e.user, func(tx nodest.Tx) error {
+			_, err := tx.Fact(e.character(), first.ID)
+			return err
+		}))
+
+		units := e.units(character)
+		slices.SortFunc(units, func(a, b memory.Unit) int { return cmp.Compare(a.Text, b.Text) })
+		e.equal("units", len(units), 3)
+		u := units[2] // the older version counts where the newer one does not hold
+		e.equal("unit", []any{u.ID, u.Layer, u.Root, u.Conversation, u.Text, u.Hash, u.Terms, u.At, u.Importance, u.Pinned, u.Evidence},
+			[]any{first.ID, memory.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, memory.Terms(first.Text), when, 0.5,
+				false, first.Evidence})
+		e.equal("sources, each once", units[1].Sources, []string{m.Chosen().RevisionID})
+		e.equal("of the newer", []any{units[1].Pinned, units[1].At}, []any{true, start})
+	})
+}
+
+func TestAnActiveFactIsSaidOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		a, b := e.character(), e.character()
+		first, again := fact("User drinks tea"), fact("user drinks TEA.")
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.InsertFact(a, first); err != nil {
+				return err
+			}
+			e.code(fault.Conflict, tx.InsertFact(a, again))
+			first.Status = memory.Retired // the transaction goes on
+			if err := tx.UpdateFact(a, first); err != nil {
+				return err
+			}
+			if err := tx.InsertFact(a, again); err != nil {
+				return err
+			}
+			first.Status = memory.Active
+			e.code(fault.Conflict, tx.UpdateFact(a, first))
+			return tx.InsertFact(b, fact("User drinks tea"))
+		})
+	})
+}
+
+func TestFactsAreListed(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		var names []string
+		for i := range 9 {
+			m := fact(fmt.Sprint("fact ", i))
+			m.Kind = []memory.Sort{memory.Preference, memory.Promise, memory.Profile}[i%3]
+			m.Subject = []memory.Subject{memory.AboutUser, memory.AboutWorld}[i%2]
+			m.Status = []memory.Status{memory.Active, memory.Active, memory.Active, memory.Retired}[i%4]
+			m.Pinned, m.ConversationID = i > 5, []string{"", "c"}[i/8]
+			e.learn(character, m)
+			names = append(names, m.Text)
+		}
+		list := func(f memory.Filter, limit int) (texts []string) {
+			e.view(func(tx nodest.Tx) error {
+				for cursor := ""; ; {
+					items, next, err := tx.Facts(character, f, cursor, limit)
+					for _, m := range items {
+						texts = append(texts, strings.TrimPrefix(m.Text, "fact "))
+					}
+					if cursor = next; next == "" {
+						return err
+					}
+				}
+			})
+			return texts
+		}
+		yes := true
+		for _, tt := range []struct {
+			name   string
+			filter memory.Filter
+			want   string
+		}{
+			{"the active ones", memory.Filter{}, "8 6 5 4 2 1 0"},
+			{"all", memory.Filter{Status: memory.AnyStatus}, "8 7 6 5 4 3 2 1 0"},
+			{"retired", memory.Filter{Status: memory.Retired}, "7 3"},
+			{"of a kind", memory.Filter{Kind: memory.Promise}, "4 1"},
+			{"about the world", memory.Filter{Subject: memory.AboutWorld}, "5 1"},
+			{"pinned", memory.Filter{Pinned: &yes}, "8 6"},
+			{"of a conversation", memory.Filter{ConversationID: "c"}, "8"},
+			{"with these words", memory.Filter{ContentHash: memory.ContentHash("FACT 4")}, "4"},
+			{"none", memory.Filter{Status: memory.Superseded}, ""},
+		} {
+			for _, limit := range []int{0, 1, 2, 7} {
+				e.equal(tt.name, strings.Join(list(tt.filter, limit), " "), tt.want)
+			}
+		}
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Facts(character, memory.Filter{}, "?", 1); return err })
+	})
+}
+
+// madeUp is a character whose memory a test makes up, with what an index knows that
+// is fed with differences only.
+type madeUp struct {
+	*env
+	rnd       *rand.Rand
+	character string
+	chats     []string
+	said      map[string][]*nodest.Message // by conversation
+	facts     []*memory.Memory
+	version   int64
+	known     map[string]string
+	ever      map[string]bool // ids of all units that there ever were
+}
+
+// pictureOf is everything that an index has of a unit.
+func pictureOf(u memory.Unit) string {
+	slices.SortFunc(u.Vectors, func(a, b index.Vector) int { return strings.Compare(a.Model, b.Model) })
+	return fmt.Sprintf("%+v", u)
+}
+
+func (s *madeUp) catchUp() {
+	s.Helper()
+	var version int64
+	s.view(func(tx nodest.Tx) (err error) { version, err = tx.MemoryVersion(s.character); return err })
+	c := s.changes(s.character, s.version)
+	s.equal("version", c.Version, version)
+	if c.Version < s.version {
+		s.Errorf("version %d comes after %d", c.Version, s.version)
+	}
+	s.version = c.Version
+	if c.Whole {
+		clear(s.known)
+	}
+	for _, u := range c.Units {
+		s.known[u.ID], s.ever[u.ID] = pictureOf(u), true
+	}
+	for _, id := range c.Gone {
+		delete(s.known, id)
+	}
+	whole := map[string]string{}
+	for _, u := range s.units(s.character) {
+		whole[u.ID] = pictureOf(u)
+	}
+	if !maps.Equal(whole, s.known) {
+		s.Fatalf("differences lead to\n%v\nand all is\n%v", s.known, whole)
+	}
+}
+
+func TestChangesLeadFromVersionToVersion(t *testing.T) {
+	conform(t, func(e *env) {
+		s := &madeUp{env: e, rnd: random(e.T), character: e.character(), said: map[string][]*nodest.Message{}, known: map[string]string{}, ever: map[string]bool{}}
+		s.catchUp()
+		s.equal("version before anything was said", s.version, 0)
+		for range atLeast(120, 1000) {
+			for range 1 + s.rnd.IntN(3) {
+				s.clock.advance(time.Hour)
+				s.change()
+			}
+			s.catchUp()
+		}
+		if len(s.ever) < 60 || len(s.known) == len(s.ever) {
+			t.Errorf("%d units ever, %d now: too dull a life", len(s.ever), len(s.known))
+		}
+	})
+}
+
+func (s *madeUp) anyChat() string {
+	if len(s.chats) == 0 || s.rnd.IntN(8) == 0 {
+		s.chats = append(s.chats, s.chat(s.character))
+	}
+	return s.chats[s.rnd.IntN(len(s.chats))]
+}
+
+// change does one thing that changes a memory, or nothing.
+func (s *madeUp) change() {
+	chat := s.anyChat()
+	said := s.said[chat]
+	switch s.rnd.IntN(16) {
+	case 0, 1, 2, 3, 4:
+		parent := ""
+		if len(said) > 0 {
+			parent = said[s.rnd.IntN(len(said))].ID
+		}
+		s.said[chat] = append(said, s.say(chat, parent, fmt.Sprint("said ", s.rnd.IntN(40))))
+	case 5:
+		if len(said) > 0 {
+			s.env.change(said[s.rnd.IntN(len(said))].ID, edit(fmt.Sprint("edited ", s.rnd.IntN(40))))
+		}
+	case 6, 7:
+		m := fact(fmt.Sprint("fact ", s.rnd.IntN(1000)))
+		if len(said) > 0 {
+			m.Evidence = []memory.Evidence{evidenceOf(said[0])}
+		}
+		s.facts = append(s.facts, s.learn(s.character, m))
+	case 8, 9:
+		if len(s.facts) > 0 {
+			m := s.facts[s.rnd.IntN(len(s.facts))]
+			m.Status, m.EndedBy = []memory.Status{memory.Active, memory.Superseded, memory.Retired}[s.rnd.IntN(3)], nil
+			if s.rnd.IntN(2) == 0 {
+				m.EndedBy = []memory.Evidence{{ConversationID: chat}}
+			}
+			m.Pinned = !m.Pinned
+			s.update(func(tx nodest.Tx) error { return tx.UpdateFact(s.character, m) })
+		}
+	case 10, 11, 12:
+		s.update(func(tx nodest.Tx) error {
+			model := []string{"a", "b"}[s.rnd.IntN(2)]
+			contents, err := tx.WithoutVector(s.character, model, 1+s.rnd.IntN(9))
+			vectors := map[string][]float32{"nothing": {1}}
+			for _, c := range contents {
+				vectors[c.Hash] = []float32{s.rnd.Float32(), s.rnd.Float32()}
+			}
+			if err != nil {
+				return err
+			}
+			return tx.PutVectors(s.character, model, vectors)
+		})
+	case 13:
+		if len(said) > 0 {
+			s.update(func(tx nodest.Tx) error {
+				return tx.ForgetTexts(s.character, said[s.rnd.IntN(len(said))].Swipes[0].RevisionID)
+			})
+		}
+	case 14:
+		if i := s.rnd.IntN(len(s.facts) + 1); i < len(s.facts) {
+			s.update(func(tx nodest.Tx) error { return tx.PurgeFacts(s.character, s.facts[i].ID) })
+			s.facts = slices.Delete(s.facts, i, i+1)
+		}
+	case 15:
+		s.seldom(chat)
+	}
+}
+
+// seldom does what ends a lot.
+func (s *madeUp) seldom(chat string) {
+	switch s.rnd.IntN(6) {
+	case 0:
+		s.facts = nil
+		s.update(func(tx nodest.Tx) error { _, _, err := tx.PurgeScope(s.character); return err })
+	case 1:
+		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
+		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == chat })
+	case 2:
+		t := &tale{env: s.env, conv: chat}
+		if len(s.said[chat]) > 0 {
+			copied, _ := t.loaded()
+			s.chats = append(s.chats, copied)
+		}
+	case 3:
+		if all := s.said[chat]; len(all) > 0 {
+			f := &nodest.Conversation{ID: id(), CharacterID: s.character}
+			s.update(func(tx nodest.Tx) error { return tx.InsertFork(f, chat, all[len(all)-1].ID, 2) })
+			s.copyAll(f.ID, 3)
+		}
+	case 4:
+		s.clock.advance(31 * day)
+		s.maintain()
+	}
+}
+
+func TestEqualContentsHaveOneVector(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		m := e.say(e.chat(character), "", "I drink tea")
+		e.say(e.chat(character), "", "i drink TEA!")
+		gone := e.learn(character, fact("i drink tea"))
+		without := func(model string, limit int) (contents []memory.Content) {
+			e.view(func(tx nodest.Tx) (err error) {
+				contents, err = tx.WithoutVector(character, model, limit)
+				return err
+			})
+			return contents
+		}
+		e.equal("contents", len(without("a", 9)), 1)
+		hash := without("a", 9)[0].Hash
+		put := func(model string, v ...float32) {
+			e.update(func(tx nodest.Tx) error {
+				return tx.PutVectors(character, model, map[string][]float32{hash: v, memory.ContentHash("never said"): {1}})
+			})
+		}
+		put("a", 0.5, -1e-9)
+		e.equal("contents without one", len(without("a", 9)), 0)
+		for _, u := range e.units(character) {
+			e.equal("vectors", u.Vectors, []index.Vector{{Model: "a", Values: []float32{0.5, -1e-9}}})
+		}
+		e.equal("contents for another model", len(without("b", 9)), 1)
+		put("b", 1)
+		for _, u := range e.units(character) {
+			e.equal("vectors", u.Vectors, []index.Vector{{Model: "b", Values: []float32{1}}})
+		}
+		e.equal("vectors that are kept", e.rows("memory_vectors"), int64(1))
+		e.update(func(tx nodest.Tx) error { return tx.PurgeFacts(character, gone.ID) })
+		e.equal("vectors while a text has it", e.rows("memory_vectors"), int64(1))
+		e.update(func(tx nodest.Tx) error {
+			if err := tx.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
+				return err
+			}
+			_, _, err := tx.PurgeScope(character)
+			return err
+		})
+		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
+		e.say(e.chat(character), "", "one")
+		e.say(e.chat(character), "", "two")
+		e.equal("contents, at most as many as wanted", len(without("a", 1)), 1)
+	})
+}
+
+// rows counts those of the user in a table.
+func (e *env) rows(table string) int64 {
+	e.Helper()
+	n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE user_id = ?", e.user)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return n[0]
+}
+
+func TestJobsOfAMemoryAreListedAndEnd(t *testing.T) {
+	conform(t, func(e *env) {
+		a, b := e.character(), e.character()
+		chat, other := e.chat(a), e.chat(b)
+		for _, s := range []jobs.Spec{
+			{Kind: memory.JobEmbed, Subject: a}, {Kind: memory.JobExtract, Subject: chat}, {Kind: "test.other", Subject: chat},
+			{Kind: memory.JobEmbed, Subject: b}, {Kind: memory.JobExtract, Subject: other},
+		} {
+			e.clock.advance(time.Second)
+			e.update(func(tx nodest.Tx) error { return tx.Enqueue(s) })
+		}
+		list := func(character string) (lines []string) {
+			e.view(func(tx nodest.Tx) error {
+				for cursor := ""; ; {
+					items, next, err := tx.MemoryJobs(character, cursor, 1)
+					for _, j := range items {
+						lines = append(lines, fmt.Sprint(j.Kind, " ", j.State))
+					}
+					if cursor = next; next == "" {
+						return err
+					}
+				}
+			})
+			return lines
+		}
+		e.equal("jobs", list(a), []string{"memory.extract queued", "memory.embed queued"})
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
+		e.equal("jobs of a deleted conversation", list(a), []string{"memory.extract cancelled", "memory.embed queued"})
+		e.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(b) })
+		open, err := store.Query[string](e.db, "SELECT kind FROM jobs WHERE user_id = ? AND state = 'queued' ORDER BY kind", e.user)
+		e.equal("open jobs", []any{open, err}, []any{[]string{"memory.embed", "test.other"}, nil})
+	})
+}

@@ -1,0 +1,345 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// character stores one.
+func (e *env) character() string {
+	e.Helper()
+	c := &nodest.Character{ID: id(), Name: "Ruth"}
+	e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
+	return c.ID
+}
+
+// chat stores an empty conversation with a character.
+func (e *env) chat(character string) string {
+	e.Helper()
+	c := &nodest.Conversation{ID: id(), CharacterID: character, Settings: []byte(`{}`)}
+	e.update(func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+	return c.ID
+}
+
+// units loads the whole memory of a character.
+func (e *env) units(character string) []memory.Unit {
+	e.Helper()
+	return e.changes(character, 0).Units
+}
+
+func (e *env) changes(character string, since int64) (c *memory.Changes) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) (err error) {
+		c, err = tx.MemoryChanges(character, since)
+		return err
+	})
+	return c
+}
+
+// heardOf is what the memory has of a conversation, a line each.
+func (e *env) heardOf(conversation string) (lines []string) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		said, err := tx.Said(conversation, memory.SaidFilter{})
+		for _, s := range said {
+			lines = append(lines, fmt.Sprint(s.Seq, " ", s.Sitting, " ", s.Role, " ", s.Name, " ", s.Text, " ", s.Read))
+		}
+		return err
+	})
+	return lines
+}
+
+func TestEveryTextOfAMessageIsHeard(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		question := e.say(conv, "", "  Is there tea?\n<mem>系统检索到的记忆内容：\n1. tea</mem>")
+		e.update(func(tx nodest.Tx) error { // the place of a reply, and what is never a source
+			m := message(conv, question.ID, "")
+			m.Role, m.Status, m.Swipes = nodest.RoleAssistant, nodest.StatusPending, []nodest.Swipe{}
+			if err := tx.InsertMessage(m); err != nil {
+				return err
+			}
+			note := message(conv, question.ID, "a note")
+			note.Role = nodest.RoleSystem
+			hidden := message(conv, question.ID, "hidden")
+			hidden.Hidden = true
+			old := message(conv, question.ID, "from a log")
+			old.Extra = []byte(`{}`)
+			empty := message(conv, question.ID, "<websearch>nothing said</websearch>")
+			for _, m := range []*nodest.Message{note, hidden, old, empty} {
+				if err := tx.InsertMessage(m); err != nil {
+					return err
+				}
+			}
+			question = m
+			return nil
+		})
+		e.change(question.ID, func(m *nodest.Message) { m.Status = nodest.StatusComplete; reswipe("<think>hm</think>Yes.")(m) })
+		e.change(question.ID, reswipe("No."))
+		e.change(question.ID, edit("Not yet."))
+		e.change(question.ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
+		e.equal("heard", strings.Join(e.heardOf(conv), "\n"), strings.Join([]string{
+			"1 1 user Ada Is there tea? false", "2 1 assistant Ada Yes. false", "2 1 assistant Ada No. false",
+			"2 1 assistant Ada Not yet. false", "5 1 user Ada from a log true",
+		}, "\n"))
+
+		u := e.units(character)[0]
+		e.equal("unit", []any{u.Layer, u.Conversation, u.Session, u.Order, u.Speaker, u.Name, u.Text, u.Hash, u.Terms, u.At, u.Version},
+			[]any{memory.Exchange, conv, 1, 1, memory.RoleUser, "Ada", "Is there tea?", memory.ContentHash("Is there tea?"),
+				memory.Terms("Is there tea?"), start, 1})
+		e.equal("evidence", u.Evidence, []memory.Evidence{{ConversationID: conv, MessageID: u.Evidence[0].MessageID, RevisionID: u.ID, Seq: 1}})
+	})
+}
+
+func TestAPauseOfHoursBeginsAnotherSitting(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.chat(e.character())
+		said := func(parent, text string) string { return e.say(conv, parent, text).ID }
+		first := said("", "a")
+		e.clock.advance(4*time.Hour - time.Millisecond)
+		second := said(first, "b")
+		e.clock.advance(4 * time.Hour)
+		third := said(second, "c")
+		e.clock.advance(9 * time.Hour)
+		e.change(second, edit("b again"))
+		e.change(first, reswipe("a too"))
+		said(third, "d")
+		e.equal("sittings", e.heardOf(conv), []string{
+			"1 1 user Ada a false", "1 1 user Ada a too false", "2 1 user Ada b false", "2 1 user Ada b again false",
+			"3 2 user Ada c false", "4 3 user Ada d false"})
+	})
+}
+
+func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		all := e.talk(conv, "", 12)
+		e.clock.advance(5 * time.Hour)
+		last := e.say(conv, all[11].ID, "later")
+		e.change(all[3].ID, reswipe("another"))
+		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(character, all[1].Swipes[0].RevisionID) })
+
+		fork := &nodest.Conversation{ID: id(), CharacterID: character}
+		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, conv, last.ID, 4) })
+		e.copyAll(fork.ID, 5)
+		want := e.heardOf(conv)
+		for i := range want {
+			want[i] = strings.Replace(want[i], " false", " true", 1)
+		}
+		e.equal("texts", len(want), 13)
+		e.equal("of the fork", strings.Join(e.heardOf(fork.ID), "\n"), strings.Join(want, "\n"))
+		e.clock.advance(5 * time.Hour)
+		e.say(fork.ID, fork.HeadID, "on")
+		e.equal("a text after it", e.heardOf(fork.ID)[13], "14 3 user Ada on false")
+
+		// An archive brings older texts too.
+		version := e.changes(character, 0).Version
+		s := &tale{env: e, conv: conv}
+		copied, names := s.loaded()
+		old := e.heardOf(copied)
+		slices.Sort(old)
+		all4 := slices.Clone(want)
+		all4 = append(all4, "2 1 user Ada text 2 true") // the archive is another source
+		slices.Sort(all4)
+		e.equal("of the archive", strings.Join(old, "\n"), strings.Join(all4, "\n"))
+		c := e.changes(character, version)
+		e.equal("units that came with it", []any{c.Whole, len(c.Units), len(c.Gone)}, []any{false, 14, 0})
+		_ = names
+	})
+}
+
+func TestOnDemandAnImportIsRead(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.chat(e.character())
+		unread := func() (n int) {
+			e.view(func(tx nodest.Tx) error {
+				said, err := tx.Said(conv, memory.SaidFilter{Unread: true})
+				n = len(said)
+				return err
+			})
+			return n
+		}
+		all := e.talk(conv, "", 40) // more than anybody says at once
+		e.equal("unread of an import", unread(), 0)
+		next := e.say(conv, all[39].ID, "and now")
+		e.equal("unread", unread(), 1)
+		e.update(func(tx nodest.Tx) error { return tx.MarkUnread(conv) })
+		e.equal("unread on demand", unread(), 41)
+		e.update(func(tx nodest.Tx) error {
+			return tx.MarkRead(conv, next.Swipes[0].RevisionID, all[0].Swipes[0].RevisionID, id())
+		})
+		e.equal("unread after two were read", unread(), 39)
+	})
+}
+
+func TestTextsAreReadInPages(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.chat(e.character())
+		all := e.talk(conv, "", 6)
+		for range 3 {
+			e.change(all[3].ID, edit("again"))
+		}
+		seqs := func(f memory.SaidFilter) (seqs []int64) {
+			e.view(func(tx nodest.Tx) error {
+				said, err := tx.Said(conv, f)
+				for _, s := range said {
+					seqs = append(seqs, s.Seq)
+				}
+				return err
+			})
+			return seqs
+		}
+		e.equal("the first", seqs(memory.SaidFilter{Limit: 2}), []int64{1, 2})
+		e.equal("the last", seqs(memory.SaidFilter{Before: 99, Limit: 2}), []int64{5, 6})
+		e.equal("before", seqs(memory.SaidFilter{Before: 5, Limit: 2}), []int64{4, 4, 4, 4})
+		e.equal("all of a message", seqs(memory.SaidFilter{Limit: 4}), []int64{1, 2, 3, 4, 4, 4, 4})
+		e.view(func(tx nodest.Tx) error {
+			c, err := tx.Conversation(conv)
+			if err != nil {
+				return err
+			}
+			said, err := tx.SaidByID(c.CharacterID, all[4].Swipes[0].RevisionID, id())
+			e.equal("by id", []any{len(said), said[0].Text, said[0].CharacterID}, []any{1, "text 5", c.CharacterID})
+			return err
+		})
+	})
+}
+
+// TestShownIsWhatThePathHas compares Shown with the walk along the path, of all texts
+// that there ever were, over edits, swipes, deletions, branches and restores.
+func TestShownIsWhatThePathHas(t *testing.T) {
+	conform(t, func(e *env) {
+		s := newTale(e)
+		other := newTale(e)
+		for range atLeast(90, 400) {
+			if s.rnd.IntN(12) == 0 && len(s.heads) > 3 {
+				s.restore()
+			} else {
+				s.step()
+			}
+			other.step()
+			s.compareShown(nil)
+			s.compareShown(&memory.Place{ConversationID: s.conv, HeadID: s.any()})
+			version := 1 + s.rnd.Int64N(int64(len(s.heads)-1))
+			s.compareShown(&memory.Place{ConversationID: s.conv, HeadID: s.heads[version], Version: version})
+			s.compareShown(&memory.Place{ConversationID: other.conv, HeadID: other.any()})
+		}
+		s.compareShown(&memory.Place{ConversationID: s.conv})
+		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(s.conv) })
+		s.view(func(tx nodest.Tx) error {
+			shown, err := tx.Shown(nil, s.evidence(tx))
+			e.equal("a text of a deleted conversation is shown", slices.Contains(shown, true), false)
+			return err
+		})
+	})
+}
+
+// restore goes back to an older version.
+func (s *tale) restore() {
+	s.Helper()
+	s.update(func(tx nodest.Tx) error {
+		c, err := tx.LockConversation(s.conv)
+		if err != nil {
+			return err
+		}
+		version := 2 + s.rnd.Int64N(c.Version-1)
+		if _, err := tx.Rewind(c, version, s.heads[version]); err != nil {
+			return err
+		}
+		c.HeadID = s.heads[version]
+		c.Version++
+		return tx.UpdateConversation(c)
+	})
+	s.keep()
+}
+
+// evidence names all texts that the conversation ever had.
+func (s *tale) evidence(tx nodest.Tx) (all []memory.Evidence) {
+	s.Helper()
+	ids, err := store.QueryIn[string](tx, "SELECT r.id || ' ' || m.id FROM revisions r JOIN messages m ON m.id = r.message_id"+
+		" WHERE m.conversation_id = ? ORDER BY m.seq, r.id", s.conv)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, line := range ids {
+		revision, message, _ := strings.Cut(line, " ")
+		all = append(all, memory.Evidence{ConversationID: s.conv, MessageID: message, RevisionID: revision})
+	}
+	return all
+}
+
+func (s *tale) compareShown(here *memory.Place) {
+	s.Helper()
+	s.view(func(tx nodest.Tx) error {
+		texts := s.evidence(tx)
+		shown, err := tx.Shown(here, texts)
+		if err != nil {
+			return err
+		}
+		head := s.heads[len(s.heads)-1]
+		if here != nil && here.ConversationID == s.conv {
+			head = here.HeadID
+		}
+		var path []*nodest.Message
+		if here != nil && here.Version != 0 {
+			path, _, err = tx.PathAt(s.conv, here.Version, head, "", 1000)
+		} else {
+			path, _, err = tx.Path(s.conv, head, "", 1000)
+		}
+		if err != nil {
+			return err
+		}
+		want := map[string]bool{}
+		for _, m := range path {
+			if c := m.Chosen(); c != nil {
+				want[c.RevisionID] = true
+			}
+		}
+		for i, e := range texts {
+			s.equal(fmt.Sprint("shown at ", here, " of ", e), shown[i], want[e.RevisionID])
+		}
+		return nil
+	})
+}
+
+func TestAForkShowsItsOwnTexts(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		all := e.talk(conv, "", 20)
+		fork := &nodest.Conversation{ID: id(), CharacterID: character}
+		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, conv, all[14].ID, 3) })
+		shown := func() (n int) {
+			e.view(func(tx nodest.Tx) error {
+				said, err := tx.Said(fork.ID, memory.SaidFilter{})
+				var evidence []memory.Evidence
+				for _, s := range said {
+					evidence = append(evidence, s.Evidence)
+				}
+				seen, err2 := tx.Shown(nil, evidence)
+				for _, ok := range seen {
+					if ok {
+						n++
+					}
+				}
+				e.equal("errors", []error{err, err2}, []error{nil, nil})
+				return nil
+			})
+			return n
+		}
+		e.equal("shown at once", shown(), 3)
+		e.copyAll(fork.ID, 4)
+		e.equal("shown in the end", shown(), 15)
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conv) })
+		e.equal("shown without the original", shown(), 15)
+	})
+}
