@@ -14,10 +14,10 @@ import (
 
 // Sizes of embedding.
 const (
-	embedBatch  = 64      // contents of one call and of one transaction
-	embedText   = 4000    // code points of a content that are embedded: more than models take
-	embedFaults = 16      // calls that may fail while what is refused is looked for in a batch
-	sweepMost   = 100_000 // scopes
+	embedBatch  = 64   // contents of one call and of one transaction
+	embedText   = 4000 // code points of a content that are embedded: more than models take
+	embedFaults = 16   // calls that may fail while what is refused is looked for in a batch
+	sweepBatch  = 200  // scopes
 )
 
 // Embedded is the progress of an embedding job, in contents.
@@ -158,18 +158,24 @@ func (s *Service) Sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("sweep memories: %w", err)
 	}
-	scopes, err := s.store.Unembedded(ctx, e.ModelID(), sweepMost)
-	if err != nil {
-		return fmt.Errorf("sweep memories: %w", err)
-	}
 	var errs []error
-	for _, scope := range scopes {
-		err := s.enqueueEmbed(ctx, scope)
-		if err != nil && !fault.Is(err, fault.NotFound) { // deleted meanwhile
-			errs = append(errs, fmt.Errorf("sweep memories of %s: %w", scope.UserID, err))
+	var after Scope
+	for {
+		scopes, err := s.store.Unembedded(ctx, e.ModelID(), after, sweepBatch)
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("sweep memories: %w", err))...)
+		}
+		for _, scope := range scopes {
+			err := s.enqueueEmbed(ctx, scope)
+			if err != nil && !fault.Is(err, fault.NotFound) { // deleted meanwhile
+				errs = append(errs, fmt.Errorf("sweep memories of %s: %w", scope.UserID, err))
+			}
+			after = scope
+		}
+		if len(scopes) < sweepBatch {
+			return errors.Join(errs...)
 		}
 	}
-	return errors.Join(errs...)
 }
 
 // enqueueEmbed enqueues the embedding of a scope if it lacks vectors of its user's

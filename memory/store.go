@@ -16,8 +16,8 @@ type Store interface {
 	View(ctx context.Context, userID string, fn func(tx Tx) error) error
 
 	// Unembedded returns scopes, over all users, with units that have no vector of
-	// the model, at most limit.
-	Unembedded(ctx context.Context, model string, limit int) ([]Scope, error)
+	// the model, in their order, at most limit, beginning after one (zero = start).
+	Unembedded(ctx context.Context, model string, after Scope, limit int) ([]Scope, error)
 }
 
 // Scope is whose memory it is: one user's of one character, never wider.

@@ -26,7 +26,7 @@ func (m memoryStore) View(ctx context.Context, userID string, fn func(memory.Tx)
 }
 
 // Unembedded returns scopes with something to embed: memory.Store.
-func (m memoryStore) Unembedded(ctx context.Context, model string, limit int) (scopes []memory.Scope, err error) {
+func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {
 	err = m.db.backend.read(ctx, func(s *session) error {
 		_, err := s.scan(s.raw(`SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.id = o.character_id AND c.deleted_at IS NULL
