@@ -30,11 +30,13 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 	err = m.db.backend.read(ctx, func(s *session) error {
 		_, err := s.scan(s.raw(`SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.id = o.character_id AND c.deleted_at IS NULL
-			WHERE EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
+			WHERE (o.user_id, o.character_id) > (?, ?)
+				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND t.hash <> '' AND `+withoutVector("t")+`)
 				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
-					AND `+counts("t")+` AND `+withoutVector("t")+`)
-			ORDER BY o.user_id, o.character_id LIMIT ?`, text(model), text(model), pageLength(limit)), &scopes)
+					AND `+counts("t")+` AND `+withoutVector("t")+`))
+			ORDER BY o.user_id, o.character_id LIMIT ?`,
+			text(after.UserID), text(after.CharacterID), text(model), text(model), pageLength(limit)), &scopes)
 		return err
 	})
 	return scopes, err

@@ -217,7 +217,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 func TestScopesWithoutVectorsAreThoseOfAllUsers(t *testing.T) {
 	conform(t, func(e *env) {
 		a, b := fill(e, e.user), fill(e, newUser(e))
-		scopes, err := e.db.Memory().Unembedded(context.Background(), "other", 10)
+		scopes, err := e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -225,10 +225,12 @@ func TestScopesWithoutVectorsAreThoseOfAllUsers(t *testing.T) {
 		for _, x := range []things{a, b} {
 			e.equal("scope of "+x.user, slices.Contains(scopes, memory.Scope{UserID: x.user, CharacterID: x.character}), true)
 		}
-		scopes, err = e.db.Memory().Unembedded(context.Background(), "m", 10)
+		rest, err := e.db.Memory().Unembedded(context.Background(), "other", scopes[0], 10)
+		e.equal("scopes after the first", []any{rest, err}, []any{scopes[1:], nil})
+		scopes, err = e.db.Memory().Unembedded(context.Background(), "m", memory.Scope{}, 10)
 		e.equal("scopes in which all is done", []any{scopes, err}, []any{[]memory.Scope(nil), nil})
 		e.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(a.character) })
-		scopes, _ = e.db.Memory().Unembedded(context.Background(), "other", 10)
+		scopes, _ = e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		e.equal("scopes after a deletion", scopes, []memory.Scope{{UserID: b.user, CharacterID: b.character}})
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.MemoryVersion(a.character); return err })
 	})
