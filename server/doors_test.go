@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,6 +128,49 @@ var doorCases = []doorCase{
 	{command: "save.delete", data: `{"saveId":"$save"}`},
 	{command: "save.delete", data: `{"saveId":"$save"}`, code: "not_found"},
 
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "told", keep: kept{"mem": "id"}},
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps bees.","kind":"profile"}`, key: "told", replay: true},
+	{command: "memory.create", data: `{"characterId":"$char","text":"Mia keeps hens.","kind":"profile"}`, key: "told", code: "key_reused"},
+	{command: "memory.create", data: `{"characterId":"$char","text":" "}`, code: "invalid_field"},
+	{command: "memory.create", data: `{"characterId":"$char","text":"x","kind":"rumour","importance":2}`, code: "invalid_field"},
+	{command: "memory.create", data: `{"characterId":"$char","text":"x","mood":"good"}`, code: "invalid_field"},
+	{command: "memory.create", data: `{"characterId":"nobody","text":"x"}`, code: "not_found"},
+	{command: "memory.search", data: `{"characterId":"$char"}`},
+	{command: "memory.search", data: `{"characterId":"$char","kind":"profile","subject":"user","status":"any","pinned":false,"limit":1}`},
+	{command: "memory.search", data: `{"characterId":"$char","q":"who keeps bees","layer":"fact","mode":"recall","limit":3}`},
+	{command: "memory.search", data: `{"characterId":"$char","q":"bees","kind":"profile"}`},
+	{command: "memory.search", data: `{"characterId":"$char","q":"bees","limit":101}`, code: "invalid_field"},
+	{command: "memory.search", data: `{"characterId":"$char","limit":201}`, code: "invalid_field"},
+	{command: "memory.search", data: `{"characterId":"$char","kind":"rumour"}`, code: "invalid_field"},
+	{command: "memory.search", data: `{"characterId":"$char","q":"bees","layer":"fact,dream"}`, code: "invalid_field"},
+	{command: "memory.search", data: `{"characterId":"nobody","q":"bees"}`, code: "not_found"},
+	{command: "memory.pin", data: `{"characterId":"$char","memoryId":"$mem","pinned":true}`, key: "pinned"},
+	{command: "memory.pin", data: `{"characterId":"$char","memoryId":"$mem","pinned":true}`, key: "pinned", replay: true},
+	{command: "memory.pin", data: `{"characterId":"$char","memoryId":"nobody","pinned":true}`, code: "not_found"},
+	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","text":"Mia keeps hens.","importance":0.9}`, keep: kept{"mem2": "id"}},
+	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"$mem","importance":1.1}`, code: "invalid_field"},
+	{command: "memory.edit", data: `{"characterId":"$char","memoryId":"nobody","text":"x"}`, code: "not_found"},
+	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", keep: kept{"mem3": "id"}},
+	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, key: "back", replay: true},
+	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"nobody"}`, code: "not_found"},
+	{command: "memory.delete", data: `{"characterId":"$char","memoryId":"$mem3"}`},
+	{command: "memory.delete", data: `{"characterId":"$char","memoryId":"nobody"}`, code: "not_found"},
+	{command: "memory.forget", data: `{"characterId":"$char","query":"bees","dryRun":true}`},
+	{command: "memory.forget", data: `{"characterId":"$char"}`, code: "invalid_field"},
+	{command: "memory.forget", data: `{"characterId":"$char","ids":["nobody"]}`, code: "not_found"},
+	{command: "memory.forget", data: `{"characterId":"$char","ids":["$mem"]}`},
+	{command: "memory.restore", data: `{"characterId":"$char","memoryId":"$mem"}`, code: "not_found"},
+	{command: "memory.delete", data: `{"characterId":"$char","memoryId":"$mem","purge":true}`, code: "not_found"},
+	{command: "summary.list", data: `{"conversationId":"$made"}`},
+	{command: "summary.list", data: `{"conversationId":"nobody"}`, code: "not_found"},
+	{command: "summary.delete", data: `{"conversationId":"$made","summaryId":"$summary"}`},
+	{command: "summary.delete", data: `{"conversationId":"$made","summaryId":"$summary"}`, code: "not_found"},
+	{command: "summary.create", data: `{"conversationId":"$made"}`, key: "sum"},
+	{command: "summary.create", data: `{"conversationId":"$made"}`, key: "sum", replay: true},
+	{command: "summary.create", data: `{"conversationId":"$made","to":"nobody"}`, code: "not_found"},
+	{command: "summary.create", data: `{"conversationId":"$conv"}`, code: "conflict"},
+	{command: "summary.create", data: `{"conversationId":"nobody"}`, code: "not_found"},
+
 	{command: "chat.head", data: `{"conversationId":"$conv","messageId":"$note"}`},
 	{command: "chat.head", data: `{"conversationId":"$conv"}`, code: "not_found"},
 	{command: "chat.update", data: `{"conversationId":"$conv","title":"A long walk","archived":true}`},
@@ -194,6 +239,8 @@ func (h *house) newDoor(username string) *door {
 	ch, err := h.engine.CreateCharacter(context.Background(), &nodest.Call{UserID: u.ID}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	d.ids["char"] = ch.ID
+	d.ids["made"] = h.chatOf(u.ID) // another one, that has a summary
+	d.ids["summary"] = h.summaryOf(u.ID, d.ids["made"])
 	return d
 }
 
@@ -208,7 +255,7 @@ func (d *door) pass(t *testing.T, name string, c doorCase) string {
 	key := c.key
 	if key == "" {
 		d.keys++
-		key = fmt.Sprintf("key-%d", d.keys)
+		key = fmt.Sprintf("door-%d", d.keys)
 	}
 	result, failure, replay := d.ask(c.command, key, data)
 	if replay != c.replay {
@@ -248,12 +295,25 @@ func (d *door) plain(doc json.RawMessage) string {
 	text = aTime.ReplaceAll(text, []byte("TIME"))
 	text = anAge.ReplaceAll(text, []byte("MS"))
 	text = aPrint.ReplaceAll(text, []byte("HASH"))
+	text = aScore.ReplaceAllFunc(text, shortly)
 	return string(anID.ReplaceAllFunc(text, func(id []byte) []byte {
 		if d.seen[string(id)] == "" {
 			d.seen[string(id)] = fmt.Sprintf("ID%d", len(d.seen)+1)
 		}
 		return []byte(d.seen[string(id)])
 	}))
+}
+
+// aScore is a number that depends on the time: what was said a moment ago is a
+// little nearer than what was said two moments ago.
+var aScore = regexp.MustCompile(`\d\.\d+(e-\d+)?`)
+
+func shortly(number []byte) []byte {
+	f, err := strconv.ParseFloat(string(number), 64)
+	if err != nil {
+		return number
+	}
+	return fmt.Appendf(nil, "%.3f", f)
 }
 
 func (h *house) socketDoor() *door {
@@ -297,6 +357,10 @@ func (h *house) twinRequest(command, data string) (method, path, body string) {
 		return http.MethodPost, "/lint", data
 	case "ack":
 		return http.MethodPut, "/devices/device/ack", data
+	case "memory.pin":
+		o = h.server.ops["memory.edit"]
+	case "summary.create":
+		o = &operation{method: http.MethodPost, path: "/conversations/:id/summaries", params: conversationParam}
 	case "gen.attach":
 		o = &operation{method: http.MethodGet, path: "/generations/:id", params: map[string]string{"id": "generationId"}}
 	}

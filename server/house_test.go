@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/jobs"
 	"nodest/llm"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/stream"
@@ -36,6 +38,8 @@ type house struct {
 	hub      *stream.Hub
 	accounts *account.Service
 	engine   *nodest.Engine
+	memory   *memory.Service
+	jobs     *jobs.Runner
 	server   *Server
 	http     *httptest.Server
 	voice    *voice
@@ -55,14 +59,18 @@ func build(t testing.TB, change func(*Options)) *house {
 	var err error
 	h.db = database(t)(t, store.Options{Log: log, Committed: func(userID string, events []*stream.Event) {
 		h.hub.Committed(userID, events)
-	}})
+	}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
+	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Log: log})
+	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Log: log})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Log: log})
+	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, Log: log})
+	h.jobs.Handle(append(h.memory.Kinds(), h.engine.JobKinds()...)...)
+	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
 	if change != nil {
 		change(&opts)
@@ -83,10 +91,16 @@ func (h *house) close() {
 	cancel()
 	// What still runs is cut off at once: the test is over.
 	_ = h.server.Drain(now, h.engine.Close)
+	_ = h.jobs.Close(now)
 	h.http.CloseClientConnections()
 	h.http.Close()
 	h.hub.Close()
 	h.must(h.db.Close())
+}
+
+// scene tells the memory how a character's is set.
+func (h *house) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+	return h.engine.MemoryScene(ctx, userID, characterID, conversationID)
 }
 
 func (h *house) must(err error) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -232,6 +233,9 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation)
 				return fault.InvalidField(name, "type", "must be true or false")
 			}
 		default:
+			if !utf8.ValidString(value) {
+				return fault.InvalidField(name, "encoding", "must be valid UTF-8")
+			}
 			quoted, _ := json.Marshal(value)
 			value = string(quoted)
 		}

@@ -41,6 +41,14 @@ func TestOnPostgres(t *testing.T) {
 		{"ASearchFindsOnesOwnWords", TestASearchFindsOnesOwnWords},
 		{"TheAppChangesItsHistory", TestTheAppChangesItsHistory},
 		{"ListsInPages", TestListsInPages},
+		{"APhoneAndWhatIsRemembered", TestAPhoneAndWhatIsRemembered},
+		{"WhatWasSaidIsFound", TestWhatWasSaidIsFound},
+		{"MemoriesThatCannotBe", TestMemoriesThatCannotBe},
+		{"MemoriesInPages", TestMemoriesInPages},
+		{"MemoriesAsAFile", TestMemoriesAsAFile},
+		{"WorkOnAMemoryIsSeen", TestWorkOnAMemoryIsSeen},
+		{"WhatOnlyTheUserMayChange", TestWhatOnlyTheUserMayChange},
+		{"ASummaryComesAndGoes", TestASummaryComesAndGoes},
 	} {
 		t.Run(test.name, test.run)
 	}

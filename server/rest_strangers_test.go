@@ -64,7 +64,7 @@ func (a *restAnswer) refuses(t testing.TB, status int, code string, field ...str
 
 // estate is one of everything that has an id.
 type estate struct {
-	character, conversation, message, reply, generation, prompt, prompt2, save, token string
+	character, conversation, message, reply, generation, prompt, prompt2, save, token, memory, summary string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
@@ -87,6 +87,8 @@ func (h *house) estate() *estate {
 	e.save = id(h.rest("POST", "/conversations/"+e.conversation+"/saves", `{"description":"here"}`), 201)
 	e.saved = h.rest("GET", "/saves/"+e.save+"/export", "").body
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
+	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
+	e.summary = h.summary(e.conversation)
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
 		"regexscripts": `[{"scriptName":"s","findRegex":"/a/g","replaceString":"b","placement":[2]}]`,
@@ -129,6 +131,14 @@ func (e *estate) bodyFor(method, path string) string {
 		return `{"messageId":"` + e.message + `"}`
 	case "POST /messages/:id/swipe":
 		return `{"swipe":"next"}`
+	case "POST /characters/:id/memories", "PATCH /characters/:id/memories/:mid", "POST /characters/:id/memories/import":
+		return `{"text":"Mia keeps no bees."}`
+	case "POST /characters/:id/memories/forget":
+		return `{"all":true}`
+	case "POST /characters/:id/memories/suggestions/:sid":
+		return `{"decision":"accept"}`
+	case "PATCH /conversations/:id/summaries/:sid":
+		return `{"summary":"They kept bees."}`
 	case "PUT /characters/:id", "PATCH /characters/:id":
 		return `{"roleCard":{"name":"Bob"}}`
 	default:
@@ -164,7 +174,7 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 		tried++
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 			ask := func(id, token string) *restAnswer {
-				path := strings.Replace(strings.TrimPrefix(r.Path, base), ":id", id, 1)
+				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary).Replace(strings.TrimPrefix(r.Path, base))
 				if strings.HasSuffix(path, "/diff") {
 					path += "?with=" + e.prompt2
 				}
@@ -194,6 +204,7 @@ func (h *house) everything(e *estate) string {
 	for _, path := range []string{
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
 		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
+		"/characters/" + e.character + "/memories?status=any", "/conversations/" + e.conversation + "/summaries",
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
 		a := h.rest("GET", path, "")

@@ -318,7 +318,7 @@ var (
 	anID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	aTime  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 	anAge  = regexp.MustCompile(`"(timestamp|importedAt)": ?\d{13}`)
-	aPrint = regexp.MustCompile(`"hash":"[0-9a-f]+"`)
+	aPrint = regexp.MustCompile(`"(hash|digest)": ?"[0-9a-f]+"`)
 )
 
 // steady is an answer without what must differ between two servers: ids, times
