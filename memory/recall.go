@@ -33,7 +33,8 @@ type Query struct {
 	// Everything turns off what makes a small set for a prompt: the floor of
 	// relevance, variety and the budget of characters (mode=recall).
 	Everything bool
-	// Relevant keeps the floor where Everything is set.
+	// Relevant keeps the floor where Everything is set, and that of a unit's own
+	// words: what only stands beside them is left out.
 	Relevant bool
 
 	Limit      int      // hits; default 10
@@ -337,7 +338,7 @@ func (r *ranking) recencyWeight() float64 {
 // relevant is the floor: enough of the question's words, some rare ones of a long
 // message, its day, or a model that finds it near.
 func (r *ranking) relevant(i int) bool {
-	return r.match.Spanned[i] >= floorSpanned || r.relevantAlone(i)
+	return r.relevantAlone(i) || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned
 }
 
 // relevantAlone is the floor without the neighbours.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/stream"
@@ -113,28 +114,36 @@ func middle(d []time.Duration) float64 {
 }
 
 // BenchmarkLongChat measures what is done before a model is asked, in a chat that
-// is longer than the context: reading it and building the prompt.
+// is longer than the context: reading it, recalling, and building the prompt.
 func BenchmarkLongChat(b *testing.B) {
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
-	e := nodest.New(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
-	defer func() { _ = e.Close(context.Background()) }()
-	c := benchChat(b, db, e, ann)
-	for i := range 1000 {
-		_, err := e.Send(b.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
-			Text: fmt.Sprintf("Message %d tells a little more of the story than the one before it did.", i)})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ResetTimer()
-	for range b.N {
-		if _, err := e.PreviewPrompt(b.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then?"}); err != nil {
-			b.Fatal(err)
-		}
+	for _, remembers := range []bool{false, true} {
+		b.Run(fmt.Sprintf("memory=%t", remembers), func(b *testing.B) {
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: quiet})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = db.Close() }()
+			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
+			opts := nodest.Options{Log: quiet, Alone: true}
+			if remembers {
+				opts.Memory = memory.New(db.Memory(), memory.Options{Log: quiet})
+			}
+			e := nodest.New(db, watch, watch, opts)
+			defer func() { _ = e.Close(context.Background()) }()
+			c := benchChat(b, db, e, ann)
+			for i := range 1000 {
+				_, err := e.Send(b.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
+					Text: fmt.Sprintf("Message %d tells a little more of the story than the one before it did.", i)})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			for range b.N {
+				if _, err := e.PreviewPrompt(b.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then, did the story of the lighthouse go on?"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
