@@ -58,7 +58,8 @@ func (s Suggestion) Key() string {
 
 // Basis is what Apply decides on.
 type Basis struct {
-	Active     []Memory // all active memories of the scope, in a fixed order
+	Active     []Memory // the memories of the scope that count, in a fixed order
+	Hidden     []Memory // active ones whose texts are not shown: they count again when they are said again
 	Candidates []Candidate
 	Decisions  []Decision // none = by rule
 	Tombstones []Tombstone
@@ -91,6 +92,9 @@ const retireShare = 0.2
 func Apply(b Basis) Plan {
 	a := &applying{Basis: b, byID: map[string]*Memory{}, byHash: map[string]*Memory{}, gone: map[string]bool{},
 		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
+	for i := range b.Hidden {
+		a.byHash[hashOf(&b.Hidden[i])] = &b.Hidden[i]
+	}
 	for i := range b.Active {
 		if m := &b.Active[i]; m.Status == Active {
 			a.byID[m.ID], a.byHash[hashOf(m)] = m, m

@@ -143,10 +143,12 @@ type Window struct {
 	Turns   []Turn
 }
 
-// Sizes of a window.
+// Sizes of a window, in code points as a prompt shows them.
 const (
 	contextTurns = 2
-	windowSize   = 12000 // code points; what is more waits for the next run
+	windowSize   = 12000 // what is more waits for the next run
+	leastTurns   = 5     // but so many are read at once, because each run costs calls of the model
+	largestSize  = 48000 // unless they are larger than this
 )
 
 // NextWindow returns the turns that follow upTo, with two earlier ones as context,
@@ -166,9 +168,9 @@ func NextWindow(turns []Turn, upTo int64, names Names) (w Window, until int64) {
 	size := 0
 	for i := first; i < len(turns); i++ {
 		for _, m := range turns[i].Messages {
-			size += utf8.RuneCountInString(m.Text)
+			size += min(utf8.RuneCountInString(m.Text), longestShown)
 		}
-		if i > first && size > windowSize {
+		if i > first && (size > largestSize || size > windowSize && i >= first+leastTurns) {
 			break
 		}
 		w.Turns = turns[first : i+1]

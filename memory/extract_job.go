@@ -124,7 +124,7 @@ type unread struct {
 	texts     []Said // by seq
 	turns     []Turn // of texts
 	exchanges int    // turns that the user has begun
-	open      bool   // the last one has no reply yet
+	open      int    // of them the last ones, that have no reply yet
 	quiet     time.Duration
 	more      bool // texts are only the first ones
 }
@@ -152,9 +152,11 @@ func (r *reading) unread(ctx context.Context) (u unread, err error) {
 			u.exchanges++
 		}
 	}
-	if n := len(u.turns); n > 0 && !u.more {
-		last := u.turns[n-1]
-		u.open = last.Messages[len(last.Messages)-1].Role == RoleUser
+	for _, t := range slices.Backward(u.turns) {
+		if t.Messages[len(t.Messages)-1].Role != RoleUser {
+			break
+		}
+		u.open++
 	}
 	return u, err
 }
@@ -237,10 +239,7 @@ type due struct {
 // what they find is no reason to keep the model from the texts.
 func (r *reading) due(u unread) due {
 	all := due{read: true, model: r.model != nil, mark: true}
-	ready := u.exchanges
-	if u.open {
-		ready--
-	}
+	ready := u.exchanges - u.open
 	switch idle, rest := r.opts.Idle, r.opts.Rest; {
 	case r.order.Now, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
 		return all
@@ -267,11 +266,11 @@ type part struct {
 // windows cuts what is unread into windows of texts that follow each other.
 func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
 	texts := u.texts
-	if waits := u.open && !r.order.Now && u.quiet < r.opts.Idle; waits || u.more { // the last turn waits for its reply
-		texts = beforeTurn(texts, u.turns[len(u.turns)-1])
-		if waits {
-			d.after = r.opts.Idle - u.quiet
-		}
+	switch n := len(u.turns); {
+	case u.more: // the last turn may be cut
+		texts = beforeTurn(texts, u.turns[n-1])
+	case u.open > 0 && !r.order.Now && u.quiet < r.opts.Idle: // the last words wait for a reply
+		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), r.opts.Idle-u.quiet
 	}
 	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
 		parts = nil

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"nodest/fault"
-	"nodest/llm"
-	"nodest/llm/offline"
 )
 
 // errRaced says that the scope was written between a plan and its transaction.
@@ -64,9 +62,17 @@ func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
 	}
-	facts, err := r.shownFacts(ctx)
+	var st *standing
+	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
+		st, err = standingOf(tx, r.characterID)
+		return err
+	})
 	if err != nil {
 		return nil, err
+	}
+	properties := make([]string, len(st.current))
+	for i := range st.current {
+		properties[i] = propertyOf(st.current[i].Text)
 	}
 	type near struct {
 		m    *Memory
@@ -76,11 +82,11 @@ func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known
 	for i := range candidates {
 		c := &candidates[i]
 		property := propertyOf(c.Text)
-		all := make([]near, len(facts))
-		for at := range facts {
-			m := &facts[at].Memory
+		all := make([]near, len(st.current))
+		for at := range st.current {
+			m := &st.current[at]
 			n := r.similar.of(c.Text, m.Text)
-			if property != "" && property == facts[at].property && c.Subject == m.Subject {
+			if property != "" && property == properties[at] && c.Subject == m.Subject {
 				n++
 			}
 			all[at] = near{m, n}
@@ -96,55 +102,19 @@ func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known
 	return known, ctx.Err()
 }
 
-// shownFact is an active fact that counts where the texts are shown.
-type shownFact struct {
-	Memory
-	property string
-}
-
-func (r *reading) shownFacts(ctx context.Context) (facts []shownFact, err error) {
-	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
-		facts = nil
-		var texts []Evidence
-		err := eachFact(tx, r.characterID, Filter{}, func(m *Memory) bool {
-			facts = append(facts, shownFact{*m, propertyOf(m.Text)})
-			texts = append(texts, m.Evidence...)
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		shown, err := tx.Shown(nil, texts)
-		if err != nil {
-			return err
-		}
-		seen := map[string]bool{}
-		for i, e := range texts {
-			seen[e.RevisionID] = shown[i]
-		}
-		facts = slices.DeleteFunc(facts, func(f shownFact) bool {
-			return !f.Holds(func(e Evidence) bool { return seen[e.RevisionID] })
-		})
-		return nil
-	})
-	return facts, err
-}
-
 // planned is a plan for one version of the scope.
 type planned struct {
 	Plan
+	*standing
 	version int64
-	active  map[string]*Memory
 }
 
 // plan decides on the memory as it is now.
 func (r *reading) plan(ctx context.Context, names Names, candidates []Candidate, decisions []Decision) (*planned, error) {
 	p := &planned{}
-	var b Basis
-	var done []Memory // versions that are no longer active
+	b := Basis{Similar: r.similar.of, Names: names}
 	err := r.store.View(ctx, r.job.UserID, func(tx Tx) (err error) {
-		b = Basis{Candidates: candidates, Decisions: decisions, Similar: r.similar.of, Names: names, Now: tx.Now()}
-		done, p.active = nil, map[string]*Memory{}
+		b.Now = tx.Now()
 		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
 			return err
 		}
@@ -154,24 +124,15 @@ func (r *reading) plan(ctx context.Context, names Names, candidates []Candidate,
 		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
 			return err
 		}
-		return eachFact(tx, r.characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
-			if m.Status == Active {
-				b.Active = append(b.Active, *m)
-			} else {
-				done = append(done, *m)
-			}
-			return true
-		})
+		p.standing, err = standingOf(tx, r.characterID)
+		return err
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || len(candidates) == 0 {
+		return p, err
 	}
-	for i := range b.Active {
-		p.active[b.Active[i].ID] = &b.Active[i]
-	}
-	slices.Reverse(b.Active) // oldest first
+	b.Active, b.Hidden = p.current, p.hidden
 	var dropped []Change
-	b.Candidates, b.Decisions, dropped = withoutDone(b.Candidates, b.Decisions, done)
+	b.Candidates, b.Decisions, dropped = withoutDone(candidates, decisions, p.over)
 	p.Plan = Apply(b)
 	p.Changes = append(p.Changes, dropped...)
 	return p, ctx.Err()
@@ -320,14 +281,18 @@ func (w *writing) all() error {
 const server = "server"
 
 func (w *writing) change(c *Change) error {
-	old := w.plan.active[c.OldID]
+	old := w.plan.rowOf(c.OldID)
 	switch c.Op {
 	case OpAdd:
 		return w.add(c.New)
 	case OpReplace:
-		return w.replace(old, c.New)
+		return w.replace(old.RootID, c.New)
 	case OpRetire:
-		old.Status, old.EndedBy, old.UpdatedAt = Retired, c.EndedBy, w.tx.Now()
+		if old.Status != Retired {
+			old.EndedBy = nil
+		}
+		old.EndedBy = alsoEndedBy(old.EndedBy, c.EndedBy)
+		old.Status, old.UpdatedAt = Retired, w.tx.Now()
 		w.retired = append(w.retired, old.ID)
 		w.report.Retired++
 		return w.tx.UpdateFact(w.characterID, old)
@@ -352,11 +317,16 @@ func (w *writing) add(m *Memory) error {
 	return w.tx.InsertFact(w.characterID, m)
 }
 
-func (w *writing) replace(old, m *Memory) error {
-	m.ID = newID()
-	old.Status, old.SupersededBy, old.UpdatedAt = Superseded, m.ID, w.tx.Now()
-	if err := w.tx.UpdateFact(w.characterID, old); err != nil {
-		return err
+// replace stores m as the next version. What is newer than the one that it replaces,
+// on another branch, stays what counts there.
+func (w *writing) replace(root string, m *Memory) error {
+	newest := w.plan.newest[root]
+	m.ID, m.RootID, m.Version = newID(), root, newest.Version+1
+	if newest.Status == Active {
+		newest.Status, newest.SupersededBy, newest.UpdatedAt = Superseded, m.ID, w.tx.Now()
+		if err := w.tx.UpdateFact(w.characterID, newest); err != nil {
+			return err
+		}
 	}
 	w.updated = append(w.updated, m.ID)
 	w.report.Updated++
@@ -392,37 +362,3 @@ func (w *writing) suggestInstead(c *Change) error {
 	}
 	return w.suggest(s)
 }
-
-// similarities compare texts by the vectors of the offline embedder, each made once.
-type similarities struct {
-	ctx     context.Context //nolint:containedctx // a run is one call
-	vectors map[string][]float32
-}
-
-func newSimilarities(ctx context.Context) *similarities {
-	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
-}
-
-// of is a Similarity; 0 once the context has ended.
-func (s *similarities) of(a, b string) float64 {
-	x, y := s.vector(a), s.vector(b)
-	sum := float32(0)
-	for i := range min(len(x), len(y)) {
-		sum += x[i] * y[i]
-	}
-	return float64(sum)
-}
-
-func (s *similarities) vector(text string) []float32 {
-	v, ok := s.vectors[text]
-	if !ok {
-		e, err := offline.Embedder{}.Embed(s.ctx, llm.Similarity, []string{text})
-		if err != nil {
-			return nil // the run will not be stored
-		}
-		v = e.Vectors[0]
-		s.vectors[text] = v
-	}
-	return v
-}
-

@@ -137,10 +137,14 @@ func holds(evidence []Evidence, shown func(Evidence) bool) bool {
 // Current returns the versions of one fact that count where only some texts are
 // shown; versions are all of one RootID, oldest first. It is the newest that holds,
 // so a fact that was corrected on another branch reads here as before; nil when
-// none does, or when it was retired, by the user or by texts that are shown.
+// none does, or when it was retired by texts that are shown. What the user retired
+// counts nowhere.
 func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 	for i := len(versions) - 1; i >= 0; i-- {
 		m := &versions[i]
+		if last := i == len(versions)-1; last && m.Status == Retired && len(m.EndedBy) == 0 {
+			return nil
+		}
 		switch {
 		case m.Status == Deleted || !m.Holds(shown):
 			continue

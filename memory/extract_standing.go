@@ -1,0 +1,123 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"nodest/llm"
+	"nodest/llm/offline"
+)
+
+// standing is how the facts of a scope stand where the texts are shown.
+type standing struct {
+	current []Memory // what counts, one version of each fact, the oldest first; as active
+	hidden  []Memory // active versions that do not: their texts are not shown
+	over    []Memory // the others: replaced, or retired
+
+	rows   map[string]*Memory // all versions as they are stored, by id
+	newest map[string]*Memory // of them, by root
+}
+
+// standingOf reads all facts of a scope.
+func standingOf(tx Tx, characterID string) (*standing, error) {
+	st := &standing{rows: map[string]*Memory{}, newest: map[string]*Memory{}}
+	versions := map[string][]Memory{}
+	var roots []string
+	var texts []Evidence
+	err := eachFact(tx, characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
+		st.rows[m.ID] = m
+		if versions[m.RootID] == nil {
+			roots = append(roots, m.RootID)
+		}
+		versions[m.RootID] = append(versions[m.RootID], *m)
+		texts = append(append(texts, m.Evidence...), m.EndedBy...)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	answers, err := tx.Shown(nil, texts)
+	if err != nil {
+		return nil, err
+	}
+	shown := make(map[string]bool, len(texts))
+	for i, e := range texts {
+		shown[e.RevisionID] = answers[i]
+	}
+	slices.Reverse(roots)
+	for _, root := range roots {
+		st.place(versions[root], func(e Evidence) bool { return shown[e.RevisionID] })
+	}
+	return st, nil
+}
+
+// place sorts the versions of one fact.
+func (st *standing) place(versions []Memory, shown func(Evidence) bool) {
+	slices.SortFunc(versions, func(a, b Memory) int { return a.Version - b.Version })
+	last := &versions[len(versions)-1]
+	st.newest[last.RootID] = st.rows[last.ID]
+	counts := Current(versions, shown)
+	for i := range versions {
+		m := &versions[i]
+		switch {
+		case m == counts:
+			active := *m
+			active.Status = Active
+			st.current = append(st.current, active)
+		case m.Status == Active:
+			st.hidden = append(st.hidden, *m)
+		default:
+			st.over = append(st.over, *m)
+		}
+	}
+}
+
+// rowOf is a version as it is stored; nil for none.
+func (st *standing) rowOf(id string) *Memory {
+	if st == nil {
+		return nil
+	}
+	return st.rows[id]
+}
+
+// alsoEndedBy adds texts any of which retires a fact.
+func alsoEndedBy(old, more []Evidence) []Evidence {
+	if len(old) == 0 {
+		return more
+	}
+	joined, _ := withSighting(old, more)
+	return joined
+}
+
+// similarities compare texts by the vectors of the offline embedder, each made once.
+type similarities struct {
+	ctx     context.Context //nolint:containedctx // a run is one call
+	vectors map[string][]float32
+}
+
+func newSimilarities(ctx context.Context) *similarities {
+	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
+}
+
+// of is a Similarity; 0 once the context has ended.
+func (s *similarities) of(a, b string) float64 {
+	x, y := s.vector(a), s.vector(b)
+	sum := float32(0)
+	for i := range min(len(x), len(y)) {
+		sum += x[i] * y[i]
+	}
+	return float64(sum)
+}
+
+func (s *similarities) vector(text string) []float32 {
+	v, ok := s.vectors[text]
+	if !ok {
+		e, err := offline.Embedder{}.Embed(s.ctx, llm.Similarity, []string{text})
+		if err != nil {
+			return nil // the run will not be stored
+		}
+		v = e.Vectors[0]
+		s.vectors[text] = v
+	}
+	return v
+}
