@@ -23,6 +23,7 @@ func (d *documents) make(g *game) {
 	var made struct{ ID string }
 	g.must(act{method: http.MethodPost, path: "/characters", body: map[string]any{"roleCard": d.card(g)}}).into(g, &made)
 	d.character = made.ID
+	d.settings(g)
 	create := func(path string, body map[string]any) string {
 		g.must(act{method: http.MethodPost, path: path, body: body}).into(g, &made)
 		return made.ID
@@ -34,6 +35,13 @@ func (d *documents) make(g *game) {
 	d.global = create("/worldbooks", map[string]any{"name": "Global", "document": d.world(g)})
 	d.preset = create("/presets", map[string]any{"name": "Plain", "document": d.plan(g)})
 	d.scripts = create("/regexscripts", map[string]any{"name": "Words", "document": d.script(g), "bindAll": true})
+}
+
+// settings are those of the character; summaries come early, and are short.
+func (d *documents) settings(g *game) {
+	g.must(act{method: http.MethodPut, path: "/characters/" + d.character + "/settings", body: map[string]any{
+		"user": map[string]any{"name": pick(g, []string{"", "Dear"})}, "memory": map[string]any{"summaryThreshold": 3000, "summaryLength": 500},
+	}})
 }
 
 // plan is a preset whose main part tells its version.
@@ -101,8 +109,7 @@ func (g *game) opDocuments(*plain) bool {
 	case 5:
 		patch("/regexscripts/"+d.scripts, map[string]any{"document": d.script(g)})
 	case 6:
-		user := map[string]any{"name": pick(g, []string{"", "Dear"})}
-		g.must(act{method: http.MethodPut, path: "/characters/" + d.character + "/settings", body: map[string]any{"user": user}})
+		d.settings(g)
 	case 7: // bound in another way, or another one altogether
 		if g.chance(2) {
 			patch("/worldbooks/"+d.book, map[string]any{"bindAll": g.chance(2), "characterIds": []string{d.character}[:g.rng.IntN(2)]})

@@ -48,6 +48,11 @@ var operations = []operation{
 	{"branches", 2, false, (*game).opBranches},
 	{"search", 2, false, (*game).opSearch},
 	{"documents", 5, true, (*game).opDocuments},
+	{"memory", 6, true, (*game).opMemory},
+	{"list memories", 1, true, (*game).opListMemories},
+	{"search memory", 5, false, (*game).opSearchMemory},
+	{"summarise", 3, false, (*game).opSummarise},
+	{"change summary", 1, false, (*game).opChangeSummary},
 	{"begin", 1, false, func(g *game, _ *plain) bool { g.begin(); return true }},
 	{"forget", 1, false, (*game).opForget},
 }
@@ -215,7 +220,8 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 	if told != "" && got.PromptID != "" {
 		var sent struct{ Messages json.RawMessage }
 		g.get(&sent, "/prompts/%s", got.PromptID)
-		require.Equal(g.t, withoutMood(told), withoutMood(string(sent.Messages)), "what was sent to the model")
+		messages, _ := withoutRecall(sent.Messages)
+		require.Equal(g.t, withoutMood(told), withoutMood(messages), "what was sent to the model")
 		g.done["prompts"]++
 	}
 	return true

@@ -20,18 +20,21 @@ type kept struct {
 	auto   bool
 }
 
-// prompt is what would be sent to the model, byte for byte. path names a
-// conversation or a save point.
+// prompt is what would be sent to the model, byte for byte but for what is recalled.
+// path names a conversation or a save point.
 func (g *game) prompt(path string) string { return g.preview(path, "And the lamp in the storm?") }
 
 // preview is prompt for a text that the user may say.
 func (g *game) preview(path, text string) string {
 	g.t.Helper()
+	g.calm()
 	r := g.rest(act{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
 	require.Empty(g.t, r.code(), "%+v", r.fault)
 	var got struct{ Messages json.RawMessage }
 	r.into(g, &got)
-	return string(got.Messages)
+	rest, recalled := withoutRecall(got.Messages)
+	g.trueRecall(recalled, path)
+	return rest
 }
 
 func toSave(k *kept) map[string]string { return map[string]string{"saveId": k.id} }
@@ -64,6 +67,7 @@ func (g *game) opSave(p *plain) bool {
 	if len(g.savesOf(p)) >= mostSaves {
 		return g.opDeleteSave(p)
 	}
+	g.calm()
 	r := g.do(act{
 		cmd: "save.create", method: http.MethodPost, path: "/conversations/" + p.id + "/saves", ids: toChat(p),
 		body: map[string]any{"description": g.sentence()},

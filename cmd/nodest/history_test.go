@@ -23,7 +23,8 @@ import (
 // conversations, in a random order, with calls sent twice and the server killed
 // in between, and compares each answer and what is shown with a simple model of
 // it. In the end no text is lost, every save point gives the prompt that it was
-// made with, and both devices have from their events what the server has.
+// made with, and both devices have from their events what the server has. What is
+// remembered follows what is shown.
 // NODEST_LONG=1 makes 12,000 steps.
 func TestHistory(t *testing.T) {
 	t.Parallel()
@@ -54,6 +55,7 @@ type game struct {
 	chats   []*plain
 	saves   []*kept
 	docs    documents
+	memos   []*memo
 	said    map[wording]string         // every text that was seen
 	words   map[string]map[string]bool // by message
 	done    map[string]int             // by operation
@@ -558,6 +560,8 @@ func (g *game) end() {
 		}
 		g.restore(k)
 	}
+	g.opListMemories(nil)
+	g.opSearchMemory(nil)
 	g.inspect()
 	verifyLog(g.t, g.p.client)
 	g.p.stop(g.t)
