@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"nodest/index"
 	"nodest/llm"
@@ -46,23 +47,34 @@ func fit(ctx context.Context, out io.Writer, sets []*questions, lexical bool) er
 		without[s] = 0
 		fmt.Fprintf(out, "  %-9s %.2f, without it %+.4f\n", name, best[s], aim(all, without, nil)-aim(all, best, nil))
 	}
+	leaveOut(out, all)
+	return nil
+}
+
+// leaveOut fits without each conversation, and without what has its name in other
+// sets (the same one in another language), and says how well that finds its items.
+func leaveOut(out io.Writer, all []*fitted) {
+	var names []string
+	for _, f := range all {
+		if !slices.Contains(names, f.talk.name) {
+			names = append(names, f.talk.name)
+		}
+	}
 	var turns, bank retrievalScores
-	for _, set := range sets {
-		for _, t := range set.talks {
-			weights := climb(all, equalWeights(), func(f *fitted) bool { return f.talk != t })
-			here := total(all, weights, func(f *fitted) bool { return f.talk == t && (f.bank || f.category != adversarial) })
-			fmt.Fprintf(out, "left out  %-10s recall@5 %.3f, recall@10 %.3f, MRR %.3f\n", t.name, here.Recall5, here.Recall10, here.MRR)
-			if set.kind == "locomo" {
-				turns.join(here)
-			} else {
-				bank.join(here)
+	for _, name := range names {
+		weights := climb(all, equalWeights(), func(f *fitted) bool { return f.talk.name != name })
+		for kind, sum := range map[bool]*retrievalScores{false: &turns, true: &bank} {
+			here := total(all, weights, func(f *fitted) bool {
+				return f.talk.name == name && f.bank == kind && (kind || f.category != adversarial)
+			})
+			if sum.join(here); here.Questions > 0 {
+				fmt.Fprintf(out, "left out  %-10s recall@5 %.3f, recall@10 %.3f, MRR %.3f\n", name, here.Recall5, here.Recall10, here.MRR)
 			}
 		}
 	}
 	turns.mean()
 	bank.mean()
 	fmt.Fprintf(out, "left out  all        LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f\n", turns.Recall10, turns.MRR, bank.Recall5, bank.MRR)
-	return nil
 }
 
 // join adds means to sums.

@@ -193,36 +193,31 @@ func (l *library) name(ctx context.Context, t *talk, conv *nodest.Conversation, 
 
 // embed has the product's job make all vectors, and waits for it.
 func (l *library) embed(ctx context.Context) error {
+	if err := l.memory.Sweep(ctx); err != nil {
+		return err
+	}
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for last := -1; ; {
-		left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, 1_000_000)
-		if err != nil || len(left) == 0 {
+	for busy := true; busy; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+		}
+		err := l.db.View(ctx, l.user, func(tx nodest.Tx) error {
+			open, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
+			busy = len(open) > 0
 			return err
-		}
-		if len(left) == last {
-			return fmt.Errorf("the texts of %d conversations were not embedded", last)
-		}
-		last = len(left)
-		if err := l.memory.Sweep(ctx); err != nil {
+		})
+		if err != nil {
 			return err
-		}
-		for busy := true; busy; {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-look.C:
-			}
-			err := l.db.View(ctx, l.user, func(tx nodest.Tx) error {
-				open, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
-				busy = len(open) > 0
-				return err
-			})
-			if err != nil {
-				return err
-			}
 		}
 	}
+	left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
+	if err == nil && len(left) > 0 {
+		err = errors.New("not all texts were embedded; the log says why")
+	}
+	return err
 }
 
 // units are those of a conversation as the store gives them to an index.
