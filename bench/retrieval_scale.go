@@ -13,7 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"nodest/index"
+	"nodest/llm"
+	"nodest/llm/offline"
 	"nodest/memory"
 )
 
@@ -21,64 +22,90 @@ import (
 // the process really had, for machines with other things to do.
 type scaleResult struct {
 	Items  int     `json:"items"`
-	Dim    int     `json:"dim"` // 0 = by words alone
-	LoadMs float64 `json:"loadMs"`
+	Dim    int     `json:"dim"`    // 0 = by words alone
+	LoadMs float64 `json:"loadMs"` // the first question, for which everything is read
 	P50Ms  float64 `json:"p50Ms"`
 	P95Ms  float64 `json:"p95Ms"`
 	CPUMs  float64 `json:"cpuMs"`
 	MB     float64 `json:"mb"`
 }
 
-// retrievalScale measures loading a scope of so many items and searching it on one
-// core, by words and with vectors of 512 and 1,024 numbers.
-func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) error {
+// retrievalScale measures the first question to a chat of so many messages and those
+// after it, on one core: by words, with the offline vectors of 512 numbers, and with
+// 1,024 as of a model. It goes through the store and the service, as a chat does.
+func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) (err error) {
+	l, err := openLibrary(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := l.close(); err == nil {
+			err = closed
+		}
+	}()
+	t := scaleTalk(items)
+	if err := l.take(ctx, t); err != nil {
+		return err
+	}
+	if err := l.embed(ctx); err != nil {
+		return err
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, dim := range []int{0, 512, 1024} {
-		r, err := measureScale(ctx, items, dim)
+	random := scaleEmbedder{r: rand.New(rand.NewPCG(5, 6))}
+	for _, dim := range []int{0, offline.Dim, scaleDim} {
+		o := memory.Options{Scenes: l.scene}
+		if dim == scaleDim {
+			o.Embedder = func(context.Context, string) (llm.Embedder, error) { return random, nil }
+			if err := l.putRandom(ctx, t.character, random); err != nil {
+				return err
+			}
+		}
+		r, err := l.measureScale(ctx, t, dim, o)
 		if err != nil {
 			return err
 		}
 		if asJSON {
-			if err := json.NewEncoder(out).Encode(r); err != nil {
-				return err
-			}
-			continue
+			err = json.NewEncoder(out).Encode(r)
+		} else {
+			_, err = fmt.Fprintf(out, "%d items, %4d dimensions: first %4.0f ms, query p50 %5.2f ms, p95 %5.2f ms, cpu %5.2f ms; %.0f MB\n", r.Items, r.Dim, r.LoadMs, r.P50Ms, r.P95Ms, r.CPUMs, r.MB)
 		}
-		fmt.Fprintf(out, "%d items, %4d dimensions: load %4.0f ms, query p50 %5.2f ms, p95 %5.2f ms, cpu %5.2f ms; %.0f MB\n", r.Items, r.Dim, r.LoadMs, r.P50Ms, r.P95Ms, r.CPUMs, r.MB)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func measureScale(ctx context.Context, items, dim int) (*scaleResult, error) {
-	units := scaleUnits(items, dim)
-	r := &scaleResult{Items: items, Dim: dim}
-	cache := index.NewCache(unitsLoader(units), index.CacheOptions{Bytes: math.MaxInt})
-	var times []float64
-	r.LoadMs = math.Inf(1)
-	for range 3 {
-		cache.Drop("")
+func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.Options) (*scaleResult, error) {
+	r := &scaleResult{Items: len(t.items), Dim: dim, LoadMs: math.Inf(1)}
+	ask := func(service *memory.Service, i int) (float64, error) {
 		start := time.Now()
-		if err := cache.Use(ctx, "", func(x *index.Index) error { r.MB = float64(x.Bytes()) / 1e6; return nil }); err != nil {
-			return nil, err
-		}
-		r.LoadMs = min(r.LoadMs, milliseconds(time.Since(start)))
+		_, err := service.Recall(ctx, l.user, memory.Ask{
+			CharacterID: t.character, Now: t.now, Lexical: dim == 0,
+			Text: fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
+		})
+		return milliseconds(time.Since(start)), err
 	}
-	const queries = 200
-	before := processTime()
-	for i := range queries {
-		q := memory.Query{
-			Text:  fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
-			Names: memory.Names{User: "Ann", Character: "Reed"}, Now: units[items-1].At,
-		}
-		if dim > 0 {
-			q.Vector = units[(i*37)%items].Vectors[0]
-		}
-		start := time.Now()
-		err := cache.Use(ctx, "", func(x *index.Index) error { _, err := memory.Recall(ctx, x, q); return err })
+	var service *memory.Service
+	for range 3 {
+		service = memory.New(l.db.Memory(), o)
+		first, err := ask(service, 0)
 		if err != nil {
 			return nil, err
 		}
-		times = append(times, milliseconds(time.Since(start)))
+		r.LoadMs = min(r.LoadMs, first)
+	}
+	_, bytes := service.Held()
+	r.MB = float64(bytes) / 1e6
+	const queries = 200
+	before := processTime()
+	var times []float64
+	for i := range queries {
+		took, err := ask(service, i)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, took)
 	}
 	r.CPUMs = milliseconds(processTime()-before) / queries
 	slices.Sort(times)
@@ -97,29 +124,64 @@ func processTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// scaleUnits are turns of 15 to 34 words, whose frequencies fall as in texts, in
+// scaleTalk has messages of 15 to 34 words, whose frequencies fall as in texts, in
 // sessions of 25.
-func scaleUnits(items, dim int) []memory.Unit {
+func scaleTalk(items int) *talk {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 20_000)
-	units := make([]memory.Unit, items)
+	t := &talk{name: "scale", people: memory.Names{User: "Ann", Character: "Reed"}}
 	day := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
-	for i := range units {
+	for i := range items {
 		words := make([]string, 15+r.IntN(20))
 		for j := range words {
 			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
 		}
-		u := memory.Unit{
-			ID: fmt.Sprintf("unit-%08d", i), Layer: memory.Exchange, Conversation: "c", Session: i / 25, Order: int64(i),
-			Speaker: []memory.Role{memory.RoleUser, memory.RoleCharacter}[i%2], Text: strings.Join(words, " "), At: day.AddDate(0, 0, i/25), Importance: 0.5,
+		s := saying{role: memory.RoleUser, name: t.people.User, text: strings.Join(words, " "), at: day.AddDate(0, 0, i/25).Add(time.Duration(i%25) * time.Minute)}
+		if i%2 == 1 {
+			s.role, s.name = memory.RoleCharacter, t.people.Character
 		}
-		u.Terms = memory.Terms(u.Text)
-		if dim > 0 {
-			u.Vectors = []index.Vector{{Model: "scale", Values: direction(r, dim)}}
-		}
-		units[i] = u
+		t.items = append(t.items, item{id: fmt.Sprint(i), said: []saying{s}})
+		t.now = s.at
 	}
-	return units
+	return t
+}
+
+// scaleEmbedder is a model whose vectors mean nothing.
+type scaleEmbedder struct{ r *rand.Rand }
+
+const scaleDim = 1024
+
+func (scaleEmbedder) ModelID() string { return "scale" }
+func (scaleEmbedder) Dim() int        { return scaleDim }
+
+func (e scaleEmbedder) Embed(_ context.Context, _ llm.EmbedTask, texts []string) (llm.Embeddings, error) {
+	out := llm.Embeddings{Model: e.ModelID(), Dim: scaleDim}
+	for range texts {
+		out.Vectors = append(out.Vectors, direction(e.r, scaleDim))
+	}
+	return out, nil
+}
+
+// putRandom gives every text of a character a vector of e.
+func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedder) error {
+	for more := true; more; {
+		err := l.db.Memory().Update(ctx, l.user, func(tx memory.Tx) error {
+			batch, err := tx.WithoutVector(character, e.ModelID(), 5000)
+			if err != nil {
+				return err
+			}
+			vectors := make(map[string][]float32, len(batch))
+			for _, c := range batch {
+				vectors[c.Hash] = direction(e.r, scaleDim)
+			}
+			more = len(batch) > 0
+			return tx.PutVectors(character, e.ModelID(), vectors)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // direction is a vector of length one.
@@ -134,17 +196,4 @@ func direction(r *rand.Rand, dim int) []float32 {
 		v[i] = float32(float64(v[i]) / math.Sqrt(square))
 	}
 	return v
-}
-
-// unitsLoader makes the rows while it loads, as from a database.
-type unitsLoader []memory.Unit
-
-func (unitsLoader) Version(context.Context, string) (int64, error) { return 1, nil }
-
-func (l unitsLoader) Load(context.Context, string, int64) (index.Delta, error) {
-	rows := make([]index.Row, len(l))
-	for i := range l {
-		rows[i] = l[i].Row()
-	}
-	return index.Delta{Version: 1, Rows: rows}, nil
 }

@@ -246,3 +246,6 @@ func LineOf(h *Hit, n Names) string {
 	}
 	return Line(text, &h.At)
 }
+
+// Held returns how many search indexes are in memory and what they take, in bytes.
+func (s *Service) Held() (indexes, bytes int) { return s.cache.Stats() }
