@@ -237,6 +237,23 @@ func UsesOf(hits []Hit) []Use {
 	return uses
 }
 
+// Parts are the shares of the score, by kind.
+func (u Use) Parts() (p Parts) {
+	for name, x := range u.Signals {
+		switch name {
+		case "recency":
+			p.Recency += x
+		case "importance":
+			p.Importance += x
+		case SignalNames[sigVector], SignalNames[sigSpelling]:
+			p.Vector += x
+		default:
+			p.Lexical += x
+		}
+	}
+	return p
+}
+
 // LineOf is a hit as a <mem> block shows it: who said it, the text or its excerpt,
 // and the day.
 func LineOf(h *Hit, n Names) string {

@@ -483,7 +483,7 @@ func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]F
 			return err
 		}
 		for _, u := range uses {
-			f := FoundMemory{ID: u.ID, Layer: u.Layer, Score: u.Score, Signals: u.Signals}
+			f := FoundMemory{ID: u.ID, Layer: u.Layer, Score: u.Score, Parts: u.Parts(), Signals: u.Signals}
 			there, err := f.read(tx, characterID)
 			if err != nil {
 				return err

@@ -1,0 +1,354 @@
+package nodest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// search is SearchMemories for ann; it returns the texts.
+func (s *studio) search(characterID string, q nodest.MemorySearch) (texts []string) {
+	s.t.Helper()
+	found, err := s.SearchMemories(s.t.Context(), ann, characterID, q)
+	s.must(err)
+	for _, f := range found {
+		if f.Memory != nil {
+			texts = append(texts, f.Memory.Text)
+		} else {
+			texts = append(texts, f.Said.Text)
+		}
+	}
+	return texts
+}
+
+func TestASearchTellsWhy(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	told := s.chatWith(alice.ID)
+	s.say(told, birthday)
+	s.fact(alice.ID, "Clara has a birthday every year.")
+	found, err := s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: asking})
+	s.must(err)
+	if len(found) < 2 {
+		t.Fatalf("found %+v, want a fact and a text", found)
+	}
+	for _, f := range found {
+		sum := f.Parts.Vector + f.Parts.Lexical + f.Parts.Recency + f.Parts.Importance
+		if f.Score <= 0 || f.Score > 1 || math.Abs(sum-f.Score) > 1e-3 || len(f.Signals) == 0 {
+			t.Errorf("%s: score %g, parts %+v, signals %v", f.ID, f.Score, f.Parts, f.Signals)
+		}
+		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != told.ID || f.Said.At == "") {
+			t.Errorf("said: %+v", f.Said)
+		}
+	}
+	for name, q := range map[string]nodest.MemorySearch{
+		"facts alone": {Text: asking, Layers: []memory.Layer{memory.Fact}},
+		"texts alone": {Text: asking, Layers: []memory.Layer{memory.Exchange}},
+		"here":        {Text: asking, ConversationID: told.ID, Layers: []memory.Layer{memory.Exchange}},
+		"one":         {Text: asking, Recall: true, Limit: 1},
+	} {
+		if texts := s.search(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
+			t.Errorf("%s: %q", name, texts)
+		}
+	}
+	elsewhere := s.chatWith(alice.ID)
+	if texts := s.search(alice.ID, nodest.MemorySearch{Text: asking, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+		t.Errorf("said in another conversation: %q", texts)
+	}
+	for field, q := range map[string]nodest.MemorySearch{
+		"q": {Text: " "}, "limit": {Text: "x", Limit: 101},
+	} {
+		_, err := s.SearchMemories(t.Context(), ann, alice.ID, q)
+		refused(t, err, fault.Invalid, field)
+	}
+	other := s.chat()
+	_, err = s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: "x", ConversationID: other.ID})
+	refused(t, err, fault.NotFound, "")
+}
+
+func TestForgettingEverythingAboutSomething(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	told := s.chatWith(alice.ID)
+	reply := s.say(told, birthday)
+	s.say(told, "The ferry to the island was late again.")
+	// What another swipe says is forgotten too, though nobody sees it now.
+	s.model.next(says("Clara will like the presents."), says("Good to know."))
+	s.regenerate(reply.ID, "")
+	s.regenerate(reply.ID, "")
+	clara := s.fact(alice.ID, "Clara is the user's sister.")
+	kept := s.fact(alice.ID, "The user likes ferries.")
+
+	in := nodest.ForgetInput{Query: "Clara", DryRun: true}
+	preview, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, in)
+	s.must(err)
+	var texts []string
+	for _, item := range preview.Memories {
+		texts = append(texts, item.Text)
+		if item.Score <= 0 || item.ID == "" || item.Layer == "" {
+			t.Errorf("an item without its reasons: %+v", item)
+		}
+	}
+	slices.Sort(texts)
+	want := []string{"Clara is the user's sister.", "Clara will like the presents.", birthday}
+	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
+		t.Fatalf("the preview has %q, want %q", texts, want)
+	}
+	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara", Recall: true}); len(texts) < 2 {
+		t.Errorf("after the preview there is %q", texts)
+	}
+
+	in.DryRun = false
+	call := s.call()
+	gone, err := s.ForgetMemories(t.Context(), call, alice.ID, in)
+	s.must(err)
+	if len(gone.Memories) != len(want) || gone.DryRun {
+		t.Errorf("forgotten: %+v", gone)
+	}
+	again, err := s.ForgetMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
+	s.must(err)
+	if len(again.Memories) != len(want) {
+		t.Errorf("the same call again: %+v", again)
+	}
+	for _, text := range s.search(alice.ID, nodest.MemorySearch{Text: "Clara presents birthday sister", Recall: true}) {
+		if strings.Contains(text, "Clara") {
+			t.Errorf("still there: %q", text)
+		}
+	}
+	if _, err := s.MemoryHistory(t.Context(), ann, alice.ID, clara.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the history of what was forgotten: %v", err)
+	}
+	if versions, err := s.MemoryHistory(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
+		t.Errorf("what has nothing to do with it: %v, %v", versions, err)
+	}
+	// The chat keeps its words, and a reply does not get them from the memory.
+	if s.message(reply.ParentID).Text() != birthday {
+		t.Error("the chat has lost its words")
+	}
+	s.say(s.chatWith(alice.ID), asking)
+	if strings.Contains(s.model.last(), "Lisbon") {
+		t.Errorf("recalled although it was forgotten:\n%s", s.model.last())
+	}
+}
+
+func TestForgettingByIDAndAll(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	told := s.chatWith(alice.ID)
+	reply := s.say(told, birthday)
+	fact := s.fact(alice.ID, "Clara is the user's sister.")
+	s.fact(alice.ID, "The user likes ferries.")
+	text := s.message(reply.ParentID).Chosen().RevisionID
+	ids := nodest.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
+	for range 2 {
+		items, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, ids)
+		s.must(err)
+		if len(items.Memories) != 2 || items.Memories[0].Text != fact.Text || items.Memories[1].Text != birthday {
+			t.Fatalf("dry run %t: %+v", ids.DryRun, items.Memories)
+		}
+		ids.DryRun = false
+	}
+	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
+		t.Errorf("still there: %q", texts)
+	}
+	_, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, nodest.ForgetInput{IDs: []string{fact.ID}})
+	refused(t, err, fault.NotFound, "")
+
+	_, err = s.ForgetMemories(t.Context(), s.call(), alice.ID, nodest.ForgetInput{All: true})
+	s.must(err)
+	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
+		t.Errorf("after forgetting all: %q", texts)
+	}
+	facts, _, err := s.Memories(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+	s.must(err)
+	if len(facts) != 0 {
+		t.Errorf("after forgetting all: %v", facts)
+	}
+	for field, in := range map[string]nodest.ForgetInput{
+		"query":  {},
+		"query ": {Query: "x", All: true},
+		"dryRun": {All: true, DryRun: true},
+		"ids":    {IDs: make([]string, 201)},
+	} {
+		_, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, in)
+		refused(t, err, fault.Invalid, strings.TrimSpace(field))
+	}
+}
+
+// extraction is the open job that reads a conversation; nil = there is none.
+func (s *studio) extraction(conversationID string) (open *jobs.Job) {
+	s.t.Helper()
+	s.view(func(tx nodest.Tx) error {
+		items, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
+		if len(items) > 0 {
+			open = items[0]
+		}
+		return err
+	})
+	return open
+}
+
+func TestWhatIsSaidIsReadSoon(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
+	for _, c := range []*nodest.Conversation{later, now, archived} {
+		s.say(c, birthday)
+		if j := s.extraction(c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
+			t.Fatalf("after a reply the job is %+v, want one for later", j)
+		}
+	}
+	s.must(s.ExtractNow(t.Context(), s.call(), now.ID))
+	yes := true
+	_, err := s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: archived.ID, Archived: &yes})
+	s.must(err)
+	for _, c := range []*nodest.Conversation{now, archived} {
+		if j := s.extraction(c.ID); j == nil || !strings.Contains(string(j.Payload), "true") {
+			t.Errorf("the job is %+v, want one for now", j)
+		}
+	}
+	items, _, err := s.MemoryJobs(t.Context(), ann, alice.ID, "", 0)
+	s.must(err)
+	kinds := map[string]int{}
+	for _, j := range items {
+		kinds[j.Kind]++
+	}
+	if kinds[memory.JobExtract] != 3 || kinds[memory.JobEmbed] != 1 {
+		t.Errorf("jobs about the character: %v", kinds)
+	}
+	// Read already: the user wants it read again.
+	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
+		said, err := tx.Said(later.ID, memory.SaidFilter{Unread: true})
+		for _, one := range said {
+			err = tx.MarkRead(later.ID, one.RevisionID)
+		}
+		return err
+	}))
+	s.must(s.ExtractNow(t.Context(), s.call(), later.ID))
+	s.view(func(tx nodest.Tx) error {
+		said, err := tx.Said(later.ID, memory.SaidFilter{Unread: true})
+		if len(said) == 0 {
+			t.Error("nothing is to be read again")
+		}
+		return err
+	})
+}
+
+func TestMemoriesGoOutAndIn(t *testing.T) {
+	s := newRemembering(t)
+	alice, other := s.character(alicesCard), s.character(alicesCard)
+	s.fact(alice.ID, "Clara is the user's sister.")
+	s.settle(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
+	var file bytes.Buffer
+	s.must(s.ExportMemories(t.Context(), ann, alice.ID, &file))
+	if out := file.String(); !strings.Contains(out, `"type":"header"`) || !strings.Contains(out, `"type":"settings"`) || !strings.Contains(out, `"extractEvery":7`) {
+		t.Fatalf("exported:\n%s", out)
+	}
+	lines := strings.Count(file.String(), "\n")
+	file.WriteString("{broken\n")
+	for i := range 2 {
+		got, err := s.ImportMemories(t.Context(), s.call(), other.ID, bytes.NewReader(file.Bytes()))
+		s.must(err)
+		if got.Created != 1-i || got.Skipped != i || len(got.Failed) != 1 || got.Failed[0].Line != lines+1 {
+			t.Errorf("import %d: %+v", i, got)
+		}
+	}
+	if texts := s.search(other.ID, nodest.MemorySearch{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
+		t.Errorf("after the import: %q", texts)
+	}
+}
+
+// Every operation on another user's character, memory, message or conversation is
+// NotFound, and changes nothing.
+func TestAnothersMemoriesAreNotThere(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	c := s.chatWith(alice.ID)
+	s.say(c, birthday)
+	fact := s.fact(alice.ID, "Clara is the user's sister.")
+	bobs, err := s.CreateCharacter(t.Context(), &nodest.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	s.must(err)
+	state := func() string {
+		var out bytes.Buffer
+		s.must(s.ExportMemories(t.Context(), ann, alice.ID, &out))
+		_, rest, _ := strings.Cut(out.String(), "\n") // the header has the time
+		return rest
+	}
+	before := state()
+	n := 0
+	call := func() *nodest.Call {
+		n++
+		return &nodest.Call{UserID: bob, Key: fmt.Sprint("bob-", n), Hash: "h"}
+	}
+	text := "mine"
+	for name, try := range map[string]func(characterID, id string) error{
+		"list": func(ch, _ string) error {
+			_, _, err := s.Memories(t.Context(), bob, ch, memory.Filter{}, "", 0)
+			return err
+		},
+		"search": func(ch, _ string) error {
+			_, err := s.SearchMemories(t.Context(), bob, ch, nodest.MemorySearch{Text: "Clara"})
+			return err
+		},
+		"create": func(ch, _ string) error {
+			_, err := s.CreateMemory(t.Context(), call(), ch, memory.Draft{Text: "x"})
+			return err
+		},
+		"edit": func(ch, id string) error {
+			_, err := s.EditMemory(t.Context(), call(), ch, id, memory.Patch{Text: &text})
+			return err
+		},
+		"retire":  func(ch, id string) error { return s.DeleteMemory(t.Context(), call(), ch, id, false) },
+		"purge":   func(ch, id string) error { return s.DeleteMemory(t.Context(), call(), ch, id, true) },
+		"restore": func(ch, id string) error { _, err := s.RestoreMemory(t.Context(), call(), ch, id); return err },
+		"history": func(ch, id string) error { _, err := s.MemoryHistory(t.Context(), bob, ch, id); return err },
+		"forget": func(ch, id string) error {
+			_, err := s.ForgetMemories(t.Context(), call(), ch, nodest.ForgetInput{IDs: []string{id}})
+			return err
+		},
+		"forget all": func(ch, _ string) error {
+			_, err := s.ForgetMemories(t.Context(), call(), ch, nodest.ForgetInput{All: true})
+			return err
+		},
+		"suggestions": func(ch, _ string) error {
+			_, _, err := s.MemorySuggestions(t.Context(), bob, ch, "", "", 0)
+			return err
+		},
+		"decide": func(ch, id string) error {
+			_, err := s.DecideSuggestion(t.Context(), call(), ch, id, "accept")
+			return err
+		},
+		"export": func(ch, _ string) error { return s.ExportMemories(t.Context(), bob, ch, &bytes.Buffer{}) },
+		"import": func(ch, _ string) error {
+			_, err := s.ImportMemories(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
+			return err
+		},
+		"jobs": func(ch, _ string) error { _, _, err := s.MemoryJobs(t.Context(), bob, ch, "", 0); return err },
+	} {
+		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want NotFound", name, err)
+		}
+		// The id of ann's memory under a character of bob's own.
+		switch name {
+		case "edit", "retire", "purge", "restore", "history", "forget", "decide":
+			if err := try(bobs.ID, fact.ID); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s under his own character: %v, want NotFound", name, err)
+			}
+		}
+	}
+	if err := s.ExtractNow(t.Context(), call(), c.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("extract: %v, want NotFound", err)
+	}
+	if after := state(); after != before {
+		t.Errorf("ann's memories were\n%s\nand are\n%s", before, after)
+	}
+}
