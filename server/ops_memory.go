@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ var memoryOperations = []operation{
 		params: memoryParams, prepare: takes("memory.edit", memoryEdit),
 	}, {
 		command: "memory.pin", key: true, // in REST it is an edit of pinned
-		prepare: takes("memory.pin", memoryPin),
+		prepare: preparePin,
 	}, {
 		command: "memory.delete", method: http.MethodDelete, path: "/characters/:id/memories/:mid", status: http.StatusNoContent, key: true,
 		params: memoryParams, query: map[string]string{"purge": "bool"}, prepare: takes("memory.delete", memoryDelete),
@@ -245,11 +246,21 @@ type memoryPinData struct {
 	Pinned      *bool  `json:"pinned"`
 }
 
-func memoryPin(ctx context.Context, s *Server, c *nodest.Call, in memoryPinData) (any, error) {
-	if in.Pinned == nil {
-		return nil, fault.InvalidField("pinned", "required", "say true or false")
+// preparePin reads a memory.pin as the edit that it is, so that both are the same
+// under one key.
+func preparePin(data []byte) (runner, string, error) {
+	var in memoryPinData
+	if err := decodeStrict(orObject(data), &in); err != nil {
+		return nil, "", err
 	}
-	return memoryOf(s.engine.EditMemory(ctx, c, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
+	if in.Pinned == nil {
+		return nil, "", fault.InvalidField("pinned", "required", "say true or false")
+	}
+	edit, err := json.Marshal(memoryEditData{in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}})
+	if err != nil {
+		return nil, "", err
+	}
+	return takes("memory.edit", memoryEdit)(edit)
 }
 
 type memoryData struct {

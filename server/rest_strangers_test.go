@@ -218,6 +218,7 @@ func (h *house) everything(e *estate) string {
 func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 	h := build(t, nil)
 	theirs := h.estate()
+	revision := member(h.rest("GET", "/characters/"+theirs.character+"/memories?q=Hello&layer=exchange", "").items(t)[0], "id")
 	h.token = h.member("stranger")
 	mine := h.estate()
 	for _, c := range []struct{ method, path, body, field string }{
@@ -234,11 +235,18 @@ func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 		{"PUT", "/settings", `{"globalWorldBook":{"enabled":true,"id":"$book"}}`, "globalWorldBook.id"},
 		{"POST", "/worldbooks", `{"document":{"entries":{}},"characterIds":["$character"]}`, "characterIds[0]"},
 		{"PUT", "/devices/d/ack", `{"read":{"$conversation":"$message"}}`, ""},
+		{"PATCH", "/characters/" + mine.character + "/memories/$memory", `{"pinned":true}`, ""},
+		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$memory"]}`, ""},
+		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$revision"]}`, ""},
+		{"GET", "/characters/" + mine.character + "/memories?q=Hello&conversation=$conversation", "", ""},
+		{"PATCH", "/conversations/" + mine.conversation + "/summaries/$summary", `{"summary":"x"}`, ""},
+		{"POST", "/conversations/" + mine.conversation + "/summaries?wait=1", `{"from":"$message"}`, "from"},
 	} {
 		t.Run(c.method+" "+c.path[:min(len(c.path), 16)]+" "+c.body, func(t *testing.T) {
-			body := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
-				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation).Replace(c.body)
-			p := h.rest(c.method, c.path, body).refuses(t, 404, "not_found")
+			names := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
+				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation,
+				"$memory", theirs.memory, "$summary", theirs.summary, "$revision", revision)
+			p := h.rest(c.method, names.Replace(c.path), names.Replace(c.body)).refuses(t, 404, "not_found")
 			if c.field != "" && !strings.HasPrefix(p.Detail, c.field) {
 				t.Errorf("detail %q does not name %s", p.Detail, c.field)
 			}

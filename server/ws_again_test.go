@@ -26,6 +26,16 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 	save := field[string](t, one.ok("save.create", "saved", map[string]any{"conversationId": chat, "description": "here"}), "id")
 	one.ok("message.delete", "second", map[string]any{"messageId": said, "scope": "after"})
 	one.ok("message.restore", "third", map[string]any{"messageId": said})
+	memories, long := "/characters/"+character+"/memories", h.chat()
+	bees, hens := h.tell(memories, "Mia keeps bees.", ""), h.tell(memories, "Mia keeps hens.", "")
+	summary := h.summary(long)
+	of := func(id string, more ...any) map[string]any {
+		data := map[string]any{"characterId": character, "memoryId": id}
+		for i := 0; i < len(more); i += 2 {
+			data[more[i].(string)] = more[i+1]
+		}
+		return data
+	}
 
 	for i, c := range []struct {
 		command string
@@ -49,6 +59,15 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 		{"save.create", map[string]any{"conversationId": chat, "description": "D"}, "POST", "/conversations/" + chat + "/saves", map[string]any{"description": "D"}, 0},
 		{"save.restore", map[string]any{"saveId": save}, "POST", "/saves/" + save + "/restore", nil, 0},
 		{"save.delete", map[string]any{"saveId": save}, "DELETE", "/saves/" + save, nil, 0},
+		{"memory.create", map[string]any{"characterId": character, "text": "Mia sails."}, "POST", memories, map[string]any{"text": "Mia sails."}, 0},
+		{"memory.edit", of(bees, "text", "Mia kept bees."), "PATCH", memories + "/" + bees, map[string]any{"text": "Mia kept bees."}, 0},
+		{"memory.pin", of(bees, "pinned", true), "PATCH", memories + "/" + bees, map[string]any{"pinned": true}, 0},
+		{"memory.delete", of(hens), "DELETE", memories + "/" + hens, nil, 0},
+		{"memory.restore", of(hens), "POST", memories + "/" + hens + "/restore", nil, 0},
+		{"memory.delete", of(hens, "purge", true), "DELETE", memories + "/" + hens + "?purge=true", nil, 0},
+		{"memory.forget", map[string]any{"characterId": character, "ids": []string{bees}}, "POST", memories + "/forget", map[string]any{"ids": []string{bees}}, 0},
+		{"summary.create", map[string]any{"conversationId": long}, "POST", "/conversations/" + long + "/summaries", nil, 0},
+		{"summary.delete", map[string]any{"conversationId": long, "summaryId": summary}, "DELETE", "/conversations/" + long + "/summaries/" + summary, nil, 0},
 		{"message.swipe", map[string]any{"messageId": reply, "swipe": "prev"}, "POST", "/messages/" + reply + "/swipe", map[string]any{"swipe": "prev"}, 0},
 		{"message.delete", map[string]any{"messageId": reply, "scope": "one"}, "DELETE", "/messages/" + reply + "?scope=one", nil, 0},
 		{"message.restore", map[string]any{"messageId": reply}, "POST", "/messages/" + reply + "/restore", nil, 0},
