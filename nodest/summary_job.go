@@ -135,10 +135,10 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 	return e.requeue(ctx, j, o, time.Time{})
 }
 
-// pointless says that rules were to write anew what they have written before.
+// pointless says that at rest there was still no model for what rules have written.
 func (d *draft) pointless() bool {
 	return d.order.Rest && d.written.Method == memory.MethodExtractive && d.base != nil &&
-		d.base.Method == memory.MethodExtractive && !d.base.Stale && d.base.Range.EndID == d.plan.Range.EndID
+		d.base.Method == memory.MethodExtractive && !d.base.Stale
 }
 
 func ignoreGone(err error) error {

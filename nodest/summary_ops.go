@@ -24,7 +24,9 @@ type summaryView struct {
 }
 
 // MarshalJSON writes both; that of the summary would leave Active out.
-func (v *SummaryView) MarshalJSON() ([]byte, error) { return json.Marshal(summaryView{v.Summary, v.Active}) }
+func (v *SummaryView) MarshalJSON() ([]byte, error) {
+	return json.Marshal(summaryView{v.Summary, v.Active})
+}
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (v *SummaryView) UnmarshalJSON(data []byte) error {

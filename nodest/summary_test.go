@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/jobs"
@@ -24,14 +26,14 @@ import (
 type scholar struct {
 	mu        sync.Mutex
 	replies   int
-	summaries []string // prompts that asked for one
-	fails     error    // in place of summaries
-	meanwhile func()   // while a summary is written; nil = nothing happens
+	summaries []string                        // prompts that asked for one
+	fails     error                           // in place of summaries
+	meanwhile func(ctx context.Context) error // once, while the next summary is written; nil = nothing happens
 }
 
-func (m *scholar) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+func (m *scholar) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		text, err := m.answer(req)
+		text, err := m.answer(ctx, req)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
@@ -41,21 +43,27 @@ func (m *scholar) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-func (m *scholar) answer(req llm.Request) (string, error) {
+func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(req.Messages) > 1 {
 		m.replies++
-		return fmt.Sprintf("Reply %d. %s", m.replies, strings.Repeat("The river was wide and slow. ", 6)), nil
+		return replyLine(m.replies), nil
 	}
+	m.summaries = append(m.summaries, req.Messages[0].Text)
+	n := len(m.summaries)
 	if m.fails != nil {
 		return "", m.fails
 	}
-	m.summaries = append(m.summaries, req.Messages[0].Text)
-	if m.meanwhile != nil {
-		m.meanwhile()
+	if meanwhile := m.meanwhile; meanwhile != nil {
+		m.meanwhile = nil
+		m.mu.Unlock()
+		defer m.mu.Lock()
+		if err := meanwhile(ctx); err != nil {
+			return "", err
+		}
 	}
-	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", len(m.summaries)), nil
+	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", n), nil
 }
 
 // summaryStudio is a studio whose model is a scholar, and whose clock stands still
@@ -112,8 +120,50 @@ func (s *summaryStudio) speak(n int) {
 	s.t.Helper()
 	for range n {
 		s.said++
-		s.say(s.chat, fmt.Sprintf("Line %d. %s", s.said, strings.Repeat("I walk along the bank and look. ", 6)))
+		s.say(s.chat, userLine(s.said))
 	}
+}
+
+// fill adds n exchanges as talk does, at once and without a summary.
+func (s *summaryStudio) fill(n int) {
+	s.t.Helper()
+	s.must(s.db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
+		conv, err := tx.LockConversation(s.chat.ID)
+		if err != nil {
+			return err
+		}
+		said := s.said
+		for i := range 2 * n {
+			m := &nodest.Message{
+				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser,
+				Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
+			}
+			text := ""
+			if i%2 == 0 {
+				said++
+				text = userLine(said)
+			} else {
+				m.Role, text = nodest.RoleAssistant, replyLine(said)
+			}
+			m.Swipes = []nodest.Swipe{{ID: m.ID, RevisionID: m.ID + "-1", Rev: 1, Text: text, CreatedAt: tx.Now()}}
+			if err := tx.InsertMessage(m); err != nil {
+				return err
+			}
+			conv.HeadID, conv.LastMessage = m.ID, m.Preview()
+		}
+		conv.Version++
+		return tx.UpdateConversation(conv)
+	}))
+	s.said += n
+	s.scholar.replies += n
+}
+
+func userLine(n int) string {
+	return fmt.Sprintf("Line %d. %s", n, strings.Repeat("I walk along the bank and look. ", 6))
+}
+
+func replyLine(n int) string {
+	return fmt.Sprintf("Reply %d. %s", n, strings.Repeat("The river was wide and slow. ", 6))
 }
 
 // work does the summaries that are due.

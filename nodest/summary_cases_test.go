@@ -1,0 +1,562 @@
+package nodest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// summarised is a conversation of 18 exchanges whose first 6000 characters have a
+// summary.
+func summarised(t *testing.T) *summaryStudio {
+	t.Helper()
+	s := newSummaries(t, "")
+	s.fill(14)
+	s.talk(4)
+	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.scholar.summaries) != 1 {
+		t.Fatalf("in force: %+v", a)
+	}
+	return s
+}
+
+// covered is the message at a place of the range of the summary in force.
+func (s *summaryStudio) covered(at int) *nodest.Message { return s.path()[3+at] }
+
+// rest lets the conversation rest, and does what is due then.
+func (s *summaryStudio) rest() int {
+	s.clock.wind(time.Hour)
+	return s.work()
+}
+
+// shows fails the test unless the next request has the texts.
+func (s *summaryStudio) shows(prompt string, texts ...string) {
+	s.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(prompt, text) {
+			s.t.Errorf("%q is not in the request", text)
+		}
+	}
+}
+
+func (s *summaryStudio) hides(prompt string, texts ...string) {
+	s.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(prompt, text) {
+			s.t.Errorf("%q is in the request", text)
+		}
+	}
+}
+
+func (s *summaryStudio) edit(m *nodest.Message, text string) {
+	s.t.Helper()
+	_, err := s.Edit(s.t.Context(), s.call(), nodest.EditInput{MessageID: m.ID, Text: text})
+	s.must(err)
+}
+
+func TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt(t *testing.T) {
+	s := summarised(t)
+	m := s.covered(2)
+	was := m.Text()
+	s.edit(m, "Something else was said here.")
+	if a := s.active(); a == nil || !a.Stale || a.Generation != 1 {
+		t.Fatalf("after the edit: %+v, want the same, stale", a)
+	}
+	s.shows(s.prompt(), "Digest 1")
+	s.edit(m, was)
+	if a := s.active(); a == nil || !a.Stale { // the words are the same, the text is another one
+		t.Fatalf("after the second edit: %+v", a)
+	}
+	if s.work() != 0 {
+		t.Error("it is repaired while the conversation is talked in")
+	}
+	s.rest()
+	a := s.active()
+	if a == nil || a.Stale || a.Generation != 2 || a.Method != memory.MethodModel {
+		t.Fatalf("at rest: %+v, want a new one", a)
+	}
+	s.shows(s.prompt(), "Digest 2")
+	s.shows(s.scholar.summaries[1], was, s.covered(0).Text()) // made from the messages
+	if n := s.rest(); n != 0 || len(s.scholar.summaries) != 2 {
+		t.Errorf("%d more jobs, %d calls: it is repaired once", n, len(s.scholar.summaries))
+	}
+}
+
+func TestASwipeBackMakesASummaryRightAgain(t *testing.T) {
+	s := summarised(t)
+	var m *nodest.Message
+	for at := 0; m == nil || m.Role != nodest.RoleAssistant; at++ {
+		m = s.covered(at)
+	}
+	// Another reply beside one that was answered is a branch, so the store is asked.
+	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
+		stored, err := tx.Message(m.ID)
+		if err != nil {
+			return err
+		}
+		stored.Swipes = append(stored.Swipes, nodest.Swipe{ID: "other", RevisionID: "other-1", Rev: 1, Text: "Another answer.", CreatedAt: tx.Now()})
+		stored.Rev++
+		if err := tx.UpdateMessage(stored); err != nil {
+			return err
+		}
+		conv, err := tx.Conversation(s.chat.ID)
+		if err != nil {
+			return err
+		}
+		conv.Version++
+		return tx.UpdateConversation(conv)
+	}))
+	for _, step := range []struct {
+		swipe string
+		stale bool
+	}{{"next", true}, {"prev", false}} {
+		_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: m.ID, Swipe: step.swipe})
+		s.must(err)
+		if a := s.active(); a == nil || a.Stale != step.stale {
+			t.Errorf("with the %s swipe: %+v, want stale = %v", step.swipe, a, step.stale)
+		}
+	}
+	s.rest()
+	if len(s.scholar.summaries) != 1 {
+		t.Error("a summary that is right was made again")
+	}
+}
+
+func TestASummaryGoesWithADeletedMessage(t *testing.T) {
+	s := summarised(t)
+	m := s.covered(2)
+	_, err := s.DeleteMessage(t.Context(), s.call(), m.ID, "")
+	s.must(err)
+	if a := s.active(); a != nil {
+		t.Errorf("in force: %+v, want none", a)
+	}
+	sent := s.prompt()
+	s.hides(sent, "Digest 1", m.Text())
+	s.shows(sent, s.covered(0).Text(), s.covered(2).Text())
+
+	_, err = s.RestoreMessage(t.Context(), s.call(), m.ID)
+	s.must(err)
+	s.shows(s.prompt(), "Digest 1")
+
+	_, err = s.DeleteMessage(t.Context(), s.call(), m.ID, "")
+	s.must(err)
+	s.rest()
+	a := s.active()
+	if a == nil || a.Generation != 2 || a.Stale {
+		t.Fatalf("at rest: %+v, want a new one", a)
+	}
+	s.hides(s.scholar.summaries[1], m.Text())
+	s.hides(s.prompt(), m.Text(), "Digest 1")
+}
+
+func TestEveryBranchHasItsSummary(t *testing.T) {
+	s := summarised(t)
+	path := s.path()
+	one := s.active()
+	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: path[7].ID, Text: "Let us turn left here.", Mode: nodest.EditBranch})
+	s.must(err)
+	if s.active() != nil {
+		t.Error("a branch that left before the end of the summary has it")
+	}
+	sent := s.prompt()
+	s.hides(sent, "Digest 1", path[8].Text())
+	s.shows(sent, path[6].Text(), "turn left")
+	s.fill(14)
+	s.talk(3)
+	two := s.active()
+	if two == nil || two.ID == one.ID || two.Generation != 2 {
+		t.Fatalf("on the other branch: %+v", two)
+	}
+	for _, to := range []struct {
+		head string
+		want string
+	}{{path[len(path)-1].ID, one.ID}, {s.path()[20].ID, ""}} {
+		_, err = s.ChooseHead(t.Context(), s.call(), s.chat.ID, to.head)
+		s.must(err)
+		got := ""
+		if a := s.active(); a != nil {
+			got = a.ID
+		}
+		if got != to.want {
+			t.Errorf("with head %s: %q is in force, want %q", to.head, got, to.want)
+		}
+	}
+	_, err = s.Reset(t.Context(), s.call(), s.chat.ID)
+	s.must(err)
+	if s.active() != nil {
+		t.Error("a reset conversation has a summary")
+	}
+	fork, err := s.Fork(t.Context(), s.call(), nodest.ForkInput{ConversationID: s.chat.ID, MessageID: path[len(path)-1].ID})
+	s.must(err)
+	if views, err := s.Summaries(t.Context(), ann, fork.ID); err != nil || len(views) != 0 || fork.SummaryID != "" {
+		t.Errorf("a fork begins with %v, %v", views, err)
+	}
+}
+
+// A save point shows what it showed, whatever becomes of summaries and messages.
+func TestASavePointShowsItsSummary(t *testing.T) {
+	s := summarised(t)
+	then := s.prompt()
+	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	s.must(err)
+	a := s.active()
+	_, err = s.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, "In my own words: they walked.")
+	s.must(err)
+	mine := s.prompt()
+	s.shows(mine, "In my own words")
+	second, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	s.must(err)
+	s.edit(s.covered(1), "Not this.")
+	s.fill(14)
+	s.talk(2)
+	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, s.active().ID))
+	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, a.ID))
+	for range 2 {
+		for _, at := range []struct {
+			save *nodest.Save
+			want string
+		}{{save, then}, {second, mine}} {
+			p, err := s.PreviewSave(t.Context(), ann, at.save.ID, nodest.PreviewInput{})
+			s.must(err)
+			if got := flat(p); got != at.want {
+				t.Fatalf("the preview of the save point differs:\n%s\nwant\n%s", got, at.want)
+			}
+			_, err = s.RestoreSave(t.Context(), s.call(), at.save.ID)
+			s.must(err)
+			if got := s.prompt(); got != at.want {
+				t.Fatalf("the restored conversation differs:\n%s\nwant\n%s", got, at.want)
+			}
+		}
+	}
+	if v := s.active(); v == nil || v.ID != a.ID || v.Method != memory.MethodUser {
+		t.Errorf("restored: %+v", v)
+	}
+}
+
+func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
+	s := summarised(t)
+	a := s.active()
+	const words = "--- CONVERSATION SUMMARY ---\nI say: they only talked about rivers."
+	v, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, words)
+	s.must(err)
+	if v.ID != a.ID || v.Method != memory.MethodUser || v.Model != "" || !v.Active || strings.Contains(v.Text, "---") {
+		t.Errorf("edited: %+v", v)
+	}
+	s.edit(s.covered(1), "It was different.")
+	s.rest()
+	if a := s.active(); a.Method != memory.MethodUser || len(s.scholar.summaries) != 1 {
+		t.Errorf("at rest: %+v: the words of a user stay", a)
+	}
+	s.fill(16)
+	s.talk(1)
+	if last := s.scholar.summaries[len(s.scholar.summaries)-1]; !strings.Contains(last, "they only talked about rivers") {
+		t.Errorf("the next one was made without the words of the user:\n%s", last)
+	}
+	for _, bad := range []string{"", " \n", strings.Repeat("x", 2001)} {
+		_, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
+		if e := s.wants(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
+			t.Errorf("%d characters: %v", len(bad), e.Fields)
+		}
+	}
+}
+
+func TestADeletedSummaryGivesTheHistoryBack(t *testing.T) {
+	s := summarised(t)
+	id := s.active().ID
+	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, id))
+	sent := s.prompt()
+	s.hides(sent, "Digest 1")
+	for _, m := range s.path() {
+		s.shows(sent, m.Text())
+	}
+	s.wants(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, id), fault.NotFound)
+	s.talk(5)
+	if len(s.scholar.summaries) != 1 || len(s.summaries()) != 0 {
+		t.Error("the history was summarised again at once")
+	}
+	s.fill(12)
+	s.talk(2) // as much as triggers one
+	if a := s.active(); a == nil || a.Generation != 2 {
+		t.Errorf("later: %+v", a)
+	}
+}
+
+func TestSummariseByHand(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"enabled":false}}`)
+	s.fill(4)
+	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	if e := s.wants(err, fault.Conflict); e.Details["reason"] != "too_few_messages" {
+		t.Errorf("details = %v", e.Details)
+	}
+	s.wants(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}), fault.Conflict)
+	s.fill(15)
+	s.talk(1)
+	if len(s.scholar.summaries) != 0 {
+		t.Fatal("it is switched off")
+	}
+	path := s.path()
+	for field, r := range map[string]nodest.SummaryRange{
+		"from": {From: path[2].ID}, "to": {From: path[9].ID, To: path[8].ID},
+	} {
+		_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, r)
+		if e := s.wants(err, fault.Invalid); e.Fields[0].Field != field {
+			t.Errorf("fields = %v, want %s", e.Fields, field)
+		}
+	}
+	_, err = s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: "nowhere"})
+	s.wants(err, fault.NotFound)
+
+	c := s.call()
+	v, err := s.Summarise(t.Context(), c, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
+	s.must(err)
+	again, err := s.Summarise(t.Context(), &nodest.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
+	s.must(err)
+	if v.Range.Start != 5 || v.Range.End != 10 || v.Count != 6 || !v.Active || again.ID != v.ID || !again.Active || len(s.scholar.summaries) != 1 {
+		t.Errorf("by hand: %+v, again %+v", v, again)
+	}
+	sent := s.prompt()
+	s.hides(sent, path[5].Text(), path[10].Text())
+	s.shows(sent, path[4].Text(), "Digest 1", path[11].Text())
+
+	s.must(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}))
+	s.work()
+	if a := s.active(); a == nil || a.Generation != 2 || a.Range.End != len(path)-4 {
+		t.Errorf("later: %+v", a)
+	}
+}
+
+func TestSummariesOfAnotherUser(t *testing.T) {
+	s := summarised(t)
+	id, ctx := s.active().ID, t.Context()
+	other := s.studio.chat() // ann's own, but not the summary's
+	bobs := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	_, list := s.Summaries(ctx, bob, s.chat.ID)
+	_, make1 := s.Summarise(ctx, bobs(), s.chat.ID, nodest.SummaryRange{})
+	_, edit := s.EditSummary(ctx, bobs(), s.chat.ID, id, "Mine now, and long enough to be a summary.")
+	_, edit2 := s.EditSummary(ctx, s.call(), other.ID, id, "In another conversation.")
+	for what, err := range map[string]error{
+		"list": list, "make": make1, "later": s.SummariseLater(ctx, bobs(), s.chat.ID, nodest.SummaryRange{}), "edit": edit, "edit elsewhere": edit2,
+		"delete": s.DeleteSummary(ctx, bobs(), s.chat.ID, id), "delete elsewhere": s.DeleteSummary(ctx, s.call(), other.ID, id),
+	} {
+		if !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: %v, want NotFound", what, err)
+		}
+	}
+	if a := s.active(); a == nil || a.Method != memory.MethodModel {
+		t.Errorf("in force: %+v", a)
+	}
+}
+
+func TestRulesStandInForTheModel(t *testing.T) {
+	s := newSummaries(t, "")
+	s.scholar.fails = fault.New(fault.Blocked, "no")
+	s.fill(14)
+	s.talk(3)
+	a := s.active()
+	if a == nil || a.Method != memory.MethodExtractive || a.Model != "" {
+		t.Fatalf("in force: %+v, want one by rule", a)
+	}
+	s.rest()
+	if views := s.summaries(); len(views) != 1 {
+		t.Errorf("%d summaries: rules wrote again what they had written", len(views))
+	}
+	s.scholar.fails = nil
+	s.rest()
+	if a := s.active(); a == nil || a.Method != memory.MethodModel || a.Generation != 2 {
+		t.Errorf("when the model is back: %+v", a)
+	}
+	if s.rest() != 0 {
+		t.Error("it goes on")
+	}
+}
+
+// While a summary is written anything may happen; then it is made anew, once.
+func TestASummaryThatWasOvertaken(t *testing.T) {
+	for name, meanwhile := range map[string]func(s *summaryStudio) error{
+		"by another one": func(s *summaryStudio) error {
+			_, err := s.Summarise(s.t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			return err
+		},
+		"by an edit": func(s *summaryStudio) error {
+			s.edit(s.path()[4], "In other words.")
+			return nil
+		},
+		"by a delete": func(s *summaryStudio) error {
+			_, err := s.DeleteMessage(s.t.Context(), s.call(), s.path()[4].ID, "")
+			return err
+		},
+		"by another branch": func(s *summaryStudio) error {
+			_, err := s.ChooseHead(s.t.Context(), s.call(), s.chat.ID, s.path()[5].ID)
+			return err
+		},
+		"by new messages, which do not matter": func(s *summaryStudio) error {
+			s.speak(1)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSummaries(t, "")
+			s.scholar.meanwhile = func(context.Context) error { return meanwhile(s) }
+			s.fill(14)
+			s.talk(3)
+			views := s.summaries()
+			if len(views) > 1 {
+				t.Errorf("%d summaries: %+v", len(views), views)
+			}
+			branch := name == "by another branch"
+			if a := s.active(); (a == nil) != branch || a != nil && a.Stale {
+				t.Errorf("in force: %+v", a)
+			}
+		})
+	}
+}
+
+// A process that dies leaves a valid conversation, and the summary is made by the
+// next one.
+func TestSummariesSurviveCrashes(t *testing.T) {
+	for name, until := range map[string]func(s *summaryStudio, j *jobs.Job) error{
+		"before it begins": func(*summaryStudio, *jobs.Job) error { return nil },
+		"while the model writes": func(s *summaryStudio, j *jobs.Job) error {
+			ctx, die := context.WithCancel(s.t.Context())
+			s.scholar.meanwhile = func(context.Context) error { die(); return ctx.Err() }
+			return s.JobKinds()[0].Run(ctx, j)
+		},
+		"at the commit, which comes too late": func(s *summaryStudio, j *jobs.Job) error {
+			s.scholar.meanwhile = func(context.Context) error {
+				s.lose()
+				s.must(s.end(s.claim()[0], nil)) // somebody else ends it
+				return nil
+			}
+			return s.run(j)
+		},
+		"after the commit": func(s *summaryStudio, j *jobs.Job) error { return s.run(j) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSummaries(t, "")
+			s.fill(14)
+			for range 4 {
+				s.speak(1)
+				if claimed := s.claim(); len(claimed) > 0 {
+					if err := until(s, claimed[0]); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, jobs.ErrLost) {
+						t.Fatal(err)
+					}
+					break
+				}
+			}
+			s.prompt() // can be built
+			s.crash()
+			s.lose()
+			s.talk(1)
+			if views := s.summaries(); len(views) != 1 || s.active() == nil {
+				t.Errorf("summaries: %+v", views)
+			}
+		})
+	}
+}
+
+// lose ends the leases of all jobs.
+func (s *summaryStudio) lose() {
+	s.t.Helper()
+	s.clock.wind(10 * time.Minute)
+	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{nodest.JobSummarise: 5}, ""))
+}
+
+// A chat that does not fit gets its summary before the reply.
+func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		slow bool
+		want string
+	}{
+		"the model is quick": {false, "Digest 1"}, "the model is slow": {true, "\nAnn: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSummaries(t, "")
+			s.opts.SummaryWait = time.Minute
+			if tt.slow {
+				s.opts.SummaryWait = time.Millisecond
+				s.scholar.meanwhile = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+			}
+			s.Engine = s.engine()
+			s.fill(16)
+			s.studio.real.ContextTokens = 2000
+			s.speak(1)
+			p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
+			s.must(err)
+			sent := flat(p.Prompt)
+			s.shows(sent, "CONVERSATION SUMMARY")
+			if tt.slow == strings.Contains(sent, "Digest 1") {
+				t.Errorf("the summary is not %s:\n%s", tt.want, sent)
+			}
+			if tt.slow == (s.active() != nil) {
+				t.Errorf("in force: %+v", s.active())
+			}
+			s.work()
+			if a := s.active(); a == nil || a.Method != memory.MethodModel || len(s.summaries()) != 1 {
+				t.Errorf("after that: %+v", s.summaries())
+			}
+		})
+	}
+}
+
+func TestSummariesMoveWithAnArchive(t *testing.T) {
+	s := summarised(t)
+	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	s.must(err)
+	_, err = s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
+	s.must(err)
+	s.edit(s.covered(1), "Something else.")
+	s.talk(2)
+	data, _, err := s.ExportArchive(t.Context(), ann, s.chat.ID)
+	s.must(err)
+	p, err := s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{})
+	s.must(err)
+	then, now, was := flat(p), s.prompt(), s.active()
+
+	copied, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
+	s.must(err)
+	saves, err := s.Saves(t.Context(), ann, copied.ID, false, "", 0)
+	s.must(err)
+	s.chat = copied
+	if got := s.prompt(); got != now {
+		t.Errorf("the copy sends\n%s\nwant\n%s", got, now)
+	}
+	if a := s.active(); a == nil || a.ID == was.ID || a.Text != was.Text || !a.Stale || a.Range.EndID == was.Range.EndID {
+		t.Errorf("in force: %+v", a)
+	}
+	p, err = s.PreviewSave(t.Context(), ann, saves.Items[0].ID, nodest.PreviewInput{})
+	s.must(err)
+	if got := flat(p); got != then {
+		t.Errorf("its save point shows\n%s\nwant\n%s", got, then)
+	}
+	var doc map[string]json.RawMessage
+	s.must(json.Unmarshal(data, &doc))
+	delete(doc, "summaries")
+	old, err := json.Marshal(doc)
+	s.must(err)
+	if s.chat, err = s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, old); err != nil || s.active() != nil {
+		t.Errorf("without summaries: %v", err)
+	}
+}
+
+func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
+	s := summarised(t)
+	var got struct {
+		Memory struct {
+			LastSummarizedAt int64 `json:"lastSummarizedAt"`
+			SummaryThreshold int   `json:"summaryThreshold"`
+		} `json:"memory"`
+	}
+	doc, version, err := s.CharacterSettings(t.Context(), ann, s.chat.CharacterID)
+	s.must(err)
+	s.must(json.Unmarshal(doc, &got))
+	if got.Memory.LastSummarizedAt != s.clock.read().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 1 {
+		t.Errorf("settings at version %d: %s", version, doc)
+	}
+}
