@@ -196,7 +196,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	if reason != "" {
 		sources = cited
 	}
-	if dense := mostlyCJK(textOf(sources)); dense && !hasCJK(c.Text) || !dense && mostlyCJK(c.Text) {
+	if !slices.ContainsFunc(sources, func(m Message) bool { return sameLanguage(c.Text, m.Text) }) {
 		return c, reasonLanguage
 	}
 	if reason != "" {
@@ -220,6 +220,14 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	c.source(sources)
 	c.date(o.text("event_time"), sources)
 	return c, ""
+}
+
+// sameLanguage reports whether a statement may be in the language of its source.
+func sameLanguage(text, source string) bool {
+	if mostlyCJK(source) {
+		return hasCJK(text)
+	}
+	return !mostlyCJK(text)
 }
 
 // source takes the evidence from the messages that a candidate stands on.
@@ -351,14 +359,6 @@ func merged(all []Candidate) []Candidate {
 		out = append(out, c)
 	}
 	return out
-}
-
-func textOf(messages []Message) string {
-	var b strings.Builder
-	for _, m := range messages {
-		b.WriteString(m.Text + "\n")
-	}
-	return b.String()
 }
 
 // tidy makes a statement one line without blanks around it.

@@ -357,9 +357,15 @@ func (c *chatter) readNow() []*jobs.Job {
 func (c *chatter) all(f memory.Filter) []memory.Memory {
 	c.Helper()
 	var items []memory.Memory
-	c.view(func(tx nodest.Tx) (err error) {
-		items, _, err = tx.Facts(c.character, f, "", 200)
-		return err
+	c.view(func(tx nodest.Tx) error {
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, next, err := tx.Facts(c.character, f, cursor, 200)
+			if err != nil {
+				return err
+			}
+			items, cursor = append(items, page...), next
+		}
+		return nil
 	})
 	slices.Reverse(items)
 	return items
