@@ -131,18 +131,19 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]*messagePlace,
 	return found, nil
 }
 
+// forgotten returns those of the user's texts that were forgotten. The user is no part
+// of the condition: SQLite would walk all texts of the user rather than look a few up.
 func (t *tx) forgotten(revisions []string) (map[string]bool, error) {
 	gone := map[string]bool{}
 	for part := range slices.Chunk(revisions, 500) {
 		in, which := among(part)
-		var ids []string
-		_, err := t.scan(t.raw("SELECT revision_id FROM memory_texts WHERE revision_id "+in+" AND user_id = ? AND is_forgotten",
-			which, text(t.userID)), &ids)
+		var rows []struct{ RevisionID, UserID string }
+		_, err := t.scan(t.raw("SELECT revision_id, user_id FROM memory_texts WHERE revision_id "+in+" AND is_forgotten", which), &rows)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
-			gone[id] = true
+		for _, row := range rows {
+			gone[row.RevisionID] = row.UserID == t.userID
 		}
 	}
 	return gone, nil
