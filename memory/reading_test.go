@@ -404,6 +404,7 @@ func (c *chatter) counting() []string {
 			roots[m.RootID] = append(roots[m.RootID], m)
 		}
 		for _, root := range slices.Sorted(maps.Keys(roots)) {
+			slices.SortFunc(roots[root], func(a, b memory.Memory) int { return a.Version - b.Version })
 			m := memory.Current(roots[root], func(e memory.Evidence) bool {
 				shown, err := tx.Shown(nil, []memory.Evidence{e})
 				return err == nil && shown[0]
