@@ -14,13 +14,13 @@ import (
 
 // chat is a database with one conversation of n messages in a line.
 type chat struct {
-	db               *store.DB
-	user, conv, last string
+	db                          *store.DB
+	user, character, conv, last string
 }
 
 func newChat(b *testing.B, postgres bool, n int) *chat {
 	b.Helper()
-	c := &chat{user: id(), conv: id()}
+	c := &chat{user: id(), character: id(), conv: id()}
 	o := store.Options{}
 	if postgres {
 		o.URL = storetest.PostgresURL(b)
@@ -30,7 +30,12 @@ func newChat(b *testing.B, postgres bool, n int) *chat {
 	if err := c.db.InsertUser(ctx, &account.User{ID: c.user, Username: c.user}); err != nil {
 		b.Fatal(err)
 	}
-	err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error { return tx.InsertConversation(&nodest.Conversation{ID: c.conv}) })
+	err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error {
+		if err := tx.InsertCharacter(&nodest.Character{ID: c.character}); err != nil {
+			return err
+		}
+		return tx.InsertConversation(&nodest.Conversation{ID: c.conv, CharacterID: c.character})
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

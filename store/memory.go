@@ -88,6 +88,14 @@ func (t *tx) flushMemory() error {
 	return nil
 }
 
+// Two conditions on rows of a scope. Where rows are named by their ids no index of
+// the scope may be looked at: without statistics SQLite would rather take that one,
+// and read all of the scope's rows.
+const (
+	ofScope = "user_id = ? AND character_id = ?"
+	named   = "user_id || '' = ? AND character_id || '' = ?"
+)
+
 func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
 	version, found, err := t.raise(t.userID, characterID, n.whole)
 	if err != nil || !found {
@@ -100,17 +108,17 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 		return err
 	}
 	marks := []struct {
-		table, column string
-		ids           []string
+		table, column, owned string
+		ids                  []string
 	}{
-		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
-		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes},
-		{"memory_texts", "conversation_id", n.chats},
+		{"memory_texts", "revision_id", named, n.texts}, {"memories", "id", named, n.facts},
+		{"memory_texts", "hash", ofScope, n.hashes}, {"memories", "hash", ofScope, n.hashes},
+		{"memory_texts", "conversation_id", named, n.chats},
 	}
 	for _, m := range marks {
 		for part := range slices.Chunk(m.ids, 500) {
 			in, which := among(part)
-			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE user_id = ? AND character_id = ? AND "+m.column+" "+in,
+			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE "+m.owned+" AND "+m.column+" "+in,
 				version, text(t.userID), text(characterID), which))
 			if err != nil {
 				return err

@@ -146,7 +146,7 @@ func errNoFact() error { return fault.New(fault.NotFound, "no such memory") }
 
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	items, err := t.facts(characterID, "AND f.id = ?", text(id))
+	items, err := t.facts(characterID, named+" AND f.id = ?", text(id))
 	if err != nil {
 		return nil, err
 	}
@@ -156,13 +156,14 @@ func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
 	return &items[0], nil
 }
 
-// facts reads the versions that rest, the end of the statement, selects.
-func (t *tx) facts(characterID, rest string, args ...any) ([]memory.Memory, error) {
+// facts reads the versions that the end of the statement selects; it begins with a
+// condition on the scope.
+func (t *tx) facts(characterID, where string, args ...any) ([]memory.Memory, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
 	var rows []*factRow
-	_, err := t.scan(t.raw("SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ? "+rest,
+	_, err := t.scan(t.raw("SELECT f.* FROM memories f WHERE "+where,
 		append([]any{text(t.userID), text(characterID)}, args...)...), &rows)
 	if err != nil {
 		return nil, err
@@ -184,7 +185,7 @@ func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memor
 	roots := slices.Compact(slices.Sorted(slices.Values(rootIDs)))
 	for part := range slices.Chunk(roots, 500) {
 		in, which := among(part)
-		some, err := t.facts(characterID, "AND f.root_id "+in+" ORDER BY f.root_id, f.version", which)
+		some, err := t.facts(characterID, named+" AND f.root_id "+in+" ORDER BY f.root_id, f.version", which)
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +196,7 @@ func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memor
 
 // Facts lists versions, newest first.
 func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
-	where, args := "", []any{}
+	where, args := ofScope, []any{}
 	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
 	switch f.Status {
 	case memory.AnyStatus:

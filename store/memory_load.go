@@ -74,14 +74,24 @@ func (s *session) rows(query string, args []any, scan func(*sql.Rows) error) err
 }
 
 func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) error {
+	deleted := map[string]bool{} // conversations; those that are being loaded too
+	err := t.rows("SELECT id FROM conversations WHERE user_id = ? AND character_id = ? AND deleted_at IS NOT NULL",
+		[]any{text(t.userID), text(characterID)}, func(rows *sql.Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			deleted[id] = true
+			return err
+		})
+	if err != nil {
+		return err
+	}
 	where := ""
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
 	}
 	return t.rows(`SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name, t.terms, t.hash,
 			t.change, t.said_at, t.is_forgotten, r.text
-		FROM memory_texts t JOIN conversations c ON c.id = t.conversation_id AND c.deleted_at IS NULL
-		JOIN revisions r ON r.id = t.revision_id
+		FROM memory_texts t JOIN revisions r ON r.id = t.revision_id
 		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ?`+where,
 		[]any{text(t.userID), text(characterID), since}, func(rows *sql.Rows) error {
 			var u memory.Unit
@@ -93,6 +103,9 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 				&u.Version, &at, &forgotten, &words)
 			if err != nil {
 				return err
+			}
+			if deleted[e.ConversationID] {
+				return nil
 			}
 			if forgotten {
 				c.Gone = append(c.Gone, u.ID)

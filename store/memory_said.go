@@ -10,11 +10,11 @@ import (
 )
 
 // saidColumns are the columns of a memory.Said: of a text t, its message m and its
-// revision r.
+// revision r. Of the owner no index is looked at, see named.
 const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name,
 		t.said_at, t.is_read, m.status, r.text
 	FROM memory_texts t JOIN messages m ON m.id = t.message_id JOIN revisions r ON r.id = t.revision_id
-	WHERE t.user_id = ? AND NOT t.is_forgotten `
+	WHERE t.user_id || '' = ? AND NOT t.is_forgotten `
 
 func (t *tx) readSaid(rest string, args ...any) ([]memory.Said, error) {
 	items := []memory.Said{}
@@ -78,7 +78,7 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Said,
 	items := []memory.Said{}
 	for part := range slices.Chunk(revisionIDs, 500) {
 		in, which := among(part)
-		some, err := t.readSaid("AND t.character_id = ? AND t.revision_id "+in+
+		some, err := t.readSaid("AND t.character_id || '' = ? AND t.revision_id "+in+
 			" AND EXISTS (SELECT 1 FROM conversations c WHERE c.id = t.conversation_id AND c.deleted_at IS NULL)",
 			text(characterID), which)
 		if err != nil {
@@ -99,7 +99,7 @@ func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
 	}
 	for part := range slices.Chunk(revisionIDs, 500) {
 		in, which := among(part)
-		_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = TRUE WHERE conversation_id = ? AND revision_id "+in,
+		_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = TRUE WHERE conversation_id || '' = ? AND revision_id "+in,
 			text(conversationID), which))
 		if err != nil {
 			return err

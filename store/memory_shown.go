@@ -122,7 +122,7 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]*messagePlace,
 		err = read(`JOIN message_states s ON s.conversation_id = m.conversation_id AND s.message_id = m.id
 				AND s.version = (SELECT MAX(o.version) FROM message_states o
 					WHERE o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)
-			WHERE m.id `+in+` AND m.conversation_id = ? AND m.user_id = ? AND NOT s.is_deleted AND NOT m.is_hidden`,
+			WHERE m.id `+in+` AND m.conversation_id || '' = ? AND m.user_id = ? AND NOT s.is_deleted AND NOT m.is_hidden`,
 			version, which, text(then), text(t.userID))
 		if err != nil {
 			return nil, err

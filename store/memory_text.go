@@ -136,7 +136,7 @@ func (t *tx) copiedTexts(items []*nodest.Message) (map[string]*textRow, error) {
 	for part := range slices.Chunk(ids, 500) {
 		in, which := among(part)
 		var rows []*textRow
-		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id = ? AND NOT is_forgotten AND revision_id "+in,
+		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id || '' = ? AND NOT is_forgotten AND revision_id "+in,
 			text(t.userID), which), &rows)
 		if err != nil {
 			return nil, err
