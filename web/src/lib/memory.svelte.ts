@@ -31,8 +31,8 @@ export interface Found {
 
 export interface Suggestion {
   id: string
-  memoryId: string
-  event: 'UPDATE' | 'DELETE'
+  memoryId: string // that it would change; '' of a new one
+  event: 'ADD' | 'UPDATE' | 'DELETE'
   text?: string
   reason: string
 }
