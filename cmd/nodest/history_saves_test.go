@@ -248,7 +248,9 @@ func (g *game) opCopySave(p *plain) bool {
 	g.readSave(n)
 	if n.frame.head != "" {
 		n.prompt = g.prompt("/saves/" + n.id)
-		require.Equal(g.t, withoutMood(k.prompt), withoutMood(n.prompt), "the prompt of the copy of save point %s", k.id)
+		if !summarised(k.prompt) {
+			require.Equal(g.t, withoutMood(k.prompt), withoutMood(n.prompt), "the prompt of the copy of save point %s", k.id)
+		}
 	}
 	return true
 }

@@ -29,9 +29,9 @@ import (
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, database string) {
-		steps := long(t, 300, 12_000)
+		steps := long(t, 220, 12_000)
 		if database != "" {
-			steps = long(t, 120, 3_000)
+			steps = long(t, 100, 3_000)
 		}
 		g := newGame(t, database)
 		defer g.tell()

@@ -190,7 +190,7 @@ func (r *remembering) killed(gate chan struct{}) {
 func (r *remembering) rest() {
 	r.t.Helper()
 	eventually(r.t, "the work in the background", func() error {
-		for _, j := range dueJobs(r.t, r.p.client, r.character) {
+		for _, j := range dueJobs(r.t, r.p.client, r.character, 20*time.Second) { // not those that wait for a rest
 			return fmt.Errorf("%s is %s: %w", j.Kind, j.State, errNotYet)
 		}
 		return nil
@@ -204,13 +204,13 @@ type wireJobs struct {
 	Error                json.RawMessage
 }
 
-// dueJobs are those about a character that wait for nothing, or run.
-func dueJobs(t *testing.T, c *client, character string) []wireJobs {
+// dueJobs are those about a character that run or are due soon.
+func dueJobs(t *testing.T, c *client, character string, soon time.Duration) []wireJobs {
 	t.Helper()
 	var page pageOf[wireJobs]
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=200", nil, &page))
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=60", nil, &page))
 	return slices.DeleteFunc(page.Items, func(j wireJobs) bool {
-		later := j.NotBefore != nil && time.Until(*j.NotBefore) > 20*time.Second // after a rest that this test does not wait for
+		later := j.NotBefore != nil && time.Until(*j.NotBefore) > soon
 		return j.State != "running" && (j.State != "queued" || later)
 	})
 }
