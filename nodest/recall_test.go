@@ -341,3 +341,64 @@ func TestPreviewsShowMemories(t *testing.T) {
 		t.Errorf("the preview of the save point knows what was said later: %q", text)
 	}
 }
+
+func TestTheSceneOfAMemory(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	c := s.chatWith(alice.ID)
+	persona, err := s.CreateResource(t.Context(), s.call(), nodest.Persona, nodest.ResourceInput{
+		Name: "Sam", Document: json.RawMessage(`{"name":"Sam"}`),
+	})
+	s.must(err)
+	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
+	s.must(err)
+	want := memory.Scene{
+		Names: memory.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true,
+	}
+	got, err := s.MemoryScene(t.Context(), ann, alice.ID, "")
+	if err != nil || got != want {
+		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
+	}
+	s.settle(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
+	want = memory.Scene{Names: memory.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2}
+	if got, err = s.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
+		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
+	}
+	if _, err := s.MemoryScene(t.Context(), bob, alice.ID, c.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another user's: %v, want NotFound", err)
+	}
+	if _, err := s.MemoryScene(t.Context(), bob, alice.ID, ""); !fault.Is(err, fault.NotFound) {
+		t.Errorf("another user's character: %v, want NotFound", err)
+	}
+}
+
+// What reads chats in the background is the user's model, and it is paid for.
+func TestTheModelThatReadsForAUser(t *testing.T) {
+	s := newRemembering(t)
+	s.model.next(says("A", " reply."))
+	model, err := s.MemoryModel(t.Context(), ann, "")
+	s.must(err)
+	text, err := model.Ask(t.Context(), "Read this.")
+	if text != "A reply." || err != nil {
+		t.Errorf("reply = %q, %v", text, err)
+	}
+	rows, err := s.Usage(t.Context(), ann, "", "")
+	s.must(err)
+	if len(rows) != 1 || rows[0].Requests != 1 || rows[0].PromptTokens != 10 || rows[0].CompletionTokens != 2 {
+		t.Errorf("usage = %+v, want 10 and 2 tokens", rows)
+	}
+	s.model.next(says("half").failing(fault.New(fault.UpstreamDown, "gone")))
+	if _, err := model.Ask(t.Context(), "Read this."); !fault.Is(err, fault.UpstreamDown) {
+		t.Errorf("a reply that broke off: %v", err)
+	}
+	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
+		t.Errorf("with the offline demo alone: %v, %v; want none", model, err)
+	}
+	s.real = nil
+	s.opts.TokensPerDay = 5
+	s.Engine = s.engine()
+	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
+		t.Errorf("when the day's tokens are used up: %v, %v; want none", model, err)
+	}
+}
