@@ -162,7 +162,8 @@ var errLineLong = errors.New("the line is too long")
 // next returns a line without its end, io.EOF behind the last one. It is good until
 // the next call. A line that is too long is passed over.
 func (l *lineReader) next() ([]byte, error) {
-	line, long := []byte(nil), false
+	var line []byte
+	long := false
 	for first := true; ; first = false {
 		part, err := l.r.ReadSlice('\n')
 		if l.bytes += len(part); l.bytes > maxFileBytes {

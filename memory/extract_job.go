@@ -306,7 +306,7 @@ func (r *reading) cut(tx Tx, run []Said) (parts []part, err error) {
 		return nil, err
 	}
 	earlier := TurnsOf(messagesOf(before))
-	turns := append(earlier[max(0, len(earlier)-contextTurns):], TurnsOf(messagesOf(run))...)
+	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], TurnsOf(messagesOf(run)))
 	for upTo := run[0].Seq - 1; ; {
 		w, until := NextWindow(turns, upTo, r.scene.Names)
 		if len(w.Turns) == 0 {

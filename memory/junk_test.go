@@ -49,6 +49,7 @@ func (c *chatter) parrot(r *rand.Rand) *oracle {
 		facts: func(prompt string) (string, error) {
 			var all []string
 			seq := firstSeq(prompt)
+			_, window, _ := strings.Cut(prompt, `{"seq":`)
 			add := func(text string) {
 				seqs := []int64{}
 				for n := range int64(10) {
@@ -57,7 +58,7 @@ func (c *chatter) parrot(r *rand.Rand) *oracle {
 				all = append(all, statement(text, []string{"user", "character", "world", "nobody"}[r.IntN(4)], "profile", seqs...))
 			}
 			for _, truth := range told {
-				if strings.Contains(prompt[strings.Index(prompt, `{"seq":`):], truth.said) {
+				if strings.Contains(window, truth.said) {
 					all = append(all, statement(truth.fact, "user", "profile", seq, seq+2, seq+4, seq+6, seq+8))
 				}
 			}
