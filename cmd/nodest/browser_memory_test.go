@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -59,5 +60,45 @@ func TestPageRemembers(t *testing.T) {
 	script(t, ctx, "what would go", `[...document.querySelectorAll(".leaving li")].some(l => l.innerText.includes("Ana is allergic to peanuts."))`)
 	script(t, ctx, "forgetting", `(b => b && (b.click(), true))([...document.querySelectorAll("button")].find(b => b.innerText.startsWith("Forget these")))`)
 	script(t, ctx, "it is gone", `!document.querySelector(".leaving") && !document.querySelector(".facts .text")`)
+	p.stop(t)
+}
+
+// TestPageSuggests: what a run would change of the user's own memory comes up beside
+// the chat by itself, and happens when it is accepted. Then the chat is summarised,
+// the summary changed and deleted.
+func TestPageSuggests(t *testing.T) {
+	ctx := browser(t)
+	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=0s").start(t)
+	call := func(method, path string, body, out any) {
+		t.Helper()
+		require.NoError(t, p.client.call(t.Context(), method, "/api/v1"+path, body, out))
+	}
+	var made struct{ Character struct{ ID string } }
+	call(http.MethodPost, "/characters/sample", nil, &made)
+	var chat struct{ ID string }
+	call(http.MethodPost, "/conversations", map[string]any{"characterId": made.Character.ID}, &chat)
+	call(http.MethodPost, "/characters/"+made.Character.ID+"/memories", map[string]any{"text": "User is 30 years old", "kind": "profile"}, nil)
+	for _, said := range []string{"I am 31 years old.", "We keep nine hives of bees on the roof.", "The river is high.", "The baker wants forty jars.", "It rains."} {
+		call(http.MethodPost, "/conversations/"+chat.ID+"/messages", map[string]any{"text": said}, nil)
+	}
+
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	script(t, ctx, "the chat", `document.querySelectorAll("article").length == 11`)
+	click(t, ctx, `[aria-label="Memory"]`)
+	script(t, ctx, "the user's memory", `[...document.querySelectorAll(".facts .text")].some(f => f.innerText == "User is 30 years old")`)
+	call(http.MethodPost, "/conversations/"+chat.ID+"/memory/extract", map[string]any{}, nil)
+	script(t, ctx, "the suggestion", `document.querySelector(".suggestions .text")?.innerText == "Change: User is 30 years old → User is 31 years old"`)
+	clickText(t, ctx, "Accept")
+	script(t, ctx, "it has happened", `!document.querySelector(".suggestions") && [...document.querySelectorAll(".facts .text")].some(f => f.innerText == "User is 31 years old")`)
+
+	clickText(t, ctx, "Summarise now")
+	script(t, ctx, "the summary", `document.querySelector(".summary .text")?.innerText.includes("nine hives of bees")`)
+	script(t, ctx, "of what and by whom", `document.querySelector(".summary .note").innerText.startsWith("messages 4 to 8 · sentences of the chat")`)
+	click(t, ctx, ".summary footer button")
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="New summary"]`), chromedp.SendKeys(`[aria-label="New summary"]`, " They like honey.")))
+	clickText(t, ctx, "Keep")
+	script(t, ctx, "the user's words", `document.querySelector(".summary .text")?.innerText.endsWith("They like honey.") && document.querySelector(".summary .note").innerText.includes("by you")`)
+	script(t, ctx, "deleting it", `(b => b && (b.click(), true))([...document.querySelectorAll(".summary button")].find(b => b.innerText == "Delete"))`)
+	script(t, ctx, "the whole chat is sent", `document.querySelector(".memory").innerText.includes("None. The whole chat is sent.")`)
 	p.stop(t)
 }
