@@ -212,6 +212,31 @@ func sample() Input {
 	}
 }
 
+// A summary is no message for keys and depths, unless it is to be searched as well.
+func TestSummariesAreSearchedOnlyIfAskedFor(t *testing.T) {
+	in := Input{
+		Sources: Sources{Book: card.WorldBook{Entries: []card.Entry{
+			{ID: "0", Content: "Of the lake.", Key: []string{"lake"}, Position: card.AtDepth, Depth: 1},
+			{ID: "1", Content: "Of the tower.", Key: []string{"tower"}, Position: card.AtDepth, Depth: 1},
+		}}},
+		History: []Message{{Role: "user", Text: "To the tower."}, {Role: RoleSummary, Text: "They swam in the lake."}, {Role: "assistant", Text: "Good."}},
+		User:    Message{Text: "And now?"},
+		Options: Options{ScanDepth: 3},
+	}
+	for scan, want := range map[bool]string{false: "Of the tower.", true: "Of the lake."} {
+		in.Options.ScanSummary = scan
+		text := render(build(t, in), nil)
+		if !strings.Contains(text, want) || strings.Contains(text, "Of the tower.") == scan {
+			t.Errorf("searched = %v:\n%s", scan, text)
+		}
+	}
+	in.Options = Options{DepthMode: DepthUserMessages, ScanSummary: true}
+	in.Sources.Book.Entries[0].Depth = 2
+	if text := render(build(t, in), nil); strings.Index(text, "Of the lake.") > strings.Index(text, "To the tower.") {
+		t.Errorf("a summary counts as a message of the user:\n%s", text)
+	}
+}
+
 func TestBuildIsAFunctionOfItsInput(t *testing.T) {
 	first := build(t, sample())
 	withCache := sample()

@@ -79,6 +79,15 @@ func TestOnPostgres(t *testing.T) {
 		{"SearchGoesOnWhereItStopped", TestSearchGoesOnWhereItStopped},
 		{"AnArchiveIsAllThereIs", TestAnArchiveIsAllThereIs},
 		{"ImportedSavePointsRestore", TestImportedSavePointsRestore},
+		{"ASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt", TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt},
+		{"ASwipeBackMakesASummaryRightAgain", TestASwipeBackMakesASummaryRightAgain},
+		{"ASummaryGoesWithADeletedMessage", TestASummaryGoesWithADeletedMessage},
+		{"EveryBranchHasItsSummary", TestEveryBranchHasItsSummary},
+		{"ASavePointShowsItsSummary", TestASavePointShowsItsSummary},
+		{"ADeletedSummaryGivesTheHistoryBack", TestADeletedSummaryGivesTheHistoryBack},
+		{"ASummaryThatWasOvertaken", TestASummaryThatWasOvertaken},
+		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
+		{"SummariesMoveWithAnArchive", TestSummariesMoveWithAnArchive},
 	} {
 		t.Run(test.name, test.run)
 	}

@@ -326,6 +326,7 @@ func TestSummariseByHand(t *testing.T) {
 	s.shows(sent, path[4].Text(), "Digest 1", path[11].Text())
 
 	s.must(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}))
+	s.edit(path[7], "A repair does not take its place.")
 	s.work()
 	if a := s.active(); a == nil || a.Generation != 2 || a.Range.End != len(path)-4 {
 		t.Errorf("later: %+v", a)

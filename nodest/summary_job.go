@@ -68,7 +68,36 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 	if !sent.settings.Enabled || sent.lines+1 < memory.FewestLines || sent.length+reply < sent.settings.Threshold {
 		return nil
 	}
-	return tx.Enqueue(summaryOrder{}.spec(t.conversationID, time.Time{}))
+	return enqueueSummary(tx, t.conversationID, summaryOrder{}, time.Time{})
+}
+
+// enqueueSummary enqueues the job of a conversation, unless one waits that the user
+// has asked for: it would take the place of that.
+func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) error {
+	open, _, err := tx.Jobs(jobs.Filter{Kind: JobSummarise, Subject: conversationID, Open: true}, "", 0)
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		waits, err := orderOf(j)
+		if err != nil {
+			return err
+		}
+		if j.State == jobs.Queued && waits.Forced != nil {
+			return nil
+		}
+	}
+	return tx.Enqueue(o.spec(conversationID, at))
+}
+
+// orderOf reads the payload of a job.
+func orderOf(j *jobs.Job) (o summaryOrder, err error) {
+	if len(j.Payload) > 0 {
+		if err = json.Unmarshal(j.Payload, &o); err != nil {
+			err = fmt.Errorf("payload of %s: %w", j.Kind, err)
+		}
+	}
+	return o, err
 }
 
 // repairSummary enqueues a repair when messages that the summary in force covers
@@ -87,7 +116,7 @@ func repairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
 	if !slices.ContainsFunc(changed, func(m *Message) bool { return m.Seq >= k.Range.StartSeq && m.Seq <= k.Range.EndSeq }) {
 		return nil
 	}
-	return tx.Enqueue(summaryOrder{Rest: true}.spec(conv.ID, tx.Now().Add(summaryRest)))
+	return enqueueSummary(tx, conv.ID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))
 }
 
 // summaryRest is how long a conversation is quiet before its summary is repaired.
@@ -95,11 +124,9 @@ const summaryRest = 2 * time.Minute
 
 // summarise does one job.
 func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
-	var o summaryOrder
-	if len(j.Payload) > 0 {
-		if err := json.Unmarshal(j.Payload, &o); err != nil {
-			return fmt.Errorf("payload of %s: %w", j.Kind, err)
-		}
+	o, err := orderOf(j)
+	if err != nil {
+		return err
 	}
 	if o.Rest {
 		later, err := e.disturbed(ctx, j, o)
@@ -450,7 +477,7 @@ func (d *draft) followUp(tx Tx) error {
 		return nil
 	}
 	later := summaryOrder{Rest: true, Tries: d.order.Tries + 1}
-	return tx.Enqueue(later.spec(d.conv.ID, tx.Now().Add(summaryRest<<d.order.Tries)))
+	return enqueueSummary(tx, d.conv.ID, later, tx.Now().Add(summaryRest<<d.order.Tries))
 }
 
 // summaryEvent tells of a summary.

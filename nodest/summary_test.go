@@ -138,11 +138,11 @@ func (s *summaryStudio) fill(n int) {
 				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser,
 				Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
 			}
-			text := ""
 			if i%2 == 0 {
 				said++
-				text = userLine(said)
-			} else {
+			}
+			text := userLine(said)
+			if i%2 == 1 {
 				m.Role, text = nodest.RoleAssistant, replyLine(said)
 			}
 			m.Swipes = []nodest.Swipe{{ID: m.ID, RevisionID: m.ID + "-1", Rev: 1, Text: text, CreatedAt: tx.Now()}}

@@ -73,7 +73,7 @@ func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID stri
 	}
 	// It takes too long: the model writes it in the background.
 	err = e.store.Update(ctx, userID, func(tx Tx) error {
-		return tx.Enqueue(summaryOrder{}.spec(conversationID, time.Time{}))
+		return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
 	})
 	if err != nil {
 		return nil, err
