@@ -119,8 +119,9 @@ type ranking struct {
 	q    *Query
 	read Question
 	*columns
-	found  []candidate // the best first
-	pinned []candidate // the newest first
+	leaning []leaning
+	found   []candidate // the best first
+	pinned  []candidate // the newest first
 
 	v index.View // while hits are chosen
 }
@@ -144,8 +145,11 @@ func (r *ranking) rank(v index.View) (err error) {
 	}
 	r.scores = make([]float32, len(r.rows))
 	for at, i := range r.rows {
-		if r.q.floorless() || r.relevant(i) {
+		if alone := r.q.floorless() || r.relevantAlone(i); alone || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned {
 			r.scores[at] = r.score(i)
+			if !alone {
+				r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+			}
 		}
 	}
 	if !r.q.Everything {
@@ -237,17 +241,21 @@ func (r *ranking) best(n int) []candidate {
 	return found
 }
 
+// leaning is a row that is relevant with its neighbours only, which a text that does
+// not count must not be.
+type leaning struct {
+	row    int
+	beside [2]int // rows; -1 = none
+}
+
 // leans returns the neighbours that make row i relevant, or none when it is so by
-// itself. A text that does not count must not bring back those beside it.
+// itself.
 func (r *ranking) leans(i int) (on []*entry) {
-	if r.q.Counts == nil || r.q.floorless() || r.relevantAlone(i) {
+	at, ok := slices.BinarySearchFunc(r.leaning, i, func(l leaning, i int) int { return cmp.Compare(l.row, i) })
+	if !ok || r.q.Counts == nil {
 		return nil
 	}
-	at, ok := slices.BinarySearch(r.rows, i)
-	if !ok {
-		return nil
-	}
-	for _, n := range r.beside[at] {
+	for _, n := range r.leaning[at].beside {
 		if n >= 0 && r.match.Covered[n] > 0 && r.entries[n] != nil {
 			on = append(on, r.entries[n])
 		}
@@ -335,14 +343,10 @@ func (r *ranking) recencyWeight() float64 {
 	return recencyWeight
 }
 
-// relevant is the floor: enough of the question's words, some rare ones of a long
-// message, its day, or a model that finds it near.
-func (r *ranking) relevant(i int) bool {
-	return r.relevantAlone(i) || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned
-}
-
-// relevantAlone is the floor without the neighbours.
+// relevantAlone is the floor of a row without its neighbours: enough of the question's
+// words, some rare ones of a long message, its day, or a model that finds it near.
 func (r *ranking) relevantAlone(i int) bool {
 	m := r.match
-	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 || r.of[sigVector][i]*r.spread >= floorVector
+	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 ||
+		r.of[sigVector][i]*r.spread >= floorVector
 }

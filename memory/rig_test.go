@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,10 +21,11 @@ import (
 // rig is a real store with a service over it, and what the engine does to chats.
 type rig struct {
 	testing.TB
-	db   *store.DB
-	svc  *memory.Service
-	user string
-	now  time.Time // of everything that is stored
+	db    *store.DB
+	svc   *memory.Service
+	user  string
+	now   time.Time     // of everything that is stored next
+	clock *atomic.Int64 // of the store, which users share, in ms
 
 	pause time.Duration // before a message; 5 h, so that each is a sitting of its own
 }
@@ -32,8 +34,9 @@ var sharing = memory.Scene{Names: memory.Names{User: "Ann", Character: "Reed"}, 
 
 func newRig(t testing.TB, o memory.Options) *rig {
 	t.Helper()
-	r := &rig{TB: t, now: noon, pause: 5 * time.Hour}
-	r.db = storetest.OpenWith(t, store.Options{Now: func() time.Time { return r.now }})
+	r := &rig{TB: t, now: noon, pause: 5 * time.Hour, clock: new(atomic.Int64)}
+	r.clock.Store(noon.UnixMilli())
+	r.db = storetest.OpenWith(t, store.Options{Now: func() time.Time { return time.UnixMilli(r.clock.Load()) }})
 	r.user = storetest.User(t, r.db)
 	if o.Scenes == nil {
 		o.Scenes = func(context.Context, string, string, string) (memory.Scene, error) { return sharing, nil }
@@ -58,15 +61,20 @@ func (r *rig) update(fn func(tx nodest.Tx) error) {
 	}
 }
 
-// character stores one; those of one card have everything but their id in common.
+// character stores one of the card.
 func (r *rig) character() string {
 	r.Helper()
-	c := &nodest.Character{
+	c := cardOf()
+	r.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
+	return c.ID
+}
+
+// cardOf is a character as everybody imports it: all have one card.
+func cardOf() *nodest.Character {
+	return &nodest.Character{
 		ID: newID(), Name: "Reed", Dialect: "nodest", RoleCard: []byte(`{}`), WorldBook: []byte(`{}`), Preset: []byte(`{}`),
 		AuthorNote: []byte(`{}`), RegexScripts: []byte(`[]`), Settings: []byte(`{}`),
 	}
-	r.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
-	return c.ID
 }
 
 func (r *rig) conversation(character string) string {
@@ -80,6 +88,7 @@ func (r *rig) conversation(character string) string {
 func (r *rig) say(conversation, parent, line string) *nodest.Message {
 	r.Helper()
 	r.now = r.now.Add(r.pause)
+	r.clock.Store(r.now.UnixMilli())
 	var m *nodest.Message
 	r.update(func(tx nodest.Tx) (err error) {
 		m, err = sayIn(tx, conversation, parent, line)

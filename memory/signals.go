@@ -52,11 +52,10 @@ const (
 type columns struct {
 	of      [signals][]float32
 	match   *index.Match
-	entries []*entry   // of rows and of pinned facts, else nil
-	rows    []int      // that have something to do with the question
-	scores  []float32  // of rows; 0 = not relevant
-	beside  [][2]int32 // of rows: the rows in front of and behind each; -1 = none
-	spread  float32    // of the model's cosines, from the nearest to the last that is looked at
+	entries []*entry  // of rows and of pinned facts, else nil
+	rows    []int     // that have something to do with the question
+	scores  []float32 // of rows; 0 = not relevant
+	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 }
 
 // measure fills the columns. A vector that nothing in the index can be compared with
@@ -101,9 +100,7 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 // judge fills in what depends on the unit itself and on the one before it.
 func (c *columns) judge(v index.View, i int, read Question) {
 	e := c.entries[i]
-	before := v.Neighbour(i, -1)
-	c.beside = append(c.beside, [2]int32{int32(before), int32(v.Neighbour(i, 1))})
-	if before >= 0 {
+	if before := v.Neighbour(i, -1); before >= 0 {
 		if d, ok := v.Data(before); ok && d.(*entry).traits.asks {
 			c.of[sigAnswer][i] = c.of[sigRow][before]
 		}
