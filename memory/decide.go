@@ -137,6 +137,7 @@ type Similarity func(a, b string) float64
 const (
 	sameText    = 0.92
 	nearbyTexts = 0.75
+	farTexts    = 0.3 // what is farther is about something else, and is not looked at closely
 )
 
 // byRule decides on a candidate without a model: NONE for what is known already,
@@ -146,12 +147,15 @@ const (
 func byRule(c *Candidate, known []*Memory, similar Similarity) (Event, *Memory) {
 	var update *Memory
 	best := 0.0
+	slotted := slices.ContainsFunc(slots, func(s *regexp.Regexp) bool { return s.MatchString(c.Text) })
 	for _, m := range known {
 		near := similar(c.Text, m.Text)
 		same := c.Subject == m.Subject && c.Kind == m.Kind
 		switch {
-		case sameSlot(c.Text, m.Text):
+		case slotted && sameSlot(c.Text, m.Text):
 			near = 1
+		case near < farTexts:
+			continue
 		case !differ(c.Text, m.Text):
 			if near >= sameText && holdsWords(m.Text, c.Text) {
 				return EventNone, m
