@@ -340,9 +340,10 @@ func readPath(before string, room int, until string, read pageReader) (path []*M
 	}
 }
 
-// chatOf turns messages into the chat of a prompt, with the summary in its place. Hidden messages and places
-// without a text are left out, and so is a failed exchange: a reply that failed before its first word,
-// with the message that it was to answer. (nodest.md 9.)
+// chatOf turns messages into the chat of a prompt, with the summary in its place.
+// Hidden messages and places without a text are left out, and so is a failed
+// exchange: a reply that failed before its first word, with the message that it was
+// to answer. (nodest.md 9.)
 func (t *turn) chatOf(path []*Message) []framework.Message {
 	chat := make([]framework.Message, 0, len(path)+1)
 	var last *Message // that stands at the end of chat

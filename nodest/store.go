@@ -215,8 +215,8 @@ type GenerationTx interface {
 // showed; versions are never removed.
 type HistoryTx interface {
 	// StateAt returns the conversation as it was at a version: HeadID, PersonaID,
-	// SummaryID, AuthorNote, Settings and Pins of then, Version = version, the rest as it is
-	// now. fault.NotFound for a version that it never had.
+	// SummaryID, AuthorNote, Settings and Pins of then, Version = version, the rest
+	// as it is now. fault.NotFound for a version that it never had.
 	StateAt(conversationID string, version int64) (*Conversation, error)
 	// PathAt is Path as it was at a version: the same messages, each with the text,
 	// status and deletion of then as its chosen swipe. Its other swipes are those of
