@@ -85,14 +85,6 @@ func Overlap(a, b []int32) float64 {
 	return float64(both) / float64(len(a)+len(b)-both)
 }
 
-// Cosine is that of two vectors of length one; 0 when they cannot be compared.
-func Cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return 0
-	}
-	return float64(product(a, b))
-}
-
 // Near is a row and its cosine with a query.
 type Near struct {
 	Row    int
@@ -102,13 +94,13 @@ type Near struct {
 // Near returns at most n rows with vectors of q's model, the nearest first. A model
 // or a length that no row has gives none.
 func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
-	c, found, err := v.x.vectors.near(ctx, q, n)
+	found, err := v.x.vectors.near(ctx, q, n)
 	if err != nil {
 		return nil, err
 	}
 	near := make([]Near, len(found))
 	for i, f := range found {
-		near[i] = Near{int(v.x.byID[c.ids[f.at]]), f.cosine}
+		near[i] = Near{int(v.x.byID[f.ID]), f.Similarity}
 	}
 	return near, nil
 }
