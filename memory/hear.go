@@ -7,18 +7,42 @@ import (
 	"nodest/jobs"
 )
 
-// soon is how long extraction waits after a text, in which others mostly follow.
-const soon = time.Minute
+// How long the work on a text waits, in which others mostly follow: one run does for
+// all of them. Until a text has vectors it is found by its words, and what was just
+// said stands in the prompt anyway.
+const (
+	soon        = time.Minute
+	vectorsSoon = 10 * time.Second
+)
 
 // Heard enqueues what follows from a text that was stored, in its transaction:
 // vectors for it, and a look whether it is time to read what is new. It costs two
 // small writes, whatever the settings are; the jobs end by themselves where there is
 // nothing to do.
 func Heard(tx Tx, characterID, conversationID string) error {
-	return tx.Enqueue(
-		jobs.Spec{Kind: JobEmbed, Subject: characterID},
-		jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: tx.Now().Add(soon)},
-	)
+	if err := tx.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID}); err != nil {
+		return err
+	}
+	return lookLater(tx, conversationID, tx.Now().Add(soon))
+}
+
+// lookLater enqueues a look at what is new, unless everything is going to be read
+// anyway: that order would be lost with the payload of its job.
+func lookLater(tx Tx, conversationID string, at time.Time) error {
+	open, _, err := tx.Jobs(jobs.Filter{Kind: JobExtract, Subject: conversationID, Open: true}, "", 1)
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		waits, err := orderOf(j)
+		if err != nil {
+			return err
+		}
+		if waits.Now && j.State == jobs.Queued {
+			return nil
+		}
+	}
+	return tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at})
 }
 
 // order is the payload of an extraction.
