@@ -19,7 +19,7 @@ import (
 // things are the ids of one of everything that a user can have.
 type things struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
-	fact, suggestion                                                                                   string
+	fact, suggestion, summary                                                                          string
 
 	job *jobs.Job // running
 }
@@ -32,7 +32,7 @@ func fill(e *env, user string) things {
 	ctx := context.Background()
 	x := things{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
-		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(),
+		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -57,6 +57,7 @@ func fill(e *env, user string) things {
 			tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.InsertConversation(&nodest.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.InsertMessage(m),
+			tx.InsertSummary(x.kept(m)),
 			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
 			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private"}),
 			tx.PutAppChat("app", x.conversation),

@@ -345,7 +345,9 @@ func (t *tx) LoadSummaries(conversationID string, items []*nodest.DumpedSummary)
 			return err
 		}
 		for _, said := range d.Texts {
-			if err := t.putSummaryText(said.Summary, said.Version); err != nil {
+			own := *said.Summary
+			own.ID = k.ID // what anybody else's is called is no business of an archive
+			if err := t.putSummaryText(&own, said.Version); err != nil {
 				return err
 			}
 		}
