@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"os"
@@ -203,12 +204,13 @@ var (
 	nextID int
 )
 
-// newID makes ids that are short in failures and unique in the process.
+// newID makes ids that are short in failures, unique in the process, and sorted as
+// they were made, as those of the engine are.
 func newID(nodest.Tx) string {
 	idMu.Lock()
 	defer idMu.Unlock()
 	nextID++
-	return "test-" + strconv.Itoa(nextID)
+	return fmt.Sprintf("test-%07d", nextID)
 }
 
 // shared returns the files of a folder of the shared data, and skips the test
