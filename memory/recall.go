@@ -143,10 +143,10 @@ func (r *ranking) rank(v index.View) (err error) {
 	if r.columns, err = measure(r.ctx, v, r.q, r.read); err != nil {
 		return err
 	}
-	r.scores = make([]float32, len(r.rows))
+	r.fits = make([]float32, len(r.rows))
 	for at, i := range r.rows {
 		if alone := r.q.floorless() || r.relevantAlone(i); alone || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned {
-			r.scores[at] = r.score(i)
+			r.fits[at] = r.fit(i)
 			if !alone {
 				r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
 			}
@@ -158,14 +158,18 @@ func (r *ranking) rank(v index.View) (err error) {
 	return nil
 }
 
-// score is the weighted sum of the signals of row i, adjusted.
-func (r *ranking) score(i int) float32 {
-	sum := float32(0)
+// fit is the weighted sum of the signals of row i.
+func (r *ranking) fit(i int) (sum float32) {
 	for s, w := range r.q.Weights {
 		sum += w * r.of[s][i]
 	}
-	fresh, important := r.adjust(r.entries[i])
-	return sum * (1 + fresh + important)
+	return sum
+}
+
+// adjusted is the score of a unit that fits so well.
+func (r *ranking) adjusted(fit float32, e *entry) float32 {
+	fresh, important := r.adjust(e)
+	return fit * (1 + fresh + important)
 }
 
 // count takes the best of the units that count, as many as a choice needs.
@@ -226,8 +230,13 @@ func enough(limit int) int { return max(2*varied, min(limit, math.MaxInt/64)*4) 
 // best returns the best n rows that may be hits, the best first.
 func (r *ranking) best(n int) []candidate {
 	top := &topmost{size: n}
+	most := float32(1 + importanceWeight + r.recencyWeight())
 	for at, i := range r.rows {
-		if s := (ranked{i, r.scores[at]}); s.score > 0 && top.takes(s) && !r.skips(r.entries[i]) {
+		fit := r.fits[at]
+		if fit <= 0 || !top.takes(ranked{i, fit * most}) {
+			continue
+		}
+		if s := (ranked{i, r.adjusted(fit, r.entries[i])}); top.takes(s) && !r.skips(r.entries[i]) {
 			top.add(s)
 		}
 	}
@@ -278,7 +287,7 @@ func (r *ranking) allPinned(v index.View) []candidate {
 			continue
 		}
 		r.entries[i] = d.(*entry)
-		pinned = append(pinned, candidate{entry: r.entries[i], score: r.score(i), why: i})
+		pinned = append(pinned, candidate{entry: r.entries[i], score: r.adjusted(r.fit(i), r.entries[i]), why: i})
 	}
 	slices.SortStableFunc(pinned, func(a, b candidate) int { return b.At.Compare(a.At) })
 	return pinned

@@ -54,7 +54,7 @@ type columns struct {
 	match   *index.Match
 	entries []*entry  // of rows and of pinned facts, else nil
 	rows    []int     // that have something to do with the question
-	scores  []float32 // of rows; 0 = not relevant
+	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 }
 
