@@ -235,7 +235,8 @@ func (s Status) known() bool {
 	return false
 }
 
-func plausible(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }
+// plausible takes the years that RFC 3339 can write in UTC, in which times are stored.
+func plausible(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
 
 // checks gathers what is wrong, so that a caller learns all of it at once.
 type checks struct{ fields []fault.Field }
@@ -251,9 +252,14 @@ func (c *checks) word(field, value string, known bool) {
 }
 
 func (c *checks) text(field, text string) {
-	c.that(strings.TrimSpace(text) != "", field, "required", "must not be blank")
+	c.that(strings.ContainsFunc(text, visible), field, "required", "must not be blank")
 	c.that(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be text")
 	c.that(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
+}
+
+// visible tells signs from blanks, and from what has no shape of its own.
+func visible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && !isFiller(r)
 }
 
 func (c *checks) err() error {

@@ -7,9 +7,27 @@ import (
 	"unicode"
 )
 
-// blockTags would begin or end a block of a prompt; the fullwidth forms are what a
-// model may take for them.
-var blockTags = regexp.MustCompile(`(?i)[<＜](\s*[/／]?\s*(?:mem|websearch|response_guidelines)\b[^<>＜＞]*)[>＞]?`)
+// blockTags would begin or end a block of a prompt. The other forms of their signs,
+// and signs that nobody sees between them, are what a model may pass over.
+var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + fillers + `)*(?:` +
+	anyForm("mem") + `|` + anyForm("websearch") + `|` + anyForm("response_guidelines") + `)[^<>＜＞﹤﹥]*)[>＞﹥]?`)
+
+// fillers are signs without a shape that are no format characters, and the joiners.
+const fillers = `[\x{200c}\x{200d}\x{34f}\x{115f}\x{1160}\x{3164}\x{ffa0}\x{fe00}-\x{fe0f}]`
+
+var filler = regexp.MustCompile(fillers)
+
+func isFiller(r rune) bool { return filler.MatchString(string(r)) }
+
+// anyForm matches an ASCII word in either case, and in full width, with fillers in it.
+func anyForm(word string) string {
+	var narrow, wide strings.Builder
+	for _, r := range word {
+		narrow.WriteString(regexp.QuoteMeta(string(r)) + fillers + `*`)
+		wide.WriteString(string(r-'a'+'ａ') + fillers + `*`)
+	}
+	return `(?i:` + narrow.String() + `\b|` + wide.String() + `)`
+}
 
 // Line is an item as a <mem> block shows it: one line, its tags made harmless, with
 // the day at its end where that is known. It never is a line of a block's own.
