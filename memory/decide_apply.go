@@ -22,7 +22,7 @@ type Op string
 // The operations.
 const (
 	OpAdd     Op = "add"     // New is stored
-	OpReplace Op = "replace" // New is stored as the next version of OldID, which is superseded
+	OpReplace Op = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
 	OpRetire  Op = "retire"  // OldID is retired; it can come back
 	OpSeen    Op = "seen"    // New is OldID with its count, time and evidence brought up to date
 	OpSuggest Op = "suggest" // Suggestion is put to the user
@@ -34,6 +34,7 @@ const (
 type Change struct {
 	Op         Op
 	OldID      string
+	Old        *Memory // of a replacement: the New of an earlier change of this run
 	New        *Memory
 	Suggestion *Suggestion
 	EndedBy    []Evidence // of a retirement: what it rests on
@@ -281,21 +282,32 @@ func propertyOf(text string) string {
 
 var whatOneIs = regexp.MustCompile(`(?i)^(?:the )?\S+ (?:is|was|became) an? |^用户(?:现在|目前)?是`)
 
-// add stores a candidate, unless this run has stored the same already.
+// add stores a candidate, unless this run has stored the same already. What takes
+// back something that this run has stored is its next version.
 func (a *applying) add(i int) {
 	c := &a.Candidates[i]
 	a.done[i] = true
 	hash := ContentHash(c.Text)
-	for _, m := range a.added {
-		if hashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !differ(m.Text, c.Text) && holdsWords(m.Text, c.Text) {
+	next := a.memory(c)
+	for at, m := range a.added {
+		switch {
+		case hashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !differ(m.Text, c.Text) && holdsWords(m.Text, c.Text):
 			m.Evidence, _ = withSighting(m.Evidence, c.Evidence)
 			a.drop(c.Text, reasonDuplicate)
 			return
+		case m.Subject != c.Subject || m.Kind != c.Kind || !sameSlot(c.Text, m.Text) && !opposite(c.Text, m.Text):
+			continue
+		case older(c, m):
+			a.drop(c.Text, reasonOlder)
+			return
 		}
+		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
+		a.added[at] = next
+		a.do(Change{Op: OpReplace, Old: m, New: next})
+		return
 	}
-	m := a.memory(c)
-	a.added = append(a.added, m)
-	a.do(Change{Op: OpAdd, New: m})
+	a.added = append(a.added, next)
+	a.do(Change{Op: OpAdd, New: next})
 }
 
 func (a *applying) memory(c *Candidate) *Memory {
@@ -314,8 +326,12 @@ func (a *applying) memory(c *Candidate) *Memory {
 func (a *applying) update(i int, target *Memory, text string) {
 	c := &a.Candidates[i]
 	a.done[i] = true
-	if older(c, target) {
+	switch {
+	case older(c, target):
 		a.drop(c.Text, reasonOlder)
+		return
+	case a.again[target.ID] > c.last():
+		a.drop(c.Text, reasonRepeated)
 		return
 	}
 	next := a.memory(c)

@@ -154,6 +154,16 @@ func TestApply(t *testing.T) {
 
 		{"twice in one run", nil, []Candidate{berlin, stated(11, "User lives in  Berlin!", Profile)}, nil, nil,
 			[]string{"add User lives in Berlin", "drop: " + reasonDuplicate}},
+		{"otherwise later in one run", nil, []Candidate{berlin, stated(11, "User moved to Porto", Profile)}, nil, nil,
+			[]string{"add User lives in Berlin", "replace  User moved to Porto"}},
+		{"and back again", []Memory{paris}, []Candidate{berlin, stated(11, "User moved back to Paris", Profile)}, nil, nil,
+			[]string{"replace 2 User lives in Berlin", "replace  User moved back to Paris"}},
+		{"otherwise earlier in one run", nil, []Candidate{stated(11, "User moved to Porto", Profile), berlin}, nil, nil,
+			[]string{"add User moved to Porto", "drop: " + reasonOlder}},
+		{"and then what was known", []Memory{paris}, []Candidate{berlin, stated(11, "User lives in Paris", Profile)}, nil, nil,
+			[]string{"seen 2", "drop: " + reasonRepeated}},
+		{"two of a kind in one run", nil, []Candidate{stated(9, "User likes Rome", Preference), stated(11, "User likes Oslo", Preference)}, nil, nil,
+			[]string{"add User likes Rome", "add User likes Oslo"}},
 		{"said before what is known", []Memory{stored("5", "User lives in Oslo", Profile)}, []Candidate{
 			{Text: "User lives in Berlin", Subject: AboutUser, Kind: Profile, Evidence: []Evidence{{"old", "m0", "r0", 0, 0}}}},
 			nil, nil, []string{"drop: " + reasonOlder}},

@@ -386,8 +386,7 @@ func (r *reading) finish(tx Tx, after time.Duration) error {
 	if after <= 0 {
 		return nil
 	}
-	err := tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: r.job.Subject, NotBefore: tx.Now().Add(after)})
-	if err != nil {
+	if err := lookLater(tx, r.job.Subject, tx.Now().Add(after)); err != nil {
 		return fmt.Errorf("look at a conversation later: %w", err)
 	}
 	return nil

@@ -106,6 +106,64 @@ func TestReadNow(t *testing.T) {
 	c.equal("calls", len(c.model.prompts), 1)
 }
 
+// What is to be read at once is so, whatever is said before the job has begun.
+func TestReadNowIsNotForgotten(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
+	c.say(memory.RoleUser, "I live in Paris.")
+	c.update(func(tx nodest.Tx) error {
+		if err := memory.ExtractNow(tx, c.chat); err != nil {
+			return err
+		}
+		return memory.Heard(tx, c.character, c.chat)
+	})
+	c.read()
+	c.equal("known", c.known(), []string{"User lives in Paris"})
+	c.equal("by", c.the("User lives in Paris").Origin, memory.ByModel)
+}
+
+// twice is a store that has to run every transaction again.
+type twice struct{ memory.Store }
+
+func (s twice) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
+	lost := errors.New("lost a race")
+	err := s.Store.Update(ctx, userID, func(tx memory.Tx) error { return errors.Join(fn(tx), lost) })
+	if !errors.Is(err, lost) {
+		return err
+	}
+	return s.Store.Update(ctx, userID, fn)
+}
+
+func TestWhatIsTakenBackIsSuperseded(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		t.Run(fmt.Sprintf("in one run=%v", together), func(t *testing.T) {
+			c := newChatter(t, "sqlite")
+			c.scene.ExtractEvery = 1
+			c.model = nil
+			service := c.serviceOn(twice{c.db.Memory()})
+			read := func() {
+				t.Helper()
+				c.pass(time.Minute)
+				if err := c.run(service, c.claim()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.exchange("I live in Lisbon.", "How nice!")
+			if !together {
+				read()
+			}
+			c.exchange("I moved to Porto.", "Oh!")
+			read()
+			all := c.all(memory.Filter{Status: memory.AnyStatus})
+			c.equal("versions", len(all), 2)
+			porto, lisbon := c.the("User moved to Porto"), c.the("User lives in Lisbon")
+			c.equal("old", []any{lisbon.Status, lisbon.SupersededBy, lisbon.Version}, []any{memory.Superseded, porto.ID, 1})
+			c.equal("new", []any{porto.Status, porto.RootID, porto.Version}, []any{memory.Active, lisbon.ID, 2})
+			c.equal("counting", c.counting(), []string{"User moved to Porto"})
+		})
+	}
+}
+
 func TestWithoutExtractionNothingIsMarked(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.scene.Enabled = false

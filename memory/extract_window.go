@@ -190,7 +190,10 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan 
 		case version != plan.version:
 			return errRaced
 		}
-		w := &writing{tx: tx, reading: r, plan: plan, report: &report}
+		w := &writing{
+			tx: tx, reading: r, plan: plan, report: &report,
+			rows: map[string]*Memory{}, made: map[*Memory]*Memory{}, last: map[string]*Memory{},
+		}
 		if err := w.all(); err != nil {
 			return err
 		}
@@ -247,12 +250,17 @@ func (r report) with(x *Extraction, exchanges int, read bool) report {
 	return r
 }
 
-// writing carries out a plan within a transaction.
+// writing carries out a plan within a transaction. That may run again: the plan
+// stays as it is.
 type writing struct {
 	*reading
 	tx     Tx
 	plan   *planned
 	report *report
+
+	rows map[string]*Memory  // versions that were there, as they are now
+	made map[*Memory]*Memory // new ones, by those of the plan
+	last map[string]*Memory  // of both, the newest by root
 
 	added, updated, retired []string // ids
 }
@@ -269,23 +277,47 @@ func (w *writing) all() error {
 			return fmt.Errorf("%s a fact: %w", c.Op, err)
 		}
 	}
-	for op, ids := range map[string][]string{opAdded: w.added, opUpdated: w.updated, opRetired: w.retired} {
-		if err := tellWritten(w.tx, server, w.characterID, op, ids...); err != nil {
+	for _, done := range []struct {
+		op  string
+		ids []string
+	}{{opAdded, w.added}, {opUpdated, w.updated}, {opRetired, w.retired}} {
+		if err := tellWritten(w.tx, server, w.characterID, done.op, done.ids...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// row is a version that was there; nil for none.
+func (w *writing) row(id string) *Memory {
+	stored := w.plan.rowOf(id)
+	if stored == nil || w.rows[id] != nil {
+		return w.rows[id]
+	}
+	m := *stored
+	w.rows[id] = &m
+	return &m
+}
+
+func (w *writing) newest(root string) *Memory {
+	if m := w.last[root]; m != nil {
+		return m
+	}
+	return w.row(w.plan.newest[root].ID)
+}
+
 // server is who causes the events of a job.
 const server = "server"
 
 func (w *writing) change(c *Change) error {
-	old := w.plan.rowOf(c.OldID)
+	old := w.row(c.OldID)
 	switch c.Op {
 	case OpAdd:
 		return w.add(c.New)
 	case OpReplace:
+		if old == nil {
+			old = w.made[c.Old]
+		}
 		return w.replace(old.RootID, c.New)
 	case OpRetire:
 		if old.Status != Retired {
@@ -309,28 +341,34 @@ func (w *writing) change(c *Change) error {
 	return nil
 }
 
-func (w *writing) add(m *Memory) error {
-	m.ID = newID()
-	m.RootID = m.ID
-	w.added = append(w.added, m.ID)
+func (w *writing) add(planned *Memory) error {
+	id := newID()
+	w.added = append(w.added, id)
 	w.report.Added++
-	return w.tx.InsertFact(w.characterID, m)
+	return w.insert(planned, id, id, 1)
 }
 
-// replace stores m as the next version. What is newer than the one that it replaces,
-// on another branch, stays what counts there.
-func (w *writing) replace(root string, m *Memory) error {
-	newest := w.plan.newest[root]
-	m.ID, m.RootID, m.Version = newID(), root, newest.Version+1
+// insert stores a version that is the newest of its root.
+func (w *writing) insert(planned *Memory, id, root string, version int) error {
+	m := *planned
+	m.ID, m.RootID, m.Version = id, root, version
+	w.made[planned], w.last[root] = &m, &m
+	return w.tx.InsertFact(w.characterID, &m)
+}
+
+// replace stores a version as the next one. What is newer than the one that it
+// replaces, on another branch, stays what counts there.
+func (w *writing) replace(root string, planned *Memory) error {
+	newest, id := w.newest(root), newID()
 	if newest.Status == Active {
-		newest.Status, newest.SupersededBy, newest.UpdatedAt = Superseded, m.ID, w.tx.Now()
+		newest.Status, newest.SupersededBy, newest.UpdatedAt = Superseded, id, w.tx.Now()
 		if err := w.tx.UpdateFact(w.characterID, newest); err != nil {
 			return err
 		}
 	}
-	w.updated = append(w.updated, m.ID)
+	w.updated = append(w.updated, id)
 	w.report.Updated++
-	return w.tx.InsertFact(w.characterID, m)
+	return w.insert(planned, id, root, newest.Version+1)
 }
 
 func (w *writing) suggest(s *Suggestion) error {
@@ -353,6 +391,9 @@ func (w *writing) suggestInstead(c *Change) error {
 		s = &Suggestion{"", EventAdd, c.New.Text, reason, c.New.Evidence}
 	case OpReplace:
 		s = &Suggestion{c.OldID, EventUpdate, c.New.Text, reason, c.New.Evidence}
+		if c.Old != nil { // that is no more than a suggestion itself
+			s.Event = EventAdd
+		}
 	case OpRetire:
 		s = &Suggestion{c.OldID, EventDelete, "", reason, c.EndedBy}
 	case OpSuggest:
