@@ -164,6 +164,9 @@ type ConversationTx interface {
 	// UpdateConversation stores c; c.Version must be one more than the stored
 	// one, else fault.Conflict. UpdatedAt is set to Now.
 	UpdateConversation(c *Conversation) error
+	// ChooseSummary is UpdateConversation that leaves UpdatedAt: a summary that is
+	// made is no word in the chat, and moves it to no other place in a list.
+	ChooseSummary(c *Conversation) error
 	DeleteConversation(id string) error
 }
 

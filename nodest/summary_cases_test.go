@@ -561,3 +561,20 @@ func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
 		t.Errorf("settings at version %d: %s", version, doc)
 	}
 }
+
+// A summary makes a version of its conversation, and moves it to no other place in
+// a list.
+func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
+	s := newSummaries(t, "")
+	s.fill(20)
+	before, err := s.Conversation(t.Context(), ann, s.chat.ID)
+	s.must(err)
+	s.clock.wind(time.Minute)
+	_, err = s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	s.must(err)
+	after, err := s.Conversation(t.Context(), ann, s.chat.ID)
+	s.must(err)
+	if after.Version != before.Version+1 || !after.UpdatedAt.Equal(before.UpdatedAt) || after.SummaryID == "" {
+		t.Errorf("version %d of %v became %d of %v", before.Version, before.UpdatedAt, after.Version, after.UpdatedAt)
+	}
+}

@@ -435,7 +435,7 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	}
 	conv.SummaryID = made.ID
 	conv.Version++
-	if err := tx.UpdateConversation(conv); err != nil {
+	if err := tx.ChooseSummary(conv); err != nil {
 		return nil, err
 	}
 	if err := d.followUp(tx); err != nil {

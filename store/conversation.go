@@ -190,6 +190,14 @@ func (t *tx) Conversations(f nodest.ConversationFilter, cursor string, limit int
 
 // UpdateConversation stores c as its next version.
 func (t *tx) UpdateConversation(c *nodest.Conversation) error {
+	c.UpdatedAt = t.Now()
+	return t.storeConversation(c)
+}
+
+// ChooseSummary stores c as its next version and leaves UpdatedAt as it was.
+func (t *tx) ChooseSummary(c *nodest.Conversation) error { return t.storeConversation(c) }
+
+func (t *tx) storeConversation(c *nodest.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -204,7 +212,6 @@ func (t *tx) UpdateConversation(c *nodest.Conversation) error {
 	if stored.Version != c.Version-1 {
 		return fault.New(fault.Conflict, "the conversation has changed meanwhile").With("currentVersion", stored.Version)
 	}
-	c.UpdatedAt = t.Now()
 	row, err := t.conversationRow(c)
 	if err != nil {
 		return err
