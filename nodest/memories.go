@@ -253,13 +253,19 @@ func (e *Engine) ForgetMemories(ctx context.Context, c *Call, characterID string
 	}
 	gone := &memory.Forgotten{DryRun: in.DryRun, Memories: []memory.ForgetItem{}}
 	if in.Query != "" {
-		hits, err := e.searchMemory(ctx, c.UserID, memory.Ask{
-			CharacterID: characterID, Text: in.Query, Everything: true, Relevant: true, Hidden: true, Limit: mostForget + 1,
-		})
+		ask := memory.Ask{CharacterID: characterID, Text: in.Query, Everything: true, Relevant: true, Hidden: true, Limit: mostForget + 1}
+		hits, err := e.searchMemory(ctx, c.UserID, ask)
 		if err != nil {
 			return nil, err
 		}
-		gone.Memories, gone.Truncated = forgettable(hits)
+		aside, err := e.opts.Memory.FindRetired(ctx, c.UserID, ask)
+		if err != nil {
+			return nil, err
+		}
+		gone.Memories, gone.Truncated = forgettable(slices.Concat(hits, aside))
+		if err := e.asTheyAre(ctx, c.UserID, characterID, gone.Memories); err != nil {
+			return nil, err
+		}
 	}
 	if in.DryRun {
 		return e.previewForget(ctx, c.UserID, characterID, in.IDs, gone)
@@ -307,6 +313,29 @@ func forgettable(hits []memory.Hit) (items []memory.ForgetItem, more bool) {
 		}
 	}
 	return items, more
+}
+
+// asTheyAre gives facts the id and the text of their newest version, by which the
+// user knows them, also where an older one was found.
+func (e *Engine) asTheyAre(ctx context.Context, userID, characterID string, items []memory.ForgetItem) error {
+	return e.store.View(ctx, userID, func(tx Tx) error {
+		for i := range items {
+			item := &items[i]
+			if item.Layer != memory.Fact {
+				continue
+			}
+			versions, err := memory.History(tx, characterID, item.ID)
+			if fault.Is(err, fault.NotFound) { // it has gone meanwhile
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			newest := versions[len(versions)-1]
+			item.ID, item.Text = newest.ID, newest.Text
+		}
+		return nil
+	})
 }
 
 func (e *Engine) previewForget(ctx context.Context, userID, characterID string, ids []string, gone *memory.Forgotten) (*memory.Forgotten, error) {
@@ -394,7 +423,7 @@ func (e *Engine) ExportMemories(ctx context.Context, userID, characterID string,
 		if err != nil {
 			return err
 		}
-		full, err := fullSettings(ch.Settings, ch.Dialect)
+		full, err := shownSettings(tx, ch)
 		if err != nil {
 			return err
 		}

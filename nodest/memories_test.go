@@ -87,6 +87,11 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	s.regenerate(reply.ID, "")
 	clara := s.fact(alice.ID, "Clara is the user's sister.")
 	kept := s.fact(alice.ID, "The user likes ferries.")
+	// So is what was set aside, and what a memory said before: it is shown as it is now.
+	aside := s.fact(alice.ID, "Clara plays the cello.")
+	_, err := s.EditMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
+	s.must(err)
+	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, aside.ID, false))
 
 	in := nodest.ForgetInput{Query: "Clara", DryRun: true}
 	preview, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, in)
@@ -99,7 +104,8 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 		}
 	}
 	slices.Sort(texts)
-	want := []string{"Clara is the user's sister.", "Clara will like the presents.", birthday}
+	want := []string{"Clara is the user's sister.", "Clara plays the cello.", "Clara will like the presents.", "She lives in Oslo.", birthday}
+	slices.Sort(want)
 	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
 		t.Fatalf("the preview has %q, want %q", texts, want)
 	}
@@ -124,8 +130,10 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 			t.Errorf("still there: %q", text)
 		}
 	}
-	if _, err := s.MemoryHistory(t.Context(), ann, alice.ID, clara.ID); !fault.Is(err, fault.NotFound) {
-		t.Errorf("the history of what was forgotten: %v", err)
+	for _, id := range []string{clara.ID, aside.ID} {
+		if _, err := s.MemoryHistory(t.Context(), ann, alice.ID, id); !fault.Is(err, fault.NotFound) {
+			t.Errorf("the history of what was forgotten: %v", err)
+		}
 	}
 	if versions, err := s.MemoryHistory(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
 		t.Errorf("what has nothing to do with it: %v, %v", versions, err)

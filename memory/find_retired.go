@@ -1,0 +1,34 @@
+package memory
+
+import (
+	"context"
+
+	"nodest/index"
+)
+
+// FindRetired returns the facts that the user has set aside and that fit a.Text by
+// their words, the best first. No recall finds them; forgetting does.
+func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+	var rows []index.Row
+	err := s.store.View(ctx, userID, func(tx Tx) error {
+		rows = nil
+		return eachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
+			if len(m.EndedBy) == 0 { // else it is searched with the others
+				u := Unit{
+					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.LastSeenAt,
+					Importance: m.Importance, Evidence: m.Evidence, Terms: Terms(m.Text),
+				}
+				rows = append(rows, u.Row())
+			}
+			return true
+		})
+	})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	x := index.New()
+	if err := x.Apply(ctx, rows, nil); err != nil {
+		return nil, err
+	}
+	return Recall(ctx, x, Query{Text: a.Text, Names: a.Names, Now: a.Now, Everything: true, Relevant: true, Limit: a.Limit})
+}
