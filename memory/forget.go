@@ -13,6 +13,16 @@ type Forgotten struct {
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
+// Kept is what may be kept of f as the answer of a command: no text that was removed.
+func (f *Forgotten) Kept() any {
+	kept := *f
+	kept.Memories = slices.Clone(f.Memories)
+	for i := range kept.Memories {
+		kept.Memories[i].Text = ""
+	}
+	return &kept
+}
+
 // ForgetItem is one unit of it.
 type ForgetItem struct {
 	ID    string  `json:"id"`

@@ -99,7 +99,8 @@ type TextTx interface {
 	// MarkUnread gives all texts of a conversation back to extraction. Those of an
 	// imported chat and of a fork count as read when they arrive.
 	MarkUnread(conversationID string) error
-	// ForgetTexts takes texts out of the memory for good; the chat keeps them.
+	// ForgetTexts takes texts out of the memory for good, with the suggestions that were
+	// made of them; the chat keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
 	// PutUses stores what was recalled for a text; Uses returns it, by rank: that of
 	// the message's chosen text.

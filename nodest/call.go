@@ -45,7 +45,11 @@ func attempt[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, 
 		if answer, err = fn(tx); err != nil {
 			return err
 		}
-		reply, err := json.Marshal(answer)
+		kept := any(answer)
+		if part, ok := kept.(interface{ Kept() any }); ok {
+			kept = part.Kept() // what must not be kept is left out
+		}
+		reply, err := json.Marshal(kept)
 		if err != nil {
 			return fmt.Errorf("keep the answer of %s: %w", c.Key, err)
 		}
@@ -62,6 +66,9 @@ func attempt[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, 
 func replay(c *Call, known *KeyRecord, answer any) error {
 	if known.Hash != c.Hash {
 		return fault.New(fault.KeyReused, "the key %q was used with other content", c.Key)
+	}
+	if len(known.Reply) == 0 {
+		return fault.New(fault.NotFound, "what was made with the key %q was removed for good", c.Key)
 	}
 	if err := json.Unmarshal(known.Reply, answer); err != nil {
 		return fmt.Errorf("read the kept answer of %s: %w", c.Key, err)

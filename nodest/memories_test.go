@@ -122,8 +122,8 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	}
 	again, err := s.ForgetMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
 	s.must(err)
-	if len(again.Memories) != len(want) {
-		t.Errorf("the same call again: %+v", again)
+	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
+		t.Errorf("the same call again, which must not keep the texts: %+v", again)
 	}
 	for _, text := range s.search(alice.ID, nodest.MemorySearch{Text: "Clara presents birthday sister", Recall: true}) {
 		if strings.Contains(text, "Clara") {
@@ -145,6 +145,35 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	s.say(s.chatWith(alice.ID), asking)
 	if strings.Contains(s.model.last(), "Lisbon") {
 		t.Errorf("recalled although it was forgotten:\n%s", s.model.last())
+	}
+}
+
+// A call that is repeated after its memory was purged neither tells it nor brings it
+// back.
+func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	create, edit := s.call(), s.call()
+	draft := memory.Draft{Text: "Clara is the user's sister."}
+	fact, err := s.CreateMemory(t.Context(), create, alice.ID, draft)
+	s.must(err)
+	patch := memory.Patch{Text: new("Clara is the user's cousin.")}
+	_, err = s.EditMemory(t.Context(), edit, alice.ID, fact.ID, patch)
+	s.must(err)
+	kept := s.call()
+	_, err = s.CreateMemory(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."})
+	s.must(err)
+	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, fact.ID, true))
+
+	_, err = s.CreateMemory(t.Context(), create, alice.ID, draft)
+	refused(t, err, fault.NotFound, "")
+	_, err = s.EditMemory(t.Context(), edit, alice.ID, fact.ID, patch)
+	refused(t, err, fault.NotFound, "")
+	if again, err := s.CreateMemory(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
+		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
+	}
+	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
+		t.Errorf("remembered: %q", texts)
 	}
 }
 

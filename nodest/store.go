@@ -340,6 +340,6 @@ type DumpedState struct {
 type KeyRecord struct {
 	Key   string
 	Hash  string          // of the command's name and content
-	Reply json.RawMessage // the first answer
+	Reply json.RawMessage // the first answer; nil = it told of a memory that was purged
 	At    time.Time
 }

@@ -45,8 +45,14 @@ func (s *session) purgeRoots(userID, characterID string, rootIDs []string) (gone
 			if err := s.dropUses(userID, ids); err != nil {
 				return gone, err
 			}
+			if err := s.dropReplies(userID, ids); err != nil {
+				return gone, err
+			}
 		}
 		gone = gone || len(rows) > 0
+		if err := s.dropSuggestions(userID, characterID, nil, hashes); err != nil {
+			return gone, err
+		}
 		if err := s.dropVectors(userID, characterID, hashes); err != nil {
 			return gone, err
 		}
@@ -82,8 +88,9 @@ func (s *session) dropVectors(userID, characterID string, hashes []string) error
 	return nil
 }
 
-// ForgetTexts takes texts out of the memory. What stays of each is that it was
-// forgotten, so that no copy of the chat brings it back.
+// ForgetTexts takes texts out of the memory, and the suggestions that were made of
+// them. What stays of each is that it was forgotten, so that no copy of the chat
+// brings it back.
 func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err := t.writable(); err != nil {
 		return err
@@ -117,7 +124,7 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 			return err
 		}
 	}
-	return nil
+	return t.dropSuggestions(t.userID, characterID, revisionIDs, nil)
 }
 
 // PurgeScope empties the memory of a scope.
@@ -135,6 +142,15 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	}
 	_, err = t.scan(t.raw("SELECT COUNT(*) FROM memory_texts WHERE user_id = ? AND character_id = ? AND NOT is_forgotten", of...), &texts)
 	if err != nil {
+		return 0, 0, err
+	}
+	var told []string
+	_, err = t.scan(t.raw("SELECT id FROM memories WHERE user_id = ? AND character_id = ?"+
+		" UNION ALL SELECT id FROM memory_suggestions WHERE user_id = ? AND character_id = ?", append(of, of...)...), &told)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := t.dropReplies(t.userID, told); err != nil {
 		return 0, 0, err
 	}
 	t.news(characterID).whole = true

@@ -10,7 +10,8 @@ import (
 )
 
 // unsay removes what the memories of anybody have of messages that maintenance
-// removes: their texts, and the facts that rest on nothing else.
+// removes: their texts, what was suggested because of them, and the facts that rest
+// on nothing else.
 func (s *session) unsay(messageIDs []string) error {
 	in, which := among(messageIDs)
 	var rows []struct{ RevisionID, UserID, CharacterID, Hash string }
@@ -46,6 +47,9 @@ func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error 
 		return err
 	}
 	if err := s.dropVectors(scope.UserID, scope.CharacterID, hashes); err != nil {
+		return err
+	}
+	if err := s.dropSuggestions(scope.UserID, scope.CharacterID, revisions, nil); err != nil {
 		return err
 	}
 	roots, err := s.baseless(scope, revisions)

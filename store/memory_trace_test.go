@@ -1,0 +1,92 @@
+package store_test
+
+import (
+	"testing"
+
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+func (e *env) suggested(character string) (texts []string) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		items, _, err := tx.Suggestions(character, "", "", 100)
+		for _, s := range items {
+			texts = append(texts, s.Text)
+		}
+		return err
+	})
+	return texts
+}
+
+// What is removed does not stand in suggestions or kept answers, while what is not
+// removed still does.
+func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
+	tests := []struct {
+		name      string
+		remove    func(tx nodest.Tx, r *remembered) error
+		suggested []string
+		answers   []string // of a version, of a suggestion, of something else
+	}{
+		{"a purged fact", func(tx nodest.Tx, r *remembered) error { return tx.PurgeFacts(r.character, r.first.ID) },
+			[]string{"from the text"}, []string{"gone", "kept", "kept"}},
+		{"a forgotten text", func(tx nodest.Tx, r *remembered) error {
+			return tx.ForgetTexts(r.character, r.said[0].Swipes[0].RevisionID)
+		}, []string{"mine new", "mine suggested"}, []string{"kept", "gone", "kept"}},
+		{"everything", func(tx nodest.Tx, r *remembered) error {
+			_, _, err := tx.PurgeScope(r.character)
+			return err
+		}, nil, []string{"gone", "gone", "kept"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			conform(t, func(e *env) {
+				r, other := e.remember("mine"), e.remember("other")
+				same := memory.Suggestion{Event: memory.EventAdd, Text: "mine new"}
+				made := memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{
+					Event: memory.EventAdd, Text: "from the text", Evidence: []memory.Evidence{evidenceOf(r.said[0])}}}
+				e.update(func(tx nodest.Tx) error {
+					for _, err := range []error{
+						tx.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
+						tx.InsertSuggestion(r.character, &made),
+						tx.PutKey(&nodest.KeyRecord{Key: "0", Reply: []byte(`{"id":"` + r.second.ID + `","rootId":"` + r.first.ID + `"}`)}),
+						tx.PutKey(&nodest.KeyRecord{Key: "1", Reply: []byte(`{"id":"` + made.ID + `","memoryId":""}`)}),
+						tx.PutKey(&nodest.KeyRecord{Key: "2", Reply: []byte(`{"id":"` + other.first.ID + `","rootId":"` + other.first.ID + `"}`)}),
+					} {
+						if err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				e.update(func(tx nodest.Tx) error { return tt.remove(tx, r) })
+				left := map[string]bool{}
+				for _, text := range e.suggested(r.character) {
+					left[text] = true
+				}
+				want := map[string]bool{}
+				for _, text := range tt.suggested {
+					want[text] = true
+				}
+				e.equal("suggestions", left, want)
+				e.equal("of the other", e.suggested(other.character), []string{"other suggested"})
+				var answers []string
+				e.view(func(tx nodest.Tx) error {
+					for _, key := range []string{"0", "1", "2"} {
+						record, err := tx.Key(key)
+						if err != nil {
+							return err
+						}
+						state := "kept"
+						if record.Reply == nil {
+							state = "gone"
+						}
+						answers = append(answers, state)
+					}
+					return nil
+				})
+				e.equal("answers", answers, tt.answers)
+			})
+		})
+	}
+}
