@@ -107,6 +107,9 @@ func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
 	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
+	if used, err := s.MemoryHistory(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
+		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
+	}
 	if memories, warnings, stages := s.toldOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
 		t.Errorf("told: memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
 	}

@@ -123,13 +123,14 @@ func (t *tx) checkFact(characterID string, m *memory.Memory) (*factRow, error) {
 	return row, err
 }
 
-// UpdateFact stores everything of m but its text and its place among the versions.
+// UpdateFact stores everything of m but its text, its place among the versions, and
+// when it was used.
 func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	row, err := t.checkFact(characterID, m)
 	if err != nil {
 		return err
 	}
-	n, err := t.update(row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "created_at"},
+	n, err := t.update(row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
 		"WHERE id = ? AND user_id = ? AND character_id = ?", text(m.ID), text(t.userID), text(characterID))
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func (t *tx) MarkUnread(conversationID string) error {
 }
 
 // PutUses stores what was recalled for a text of a message, instead of what was
-// stored for it before.
+// stored for it before, and when facts were used last. That is no change of a scope.
 func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	if err := t.writable(); err != nil {
 		return err
@@ -134,7 +134,11 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 		return err
 	}
 	args := make([]any, 0, 8*len(uses))
+	var facts []string
 	for _, u := range uses {
+		if u.Layer == memory.Fact {
+			facts = append(facts, u.ID)
+		}
 		signals, err := encode(u.Signals)
 		if err != nil {
 			return err
@@ -143,6 +147,11 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	}
 	_, err = t.exec(t.raw("INSERT INTO memory_uses (revision_id, rank, user_id, message_id, unit_id, layer, score, signals) "+
 		values(8, len(args)), args...))
+	if err != nil || len(facts) == 0 {
+		return err
+	}
+	in, which := among(facts)
+	_, err = t.exec(t.raw("UPDATE memories SET last_used_at = ? WHERE id "+in+" AND user_id || '' = ?", t.now, which, text(t.userID)))
 	return err
 }
 
