@@ -166,6 +166,7 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 		{"DELETE FROM memory_vectors WHERE user_id = ? AND character_id = ?", of},
 		{"DELETE FROM memories WHERE user_id = ? AND character_id = ?", of},
 		{"DELETE FROM memory_texts WHERE user_id = ? AND character_id = ?", of},
+		{"UPDATE conversations SET heard_seq = old_seq WHERE user_id = ? AND character_id = ? AND heard_seq < old_seq", of},
 	} {
 		if _, err := t.exec(t.raw(statement.query, statement.args...)); err != nil {
 			return 0, 0, err

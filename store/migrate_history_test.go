@@ -18,8 +18,17 @@ import (
 	"nodest/store/storetest"
 )
 
-// before opens the database that o names with the schema of version 1.
-func (e *env) before(o store.Options) *sql.DB {
+// another names an empty database of the same kind.
+func (e *env) another() store.Options {
+	e.Helper()
+	if store.OnPostgres(e.db) {
+		return store.Options{Log: quiet, URL: storetest.PostgresURL(e.T)}
+	}
+	return store.Options{Log: quiet, Dir: e.TempDir()}
+}
+
+// before opens the database that o names with the schema of a version.
+func (e *env) before(o store.Options, version int64) *sql.DB {
 	e.Helper()
 	driver, dsn, folder, dialect := "pgx", o.URL, "postgres", database.DialectPostgres
 	if o.URL == "" {
@@ -41,7 +50,7 @@ func (e *env) before(o store.Options) *sql.DB {
 	if err != nil {
 		e.Fatal(err)
 	}
-	if _, err := p.UpTo(context.Background(), 1); err != nil {
+	if _, err := p.UpTo(context.Background(), version); err != nil {
 		e.Fatal(err)
 	}
 	return db
@@ -51,13 +60,8 @@ func (e *env) before(o store.Options) *sql.DB {
 // with branches, deleted messages, edits, and a second root.
 func TestAFilledDatabaseGetsAHistory(t *testing.T) {
 	conform(t, func(e *env) {
-		o := store.Options{Log: quiet}
-		if store.OnPostgres(e.db) {
-			o.URL = storetest.PostgresURL(e.T)
-		} else {
-			o.Dir = e.TempDir()
-		}
-		raw := e.before(o)
+		o := e.another()
+		raw := e.before(o, 1)
 		run := func(statement string, args ...any) {
 			e.Helper()
 			if _, err := raw.Exec(fmt.Sprintf(statement, args...)); err != nil {

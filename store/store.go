@@ -113,6 +113,10 @@ func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	return db.update(ctx, userID, func(t *tx) error { return fn(t) })
+}
+
+func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
 	var logged []loggedEvent
 	var news jobNews
 	err := db.backend.write(ctx, func(s *session) error {

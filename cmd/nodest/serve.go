@@ -136,7 +136,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
-	r.jobs.Handle(r.db.Maintenance())
+	r.jobs.Handle(r.db.Maintenance(), r.db.Adoption())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
@@ -190,8 +190,8 @@ func (r *running) tend(ctx context.Context) {
 	defer recovery.Stop()
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
-	if err := r.memory.Sweep(ctx); err != nil && ctx.Err() == nil {
-		r.log.ErrorContext(ctx, "memories without vectors were not found", "err", err)
+	if err := errors.Join(r.db.Adopt(ctx), r.memory.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		r.log.ErrorContext(ctx, "what memories lack was not found", "err", err)
 	}
 	for {
 		var err error
@@ -201,7 +201,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx))
+			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.db.Adopt(ctx), r.memory.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "upkeep failed", "err", err)

@@ -143,3 +143,10 @@ CREATE TABLE summary_texts (
 );
 ALTER TABLE conversations ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE conversation_states ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';
+
+-- Messages up to old_seq were said before there were memories; those up to heard_seq
+-- are in them.
+ALTER TABLE conversations ADD COLUMN old_seq BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN heard_seq BIGINT NOT NULL DEFAULT 0;
+UPDATE conversations SET old_seq = message_seq;
+CREATE INDEX conversations_unheard ON conversations (id) WHERE heard_seq < old_seq;
