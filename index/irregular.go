@@ -30,8 +30,8 @@ sew:sewn shake:shook,shaken shine:shone shoot:shot show:shown shrink:shrank,shru
 sleep:slept slide:slid speak:spoke,spoken spend:spent spin:spun stand:stood steal:stole,stolen stick:stuck sting:stung
 strike:struck swear:swore,sworn sweep:swept swim:swam,swum swing:swung take:took,taken teach:taught tear:tore,torn tell:told
 think:thought throw:threw,thrown understand:understood wake:woke,woken wear:wore,worn weep:wept win:won write:wrote,written
-child:children man:men woman:women person:people foot:feet tooth:teeth goose:geese mouse:mice wife:wives life:lives
-knife:knives wolf:wolves leaf:leaves half:halves shelf:shelves thief:thieves
+child:children man:men woman:women person:people foot:feet tooth:teeth goose:geese mouse:mice wife:wives
+knife:knives wolf:wolves half:halves shelf:shelves thief:thieves
 good:better,best bad:worse,worst
 2:two 3:three 4:four 5:five 6:six 7:seven 8:eight 9:nine 10:ten 11:eleven 12:twelve
 mom:mum,mommy,mummy,mama dad:daddy,papa kid:kiddo,kiddos tv:television photo:photograph,photographs,pic,pics
