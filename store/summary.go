@@ -221,6 +221,10 @@ func (t *tx) LastSummarised(characterID string) (time.Time, error) {
 	return moment(ms), err
 }
 
+// headHere is a condition on a message m: the head, its argument, is of the same
+// conversation. Chains of others have the same numbers.
+const headHere = "EXISTS (SELECT 1 FROM messages h WHERE h.id = ? AND h.conversation_id = m.conversation_id)"
+
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
@@ -230,8 +234,8 @@ func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, er
 	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq
 		FROM summaries s CROSS JOIN messages m CROSS JOIN path
 		WHERE s.conversation_id = ? AND s.user_id = ? AND m.id = s.end_id
-			AND m.conversation_id = s.conversation_id AND path.chain = m.chain AND m.depth <= path.depth
-		ORDER BY s.generation DESC`, text(headID), text(conversationID), text(conversationID), text(t.userID)), &refs)
+			AND m.conversation_id = s.conversation_id AND path.chain = m.chain AND m.depth <= path.depth AND `+headHere+`
+		ORDER BY s.generation DESC`, text(headID), text(conversationID), text(conversationID), text(t.userID), text(headID)), &refs)
 	return refs, err
 }
 
@@ -242,8 +246,8 @@ func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.St
 	}
 	var one int
 	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM messages m CROSS JOIN path
-		WHERE m.id = ? AND m.conversation_id = ? AND m.user_id = ? AND path.chain = m.chain AND m.depth <= path.depth`,
-		text(headID), text(c.ConversationID), text(c.EndID), text(c.ConversationID), text(t.userID)), &one)
+		WHERE m.id = ? AND m.conversation_id = ? AND m.user_id = ? AND path.chain = m.chain AND m.depth <= path.depth AND `+headHere,
+		text(headID), text(c.ConversationID), text(c.EndID), text(c.ConversationID), text(t.userID), text(headID)), &one)
 	if err != nil || !on {
 		return nodest.StandsOff, err
 	}

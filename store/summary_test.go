@@ -1,0 +1,387 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// summary is one of messages, as the engine makes it at a version.
+func (e *env) summary(generation int, version int64, over ...*nodest.Message) *nodest.KeptSummary {
+	first, last := over[0], over[len(over)-1]
+	return &nodest.KeptSummary{
+		Summary: &memory.Summary{
+			ID: id(), Text: fmt.Sprint("summary ", generation), At: e.clock.now().UTC(), Count: len(over), Generation: generation,
+			Method: memory.MethodModel, Model: "m", Digest: "d", BaseID: "b",
+			Range: memory.Range{Start: 0, End: len(over) - 1, StartID: first.ID, EndID: last.ID, StartSeq: first.Seq, EndSeq: last.Seq},
+		},
+		ConversationID: first.ConversationID, MadeVersion: version, HeadSeq: last.Seq + 2, ViewLength: 77,
+	}
+}
+
+// summarise stores one.
+func (e *env) summarise(generation int, version int64, over ...*nodest.Message) *nodest.KeptSummary {
+	e.Helper()
+	k := e.summary(generation, version, over...)
+	e.update(func(tx nodest.Tx) error { return tx.InsertSummary(k) })
+	return k
+}
+
+func (e *env) summaryAt(id string, version int64) (k *nodest.KeptSummary) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) (err error) {
+		k, err = tx.Summary(id, version)
+		return err
+	})
+	return k
+}
+
+// everybodys counts the rows of a table, of everybody.
+func everybodys(e *env, table string) int64 {
+	e.Helper()
+	n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return n[0]
+}
+
+// written is everything that there is of a summary.
+func written(k *nodest.KeptSummary) string {
+	deleted := "-"
+	if k.DeletedAt != nil {
+		deleted = k.DeletedAt.UTC().String()
+	}
+	return fmt.Sprintf("%+v %s %d %d %d %s", *k.Summary, k.ConversationID, k.MadeVersion, k.HeadSeq, k.ViewLength, deleted)
+}
+
+func TestASummarySaysWhatItSaidThen(t *testing.T) {
+	conform(t, func(e *env) {
+		said := e.talk(e.conversation(), "", 5)
+		k := e.summarise(1, 6, said[:3]...)
+		e.equal("as stored", written(e.summaryAt(k.ID, 0)), written(k))
+		change := func(version int64, text string) {
+			other := *k.Summary
+			other.Text, other.Method, other.Stale = text, memory.MethodUser, true
+			e.update(func(tx nodest.Tx) error { return tx.UpdateSummary(version, &other) })
+		}
+		change(8, "first try")
+		change(8, "of eight")
+		change(11, "of eleven")
+		for version, want := range map[int64]string{6: "summary 1 llm", 7: "summary 1 llm", 8: "of eight user", 10: "of eight user", 11: "of eleven user", 0: "of eleven user"} {
+			at := e.summaryAt(k.ID, version)
+			e.equal(fmt.Sprint("at ", version), []any{at.Text + " " + string(at.Method), at.Stale}, []any{want, false})
+		}
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Summary(k.ID, 5); return err })
+
+		restore := func(version, next int64) {
+			e.update(func(tx nodest.Tx) error { return tx.RestoreSummary(k.ID, version, next) })
+		}
+		restore(7, 12)
+		e.equal("restored", e.summaryAt(k.ID, 0).Text, "summary 1")
+		e.equal("before it", e.summaryAt(k.ID, 11).Text, "of eleven")
+		restore(6, 13) // it says that
+		e.equal("texts", everybodys(e, "summary_texts"), int64(4))
+		unknown := &memory.Summary{ID: id()}
+		for _, fn := range []func(tx nodest.Tx) error{
+			func(tx nodest.Tx) error { return tx.UpdateSummary(20, unknown) },
+			func(tx nodest.Tx) error { return tx.DeleteSummary(unknown.ID, 1) },
+			func(tx nodest.Tx) error { return tx.RestoreSummary(unknown.ID, 6, 20) },
+			func(tx nodest.Tx) error { return tx.RestoreSummary(k.ID, 5, 20) },
+		} {
+			e.refused(fault.NotFound, fn)
+		}
+	})
+}
+
+func TestEachGenerationOfAConversationIsOne(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		conv, other := e.chat(character), e.chat(character)
+		said, elsewhere := e.talk(conv, "", 4), e.talk(other, "", 4)
+		state := func(want string) {
+			e.Helper()
+			e.view(func(tx nodest.Tx) error {
+				items, err := tx.Summaries(conv)
+				newest, err2 := tx.LatestGeneration(conv)
+				at, err3 := tx.LastSummarised(character)
+				var generations []int
+				for _, k := range items {
+					generations = append(generations, k.Generation)
+				}
+				ago := "never"
+				if !at.IsZero() {
+					ago = at.Sub(start).String()
+				}
+				e.equal("generations, the highest, the last", fmt.Sprint(generations, " ", newest, " ", ago), want)
+				return errors.Join(err, err2, err3)
+			})
+		}
+		state("[] 0 never")
+		e.summarise(1, 5, said[:1]...)
+		e.clock.advance(time.Minute)
+		second := e.summarise(2, 5, said[:2]...)
+		state("[2 1] 2 1m0s")
+		e.clock.advance(time.Minute)
+		e.summarise(1, 5, elsewhere[:2]...)
+		state("[2 1] 2 2m0s")
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.InsertSummary(e.summary(2, 5, said...)) })
+		e.update(func(tx nodest.Tx) error { return tx.DeleteSummary(second.ID, 4) })
+		state("[1] 2 2m0s")
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.InsertSummary(e.summary(2, 5, said...)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteSummary(second.ID, 4) })
+		e.clock.advance(time.Minute)
+		e.summarise(3, 5, said[:3]...)
+		state("[3 1] 3 3m0s")
+		e.update(func(tx nodest.Tx) error { return tx.RestoreSummary(second.ID, 5, 6) })
+		state("[3 2 1] 3 3m0s")
+	})
+}
+
+func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.conversation()
+		trunk := e.talk(conv, "", 6)
+		branch := e.talk(conv, trunk[2].ID, 4)
+		ids := map[string]string{}
+		for generation, over := range [][]*nodest.Message{trunk[:2], trunk[:5], append(slices.Clone(trunk[:3]), branch[:2]...)} {
+			ids[e.summarise(generation+1, 11, over...).ID] = fmt.Sprint(generation + 1)
+		}
+		on := func(head *nodest.Message) (found string) {
+			e.view(func(tx nodest.Tx) error {
+				refs, err := tx.SummariesOn(conv, head.ID)
+				for _, r := range refs {
+					found += ids[r.ID]
+					if r.Deleted {
+						found += fmt.Sprint("x", r.HeadSeq)
+					}
+				}
+				return err
+			})
+			return found
+		}
+		for _, tt := range []struct {
+			head *nodest.Message
+			want string
+		}{{trunk[0], ""}, {trunk[1], "1"}, {trunk[3], "1"}, {trunk[4], "21"}, {trunk[5], "21"}, {branch[0], "1"}, {branch[1], "31"}, {branch[3], "31"}} {
+			e.equal("summaries on "+tt.head.Text(), on(tt.head), tt.want)
+		}
+		for id, generation := range ids {
+			if generation == "2" {
+				e.update(func(tx nodest.Tx) error { return tx.DeleteSummary(id, 10) })
+			}
+		}
+		e.equal("with a deleted one", on(trunk[5]), "2x101")
+		other := e.talk(e.conversation(), "", 2)
+		e.equal("of another conversation", on(other[1]), "")
+	})
+}
+
+// TestStandingIsWhatAWalkFinds covers messages of what a random history showed, and
+// compares their standing on other branches and at other versions with their states.
+func TestStandingIsWhatAWalkFinds(t *testing.T) {
+	conform(t, func(e *env) {
+		s := newTale(e)
+		for range 30 {
+			s.step()
+		}
+		met := map[nodest.Standing]int{}
+		for range atLeast(60, 400) {
+			if s.rnd.IntN(10) == 0 {
+				s.restore()
+			} else {
+				s.step()
+			}
+			for range 3 {
+				s.compareStanding(met)
+			}
+		}
+		for how := nodest.StandsOff; how <= nodest.StandsWell; how++ {
+			if met[how] == 0 {
+				e.Errorf("standing %d was never met", how)
+			}
+		}
+	})
+}
+
+func (s *tale) compareStanding(met map[nodest.Standing]int) {
+	s.Helper()
+	newest := int64(len(s.heads) - 1)
+	c := nodest.Covered{ConversationID: s.conv, Since: 1 + s.rnd.Int64N(newest)}
+	at, head := int64(0), s.any()
+	if s.rnd.IntN(2) == 0 {
+		at = c.Since + s.rnd.Int64N(newest-c.Since+1)
+		head = s.heads[at]
+	}
+	s.view(func(tx nodest.Tx) error {
+		path, _, err := tx.PathAt(s.conv, c.Since, s.heads[c.Since], "", 1000)
+		if err != nil || len(path) == 0 {
+			return err
+		}
+		c.EndID, c.StartSeq = path[s.rnd.IntN(len(path))].ID, path[s.rnd.IntN(len(path))].Seq
+		got, err := tx.Standing(c, head, at)
+		if err != nil {
+			return err
+		}
+		want, err := s.stands(tx, c, head, at)
+		s.equal(fmt.Sprint("standing of ", c, " below ", head, " at ", at), got, want)
+		met[got]++
+		return err
+	})
+}
+
+// stands walks the branch.
+func (s *tale) stands(tx nodest.Tx, c nodest.Covered, head string, at int64) (nodest.Standing, error) {
+	lines, err := store.QueryIn[string](tx, "SELECT id || ' ' || seq || ' ' || parent_id FROM messages WHERE conversation_id = ?", s.conv)
+	if err != nil {
+		return 0, err
+	}
+	parents, seqs := map[string]string{}, map[string]int64{}
+	for _, line := range lines {
+		part := strings.Split(line, " ")
+		parents[part[0]] = part[2]
+		if seqs[part[0]], err = strconv.ParseInt(part[1], 10, 64); err != nil {
+			return 0, err
+		}
+	}
+	on := head
+	for on != "" && on != c.EndID {
+		on = parents[on]
+	}
+	if on == "" {
+		return nodest.StandsOff, nil
+	}
+	if at == 0 {
+		at = 1 << 40
+	}
+	standing := nodest.StandsWell
+	for ; on != "" && seqs[on] >= c.StartSeq; on = parents[on] {
+		then, err := s.stateOf(tx, on, c.Since)
+		if err != nil {
+			return 0, err
+		}
+		now, err := s.stateOf(tx, on, at)
+		switch wasGone, isGone := strings.HasSuffix(then, "x"), strings.HasSuffix(now, "x"); {
+		case err != nil:
+			return 0, err
+		case then == now, wasGone && isGone:
+		case isGone && then != "-":
+			return nodest.StandsBroken, nil
+		default:
+			standing = nodest.StandsChanged
+		}
+	}
+	return standing, nil
+}
+
+// stateOf is the text that a message showed at a version, with x if it was deleted.
+func (s *tale) stateOf(tx nodest.Tx, message string, version int64) (string, error) {
+	states, err := store.QueryIn[string](tx, "SELECT revision_id || CASE WHEN is_deleted THEN 'x' ELSE '-' END FROM message_states"+
+		" WHERE conversation_id = ? AND message_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", s.conv, message, version)
+	if err != nil || len(states) == 0 {
+		return "", err
+	}
+	return states[0], nil
+}
+
+func TestSummariesOfALoadedConversation(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.conversation()
+		said := e.talk(conv, "", 5)
+		first, second := e.summarise(1, 6, said[:2]...), e.summarise(2, 6, said[:4]...)
+		again := *first.Summary
+		again.Text = "again"
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(tx.UpdateSummary(6, second.Summary), tx.UpdateSummary(9, &again), tx.DeleteSummary(second.ID, 5))
+		})
+		dump := func(conv string) (items []*nodest.DumpedSummary) {
+			e.view(func(tx nodest.Tx) (err error) { items, err = tx.DumpSummaries(conv); return err })
+			return items
+		}
+		lines := func(all []*nodest.DumpedSummary) (lines []string) {
+			for _, d := range all {
+				for _, text := range d.Texts {
+					d.Summary = text.Summary
+					lines = append(lines, fmt.Sprint(text.Version, " ", written(&d.KeptSummary)))
+				}
+			}
+			return lines
+		}
+		dumped := dump(conv)
+		want := lines(dumped)
+		e.equal("texts", len(want), 3)
+
+		names, c := map[string]string{}, &nodest.Conversation{ID: id(), Version: 9}
+		e.load(c, renamed(e.dump(conv, 5), names), 5)
+		for _, d := range dumped {
+			fresh := id()
+			for i := range want {
+				want[i] = strings.NewReplacer(conv, c.ID, d.ID, fresh).Replace(want[i])
+			}
+			for _, text := range d.Texts {
+				text.Summary.ID = fresh
+			}
+			d.Summary = d.Texts[len(d.Texts)-1].Summary
+		}
+		e.update(func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, nil) })
+		e.update(func(tx nodest.Tx) error { return tx.LoadSummaries(c.ID, dumped) })
+		e.equal("loaded", strings.Join(lines(dump(c.ID)), "\n"), strings.Join(want, "\n"))
+		e.equal("those of the first", len(dump(conv)), 2)
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.LoadSummaries(id(), dumped) })
+	})
+}
+
+func TestNothingIsLeftOfTheSummariesOfADeletedChat(t *testing.T) {
+	conform(t, func(e *env) {
+		conv, kept := e.conversation(), e.conversation()
+		k := e.summarise(1, 4, e.talk(conv, "", 3)...)
+		other := e.summarise(1, 4, e.talk(kept, "", 3)...)
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conv) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Summary(k.ID, 0); return err })
+		e.clock.advance(31 * day)
+		e.maintain() // its messages
+		e.maintain()
+		for _, table := range []string{"summaries", "summary_texts"} {
+			e.equal("rows of "+table, everybodys(e, table), int64(1))
+		}
+		e.equal("the other", e.summaryAt(other.ID, 0).Text, "summary 1")
+	})
+}
+
+func TestAVersionNamesItsSummary(t *testing.T) {
+	conform(t, func(e *env) {
+		conv := e.conversation()
+		said := e.talk(conv, "", 3)
+		k := e.summarise(1, 4, said[:2]...)
+		var before time.Time
+		e.update(func(tx nodest.Tx) error {
+			c, err := tx.LockConversation(conv)
+			if err != nil {
+				return err
+			}
+			before = c.UpdatedAt
+			c.SummaryID = k.ID
+			c.Version++
+			return tx.ChooseSummary(c)
+		})
+		e.clock.advance(time.Hour)
+		e.say(conv, said[2].ID, "on")
+		e.view(func(tx nodest.Tx) error {
+			then, err := tx.StateAt(conv, 4)
+			chosen, err2 := tx.StateAt(conv, 5)
+			now, err3 := tx.Conversation(conv)
+			e.equal("summaries", []any{then.SummaryID, chosen.SummaryID, now.SummaryID}, []any{"", k.ID, k.ID})
+			e.equal("updated", now.UpdatedAt.Sub(before), time.Hour)
+			return errors.Join(err, err2, err3)
+		})
+	})
+}
