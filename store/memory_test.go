@@ -110,7 +110,6 @@ func TestAnActiveFactIsSaidOnce(t *testing.T) {
 func TestFactsAreListed(t *testing.T) {
 	conform(t, func(e *env) {
 		character := e.character()
-		var names []string
 		for i := range 9 {
 			m := fact(fmt.Sprint("fact ", i))
 			m.Kind = []memory.Sort{memory.Preference, memory.Promise, memory.Profile}[i%3]
@@ -118,7 +117,6 @@ func TestFactsAreListed(t *testing.T) {
 			m.Status = []memory.Status{memory.Active, memory.Active, memory.Active, memory.Retired}[i%4]
 			m.Pinned, m.ConversationID = i > 5, []string{"", "c"}[i/8]
 			e.learn(character, m)
-			names = append(names, m.Text)
 		}
 		list := func(f memory.Filter, limit int) (texts []string) {
 			e.view(func(tx nodest.Tx) error {
