@@ -386,7 +386,7 @@ func (r *reading) finish(tx Tx, after time.Duration) error {
 	if after <= 0 {
 		return nil
 	}
-	if err := lookLater(tx, r.job.Subject, tx.Now().Add(after)); err != nil {
+	if err := tx.Enqueue(lookAt(r.job.Subject, tx.Now().Add(after))); err != nil {
 		return fmt.Errorf("look at a conversation later: %w", err)
 	}
 	return nil

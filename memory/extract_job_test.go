@@ -108,18 +108,19 @@ func TestReadNow(t *testing.T) {
 
 // What is to be read at once is so, whatever is said before the job has begun.
 func TestReadNowIsNotForgotten(t *testing.T) {
-	c := newChatter(t, "sqlite")
-	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
-	c.say(memory.RoleUser, "I live in Paris.")
-	c.update(func(tx nodest.Tx) error {
-		if err := memory.ExtractNow(tx, c.chat); err != nil {
-			return err
-		}
-		return memory.Heard(tx, c.character, c.chat)
+	onBoth(t, func(c *chatter) {
+		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
+		c.say(memory.RoleUser, "I live in Paris.")
+		c.update(func(tx nodest.Tx) error {
+			if err := memory.ExtractNow(tx, c.chat); err != nil {
+				return err
+			}
+			return memory.Heard(tx, c.character, c.chat)
+		})
+		c.read()
+		c.equal("known", c.known(), []string{"User lives in Paris"})
+		c.equal("by", c.the("User lives in Paris").Origin, memory.ByModel)
 	})
-	c.read()
-	c.equal("known", c.known(), []string{"User lives in Paris"})
-	c.equal("by", c.the("User lives in Paris").Origin, memory.ByModel)
 }
 
 // twice is a store that has to run every transaction again.

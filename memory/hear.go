@@ -20,29 +20,15 @@ const (
 // small writes, whatever the settings are; the jobs end by themselves where there is
 // nothing to do.
 func Heard(tx Tx, characterID, conversationID string) error {
-	if err := tx.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID}); err != nil {
-		return err
-	}
-	return lookLater(tx, conversationID, tx.Now().Add(soon))
+	return tx.Enqueue(
+		jobs.Spec{Kind: JobEmbed, Subject: characterID},
+		lookAt(conversationID, tx.Now().Add(soon)),
+	)
 }
 
-// lookLater enqueues a look at what is new, unless everything is going to be read
-// anyway: that order would be lost with the payload of its job.
-func lookLater(tx Tx, conversationID string, at time.Time) error {
-	open, _, err := tx.Jobs(jobs.Filter{Kind: JobExtract, Subject: conversationID, Open: true}, "", 1)
-	if err != nil {
-		return err
-	}
-	for _, j := range open {
-		waits, err := orderOf(j)
-		if err != nil {
-			return err
-		}
-		if waits.Now && j.State == jobs.Queued {
-			return nil
-		}
-	}
-	return tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at})
+// lookAt is a look at what is new. Where everything is to be read anyway, it is.
+func lookAt(conversationID string, at time.Time) jobs.Spec {
+	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at, Keep: true}
 }
 
 // order is the payload of an extraction.
