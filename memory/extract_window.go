@@ -179,6 +179,9 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan 
 	var report report
 	err := r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
 		report = r.report.with(x, len(p.Turns), d.mark)
+		if err := tx.LockMemory(r.characterID); err != nil {
+			return err
+		}
 		version, err := tx.MemoryVersion(r.characterID)
 		if err != nil {
 			return err

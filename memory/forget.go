@@ -51,6 +51,9 @@ func PurgeAll(tx Tx, by, characterID string, ids []string) error {
 
 // purge returns how many units there were.
 func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return 0, err
+	}
 	var roots, others []string
 	for _, id := range ids {
 		m, err := tx.Fact(characterID, id)

@@ -23,6 +23,9 @@ type Imported struct {
 // always counts when it has none. Ids are made anew, always the same ones for the
 // same user, character and line, so that they say nothing of others'.
 func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
 	im := &importing{tx: tx, characterID: characterID, done: &Imported{Failed: []FailedLine{}}}
 	if err := im.look(parsed); err != nil {
 		return nil, err

@@ -63,6 +63,9 @@ func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
 	same, err := activeWith(tx, characterID, m.ContentHash)
 	if err != nil {
 		return nil, err
@@ -88,6 +91,9 @@ func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 // Errors: Invalid; Conflict when the memory is retired, or when another one says the
 // same (details.current is its id).
 func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
 	versions, named, err := versionsOf(tx, characterID, id)
 	if err != nil {
 		return nil, err
@@ -191,6 +197,9 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 // Retire hides a memory until Restore, on all branches. One that is retired already
 // stays as it is.
 func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
 	versions, _, err := versionsOf(tx, characterID, id)
 	if err != nil {
 		return nil, err
@@ -212,6 +221,9 @@ func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
 //
 // Errors: Conflict when another memory says the same (details.current is its id).
 func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
 	versions, named, err := versionsOf(tx, characterID, id)
 	if err != nil {
 		return nil, err
@@ -260,6 +272,9 @@ const (
 func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
 	if decision != AcceptSuggestion && decision != RejectSuggestion {
 		return nil, fault.InvalidField("decision", "value", "must be %q or %q", AcceptSuggestion, RejectSuggestion)
+	}
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
 	}
 	s, err := tx.Suggestion(characterID, id)
 	if err != nil {

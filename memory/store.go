@@ -44,6 +44,10 @@ type ScopeTx interface {
 	// MemoryVersion returns the version of a scope, 0 while nothing was said. It is
 	// one read by key.
 	MemoryVersion(characterID string) (int64, error)
+	// LockMemory keeps others from changing the facts of a scope until the transaction
+	// ends. What was read before it may have changed meanwhile. It is taken before
+	// anything of a memory is locked.
+	LockMemory(characterID string) error
 	// MemoryChanges returns what has changed since a version; since 0 it is
 	// everything. Units are texts that were said, in all revisions, and facts, in
 	// all versions that can count on some branch (active, superseded, retired by a

@@ -264,9 +264,12 @@ func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
 	return &nodest.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
 }
 
-func (t *tx) ownsCharacter(id string) error {
+func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
+
+// owns is ownsCharacter that locks the row with the words of lock.
+func (t *tx) owns(id, lock string) error {
 	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
+	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+lock,
 		text(id), text(t.userID)), &one)
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "no such character")

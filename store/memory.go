@@ -143,6 +143,19 @@ func (s *session) raise(userID, characterID string, whole bool) (version int64, 
 	return version, found, err
 }
 
+// LockMemory locks the row of the character. The lock is the weak one: rows that refer
+// to it can still be inserted, so nobody waits who only says something.
+func (t *tx) LockMemory(characterID string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	lock := ""
+	if t.postgres {
+		lock = " FOR NO KEY UPDATE"
+	}
+	return t.owns(characterID, lock)
+}
+
 // MemoryVersion returns the version of a scope.
 func (t *tx) MemoryVersion(characterID string) (int64, error) {
 	version, _, err := t.scope(characterID)

@@ -56,6 +56,7 @@ func own(e *env, tx nodest.Tx) string {
 }
 
 var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
+	"LockMemory": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.LockMemory(x.character)) },
 	"MemoryVersion": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.MemoryVersion(x.character)
 		return unknown(e, err)

@@ -269,10 +269,7 @@ func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Conte
 
 // PutVectors stores vectors of contents that are there.
 func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	if err := t.ownsCharacter(characterID); err != nil || len(vectors) == 0 {
+	if err := t.LockMemory(characterID); err != nil || len(vectors) == 0 {
 		return err
 	}
 	hashes := make([]string, 0, len(vectors))

@@ -8,10 +8,7 @@ import (
 
 // PurgeFacts removes facts in all versions and everything that was made of them.
 func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	if err := t.ownsCharacter(characterID); err != nil {
+	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
 	gone, err := t.purgeRoots(t.userID, characterID, rootIDs)
@@ -92,10 +89,7 @@ func (s *session) dropVectors(userID, characterID string, hashes []string) error
 // them. What stays of each is that it was forgotten, so that no copy of the chat
 // brings it back.
 func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	if err := t.ownsCharacter(characterID); err != nil {
+	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
 	for part := range slices.Chunk(revisionIDs, 500) {
@@ -129,10 +123,7 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 
 // PurgeScope empties the memory of a scope.
 func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
-	if err := t.writable(); err != nil {
-		return 0, 0, err
-	}
-	if err := t.ownsCharacter(characterID); err != nil {
+	if err := t.LockMemory(characterID); err != nil {
 		return 0, 0, err
 	}
 	of := []any{text(t.userID), text(characterID)}

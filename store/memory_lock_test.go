@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// Devices that change one memory at the same time come one after the other: its
+// versions stay a row of which nothing but the last one can be active, and none
+// comes after a purge.
+func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		var first *memory.Memory
+		e.update(func(tx nodest.Tx) (err error) {
+			first, err = memory.Create(tx, "", character, memory.Draft{Text: "the first"})
+			return err
+		})
+		atOnce := func(ops ...func(tx nodest.Tx) error) {
+			var wait sync.WaitGroup
+			for _, op := range ops {
+				wait.Go(func() {
+					err := e.db.Update(context.Background(), e.user, op)
+					if err != nil && !fault.Is(err, fault.NotFound) {
+						e.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+		}
+		edit := func(text string) func(tx nodest.Tx) error {
+			return func(tx nodest.Tx) error {
+				if _, err := memory.Restore(tx, "", character, first.ID); err != nil {
+					return err
+				}
+				_, err := memory.Edit(tx, "", character, first.ID, memory.Patch{Text: &text})
+				return err
+			}
+		}
+		retire := func(tx nodest.Tx) error { _, err := memory.Retire(tx, "", character, first.ID); return err }
+		purge := func(tx nodest.Tx) error { return memory.Purge(tx, "", character, first.ID) }
+
+		var ops []func(tx nodest.Tx) error
+		for i := range 6 {
+			ops = append(ops, edit(fmt.Sprint("edit ", i)), retire)
+		}
+		atOnce(ops...)
+		var versions []memory.Memory
+		e.view(func(tx nodest.Tx) (err error) {
+			versions, err = memory.History(tx, character, first.ID)
+			return err
+		})
+		e.equal("versions", len(versions), 2*6) // the first one, one edit of it, and five that bring it back first
+		for i, v := range versions {
+			last := i == len(versions)-1
+			if v.Version != i+1 || v.Status == memory.Active && !last || v.Status == memory.Superseded == last {
+				e.Errorf("version %d of %d: number %d, %s", i+1, len(versions), v.Version, v.Status)
+			}
+		}
+
+		atOnce(edit("too late 1"), purge, edit("too late 2"), edit("too late 3"))
+		e.view(func(tx nodest.Tx) error {
+			left, _, err := tx.Facts(character, memory.Filter{Status: memory.AnyStatus}, "", 100)
+			e.equal("left of what was purged", len(left), 0)
+			return err
+		})
+	})
+}
