@@ -315,7 +315,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 	}
 	m := versions[len(versions)-1]
 	m.Text, m.Origin, m.Locked, m.SeenCount = s.Text, ByUser, true, m.SeenCount+1
-	if len(s.Evidence) > 0 {
+	if len(m.Evidence) > 0 && len(s.Evidence) > 0 { // what the user wrote rests on no message
 		m.Evidence = s.Evidence
 	}
 	_, err = follow(tx, by, characterID, versions, m)

@@ -248,6 +248,17 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 		}
 		v2 := c.the("User loves black coffee")
 		c.equal("as by the user", []any{v2.Version, v2.Origin, v2.Locked, v2.Pinned, v2.Evidence[0].RevisionID}, []any{2, memory.ByUser, true, true, said.Chosen().RevisionID})
+
+		// What the user wrote rests on no message, and does not begin to.
+		c.update(func(tx nodest.Tx) error {
+			own, err := memory.Create(tx, "phone", c.character, memory.Draft{Text: "User drinks tea"})
+			m = own
+			return err
+		})
+		if err := decide(suggest(memory.EventUpdate, "User drinks green tea"), "accept"); err != nil {
+			t.Error(err)
+		}
+		c.equal("evidence", len(c.the("User drinks green tea").Evidence), 0)
 	})
 }
 
