@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"runtime"
 	"sync"
 	"testing"
@@ -13,7 +14,7 @@ import (
 )
 
 // TestEveryWriteFiveTimes sends every write command five times, at once, over two
-// WebSockets and REST, under one key: each has one effect and one answer.
+// WebSockets and REST, under one key: each has one effect and one answer (see sameBut).
 func TestEveryWriteFiveTimes(t *testing.T) {
 	h := build(t, nil)
 	one, _ := h.phone(map[string]any{"deviceId": "d-1"})
@@ -93,7 +94,7 @@ func TestEveryWriteFiveTimes(t *testing.T) {
 				if !f.Replay {
 					fresh++
 				}
-				if string(f.Data) != string(answers[0].Data) {
+				if sameBut(c.command, f.Data) != sameBut(c.command, answers[0].Data) {
 					t.Errorf("two answers:\n%s\n%s", f.Data, answers[0].Data)
 				}
 			}
@@ -201,4 +202,15 @@ func settled() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
+}
+
+var textMember = regexp.MustCompile(`"text":"[^"]*"`)
+
+// sameBut is an answer without what a repeated one may lack: the texts that were
+// forgotten are not kept for it.
+func sameBut(command string, data []byte) string {
+	if command != "memory.forget" {
+		return string(data)
+	}
+	return textMember.ReplaceAllString(string(data), `"text":""`)
 }
