@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -293,5 +294,32 @@ func TestAProcessThatLostTheJobHearsNothing(t *testing.T) {
 		e.equal("heard", e.heardOf(conv), []string(nil))
 		e.equal("error of the next", kind.Run(ctx, next), error(nil))
 		e.equal("heard by the next", len(e.heardOf(conv)), 2)
+	})
+}
+
+// TestAPurgeMeetsTheJob purges a memory while old chats come into it: nothing of them
+// is left, whoever was first.
+func TestAPurgeMeetsTheJob(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		for range 6 {
+			conv := e.chat(character)
+			e.talk(conv, "", 30)
+			e.old(conv)
+		}
+		var group sync.WaitGroup
+		group.Go(func() {
+			err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+				_, _, err := tx.PurgeScope(character)
+				return err
+			})
+			if err != nil {
+				e.Error(err)
+			}
+		})
+		group.Go(func() { adopt(e, e.db) })
+		group.Wait()
+		e.equal("what the job has left", adopt(e, e.db), "")
+		e.equal("units", len(e.units(character)), 0)
 	})
 }
