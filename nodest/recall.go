@@ -23,9 +23,9 @@ const warnNoMemory = "memory_unavailable"
 const shownShare = 0.7
 
 // readWords is how many of the newest messages are compared word by word with
-// what was recalled; older ones are by their names. It bounds what a turn in a
-// long chat costs.
-const readWords = 40
+// what was recalled; older ones are by their names. Their words are analysed in
+// every turn, which at 40 messages took longer than the recall itself.
+const readWords = 8
 
 // MemoryScene tells how the memory of a character is set and who speaks in one of
 // its conversations, "" = in none: memory.Options.Scenes.
