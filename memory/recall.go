@@ -146,6 +146,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	r.fits = make([]float32, len(r.rows))
 	for at, i := range r.rows {
 		if alone := r.q.floorless() || r.relevantAlone(i); alone || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned {
+			r.judge(v, i, r.read)
 			r.fits[at] = r.fit(i)
 			if !alone {
 				r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
@@ -225,7 +226,7 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 
 // enough is how many of the best rows are looked at first for a number of hits: some
 // of them say the same, and some do not count.
-func enough(limit int) int { return max(2*varied, min(limit, math.MaxInt/64)*4) }
+func enough(limit int) int { return max(varied+varied/4, min(limit, math.MaxInt/64)*4) }
 
 // best returns the best n rows that may be hits, the best first.
 func (r *ranking) best(n int) []candidate {

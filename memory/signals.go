@@ -92,7 +92,6 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 		c.entries[i] = e
 		c.rows = append(c.rows, i)
 		c.of[sigDay][i] = day
-		c.judge(v, i, read)
 	}
 	return c, nil
 }
