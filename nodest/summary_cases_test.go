@@ -578,3 +578,18 @@ func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
 		t.Errorf("version %d of %v became %d of %v", before.Version, before.UpdatedAt, after.Version, after.UpdatedAt)
 	}
 }
+
+// Who asks for the summary that somebody else has just made gets that one.
+func TestTwoWhoSummariseAtOnceGetOneSummary(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"enabled":false}}`)
+	s.fill(14)
+	var first *nodest.SummaryView
+	s.scholar.meanwhile = func(ctx context.Context) (err error) {
+		first, err = s.Summarise(ctx, s.call(), s.chat.ID, nodest.SummaryRange{})
+		return err
+	}
+	second, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	if err != nil || second.ID != first.ID || len(s.summaries()) != 1 {
+		t.Errorf("%+v and %+v, %v, %d in all", first, second, err, len(s.summaries()))
+	}
+}
