@@ -302,7 +302,7 @@ func (g *game) greets(p *plain, s *spot, m *wireSpot) {
 			}
 			s.swipes[i].text, s.swipes[i].gone = text, false
 		}
-		p.choose(s, s.swipes[0], s.now().status)
+		p.choose(s, s.swipes[0], "complete")
 	})
 	g.agree(p, m)
 }

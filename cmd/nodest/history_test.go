@@ -444,7 +444,7 @@ func (g *game) settle(p *plain) {
 		Status, Text string
 	}
 	g.get(&got, "/generations/%s?off=0", w.gen)
-	g.note("generation of %s ended: %s, %d bytes", w.kind, got.Status, len(got.Text))
+	g.note("generation of %s ended: %s, %q after %q", w.kind, got.Status, got.Text, w.base)
 	g.done[got.Status]++
 	if w.spot == nil {
 		p.writing = nil
