@@ -144,7 +144,7 @@ func TestNothingOfAnotherOwnerComesBack(t *testing.T) {
 	for i := range 60 {
 		key := fmt.Sprint("owner", i)
 		r := row(key+"/a", "s", 1, "the same words for all")
-		r.Vectors = []index.Vector{{"m", []float32{1, float32(i), 0}}}
+		r.Vectors = []index.Kept{{"m", index.Pack([]float32{1, float32(i), 0})}}
 		db.put(key, r)
 	}
 	var all sync.WaitGroup
@@ -184,8 +184,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		key := fmt.Sprint("owner", i)
 		for j := range 10 {
 			r := row(fmt.Sprint(key, "/", j), "s", j, "some words about tea and bread")
-			r.Vectors = []index.Vector{{"m", make([]float32, 64)}}
-			r.Vectors[0].Values[j] = 1
+			v := make([]float32, 64)
+			v[j] = 1
+			r.Vectors = []index.Kept{{"m", index.Pack(v)}}
 			db.put(key, r)
 		}
 		search(t, c, key, "tea")

@@ -1,10 +1,8 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -16,7 +14,7 @@ type Row struct {
 	Group   string // rows of a group are neighbours: a session, a document; empty = it stands alone
 	Order   int64  // place in the group
 	Terms   string // from Analyser.Join
-	Vectors []Vector
+	Vectors []Kept
 
 	// Data comes back with the row; the index does not look into it. Size is what
 	// it takes in memory, in bytes.
@@ -24,19 +22,27 @@ type Row struct {
 	Size int
 }
 
-// Vector is the place of a row in the space of one embedding model.
+// Kept is the place of a row in the space of one embedding model.
+type Kept struct {
+	Model  string
+	Packed Packed // not changed by anybody afterwards
+}
+
+// Vector is the place of a question in such a space. Only its direction counts.
 type Vector struct {
 	Model  string
-	Values []float32 // of length one; not changed by anybody afterwards
+	Values []float32
 }
 
 // Index is a search index of the rows of one owner. Make one with New. It is safe
 // for concurrent use.
 type Index struct {
 	mu      sync.RWMutex
-	docs    []doc // by ordinal, with gaps where rows were removed
+	docs    []doc   // by ordinal, with gaps where rows were removed
+	places  []place // likewise
 	byID    map[string]int32
 	groups  map[string]*group
+	numbers int32 // of groups; some have gone
 	vocab   map[string]int32
 	terms   []term
 	vectors spaces
@@ -51,19 +57,9 @@ type doc struct {
 	id      string
 	version int64
 	order   int64
-	group   *group // nil in a gap
-	at      int32  // place in group
 	terms   []int32
 	data    any
 	size    int
-}
-
-// group keeps its rows in order. before[i] is the sum of the lengths in front of
-// row i, so that a window's length is one subtraction.
-type group struct {
-	name   string
-	docs   []int32
-	before []int32
 }
 
 type term struct {
@@ -85,9 +81,9 @@ func New() *Index {
 }
 
 func (x *Index) reset(rows int) {
-	x.docs = make([]doc, 0, rows)
+	x.docs, x.places = make([]doc, 0, rows), make([]place, 0, rows)
 	x.byID = make(map[string]int32, rows)
-	x.groups = map[string]*group{}
+	x.groups, x.numbers = map[string]*group{}, 0
 	x.vocab = make(map[string]int32, rows)
 	x.terms, x.removed, x.length, x.grouped, x.size = nil, 0, 0, 0, 0
 }
@@ -95,7 +91,7 @@ func (x *Index) reset(rows int) {
 // What a row, a distinct term of a row and a term of the vocabulary cost besides
 // their texts, in bytes, measured with 10,000 rows.
 const (
-	rowBytes     = 220
+	rowBytes     = 240
 	postingBytes = 12
 	tokenBytes   = 4
 	termBytes    = 110
@@ -125,74 +121,55 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	if err := checkRows(put); err != nil {
 		return err
 	}
-	if err := x.removeAll(ctx, remove...); err != nil {
+	changed := map[*group]bool{} // true = rows may be out of order, or gone
+	if err := x.removeAll(ctx, changed, remove...); err != nil {
 		return err
 	}
 	if len(x.docs) == 0 {
 		x.reset(len(put))
 	}
-	unsorted := map[*group]bool{}
+	x.vectors.expect(put)
 	for i := range put {
 		if at, ok := x.byID[put[i].ID]; ok {
 			if x.docs[at].version > put[i].Version {
 				continue
 			}
-			if err := x.removeAll(ctx, put[i].ID); err != nil {
+			if err := x.removeAll(ctx, changed, put[i].ID); err != nil {
 				return err
 			}
 		}
-		if g, sorted := x.add(&put[i]); !sorted {
-			unsorted[g] = true
-		}
+		x.add(&put[i], changed)
 		if err := x.vectors.add(ctx, &put[i]); err != nil {
 			return err
 		}
 	}
-	for g := range unsorted {
-		slices.SortFunc(g.docs, x.inOrder)
-		x.renumber(g, 0)
-	}
+	x.arrange(changed)
 	if x.removed > 64 && x.removed > len(x.byID)/4 {
 		x.compact()
 	}
 	return nil
 }
 
-// inOrder compares rows of a group.
-func (x *Index) inOrder(a, b int32) int {
-	return cmp.Or(cmp.Compare(x.docs[a].order, x.docs[b].order), strings.Compare(x.docs[a].id, x.docs[b].id))
-}
-
-// add puts a new row at the end of its group and tells whether that is its place.
-func (x *Index) add(row *Row) (g *group, sorted bool) {
-	g = x.group(row.Group)
+// add puts a new row at the end of its group.
+func (x *Index) add(row *Row, changed map[*group]bool) {
+	g := x.group(row.Group)
 	n := int32(len(x.docs))
-	sorted = len(g.docs) == 0 || x.docs[g.docs[len(g.docs)-1]].order < row.Order
-	d := doc{id: row.ID, version: row.Version, order: row.Order, group: g, at: int32(len(g.docs)), data: row.Data, size: rowBytes + len(row.ID) + row.Size}
+	if last := len(g.docs) - 1; last >= 0 && x.docs[g.docs[last]].order >= row.Order {
+		changed[g] = true
+	} else {
+		changed[g] = changed[g]
+	}
+	d := doc{id: row.ID, version: row.Version, order: row.Order, data: row.Data, size: rowBytes + len(row.ID) + row.Size}
 	d.terms = x.post(n, row.Terms)
 	g.docs = append(g.docs, n)
-	g.before = append(g.before, g.before[len(g.docs)-1]+int32(len(d.terms)))
 	d.size += len(d.terms) * (tokenBytes + postingBytes)
-	x.docs = append(x.docs, d)
+	x.docs, x.places = append(x.docs, d), append(x.places, place{group: g})
 	x.byID[row.ID] = n
 	x.length += len(d.terms)
 	if row.Group != "" {
 		x.grouped += len(d.terms)
 	}
 	x.size += d.size
-	return g, sorted
-}
-
-// group returns the group of a name, and a new one for each row that stands alone.
-func (x *Index) group(name string) *group {
-	g := x.groups[name]
-	if g == nil {
-		g = &group{name: name, before: []int32{0}}
-		if name != "" {
-			x.groups[name] = g
-		}
-	}
-	return g
 }
 
 // post enters the terms of a row under ordinal n and returns their numbers.
@@ -223,13 +200,15 @@ func (t *term) count(n int32) {
 	t.rows++
 }
 
-func (x *Index) removeAll(ctx context.Context, ids ...string) error {
+// removeAll takes rows out and notes the groups that they were in; arrange takes them
+// out of these.
+func (x *Index) removeAll(ctx context.Context, changed map[*group]bool, ids ...string) error {
 	for _, id := range ids {
 		n, ok := x.byID[id]
 		if !ok {
 			continue
 		}
-		d := &x.docs[n]
+		d, g := &x.docs[n], x.places[n].group
 		seen := make(map[int32]bool, len(d.terms))
 		for _, t := range d.terms {
 			if !seen[t] {
@@ -238,63 +217,41 @@ func (x *Index) removeAll(ctx context.Context, ids ...string) error {
 			}
 		}
 		x.length -= len(d.terms)
-		if d.group.name != "" {
+		if g.name != "" {
 			x.grouped -= len(d.terms)
 		}
 		x.size -= d.size
-		x.leave(d)
+		changed[g] = true
 		if err := x.vectors.remove(ctx, id); err != nil {
 			return err
 		}
 		delete(x.byID, id)
-		*d = doc{}
+		*d, x.places[n] = doc{}, place{}
 		x.removed++
 	}
 	return nil
 }
 
-// leave takes d out of its group.
-func (x *Index) leave(d *doc) {
-	g := d.group
-	g.docs = slices.Delete(g.docs, int(d.at), int(d.at)+1)
-	if len(g.docs) == 0 {
-		delete(x.groups, g.name) // "" is not in it
-		return
-	}
-	x.renumber(g, int(d.at))
-}
-
-func (x *Index) renumber(g *group, from int) {
-	g.before = g.before[:from+1]
-	for i, n := range g.docs[from:] {
-		d := &x.docs[n]
-		d.at = int32(from + i)
-		g.before = append(g.before, g.before[from+i]+int32(len(d.terms)))
-	}
-}
-
 // compact closes the gaps and drops terms that no row has any more.
 func (x *Index) compact() {
-	old, terms := x.docs, x.terms
+	docs, places, terms := x.docs, x.places, x.terms
 	x.reset(len(x.byID))
-	for i := range old {
-		d := &old[i]
-		if d.group == nil {
+	changed := map[*group]bool{}
+	for i := range docs {
+		d, g := &docs[i], places[i].group
+		if g == nil {
 			continue
 		}
-		row := Row{ID: d.id, Version: d.version, Group: d.group.name, Order: d.order, Data: d.data}
+		row := Row{ID: d.id, Version: d.version, Group: g.name, Order: d.order, Data: d.data}
 		words := make([]string, len(d.terms))
 		for j, t := range d.terms {
 			words[j] = terms[t].text
 		}
 		row.Terms = strings.Join(words, " ")
 		row.Size = d.size - rowBytes - len(d.id) - len(d.terms)*(tokenBytes+postingBytes)
-		x.add(&row)
+		x.add(&row, changed)
 	}
-	for _, g := range x.groups {
-		slices.SortFunc(g.docs, x.inOrder)
-		x.renumber(g, 0)
-	}
+	x.arrange(changed)
 }
 
 // idf is the weight of a term that is in rows of the index's rows.

@@ -38,7 +38,7 @@ func ranked(x *index.Index, query string, column func(*index.Match) []float32) [
 		for _, t := range (index.Analyser{}).Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
-		for i, s := range column(v.Match(terms)) {
+		for i, s := range column(match(v, terms)) {
 			if d, ok := v.Data(i); ok && s > 0 {
 				found = append(found, scored{d.(string), s})
 			}
@@ -143,7 +143,7 @@ func TestChangesLeadToTheSameIndex(t *testing.T) {
 		group := []string{"", "s1", "s2"}[r.IntN(3)]
 		n := row(id, group, r.IntN(1000), strings.Join(text, " "))
 		n.Version = int64(step)
-		n.Vectors = []index.Vector{{"m", []float32{r.Float32() + 0.1, r.Float32(), r.Float32()}}}
+		n.Vectors = []index.Kept{{"m", index.Pack([]float32{r.Float32() + 0.1, r.Float32(), r.Float32()})}}
 		rows[id] = n
 		if err := x.Apply(t.Context(), []index.Row{n}, nil); err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func scores(x *index.Index, query string, column func(*index.Match) []float32) m
 		for _, t := range (index.Analyser{}).Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
-		for i, s := range column(v.Match(terms)) {
+		for i, s := range column(match(v, terms)) {
 			if d, ok := v.Data(i); ok && s > 0 {
 				found[d.(string)] = s
 			}
@@ -211,9 +211,9 @@ func nearest(t *testing.T, x *index.Index) (ids []string) {
 
 func TestVectorsOfDifferentModelsAndLengthsDoNotMeet(t *testing.T) {
 	a, b, c := row("a", "", 0, "a"), row("b", "", 0, "b"), row("c", "", 0, "c")
-	a.Vectors = []index.Vector{{"m", []float32{1, 0}}, {"n", []float32{0, 1, 0}}}
-	b.Vectors = []index.Vector{{"m", []float32{0.6, 0.8}}}
-	c.Vectors = []index.Vector{{"m", []float32{1, 0, 0}}} // of another length
+	a.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0})}, {"n", index.Pack([]float32{0, 1, 0})}}
+	b.Vectors = []index.Kept{{"m", index.Pack([]float32{0.6, 0.8})}}
+	c.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0, 0})}} // of another length
 	x := filled(t, a, b, c)
 	for _, q := range []struct {
 		vector index.Vector
@@ -235,8 +235,8 @@ func TestVectorsOfDifferentModelsAndLengthsDoNotMeet(t *testing.T) {
 func TestBadRowsChangeNothing(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, bad := range map[string]index.Row{
-		"no id": row("", "s", 1, "x"), "no model": {ID: "x", Vectors: []index.Vector{{"", []float32{1}}}},
-		"no numbers": {ID: "x", Vectors: []index.Vector{{"m", nil}}}, "not a number": {ID: "x", Vectors: []index.Vector{{"m", []float32{nan}}}},
+		"no id": row("", "s", 1, "x"), "no model": {ID: "x", Vectors: []index.Kept{{"", index.Pack([]float32{1})}}},
+		"no numbers": {ID: "x", Vectors: []index.Kept{{"m", nil}}}, "not a number": {ID: "x", Vectors: []index.Kept{{"m", index.Pack([]float32{nan})}}},
 	} {
 		x := filled(t, row("a", "s", 1, "tea"))
 		if err := x.Apply(t.Context(), []index.Row{row("b", "s", 2, "tea"), bad}, []string{"a"}); err == nil {
@@ -260,16 +260,7 @@ func many(n, dim int) []index.Row {
 		}
 		rows[i] = index.Row{ID: fmt.Sprintf("row-%08d", i), Version: 1, Group: fmt.Sprint("s", i/25), Order: int64(i), Terms: strings.Join(words, " "), Data: i}
 		if dim > 0 {
-			v := make([]float32, dim)
-			var square float64
-			for j := range v {
-				v[j] = float32(r.NormFloat64())
-				square += float64(v[j]) * float64(v[j])
-			}
-			for j := range v {
-				v[j] /= float32(math.Sqrt(square))
-			}
-			rows[i].Vectors = []index.Vector{{"m", v}}
+			rows[i].Vectors = []index.Kept{{"m", index.Pack(direction(r, dim))}}
 		}
 	}
 	return rows
@@ -297,7 +288,7 @@ func BenchmarkMatch10000(b *testing.B) {
 		terms = append(terms, index.Term{Text: w, Weight: 1})
 	}
 	for b.Loop() {
-		_ = x.View(func(v index.View) error { v.Match(terms); return nil })
+		_ = x.View(func(v index.View) error { match(v, terms); return nil })
 	}
 }
 
@@ -305,13 +296,35 @@ func BenchmarkNear10000(b *testing.B) {
 	for _, dim := range []int{512, 1024} {
 		rows := many(10_000, dim)
 		x := filled(b, rows...)
+		question := index.Vector{"m", direction(rand.New(rand.NewPCG(3, 4)), dim)}
 		b.Run(fmt.Sprint("dim=", dim), func(b *testing.B) {
 			for b.Loop() {
 				_ = x.View(func(v index.View) error {
-					_, err := v.Near(context.Background(), rows[7].Vectors[0], 200)
+					_, err := v.Near(context.Background(), question, 200)
 					return err
 				})
 			}
 		})
 	}
+}
+
+// match scores all rows.
+func match(v index.View, query []index.Term) *index.Match {
+	var m index.Match
+	v.Match(query, &m)
+	return &m
+}
+
+// direction is a vector by chance, of length one.
+func direction(r *rand.Rand, dim int) []float32 {
+	v := make([]float32, dim)
+	var square float64
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+		square += float64(v[i]) * float64(v[i])
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(square))
+	}
+	return v
 }

@@ -13,7 +13,8 @@ type Term struct {
 	Weight float32
 }
 
-// Match tells how well each row fits a query, by row number.
+// Match tells how well each row fits a query, by row number. The zero value is ready
+// for View.Match.
 type Match struct {
 	Row     []float32 // BM25 of the row alone
 	Near    []float32 // BM25 of the row with one neighbour on each side
@@ -23,6 +24,9 @@ type Match struct {
 	Spanned []float32 // likewise in the row and its next neighbours
 	Weight  float32   // of all terms of the query together
 	Rarest  float32   // weight of a term that is in one row only
+
+	memory  []float32 // of the columns
+	touched []int32
 }
 
 // The windows of Match.
@@ -31,17 +35,13 @@ const (
 	aroundReach = 3
 )
 
-// Match scores all rows. A term that occurs twice in the query counts once; one that
-// no row has counts for what is covered.
-func (v View) Match(query []Term) *Match {
-	n := len(v.x.docs)
-	all := make([]float32, 8*n)
-	part := func(i int) []float32 { return all[i*n : (i+1)*n : (i+1)*n] }
-	m := &Match{Row: part(0), Near: part(1), Around: part(2), Group: part(3), Covered: part(4), Spanned: part(5)}
+// Match scores all rows into m, whose memory it uses again. A term that occurs twice
+// in the query counts once; one that no row has counts for what is covered.
+func (v View) Match(query []Term, m *Match) {
+	s := newScorer(v.x, m)
 	if len(v.x.byID) == 0 {
-		return m
+		return
 	}
-	s := newScorer(v.x, m, part(6), part(7))
 	seen := make(map[string]bool, len(query))
 	m.Rarest = v.x.idf(1)
 	for _, q := range query {
@@ -66,108 +66,114 @@ func (v View) Match(query []Term) *Match {
 			m.Spanned[i] /= m.Weight
 		}
 	}
-	return m
 }
 
 // scorer adds the terms of one query up, term by term.
 type scorer struct {
-	x       *Index
-	m       *Match
-	average float32
-	near    counter
-	around  counter
-	groups  map[*group]float32
-	counts  map[*group]float32 // of the present term
+	x *Index
+	m *Match
+
+	row, near, around, group falloff
+	groups                   []float32 // scores, by number
+
+	// Of the present term: how often it is in the windows around rows, and in groups.
+	inNear, inAround, inGroup []float32
+	touched                   []int32  // rows with it in their wider window
+	hit                       []*group // with it
 }
 
-// counter counts a term in the windows around rows.
-type counter struct {
-	counts  []float32
-	touched []int32
-}
-
-func newScorer(x *Index, m *Match, near, around []float32) *scorer {
+// newScorer clears m and makes it as long as the index has rows.
+func newScorer(x *Index, m *Match) *scorer {
+	n, groups := len(x.docs), int(x.numbers)
+	if need := 8*n + 2*groups; cap(m.memory) < need {
+		m.memory = make([]float32, need+need/8)
+	}
+	rest := m.memory[:8*n+2*groups]
+	clear(rest)
+	part := func(n int) []float32 {
+		out := rest[:n:n]
+		rest = rest[n:]
+		return out
+	}
+	*m = Match{
+		Row: part(n), Near: part(n), Around: part(n), Group: part(n), Covered: part(n), Spanned: part(n),
+		memory: m.memory, touched: m.touched,
+	}
+	average := max(1, float32(x.length)/float32(max(1, len(x.byID))))
 	return &scorer{
-		x: x, m: m, average: max(1, float32(x.length)/float32(len(x.byID))),
-		near: counter{counts: near}, around: counter{counts: around},
-		groups: map[*group]float32{}, counts: map[*group]float32{},
+		x: x, m: m,
+		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
+		group:  falloffOf(max(1, float32(x.grouped)/float32(max(1, len(x.groups))))),
+		inNear: part(n), inAround: part(n), inGroup: part(groups), groups: part(groups), touched: m.touched[:0],
 	}
 }
 
 func (s *scorer) term(t *term, idf float32) {
+	m, weight := s.m, idf*(saturation+1)
 	for _, p := range t.postings {
-		d := &s.x.docs[p.doc]
-		if d.group == nil {
+		at := &s.x.places[p.doc]
+		g := at.group
+		if g == nil {
 			continue
 		}
 		count := float32(p.count)
-		s.m.Row[p.doc] += idf * bm25(count, float32(len(d.terms)), s.average)
-		s.m.Covered[p.doc] += idf
-		s.near.add(d, nearReach, count)
-		s.around.add(d, aroundReach, count)
-		if d.group.name != "" {
-			s.counts[d.group] += count
+		m.Row[p.doc] += weight * s.row.of(count, at.own)
+		m.Covered[p.doc] += idf
+		for _, n := range at.window(aroundReach) {
+			if s.inAround[n] == 0 {
+				s.touched = append(s.touched, n)
+			}
+			s.inAround[n] += count
+		}
+		for _, n := range at.window(nearReach) {
+			s.inNear[n] += count
+		}
+		if g.number >= 0 {
+			if s.inGroup[g.number] == 0 {
+				s.hit = append(s.hit, g)
+			}
+			s.inGroup[g.number] += count
 		}
 	}
-	for _, n := range s.near.touched {
-		s.m.Near[n] += idf * bm25(s.near.counts[n], s.window(n, nearReach), s.average*(2*nearReach+1))
-		s.m.Spanned[n] += idf
+	for _, n := range s.touched {
+		at := &s.x.places[n]
+		m.Around[n] += weight * s.around.of(s.inAround[n], at.around)
+		s.inAround[n] = 0
+		if count := s.inNear[n]; count > 0 {
+			m.Near[n] += weight * s.near.of(count, at.near)
+			m.Spanned[n] += idf
+			s.inNear[n] = 0
+		}
 	}
-	for _, n := range s.around.touched {
-		s.m.Around[n] += idf * bm25(s.around.counts[n], s.window(n, aroundReach), s.average*(2*aroundReach+1))
+	for _, g := range s.hit {
+		s.groups[g.number] += weight * s.group.of(s.inGroup[g.number], g.length)
+		s.inGroup[g.number] = 0
 	}
-	s.near.reset()
-	s.around.reset()
-	s.group(idf)
-}
-
-// group adds the present term to the groups that have it.
-func (s *scorer) group(idf float32) {
-	average := float32(s.x.grouped) / float32(max(1, len(s.x.groups)))
-	for g, count := range s.counts {
-		s.groups[g] += idf * bm25(count, float32(g.before[len(g.docs)]), max(1, average))
-	}
-	clear(s.counts)
+	m.touched, s.touched, s.hit = s.touched, s.touched[:0], s.hit[:0]
 }
 
 func (s *scorer) spreadGroups() {
-	for g, score := range s.groups {
-		for _, n := range g.docs {
-			s.m.Group[n] = score
-		}
-	}
 	for n := range s.m.Group {
-		if g := s.x.docs[n].group; g != nil && g.name == "" {
+		switch g := s.x.places[n].group; {
+		case g == nil:
+		case g.number < 0:
 			s.m.Group[n] = s.m.Row[n]
+		default:
+			s.m.Group[n] = s.groups[g.number]
 		}
 	}
 }
 
-// window is the number of terms within reach of row n.
-func (s *scorer) window(n int32, reach int) float32 {
-	d := &s.x.docs[n]
-	from, to := max(0, int(d.at)-reach), min(len(d.group.docs), int(d.at)+reach+1)
-	return float32(d.group.before[to] - d.group.before[from])
+// falloff is the part of BM25 that depends on the length of a text: a share that is the
+// same for all, and one for each term.
+type falloff struct{ same, each float32 }
+
+func falloffOf(average float32) falloff {
+	return falloff{saturation * (1 - lengthNorm), saturation * lengthNorm / average}
 }
 
-// add counts a term of row d for all rows that have it in reach.
-func (c *counter) add(d *doc, reach int, count float32) {
-	from, to := max(0, int(d.at)-reach), min(len(d.group.docs), int(d.at)+reach+1)
-	for _, n := range d.group.docs[from:to] {
-		if c.counts[n] == 0 {
-			c.touched = append(c.touched, n)
-		}
-		c.counts[n] += count
-	}
-}
-
-func (c *counter) reset() {
-	for _, n := range c.touched {
-		c.counts[n] = 0
-	}
-	c.touched = c.touched[:0]
-}
-
-func bm25(count, length, average float32) float32 {
-	return count * (saturation + 1) / (count + saturation*(1-lengthNorm+lengthNorm*length/average))
+// of returns how much a term counts that is so often in a text of that length, but for
+// the factor saturation+1.
+func (f falloff) of(count float32, length int32) float32 {
+	return count / (count + f.same + f.each*float32(length))
 }

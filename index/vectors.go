@@ -1,10 +1,14 @@
 package index
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	chromem "github.com/philippgille/chromem-go"
 )
@@ -19,17 +23,64 @@ type space struct {
 
 func (v Vector) space() space { return space{v.Model, len(v.Values)} }
 
-// collection is a space in chromem, in memory. Queries are exact scans.
+func (k Kept) space() space { return space{k.Model, len(k.Packed)} }
+
+// collection is a space: chromem holds and scans a sketch of each vector, in memory,
+// and the cosines of those that come out best are reckoned with the vectors themselves.
+// chromem's product of two vectors takes as long as its numbers are many; sketches make
+// a scan cost the same for every model.
 type collection struct {
 	*chromem.Collection
-	ids map[string]bool
+	wholes []whole // by slot; the id in chromem is that number
+	slots  map[string]int32
+	free   []int32
 }
+
+// whole is a vector of a row, with what its numbers are multiplied by to give it
+// length one.
+type whole struct {
+	row    string // empty in a free slot
+	packed Packed
+	scale  float32
+}
+
+// take returns the slot for a row.
+func (c *collection) take(row string) int32 {
+	n := int32(len(c.wholes))
+	if last := len(c.free) - 1; last >= 0 {
+		n, c.free = c.free[last], c.free[:last]
+	} else {
+		c.wholes = append(c.wholes, whole{})
+	}
+	c.slots[row] = n
+	return n
+}
+
+// A search is exact among so many rows, and in a space with fewer it is exact. Of
+// more, with the sketches of sketchDim numbers, it misses one in a hundred of the ten
+// nearest at most (docs/decisions/0012-retrieval.md).
+const (
+	sketchDim = 192
+	shortlist = 768
+)
 
 // spaces holds the vectors of an index.
 type spaces struct {
 	db    *chromem.DB
 	of    map[space]*collection
 	bytes int
+	room  []float32 // for sketches that lie together, as a scan likes it
+}
+
+// expect makes room for the sketches of rows.
+func (s *spaces) expect(rows []Row) {
+	need := 0
+	for i := range rows {
+		for _, v := range rows[i].Vectors {
+			need += min(len(v.Packed), sketchDim)
+		}
+	}
+	s.room = make([]float32, need)
 }
 
 // checkRows refuses what an index cannot hold.
@@ -47,11 +98,11 @@ func checkRows(rows []Row) error {
 	return nil
 }
 
-func (v Vector) check() error {
+func (k Kept) check() error {
 	switch {
-	case v.Model == "":
+	case k.Model == "":
 		return errors.New("no model")
-	case !v.directed():
+	case bytes.Count(k.Packed, []byte{0}) == len(k.Packed):
 		return errors.New("no direction")
 	}
 	return nil
@@ -74,14 +125,19 @@ func (s *spaces) add(ctx context.Context, row *Row) error {
 		if err != nil {
 			return err
 		}
-		if c.ids[row.ID] {
+		if _, ok := c.slots[row.ID]; ok {
 			continue
 		}
-		if err := c.AddDocument(ctx, chromem.Document{ID: row.ID, Embedding: v.Values}); err != nil {
+		n := min(len(v.Packed), sketchDim)
+		into := s.room[:n:n]
+		s.room = s.room[n:]
+		v.Packed.sketch(into)
+		slot := c.take(row.ID)
+		if err := c.AddDocument(ctx, chromem.Document{ID: strconv.Itoa(int(slot)), Embedding: into}); err != nil {
 			return fmt.Errorf("index: keep the vector of %s: %w", row.ID, err)
 		}
-		c.ids[row.ID] = true
-		s.bytes += vectorBytes + 4*len(v.Values)
+		c.wholes[slot] = whole{row.ID, v.Packed, v.Packed.scale()}
+		s.bytes += bytesOf(v.space())
 	}
 	return nil
 }
@@ -97,9 +153,12 @@ func (s *spaces) collection(sp space) (*collection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index: vectors of %s: %w", sp.model, err)
 	}
-	s.of[sp] = &collection{c, map[string]bool{}}
+	s.of[sp] = &collection{Collection: c, slots: map[string]int32{}}
 	return s.of[sp], nil
 }
+
+// bytesOf is what a vector takes in memory, with its sketch.
+func bytesOf(sp space) int { return vectorBytes + sp.dim + 4*min(sp.dim, sketchDim) }
 
 func (sp space) name() string { return fmt.Sprintf("%s/%d", sp.model, sp.dim) }
 
@@ -111,15 +170,17 @@ func refuse(context.Context, string) ([]float32, error) {
 // remove takes the vectors of a row out, and spaces that are empty then.
 func (s *spaces) remove(ctx context.Context, id string) error {
 	for sp, c := range s.of {
-		if !c.ids[id] {
+		slot, ok := c.slots[id]
+		if !ok {
 			continue
 		}
-		if err := c.Delete(ctx, nil, nil, id); err != nil {
+		if err := c.Delete(ctx, nil, nil, strconv.Itoa(int(slot))); err != nil {
 			return fmt.Errorf("index: drop the vector of %s: %w", id, err)
 		}
-		delete(c.ids, id)
-		s.bytes -= vectorBytes + 4*sp.dim
-		if len(c.ids) > 0 {
+		delete(c.slots, id)
+		c.wholes[slot], c.free = whole{}, append(c.free, slot)
+		s.bytes -= bytesOf(sp)
+		if len(c.slots) > 0 {
 			continue
 		}
 		if err := s.db.DeleteCollection(sp.name()); err != nil {
@@ -130,29 +191,52 @@ func (s *spaces) remove(ctx context.Context, id string) error {
 	return nil
 }
 
+// neighbour is a row and its cosine with a query.
+type neighbour struct {
+	id     string
+	cosine float32
+}
+
 // near returns at most n rows of v's space by cosine, the nearest first.
-func (s *spaces) near(ctx context.Context, v Vector, n int) ([]chromem.Result, error) {
+func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error) {
 	c := s.of[v.space()]
 	if c == nil || n <= 0 || !v.directed() {
 		return nil, nil
 	}
-	n = min(n, c.Count()) // more than there are is an error
-	found, err := c.QueryEmbedding(ctx, v.Values, n, nil, nil)
+	q := Pack(v.Values)
+	into := make([]float32, min(len(q), sketchDim))
+	q.sketch(into)
+	among := min(max(n, shortlist), c.Count()) // more than there are is an error
+	found, err := c.QueryEmbedding(ctx, into, among, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("index: search vectors of %s: %w", v.Model, err)
 	}
-	return found, nil
+	near, scale := make([]neighbour, len(found)), q.scale()
+	for i := range found {
+		slot, err := strconv.Atoi(found[i].ID)
+		if err != nil {
+			return nil, fmt.Errorf("index: search vectors of %s: %w", v.Model, err)
+		}
+		w := &c.wholes[slot]
+		near[i] = neighbour{w.row, float32(q.product(w.packed)) * scale * w.scale}
+	}
+	slices.SortFunc(near, func(a, b neighbour) int {
+		return cmp.Or(cmp.Compare(b.cosine, a.cosine), cmp.Compare(a.id, b.id))
+	})
+	return near[:min(n, len(near))], nil
 }
 
-// vector returns a copy of the vector of a row, or nil.
-func (s *spaces) vector(ctx context.Context, id string, sp space) []float32 {
+// cosine is that of two rows, if both have vectors in a space.
+func (s *spaces) cosine(a, b string, sp space) (cosine float32, ok bool) {
 	c := s.of[sp]
-	if c == nil || !c.ids[id] {
-		return nil
+	if c == nil {
+		return 0, false
 	}
-	d, err := c.GetByID(ctx, id)
-	if err != nil { // only for an id that is not there
-		return nil
+	at, isThere := c.slots[a]
+	beside, areThere := c.slots[b]
+	if !isThere || !areThere {
+		return 0, false
 	}
-	return d.Embedding
+	of, with := &c.wholes[at], &c.wholes[beside]
+	return float32(of.packed.product(with.packed)) * of.scale * with.scale, true
 }

@@ -23,12 +23,11 @@ func (v View) Slots() int { return len(v.x.docs) }
 
 // Data returns what was put with row n; ok is false in a gap.
 func (v View) Data(n int) (data any, ok bool) {
-	d := &v.x.docs[n]
-	return d.data, d.group != nil
+	return v.x.docs[n].data, v.x.places[n].group != nil
 }
 
 // Length returns how many terms row n has.
-func (v View) Length(n int) int { return len(v.x.docs[n].terms) }
+func (v View) Length(n int) int { return int(v.x.places[n].own) }
 
 // Number returns the number of the row with an id, or -1.
 func (v View) Number(id string) int {
@@ -41,9 +40,9 @@ func (v View) Number(id string) int {
 // Neighbour returns the row that stands steps behind row n in its group (before it,
 // if negative), or -1.
 func (v View) Neighbour(n, steps int) int {
-	d := &v.x.docs[n]
-	if at := int(d.at) + steps; d.group != nil && at >= 0 && at < len(d.group.docs) {
-		return int(d.group.docs[at])
+	p := &v.x.places[n]
+	if at := int(p.at) + steps; p.group != nil && at >= 0 && at < len(p.group.docs) {
+		return int(p.group.docs[at])
 	}
 	return -1
 }
@@ -100,12 +99,13 @@ func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
 	}
 	near := make([]Near, len(found))
 	for i, f := range found {
-		near[i] = Near{int(v.x.byID[f.ID]), f.Similarity}
+		near[i] = Near{int(v.x.byID[f.id]), f.cosine}
 	}
 	return near, nil
 }
 
-// Vector returns a copy of the vector of row n in the space of q, or nil.
-func (v View) Vector(ctx context.Context, n int, q Vector) []float32 {
-	return v.x.vectors.vector(ctx, v.x.docs[n].id, q.space())
+// Cosine returns the cosine of rows a and b in the space of q, if both have a vector
+// there.
+func (v View) Cosine(a, b int, q Vector) (cosine float32, ok bool) {
+	return v.x.vectors.cosine(v.x.docs[a].id, v.x.docs[b].id, q.space())
 }

@@ -107,19 +107,9 @@ func (r *ranking) overlap(a, b *candidate) float64 {
 }
 
 // cosine is by the model's vectors, and 0 without.
-func (r *ranking) cosine(a, b *candidate) (sum float64) {
-	for _, c := range []*candidate{a, b} {
-		if c.vector == nil && len(r.q.Vector.Values) > 0 {
-			c.vector = r.v.Vector(r.ctx, c.at, r.q.Vector)
-		}
-	}
-	if len(a.vector) != len(b.vector) {
-		return 0
-	}
-	for i := range a.vector {
-		sum += float64(a.vector[i]) * float64(b.vector[i])
-	}
-	return sum
+func (r *ranking) cosine(a, b *candidate) float64 {
+	cosine, _ := r.v.Cosine(a.at, b.at, r.q.Vector)
+	return float64(cosine)
 }
 
 // vary orders candidates by relevance and by how much each one adds to those before

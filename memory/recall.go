@@ -102,6 +102,7 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	if err := x.View(r.rank); err != nil {
 		return nil, err
 	}
+	defer r.release()
 	if err := r.count(); err != nil {
 		return nil, err
 	}
@@ -131,11 +132,10 @@ type candidate struct {
 	*entry
 	at      int // of its row in v
 	score   float32
-	why     int       // row of the columns that score is from
-	leans   []*entry  // neighbours without which it is not relevant
-	sources []*entry  // exchanges that the fact stands for
-	terms   []int32   // once they are needed
-	vector  []float32 // likewise
+	why     int      // row of the columns that score is from
+	leans   []*entry // neighbours without which it is not relevant
+	sources []*entry // exchanges that the fact stands for
+	terms   []int32  // once they are needed
 }
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
@@ -143,7 +143,8 @@ func (r *ranking) rank(v index.View) (err error) {
 	if r.columns, err = measure(r.ctx, v, r.q, r.read); err != nil {
 		return err
 	}
-	r.fits = make([]float32, len(r.rows))
+	r.fits = slices.Grow(r.fits[:0], len(r.rows))[:len(r.rows)]
+	clear(r.fits)
 	for at, i := range r.rows {
 		if alone := r.q.floorless() || r.relevantAlone(i); alone || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned {
 			r.judge(v, i, r.read)
@@ -356,7 +357,7 @@ func (r *ranking) recencyWeight() float64 {
 // relevantAlone is the floor of a row without its neighbours: enough of the question's
 // words, some rare ones of a long message, its day, or a model that finds it near.
 func (r *ranking) relevantAlone(i int) bool {
-	m := r.match
+	m := &r.match
 	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 ||
 		r.of[sigVector][i]*r.spread >= floorVector
 }

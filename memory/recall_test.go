@@ -238,7 +238,8 @@ func TestSkipLeavesOut(t *testing.T) {
 func withVectors(t testing.TB, units []memory.Unit) []memory.Unit {
 	units = slices.Clone(units)
 	for i := range units {
-		units[i].Vectors = []index.Vector{vector(t, llm.Passage, units[i].Text)}
+		v := vector(t, llm.Passage, units[i].Text)
+		units[i].Vectors = []index.Kept{{Model: v.Model, Packed: index.Pack(v.Values)}}
 	}
 	return units
 }
@@ -333,7 +334,7 @@ func BenchmarkRecall10000(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				q := memory.Query{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300), Now: noon}
 				if c.vectors {
-					q.Vector = units[i%len(units)].Vectors[0]
+					q.Vector = vector(b, llm.Passage, units[i%len(units)].Text)
 				}
 				recall(b, x, q)
 			}

@@ -278,7 +278,7 @@ func (r *rig) vectorsIn(character, model string) (with, all int) {
 		}
 		all = len(c.Units)
 		for _, u := range c.Units {
-			if slices.ContainsFunc(u.Vectors, func(v index.Vector) bool { return v.Model == model }) {
+			if slices.ContainsFunc(u.Vectors, func(v index.Kept) bool { return v.Model == model }) {
 				with++
 			}
 		}

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"nodest/index"
@@ -48,26 +49,49 @@ const (
 	vectorHits  = 200
 )
 
-// columns are the signals of all rows of an index for one question.
+// columns are the signals of all rows of an index for one question. They are taken from
+// a pool, because they are long.
 type columns struct {
 	of      [signals][]float32
-	match   *index.Match
+	match   index.Match
+	memory  []float32 // of the columns that match has not
 	entries []*entry  // of rows and of pinned facts, else nil
 	rows    []int     // that have something to do with the question
 	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 }
 
+var columnsPool = sync.Pool{New: func() any { return new(columns) }}
+
+// release gives the columns back. Nobody may look at them any more.
+func (c *columns) release() {
+	clear(c.entries) // an index that is dropped must go
+	columnsPool.Put(c)
+}
+
+// sized returns columns for n rows, all 0.
+func sized(n int) *columns {
+	c := columnsPool.Get().(*columns)
+	own := int(signals-sigAnswer) * n
+	if cap(c.memory) < own || cap(c.entries) < n {
+		c.memory, c.entries = make([]float32, own+own/8), make([]*entry, n+n/8)
+	}
+	memory := c.memory[:own]
+	clear(memory)
+	for s := sigAnswer; s < signals; s++ {
+		at := int(s-sigAnswer) * n
+		c.of[s] = memory[at : at+n : at+n]
+	}
+	c.entries, c.rows, c.spread = c.entries[:n], c.rows[:0], 0
+	return c
+}
+
 // measure fills the columns. A vector that nothing in the index can be compared with
 // leaves its column empty: a list that is missing does not count.
 func measure(ctx context.Context, v index.View, q *Query, read Question) (*columns, error) {
 	n := v.Slots()
-	c := &columns{entries: make([]*entry, n), match: v.Match(read.Terms)}
-	own := make([]float32, (signals-4)*signal(n))
-	for s := sigAnswer; s < signals; s++ {
-		at := int(s-sigAnswer) * n
-		c.of[s] = own[at : at+n : at+n]
-	}
+	c := sized(n)
+	v.Match(read.Terms, &c.match)
 	c.of[sigRow], c.of[sigNear], c.of[sigAround], c.of[sigGroup] = c.match.Row, c.match.Near, c.match.Around, c.match.Group
 	for s := sigRow; s <= sigGroup; s++ {
 		scale(c.of[s])
@@ -80,6 +104,9 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 		return nil, err
 	}
 	for i := range n {
+		if len(read.Days) == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
+			continue
+		}
 		d, ok := v.Data(i)
 		if !ok {
 			continue

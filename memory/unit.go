@@ -39,7 +39,7 @@ type Unit struct {
 	// Terms is what Terms returns for Text. It is stored with the row, so that an
 	// index loads without analysing again.
 	Terms   string
-	Vectors []index.Vector
+	Vectors []index.Kept
 }
 
 // Terms analyses the text of a unit.

@@ -1,14 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"database/sql"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
 )
@@ -164,7 +164,7 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 	if len(c.Units) == 0 {
 		return nil
 	}
-	vectors := make(map[string][]index.Vector, len(c.Units))
+	vectors := make(map[string][]index.Kept, len(c.Units))
 	read := func(where string, args ...any) error {
 		model := ""
 		return t.rows("SELECT hash, model, vector FROM memory_vectors WHERE user_id = ? AND character_id = ?"+where,
@@ -178,7 +178,7 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 				if model != string(of) { // few models, many vectors: one string for all
 					model = string(of)
 				}
-				vectors[hash] = append(vectors[hash], index.Vector{Model: model, Values: floats(blob)})
+				vectors[hash] = append(vectors[hash], index.Kept{Model: model, Packed: bytes.Clone(blob)})
 				return nil
 			})
 	}
@@ -203,24 +203,6 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 		c.Units[i].Vectors = vectors[c.Units[i].Hash]
 	}
 	return nil
-}
-
-// floats reads a vector as blob wrote it.
-func floats(b []byte) []float32 {
-	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v
-}
-
-// blob is a vector as it is stored: float32, little endian.
-func blob(v []float32) []byte {
-	b := make([]byte, 4*len(v))
-	for i, f := range v {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(f))
-	}
-	return b
 }
 
 // withoutVector is a condition on a text or fact; its argument is the model.
@@ -310,7 +292,11 @@ func (t *tx) putVectors(characterID, model string, hashes []string, vectors map[
 	}
 	args := make([]any, 0, 5*len(hashes))
 	for _, hash := range hashes {
-		args = append(args, text(t.userID), text(characterID), text(hash), text(model), blob(vectors[hash]))
+		packed := index.Pack(vectors[hash])
+		if packed == nil {
+			return fault.New(fault.UpstreamBadAnswer, "a vector of %s has no direction", model)
+		}
+		args = append(args, text(t.userID), text(characterID), text(hash), text(model), []byte(packed))
 	}
 	n := t.news(characterID)
 	n.hashes = append(n.hashes, hashes...)

@@ -329,7 +329,7 @@ func TestALongMemoryIsReadAtOnce(t *testing.T) {
 		c := e.changes(character, 1)
 		e.equal("units", []any{c.Whole, len(c.Units)}, []any{false, 1100})
 		for _, u := range c.Units {
-			e.equal("vectors", u.Vectors, []index.Vector{{Model: "m", Values: []float32{1}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Packed{127}}})
 		}
 		var evidence []memory.Evidence
 		var revisions []string

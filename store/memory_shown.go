@@ -1,6 +1,8 @@
 package store
 
 import (
+	"database/sql"
+	"encoding/json"
 	"slices"
 
 	"nodest/memory"
@@ -13,11 +15,10 @@ func (t *tx) Shown(here *memory.Place, texts []memory.Evidence) ([]bool, error) 
 	if len(texts) == 0 {
 		return shown, nil
 	}
-	var messages, revisions []string
+	messages := make([]string, len(texts))
 	chats := map[string]map[int64]int64{} // depths of the shown paths' pieces, by chain
-	for _, e := range texts {
-		chats[e.ConversationID] = nil
-		messages, revisions = append(messages, e.MessageID), append(revisions, e.RevisionID)
+	for i, e := range texts {
+		chats[e.ConversationID], messages[i] = nil, e.MessageID
 	}
 	if err := t.paths(here, chats); err != nil {
 		return nil, err
@@ -26,14 +27,9 @@ func (t *tx) Shown(here *memory.Place, texts []memory.Evidence) ([]bool, error) 
 	if err != nil {
 		return nil, err
 	}
-	forgotten, err := t.forgotten(revisions)
-	if err != nil {
-		return nil, err
-	}
 	for i, e := range texts {
-		m := at[e.MessageID]
-		shown[i] = m != nil && m.ConversationID == e.ConversationID && m.RevisionID == e.RevisionID &&
-			m.Depth <= chats[e.ConversationID][m.Chain] && !forgotten[e.RevisionID]
+		m, ok := at[e.MessageID]
+		shown[i] = ok && m.conversation == e.ConversationID && m.revision == e.RevisionID && m.depth <= chats[e.ConversationID][m.chain]
 	}
 	return shown, nil
 }
@@ -56,7 +52,11 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 		}
 		for _, row := range rows {
 			if here != nil && row.ID == here.ConversationID {
-				row.HeadID = here.HeadID
+				if row.HeadID = here.HeadID; row.HeadID != "" {
+					if err := t.inConversation(row.ID, row.HeadID); err != nil {
+						return err
+					}
+				}
 			}
 			if row.HeadID == "" {
 				continue
@@ -71,48 +71,50 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 
 // piecesOf returns how deep the path that ends in a message goes in each chain.
 func (t *tx) piecesOf(conversationID, headID string) (map[int64]int64, error) {
-	if err := t.inConversation(conversationID, headID); err != nil {
-		return nil, err
-	}
-	var rows []struct{ Chain, Depth int64 }
-	_, err := t.scan(t.raw(pieces+"SELECT chain, depth FROM path", text(headID), text(conversationID)), &rows)
-	depths := make(map[int64]int64, len(rows))
-	for _, row := range rows {
-		depths[row.Chain] = row.Depth
-	}
+	depths := map[int64]int64{}
+	err := t.rows(pieces+"SELECT chain, depth FROM path", []any{text(headID), text(conversationID)}, func(rows *sql.Rows) error {
+		var chain, depth int64
+		err := rows.Scan(&chain, &depth)
+		depths[chain] = depth
+		return err
+	})
 	return depths, err
 }
 
 // messagePlace is where a message stands and which text it shows.
 type messagePlace struct {
-	ID             string
-	ConversationID string
-	Chain, Depth   int64
-	RevisionID     string
+	conversation string
+	chain, depth int64
+	revision     string
 }
 
-// places returns messages that are not deleted, by their ids: those of here's
-// conversation as they were at its version.
-func (t *tx) places(here *memory.Place, ids []string) (map[string]*messagePlace, error) {
+// places returns messages that are not deleted and whose texts were not forgotten, by
+// their ids: those of here's conversation as they were at its version.
+func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, error) {
 	slices.Sort(ids)
-	found := make(map[string]*messagePlace, len(ids))
-	read := func(rest string, args ...any) error {
-		var rows []*messagePlace
-		_, err := t.scan(t.raw("SELECT m.id, m.conversation_id, m.chain, m.depth, s.revision_id FROM messages m "+rest, args...), &rows)
-		for _, row := range rows {
-			found[row.ID] = row
-		}
-		return err
-	}
+	ids = slices.Compact(ids)
+	found := make(map[string]messagePlace, len(ids))
 	version, then := int64(0), "" // the conversation that is read as it was
 	if here != nil && here.Version != 0 {
 		version, then = here.Version, here.ConversationID
 	}
-	for part := range slices.Chunk(slices.Compact(ids), 500) {
-		in, which := among(part)
-		err := read("JOIN swipes s ON s.message_id = m.id AND s.position = m.swipe_index AND NOT s.is_deleted"+
-			" WHERE m.id "+in+" AND m.user_id = ? AND m.conversation_id <> ? AND m.deleted_at IS NULL AND NOT m.is_hidden",
-			which, text(t.userID), text(then))
+	read := func(joined, where string, args ...any) error {
+		return t.rows("SELECT m.id, m.conversation_id, m.chain, m.depth, s.revision_id FROM messages m "+joined+
+			// The user is no part of the condition: SQLite would walk all texts of the user
+			// rather than look a few up.
+			" LEFT JOIN memory_texts f ON f.revision_id = s.revision_id AND f.is_forgotten"+
+			" WHERE f.revision_id IS NULL AND NOT m.is_hidden AND "+where, args, func(rows *sql.Rows) error {
+			var id string
+			var m messagePlace
+			err := rows.Scan(&id, &m.conversation, &m.chain, &m.depth, &m.revision)
+			found[id] = m
+			return err
+		})
+	}
+	for part := range slices.Chunk(ids, 500) {
+		in, which := t.anyOf(part)
+		err := read("JOIN swipes s ON s.message_id = m.id AND s.position = m.swipe_index AND NOT s.is_deleted",
+			"m.id "+in+" AND m.user_id = ? AND m.conversation_id <> ? AND m.deleted_at IS NULL", which, text(t.userID), text(then))
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +123,8 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]*messagePlace,
 		}
 		err = read(`JOIN message_states s ON s.conversation_id = m.conversation_id AND s.message_id = m.id
 				AND s.version = (SELECT MAX(o.version) FROM message_states o
-					WHERE o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)
-			WHERE m.id `+in+` AND m.conversation_id || '' = ? AND m.user_id = ? AND NOT s.is_deleted AND NOT m.is_hidden`,
+					WHERE o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)`,
+			"m.id "+in+" AND m.conversation_id || '' = ? AND m.user_id = ? AND NOT s.is_deleted",
 			version, which, text(then), text(t.userID))
 		if err != nil {
 			return nil, err
@@ -131,20 +133,13 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]*messagePlace,
 	return found, nil
 }
 
-// forgotten returns those of the user's texts that were forgotten. The user is no part
-// of the condition: SQLite would walk all texts of the user rather than look a few up.
-func (t *tx) forgotten(revisions []string) (map[string]bool, error) {
-	gone := map[string]bool{}
-	for part := range slices.Chunk(revisions, 500) {
-		in, which := among(part)
-		var rows []struct{ RevisionID, UserID string }
-		_, err := t.scan(t.raw("SELECT revision_id, user_id FROM memory_texts WHERE revision_id "+in+" AND is_forgotten", which), &rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			gone[row.RevisionID] = row.UserID == t.userID
-		}
+// anyOf is a condition and its argument like those of among. Where arguments are
+// bound it is the same text for any number of ids, so that the statement is prepared
+// once.
+func (s *session) anyOf(ids []string) (condition string, arg any) {
+	if s.binds == nil {
+		return among(ids)
 	}
-	return gone, nil
+	array, _ := json.Marshal(ids) // strings always can
+	return "IN (SELECT value FROM json_each(?))", text(array)
 }

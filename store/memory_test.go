@@ -172,7 +172,7 @@ type madeUp struct {
 
 // pictureOf is everything that an index has of a unit.
 func pictureOf(u memory.Unit) string {
-	slices.SortFunc(u.Vectors, func(a, b index.Vector) int { return strings.Compare(a.Model, b.Model) })
+	slices.SortFunc(u.Vectors, func(a, b index.Kept) int { return strings.Compare(a.Model, b.Model) })
 	return fmt.Sprintf("%+v", u)
 }
 
@@ -339,12 +339,12 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 		put("a", 0.5, -1e-9)
 		e.equal("contents without one", len(without("a", 9)), 0)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Vector{{Model: "a", Values: []float32{0.5, -1e-9}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Packed{127, 0}}})
 		}
 		e.equal("contents for another model", len(without("b", 9)), 1)
 		put("b", 1)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Vector{{Model: "b", Values: []float32{1}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
 		}
 		e.equal("vectors that are kept", e.rows("memory_vectors"), int64(1))
 		e.update(func(tx nodest.Tx) error { return tx.PurgeFacts(character, gone.ID) })
