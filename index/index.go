@@ -154,11 +154,8 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 func (x *Index) add(row *Row, changed map[*group]bool) {
 	g := x.group(row.Group)
 	n := int32(len(x.docs))
-	if last := len(g.docs) - 1; last >= 0 && x.docs[g.docs[last]].order >= row.Order {
-		changed[g] = true
-	} else {
-		changed[g] = changed[g]
-	}
+	last := len(g.docs) - 1
+	changed[g] = changed[g] || last >= 0 && x.docs[g.docs[last]].order >= row.Order
 	d := doc{id: row.ID, version: row.Version, order: row.Order, data: row.Data, size: rowBytes + len(row.ID) + row.Size}
 	d.terms = x.post(n, row.Terms)
 	g.docs = append(g.docs, n)

@@ -75,7 +75,7 @@ CREATE TABLE memory_vectors (
   character_id TEXT NOT NULL REFERENCES characters (id) ON DELETE CASCADE,
   hash TEXT NOT NULL,
   model TEXT NOT NULL,
-  vector BYTEA NOT NULL, -- float32, little endian
+  vector BYTEA NOT NULL, -- a signed byte for each number (index.Packed)
   PRIMARY KEY (user_id, character_id, hash, model)
 );
 

@@ -75,9 +75,9 @@ CREATE TABLE memory_vectors (
   character_id TEXT NOT NULL REFERENCES characters (id) ON DELETE CASCADE,
   hash TEXT NOT NULL,
   model TEXT NOT NULL,
-  vector BLOB NOT NULL, -- float32, little endian
+  vector BLOB NOT NULL, -- a signed byte for each number (index.Packed)
   PRIMARY KEY (user_id, character_id, hash, model)
-);
+) WITHOUT ROWID; -- a scope's vectors lie together: they are read at once
 
 CREATE TABLE memory_tombstones (
   user_id TEXT NOT NULL,
