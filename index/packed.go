@@ -45,6 +45,17 @@ func (p Packed) product(q Packed) int64 {
 // scale is what gives a vector length one.
 func (p Packed) scale() float32 { return float32(1 / math.Sqrt(float64(p.product(p)))) }
 
+// signs are 1 and -1 as if by chance (Fibonacci hashing).
+var signs = func() (s [4096]float32) {
+	for i := range s {
+		s[i] = 1
+		if uint32(i)*2_654_435_761 < 1<<31 {
+			s[i] = -1
+		}
+	}
+	return s
+}()
+
 // sketch folds a vector into as many numbers as into has, of length one, whose cosines
 // are on average those of the vectors: each number is added to one of the few or taken
 // from it.
@@ -53,11 +64,7 @@ func (p Packed) sketch(into []float32) {
 	for from := 0; from < len(p); from += len(into) {
 		part := p[from:min(len(p), from+len(into))]
 		for i, b := range part {
-			f := float32(int8(b))
-			if uint32(from+i)*2_654_435_761 < 1<<31 { // Fibonacci hashing: as good as by chance
-				f = -f
-			}
-			into[i] += f
+			into[i] += float32(int8(b)) * signs[(from+i)%len(signs)]
 		}
 	}
 	var square float64
