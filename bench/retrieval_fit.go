@@ -177,8 +177,6 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 // rowsLoader is a database that never changes.
 type rowsLoader map[string][]index.Row
 
-func (rowsLoader) Version(context.Context, string) (int64, error) { return 1, nil }
-
 func (l rowsLoader) Load(_ context.Context, key string, _ int64) (index.Delta, error) {
 	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
 }

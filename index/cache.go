@@ -9,16 +9,15 @@ import (
 
 // Loader reads the rows of an owner from the database.
 type Loader interface {
-	// Version returns the owner's version, which every change of its rows raises in
-	// the same transaction. It is asked before every query and must be cheap.
-	Version(ctx context.Context, key string) (int64, error)
-
-	// Load returns what has changed since a version, at least as new as Version told
-	// before; since 0 it is everything.
+	// Load returns what has changed since a version, with the version that the rows
+	// have now; every change raises it in the same transaction. Since 0 it is
+	// everything. It is asked before every query, so it must be cheap when nothing has
+	// changed.
 	Load(ctx context.Context, key string, since int64) (Delta, error)
 }
 
-// Delta leads an index from one version to another.
+// Delta leads an index from one version to another. Without a change it has neither
+// rows nor Whole.
 type Delta struct {
 	Version int64
 	Rows    []Row
@@ -65,10 +64,10 @@ func NewCache(loader Loader, opts CacheOptions) *Cache {
 	return &Cache{loader: loader, budget: budget, entries: map[string]*cached{}}
 }
 
-// Use calls use with the index of key, not older than the owner's version when Use was
-// called. One caller loads, others of the same key wait for it; when it fails, or
-// gives up, the next one tries. An error of the loader is returned as it is, and the
-// rows that were there before stay.
+// Use calls use with the index of key, not older than the owner's rows when Use was
+// called. One caller looks and loads, others of the same key wait for it; when it
+// fails, or gives up, the next one tries. An error of the loader is returned as it
+// is, and the rows that were there before stay.
 //
 // The index must not be kept after use returns. The indexes used longest ago go
 // while all together take more than the budget; those in use never do.
@@ -152,19 +151,12 @@ func (c *Cache) remove(e *cached) {
 
 // fresh brings e up to the version of its owner.
 func (c *Cache) fresh(ctx context.Context, e *cached) (*Index, error) {
-	version, err := c.loader.Version(ctx, e.key)
-	if err != nil {
-		return nil, err
-	}
 	select {
 	case <-e.turn:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 	defer func() { e.turn <- struct{}{} }()
-	if e.index != nil && e.version >= version {
-		return e.index, nil
-	}
 	since := int64(0)
 	if e.index != nil {
 		since = e.version
@@ -177,8 +169,10 @@ func (c *Cache) fresh(ctx context.Context, e *cached) (*Index, error) {
 	if x == nil || delta.Whole {
 		x = New()
 	}
-	if err := x.Apply(ctx, delta.Rows, delta.Removed); err != nil {
-		return nil, fmt.Errorf("load the index of %s: %w", e.key, err)
+	if len(delta.Rows)+len(delta.Removed) > 0 {
+		if err := x.Apply(ctx, delta.Rows, delta.Removed); err != nil {
+			return nil, fmt.Errorf("load the index of %s: %w", e.key, err)
+		}
 	}
 	e.index, e.version = x, delta.Version
 	return x, nil

@@ -61,7 +61,8 @@ func (t *table) remove(key, id string) {
 	o.log = append(o.log, change{version: o.version, removed: id})
 }
 
-func (t *table) Version(_ context.Context, key string) (int64, error) {
+// version is that of an owner, without loading anything.
+func (t *table) version(key string) (int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if o := t.owners[key]; o != nil {
@@ -71,6 +72,9 @@ func (t *table) Version(_ context.Context, key string) (int64, error) {
 }
 
 func (t *table) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
+	if version, err := t.version(key); err != nil || version == since {
+		return index.Delta{Version: version}, err
+	}
 	t.loads.Add(1)
 	if n := t.loading.Add(1); n > t.most.Load() {
 		t.most.Store(n)

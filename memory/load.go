@@ -18,16 +18,6 @@ func scopeOf(key string) Scope {
 	return Scope{user, character}
 }
 
-// Version implements index.Loader.
-func (l loader) Version(ctx context.Context, key string) (version int64, err error) {
-	scope := scopeOf(key)
-	err = l.store.View(ctx, scope.UserID, func(tx Tx) error {
-		version, err = tx.MemoryVersion(scope.CharacterID)
-		return err
-	})
-	return version, err
-}
-
 // Load implements index.Loader.
 func (l loader) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
 	var changes *Changes
