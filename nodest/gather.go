@@ -266,6 +266,15 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 		t.unread = more
 		return path, err
 	}
+	if t.scene.conversation.Copying { // it stands behind the beginning, which is copied last
+		now, err := tx.Conversation(t.scene.conversation.ID)
+		if err != nil {
+			return nil, err
+		}
+		if now.Copying {
+			return nil, errShort
+		}
+	}
 	tail, more, err := e.readTail(tx, t, head, t.summary.Range.EndID, room, read)
 	if err != nil {
 		return nil, err

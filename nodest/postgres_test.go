@@ -88,6 +88,8 @@ func TestOnPostgres(t *testing.T) {
 		{"ASummaryThatWasOvertaken", TestASummaryThatWasOvertaken},
 		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
 		{"SummariesMoveWithAnArchive", TestSummariesMoveWithAnArchive},
+		{"AForkHasTheSummaryOfItsPlace", TestAForkHasTheSummaryOfItsPlace},
+		{"AHalfCopiedForkHasItsSummary", TestAHalfCopiedForkHasItsSummary},
 	} {
 		t.Run(test.name, test.run)
 	}

@@ -279,6 +279,9 @@ type ForkTx interface {
 	// CopyMore copies the next older messages of a fork, at most limit; left says
 	// that there are more. The fork's version stays: nothing of it has changed.
 	CopyMore(conversationID string, limit int) (left bool, err error)
+	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
+	// there already or not.
+	CopyOf(forkID, messageID string, seq int64) string
 }
 
 // SaveTx keeps save points. A save point is a pointer: it costs the same whatever

@@ -19,6 +19,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 // scholar is a model that replies in 180 characters and writes summaries: a request
@@ -96,8 +97,17 @@ func (c *clock) wind(d time.Duration) {
 // newSummaries begins a conversation with a character of these memory settings.
 func newSummaries(t *testing.T, settings string) *summaryStudio {
 	t.Helper()
+	return newSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
+}
+
+// newSummariesOn is newSummaries on a database that the test opens.
+func newSummariesOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryStudio {
+	t.Helper()
 	s := &summaryStudio{scholar: &scholar{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	s.studio = newStudioAt(t, nodest.Options{}, s.clock.read)
+	s.studio = newStudioOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Now = s.clock.read
+		return open(o)
+	})
 	s.studio.real = &nodest.Model{Generator: s.scholar, Provider: "scholar", Name: "scholar-1", ContextTokens: 100_000}
 	s.chat = s.studio.chat()
 	if settings != "" {

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -160,7 +163,7 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 
 // copyMessage turns m into its copy. said are the texts that the memory has.
 func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, conversationID, parentID string, depth int64) error {
-	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = copyID(m.ID), conversationID, parentID, ""
+	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = t.CopyOf(conversationID, m.ID, m.Seq), conversationID, parentID, ""
 	row, err := t.messageRow(m)
 	if err != nil {
 		return err
@@ -190,14 +193,19 @@ func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, c
 	return nil
 }
 
-// copyID makes an id that sorts where id does, because messages are searched in
-// the order of their ids, and the oldest copies are made last.
-func copyID(id string) string {
-	old, err := uuid.Parse(id)
-	if err != nil || old.Version() != 7 {
-		return newID()
+// CopyOf makes an id that sorts where that of the message does, because messages are
+// searched in the order of their ids, and the oldest copies are made last. The rest of
+// it follows from the fork and the seq: a copy of a copy gets the id that a copy of
+// the original would have, so it does not matter from which of them a piece comes.
+func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
+	var made uuid.UUID
+	if old, err := uuid.Parse(messageID); err == nil && old.Version() == 7 {
+		copy(made[:8], old[:8]) // the time and the version
+	} else {
+		binary.BigEndian.PutUint64(made[:8], uint64(seq)<<16|7<<12)
 	}
-	made := uuid.Must(uuid.NewV7())
-	copy(made[:8], old[:8]) // the time and the version
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", forkID, seq))
+	copy(made[8:], sum[:8])
+	made[8] = made[8]&0x3f | 0x80 // the variant
 	return made.String()
 }

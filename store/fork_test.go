@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -328,4 +329,48 @@ func numbers(from, n int64) (all []int64) {
 		all = append(all, from+i)
 	}
 	return all
+}
+
+// What will be copied can be named before it is, whichever copy it is made from, and
+// is found where the original is.
+func TestACopyIsNamedBeforeItIsThere(t *testing.T) {
+	conform(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 12)
+		first := e.fork(source, said[11].ID, 3)
+		second := e.fork(first.ID, first.HeadID, 2)
+		names := func(fork string, of []*nodest.Message) (ids []string) {
+			e.view(func(tx nodest.Tx) error {
+				for _, m := range of {
+					ids = append(ids, tx.CopyOf(fork, m.ID, m.Seq))
+				}
+				return nil
+			})
+			return ids
+		}
+		want := names(second.ID, said)
+		e.equal("in order", slices.IsSorted(want), true)
+		e.equal("another fork has the same", want[0] == names(first.ID, said)[0], false)
+		e.copyAll(second.ID, 4)
+		e.copyAll(first.ID, 4)
+		got := e.path(second.ID, second.HeadID)
+		e.equal("named by the copies", names(second.ID, e.path(first.ID, first.HeadID)), want)
+		for i, m := range got {
+			e.equal("copy", m.ID, want[i])
+		}
+	})
+}
+
+// A message that has no time in its id can be copied as well.
+func TestACopyOfAMessageWithAnyID(t *testing.T) {
+	conform(t, func(e *env) {
+		e.view(func(tx nodest.Tx) error {
+			fork := id()
+			first, second := tx.CopyOf(fork, "any", 1), tx.CopyOf(fork, "one", 2)
+			e.equal("ids", []int{len(first), strings.Compare(first, second)}, []int{36, -1})
+			again := id()
+			e.equal("a copy of the copy", tx.CopyOf(again, first, 1), tx.CopyOf(again, "any", 1))
+			return nil
+		})
+	})
 }
