@@ -18,7 +18,7 @@
 //     both times, but does not hurry one that waits for its next attempt. While one
 //     runs it is noted, and a new job follows when that one has ended: a handler
 //     never misses a change that came after it had looked. With Spec.Once an open
-//     job stays as it is, with Spec.Keep a queued one keeps its payload.
+//     job stays as it is.
 //   - A running job is leased. A lease that is not renewed, because the process
 //     died, ends within Options.Lease, and the job is claimed again, as the next
 //     attempt. Where the process is alone with its database, it takes over what its

@@ -30,7 +30,6 @@ type Spec struct {
 	Payload   json.RawMessage // for the handler; nil = none
 	NotBefore time.Time       // zero = at once
 	Once      bool            // where one is open, nothing changes
-	Keep      bool            // where one is queued, it keeps its payload
 }
 
 // Check returns fault.Invalid for a spec that cannot be stored.

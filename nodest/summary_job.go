@@ -263,7 +263,7 @@ func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string
 	if e.opts.Memory == nil {
 		return nil
 	}
-	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractNow(tx, conversationID) })
+	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx, conversationID) })
 }
 
 // planSummary decides what a summary has to cover.

@@ -93,10 +93,6 @@ const requeue = `UPDATE SET payload = excluded.payload, updated_at = excluded.up
 		WHEN j.not_before > 0 AND j.not_before < excluded.not_before THEN j.not_before
 		ELSE excluded.not_before END`
 
-// keeping is requeue that leaves a queued job its payload.
-var keeping = strings.Replace(requeue, "payload = excluded.payload",
-	"payload = CASE WHEN j.state = 'queued' THEN j.payload ELSE excluded.payload END", 1)
-
 // enqueue stores jobs, in the order of their keys, so that two transactions that
 // enqueue the same ones do not wait for each other.
 func (s *session) enqueue(specs []jobs.Spec) error {
@@ -110,11 +106,8 @@ func (s *session) enqueue(specs []jobs.Spec) error {
 	})
 	for _, spec := range ordered {
 		more := requeue
-		switch {
-		case spec.Once:
+		if spec.Once {
 			more = "NOTHING"
-		case spec.Keep:
-			more = keeping
 		}
 		err := s.insert(&jobRow{
 			ID: newID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),

@@ -32,6 +32,7 @@ func fillMemory(tx nodest.Tx, x things) error {
 	for _, err := range []error{
 		tx.InsertFact(x.character, x.memory()),
 		tx.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
+		last(tx.LockReading(x.conversation)), tx.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.InsertSuggestion(x.character, x.suggested()),
 		tx.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
 		tx.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
@@ -147,6 +148,17 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 			}
 		}
 		return nil
+	},
+	"Reading": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Reading(x.conversation)
+		return unknown(e, err)
+	},
+	"LockReading": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.LockReading(x.conversation)
+		return unknown(e, err)
+	},
+	"PutReading": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.PutReading(x.conversation, memory.Reading{Calls: 1}))
 	},
 	"FactVersions": func(e *env, tx nodest.Tx, x things) error {
 		if _, err := tx.FactVersions(x.character, x.fact); unknown(e, err) != nil {
