@@ -391,9 +391,11 @@ func (w *writing) suggest(s *Suggestion) error {
 		return err
 	}
 	w.report.Suggested++
-	return tell(w.tx, server, "memory.suggestion", w.job.Subject, map[string]any{
-		"suggestionId": stored.ID, "memoryId": s.MemoryID, "event": s.Event,
-	})
+	told := map[string]any{"suggestionId": stored.ID, "memoryId": nil, "event": s.Event}
+	if s.MemoryID != "" {
+		told["memoryId"] = s.MemoryID
+	}
+	return tell(w.tx, server, "memory.suggestion", w.job.Subject, told)
 }
 
 // suggestInstead puts a change of a plan that is held to the user.

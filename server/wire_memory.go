@@ -52,12 +52,17 @@ func wireFoundOf(f nodest.FoundMemory) any {
 
 type wireSuggestion struct {
 	memory.Suggested
+	MemoryID  *string           `json:"memoryId"` // nil = a new one
 	Evidence  []memory.Evidence `json:"evidence"`
 	CreatedAt wireTime          `json:"createdAt"`
 }
 
 func wireSuggestionOf(s memory.Suggested) any {
-	return wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+	w := wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+	if s.MemoryID != "" {
+		w.MemoryID = &s.MemoryID
+	}
+	return w
 }
 
 // wireJob is a piece of background work. What it works with stays inside.

@@ -31,7 +31,7 @@ export interface Found {
 
 export interface Suggestion {
   id: string
-  memoryId: string // that it would change; '' of a new one
+  memoryId: string | null // that it would change; null = it is a new one
   event: 'ADD' | 'UPDATE' | 'DELETE'
   text?: string
   reason: string
