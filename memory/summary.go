@@ -105,7 +105,7 @@ type Summary struct {
 	Method     Method
 	Model      string // that wrote it, where known
 	BaseID     string // the summary that it replaced; empty = none
-	Digest     string // of the revisions of the range (ExtendDigest)
+	Digest     string // of the texts of the range (ExtendDigest)
 	Stale      bool   // one of its messages shows another text now
 }
 
@@ -194,11 +194,12 @@ func (s *Summary) Validate(settings SummarySettings) error {
 	return nil
 }
 
-// ExtendDigest continues the digest of a range ("" = of nothing yet) over the
-// revisions of further lines. Two ranges with the same digest show the same texts.
+// ExtendDigest continues the digest of a range ("" = of nothing yet) over the texts of
+// further lines. Two ranges with the same digest show the same texts, be they of one
+// conversation or of its copies.
 func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {
-		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].RevisionID))
+		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].Text))
 		digest = hex.EncodeToString(sum[:16])
 	}
 	return digest

@@ -38,8 +38,8 @@ func (v *SummaryView) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SummaryRange is what to summarise by hand; without ids the middle of the branch.
-// One that is given alone stands for the rest on its side.
+// SummaryRange is what to summarise by hand, exactly that; without ids all that is due,
+// the middle of the branch. One that is given alone stands for the rest on its side.
 type SummaryRange struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -215,8 +215,9 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 	return conv, k, err
 }
 
-// planRange plans a summary of the messages that the user names. The first and the
-// last three of the branch stay as they are also then.
+// planRange plans a summary of exactly the messages that the user names, made of them
+// alone: what only the summary in force stands for is sent word for word again. The
+// first and the last three of the branch stay as they are also then.
 func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 	if err := d.readLines(tx, true); err != nil {
 		return err
@@ -261,5 +262,6 @@ func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 		d.plan.BaseID = d.base.ID
 	}
 	d.work, err = d.plan.Work(d.lines, d.active())
+	d.work.Previous, d.work.Known = nil, 0
 	return err
 }
