@@ -248,6 +248,29 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	c.equal("calls", len(c.model.prompts), 0)
 }
 
+// What goes while the model thinks is no failure of the job, which goes with it.
+func TestWhatGoesWhileTheModelThinks(t *testing.T) {
+	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
+		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.DeleteConversation(c.chat) },
+		"character":    func(c *chatter, tx nodest.Tx) error { return tx.DeleteCharacter(c.character) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChatter(t, "sqlite")
+			c.model.facts = func(string) (string, error) {
+				c.update(func(tx nodest.Tx) error { return remove(c, tx) })
+				return facts(statement("User lives in Paris", "user", "profile", 1)), nil
+			}
+			c.exchange("I live in Paris.", "How nice!")
+			c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+			if err := c.run(c.service, c.claim()); err != nil && !errors.Is(err, jobs.ErrLost) {
+				t.Error(err)
+			}
+			c.equal("calls", len(c.model.prompts), 1)
+			c.equal("open jobs", len(c.open()), 0)
+		})
+	}
+}
+
 // Nothing but what both sides said reaches the model.
 func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
 	c := newChatter(t, "sqlite")
