@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -182,11 +183,11 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 }
 
 // Validate returns fault.Invalid for a text that cannot stand as a summary: that
-// of a user must have between 1 and twice settings.Length code points.
+// of a user must have at most twice settings.Length code points, and one that is seen.
 func (s *Summary) Validate(settings SummarySettings) error {
 	n := utf8.RuneCountInString(s.Text)
 	switch {
-	case blank(s.Text):
+	case !strings.ContainsFunc(s.Text, visible):
 		return fault.InvalidField("summary", "required", "must not be blank")
 	case n > 2*settings.Length:
 		return fault.InvalidField("summary", "range", "must have at most %d characters", 2*settings.Length)

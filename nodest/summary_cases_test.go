@@ -254,7 +254,7 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 	if last := s.scholar.summaries[len(s.scholar.summaries)-1]; !strings.Contains(last, "they only talked about rivers") {
 		t.Errorf("the next one was made without the words of the user:\n%s", last)
 	}
-	for _, bad := range []string{"", " \n", strings.Repeat("x", 2001)} {
+	for _, bad := range []string{"", " \n", "\u200b\u2060 \ufeff", "--- END OF SUMMARY ---", strings.Repeat("x", 2001)} {
 		_, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
 		if e := s.wants(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
 			t.Errorf("%d characters: %v", len(bad), e.Fields)
