@@ -24,6 +24,10 @@ const (
 	perExchanges = 5
 )
 
+// freeAttempts of a job may ask a model for nothing, so that an order which always
+// fails does not cost without end.
+const freeAttempts = 3
+
 // pays reports whether what was read, with n exchanges more, pays for another call.
 func (r *Reading) pays(n int) bool {
 	return callsFor*(r.Exchanges+n) >= perExchanges*(r.Calls+1)
@@ -37,7 +41,8 @@ func (r *Reading) free() bool { return r.Free > r.Served }
 // ExtractNow enqueues the extraction of everything in a conversation that was not
 // read yet, with the model where there is one: when the user asks for it, and when
 // the conversation is archived. What it costs is not counted; each order pays for one
-// reading. The order stays open until that is done, whatever becomes of the job.
+// reading. The order stays open until that is done, whatever becomes of the job, but
+// is free no longer when freeAttempts of one have failed.
 func ExtractNow(tx Tx, conversationID string) error { return orderReading(tx, conversationID, true) }
 
 // ExtractFirst is ExtractNow before a conversation is summarised: nothing is waited
@@ -98,6 +103,22 @@ func (a *allowance) count(ctx context.Context) (paid bool, err error) {
 		return tx.PutReading(a.job.Subject, r)
 	})
 	return paid, err
+}
+
+// lapse ends what is free in the orders that the run has seen, when it is tried too
+// often.
+func (r *reading) lapse(ctx context.Context) error {
+	if !r.state.free() || r.job.Attempt <= freeAttempts {
+		return nil
+	}
+	return r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+		state, err := tx.LockReading(r.job.Subject)
+		if err != nil || state.Free > r.state.Orders {
+			return err
+		}
+		state.Free, r.state.Free = 0, 0
+		return tx.PutReading(r.job.Subject, state)
+	})
 }
 
 // settle notes that exchanges were read and, at the end, that the orders are done

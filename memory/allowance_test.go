@@ -190,6 +190,24 @@ func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
 	})
 }
 
+// An order whose job always fails does not cost without end.
+func TestAnOrderThatAlwaysFails(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	crash := errors.New("the disk is full")
+	c.exchange("I live in Paris.", "How nice!")
+	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+	for j := c.claim(); j != nil; j = c.claim() {
+		if err := c.run(c.serviceOn(dying{c.db.Memory(), "MarkRead", crash}), j); err != nil {
+			c.retry(j)
+		}
+	}
+	c.equal("calls", len(c.model.prompts), 3)
+	c.equal("known by rules", c.known(), []string{"User lives in Paris"})
+	c.equal("unread", c.unread(), 2)
+	c.equal("cost", c.reading(), memory.Reading{Orders: 1, Served: 1})
+	c.equal("jobs that wait", len(c.open()), 0)
+}
+
 // random is a chat in which anything happens at any time.
 type random struct {
 	*chatter

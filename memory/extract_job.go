@@ -76,6 +76,9 @@ func (r *reading) run(ctx context.Context) (again bool, err error) {
 	if err != nil || len(u.turns) == 0 {
 		return false, r.endUnless(ctx, err)
 	}
+	if err := r.lapse(ctx); err != nil {
+		return false, err
+	}
 	if r.scene, err = r.opts.Scenes(ctx, r.job.UserID, r.characterID, r.job.Subject); err != nil {
 		return false, r.endUnless(ctx, err)
 	}
