@@ -37,6 +37,7 @@ type Tx interface {
 	ScopeTx
 	TextTx
 	FactTx
+	FactsTx
 }
 
 // ScopeTx reads a scope as its index has it.
