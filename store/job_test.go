@@ -444,3 +444,33 @@ func TestTheQueueIsSearchedByIndex(t *testing.T) {
 		}
 	})
 }
+
+// TestAnOpenJobIsFoundByItsName: how many have ended must not matter.
+func TestAnOpenJobIsFoundByItsName(t *testing.T) {
+	conform(t, func(e *env) {
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "other"})
+		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // the server's own
+			e.Fatal(err)
+		}
+		e.view(func(tx nodest.Tx) error {
+			for filter, want := range map[jobs.Filter]int{
+				{Kind: "a.b", Subject: "s", Open: true}: 1, {Kind: "a.b", Open: true}: 2, {Subject: "s", Open: true}: 1, {Kind: "a.c", Open: true}: 0,
+			} {
+				found, _, err := tx.Jobs(filter, "", 0)
+				if err != nil {
+					return err
+				}
+				e.equal(fmt.Sprint("open jobs of ", filter), len(found), want)
+			}
+			return nil
+		})
+		if store.OnPostgres(e.db) {
+			return // the planner goes by statistics
+		}
+		plan, err := store.Plan(e.db, "SELECT * FROM jobs WHERE "+strings.Replace(store.OpenOf, "?", "'u'", 1)+
+			" AND kind = 'k' AND subject = 's' ORDER BY created_at DESC, id DESC LIMIT 51")
+		if err != nil || !strings.Contains(strings.Join(plan, " "), "jobs_one_open (kind=? AND <expr>=? AND subject=?)") {
+			e.Errorf("it is found by %v, %v", plan, err)
+		}
+	})
+}
