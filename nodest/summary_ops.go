@@ -91,10 +91,7 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the key has just run out")
 			}
-			kept, err := landSummary(tx, d, c.by())
-			if errors.Is(err, errOvertaken) && r == (SummaryRange{}) {
-				kept, err = d.madeMeanwhile(tx)
-			}
+			kept, err := d.land(tx, c.by())
 			if err != nil {
 				return nil, err
 			}
@@ -104,23 +101,6 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 			return view, err
 		}
 	}
-}
-
-// madeMeanwhile is the summary of the same messages that somebody else has put in
-// force since the draft was planned: it is as good. Without one it is errOvertaken.
-func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
-	conv, err := tx.Conversation(d.conv.ID)
-	if err != nil {
-		return nil, err
-	}
-	if conv.SummaryID == "" || conv.SummaryID == d.conv.SummaryID {
-		return nil, errOvertaken
-	}
-	made, err := tx.Summary(conv.SummaryID, 0)
-	if err == nil && (made.DeletedAt != nil || made.Range.EndID != d.plan.Range.EndID) {
-		return nil, errOvertaken
-	}
-	return made, err
 }
 
 // SummariseLater enqueues that.

@@ -30,6 +30,7 @@ type scholar struct {
 	summaries []string                        // prompts that asked for one
 	fails     error                           // in place of summaries
 	meanwhile func(ctx context.Context) error // once, while the next summary is written; nil = nothing happens
+	gate      func()                          // that every summary passes when it is written; nil = none
 }
 
 func (m *scholar) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -63,6 +64,11 @@ func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
 		if err := meanwhile(ctx); err != nil {
 			return "", err
 		}
+	}
+	if gate := m.gate; gate != nil {
+		m.mu.Unlock()
+		defer m.mu.Lock()
+		gate()
 	}
 	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", n), nil
 }
