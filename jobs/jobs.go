@@ -51,6 +51,7 @@ type Job struct {
 	Progress                  json.RawMessage // what the handler noted last; nil = nothing
 	Attempt                   int             // from 1; 0 = was never claimed
 	NotBefore                 time.Time       // of a queued one
+	Next                      *Spec           // follows when it has ended; nil = nothing
 	Error                     *Failure        // of the last attempt that failed
 	CreatedAt, UpdatedAt      time.Time
 
