@@ -246,7 +246,12 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 	done := *so
 	done.IDs, done.Conflicts = slices.Clone(so.IDs), slices.Clone(so.Conflicts)
 	words := b.words()
-	for _, versions := range byRoot(all) {
+	groups := byRoot(all)
+	for _, root := range roots {
+		versions := groups[root]
+		if len(versions) == 0 { // it has gone meanwhile
+			continue
+		}
 		m := &versions[len(versions)-1]
 		switch {
 		case !b.fits(m, words) || !b.changes(m):
@@ -282,14 +287,14 @@ func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, erro
 }
 
 // byRoot parts versions, which come by root and version.
-func byRoot(versions []Memory) [][]Memory {
-	var groups [][]Memory
+func byRoot(versions []Memory) map[string][]Memory {
+	groups := map[string][]Memory{}
 	for start := 0; start < len(versions); {
 		end := start + 1
 		for end < len(versions) && versions[end].RootID == versions[start].RootID {
 			end++
 		}
-		groups = append(groups, versions[start:end])
+		groups[versions[start].RootID] = versions[start:end]
 		start = end
 	}
 	return groups

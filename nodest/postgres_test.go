@@ -90,6 +90,11 @@ func TestOnPostgres(t *testing.T) {
 		{"SummariesMoveWithAnArchive", TestSummariesMoveWithAnArchive},
 		{"AForkHasTheSummaryOfItsPlace", TestAForkHasTheSummaryOfItsPlace},
 		{"AHalfCopiedForkHasItsSummary", TestAHalfCopiedForkHasItsSummary},
+		{"AnImportThatFailedHalfwayIsCompleted", TestAnImportThatFailedHalfwayIsCompleted},
+		{"OneThingIsDoneToManyMemories", TestOneThingIsDoneToManyMemories},
+		{"OneThingIsDoneToNamedMemories", TestOneThingIsDoneToNamedMemories},
+		{"ABulkThatFailedHalfwayIsCompleted", TestABulkThatFailedHalfwayIsCompleted},
+		{"TheListTellsWhatCounts", TestTheListTellsWhatCounts},
 	} {
 		t.Run(test.name, test.run)
 	}

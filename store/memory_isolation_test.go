@@ -131,6 +131,29 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		}
 		return taken(e, tx.InsertFact(own(e, tx), x.memory()))
 	},
+	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
+		m := x.memory()
+		m.ID, m.RootID = id(), id()
+		if err := unknown(e, tx.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
+			return err
+		}
+		return taken(e, tx.InsertFacts(own(e, tx), []*memory.Memory{x.memory()}))
+	},
+	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
+		marks := memory.Marks{Status: memory.Retired}
+		if err := unknown(e, tx.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
+			return err
+		}
+		return tx.MarkFacts(own(e, tx), []string{x.fact}, marks)
+	},
+	"Known": func(e *env, tx nodest.Tx, x things) error {
+		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
+		if _, err := tx.Known(x.character, ids, hashes); unknown(e, err) != nil {
+			return err
+		}
+		known, err := tx.Known(own(e, tx), ids, hashes)
+		return nothing(e, len(known) == 0, err)
+	},
 	"UpdateFact": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.Status = memory.Retired
