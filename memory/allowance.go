@@ -24,9 +24,9 @@ const (
 	perExchanges = 5
 )
 
-// freeAttempts of a job may ask a model for nothing, so that an order which always
-// fails does not cost without end.
-const freeAttempts = 3
+// freeAttempts of a job may ask a model for nothing, all but the last one: an order
+// that always fails does not cost without end.
+const freeAttempts = 4
 
 // pays reports whether what was read, with n exchanges more, pays for another call.
 func (r *Reading) pays(n int) bool {

@@ -201,7 +201,7 @@ func TestAnOrderThatAlwaysFails(t *testing.T) {
 			c.retry(j)
 		}
 	}
-	c.equal("calls", len(c.model.prompts), 3)
+	c.equal("calls", len(c.model.prompts), 4)
 	c.equal("known by rules", c.known(), []string{"User lives in Paris"})
 	c.equal("unread", c.unread(), 2)
 	c.equal("cost", c.reading(), memory.Reading{Orders: 1, Served: 1})
@@ -263,11 +263,13 @@ func (r *random) answer(text string) (string, error) {
 	if 5*r.calls > 2*r.said {
 		r.Errorf("%d calls for %d exchanges", r.calls, r.said)
 	}
-	switch n := r.IntN(10); {
-	case r.crashing && n == 0:
-		return down("")
-	case r.crashing && n == 1:
-		return "I am sorry.", nil
+	if r.crashing {
+		switch r.IntN(10) {
+		case 0:
+			return down("")
+		case 1:
+			return "I am sorry.", nil
+		}
 	}
 	return text, nil
 }
@@ -314,10 +316,10 @@ func (r *random) step() {
 		r.words = append(r.words, word)
 		r.users = append(r.users, r.say(memory.RoleUser, "I love "+word+"."))
 		replies, reply := 1, "I see."
-		switch {
-		case n == 5:
+		switch n {
+		case 5:
 			replies = 0
-		case n == 6:
+		case 6:
 			replies, reply = 20, strings.Repeat("Once upon a time. ", 160)
 		}
 		for range replies {

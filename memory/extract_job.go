@@ -16,7 +16,7 @@ import (
 // that it has read the texts, and its end are one transaction: run twice, it writes
 // once, and what a crash interrupts is done again.
 func (s *Service) extractKind() jobs.Kind {
-	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Timeout: 15 * time.Minute}
+	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: freeAttempts + 1, Timeout: 15 * time.Minute}
 }
 
 // reading is one attempt at the extraction of a conversation.
