@@ -17,6 +17,7 @@ export interface Fact {
   conversationId?: string
   evidence: { conversationId: string; messageId: string; seq: number }[] | null
   createdAt: string
+  shown?: boolean // in a list: a search finds it
 }
 
 /** A fact or a text of a chat that fits, with its score from 0 to 1. */
