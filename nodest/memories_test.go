@@ -249,9 +249,16 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	_, err := s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
 	for _, c := range []*nodest.Conversation{now, archived} {
-		if j := s.extraction(c.ID); j == nil || !strings.Contains(string(j.Payload), "true") {
+		if j := s.extraction(c.ID); j == nil || j.NotBefore.After(j.UpdatedAt) {
 			t.Errorf("the job is %+v, want one for now", j)
 		}
+		s.view(func(tx nodest.Tx) error {
+			r, err := tx.Reading(c.ID)
+			if want := (memory.Reading{Orders: 1, Free: 1}); r != want {
+				t.Errorf("the order is %+v, want %+v", r, want)
+			}
+			return err
+		})
 	}
 	items, _, err := s.MemoryJobs(t.Context(), ann, alice.ID, "", 0)
 	s.must(err)
