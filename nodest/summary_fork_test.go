@@ -141,8 +141,9 @@ func TestAHalfCopiedForkHasItsSummary(t *testing.T) {
 		to, then int // the summary ends at this message of the first 55, and so many exchanges follow
 		tokens   int // of the context; 0 = enough
 		stale    bool
+		atOnce   bool // nothing has to be copied for a prompt
 	}{
-		"shortly before the end":      {to: 51, then: 5},
+		"shortly before the end":      {to: 51, then: 5, atOnce: true},
 		"among what is there":         {to: 50, then: 20},
 		"among what is not there yet": {to: 20, then: 50},
 		"out of reach of the prompt":  {to: 20, then: 50, tokens: 2500},
@@ -193,6 +194,9 @@ func TestAHalfCopiedForkHasItsSummary(t *testing.T) {
 				if got := s.prompt(); got != sent {
 					t.Errorf("the half copied fork sends\n%s\nwant\n%s", got, sent)
 				}
+				if now, err := s.Conversation(t.Context(), ann, s.chat.ID); err != nil || tt.atOnce && !now.Copying {
+					t.Errorf("%+v, %v: it was copied for that", now, err)
+				}
 			}
 			s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
 			s.must(s.Recover(t.Context()))
@@ -222,4 +226,27 @@ func (s *summaryStudio) dyingFork(chat *nodest.Conversation) *nodest.Conversatio
 		s.t.Fatal("the fork is complete already")
 	}
 	return fork
+}
+
+// What a reply in such a fork was asked with can be read for ever, also when the
+// source is gone.
+func TestThePromptOfAReplyInAHalfCopiedFork(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"enabled":false}}`)
+	s.fill(60)
+	path := s.path()
+	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[110].ID})
+	s.must(err)
+	source := s.chat
+	s.chat = s.dyingFork(source)
+	s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
+	s.speak(1)
+	if now, err := s.Conversation(t.Context(), ann, s.chat.ID); err != nil || !now.Copying {
+		t.Fatalf("%+v, %v: it was copied for that", now, err)
+	}
+	head, err := s.History(t.Context(), ann, s.chat.ID, "", 1)
+	s.must(err)
+	p, err := s.Prompt(t.Context(), ann, s.generation(head.Items[0].GenerationID).PromptID)
+	s.must(err)
+	s.shows(flat(p.Prompt), path[0].Text(), path[1].Text(), path[2].Text(), "Digest 2", path[111].Text(), path[120].Text(), userLine(s.said))
+	s.hides(flat(p.Prompt), path[3].Text(), path[110].Text())
 }

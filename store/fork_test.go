@@ -374,3 +374,55 @@ func TestACopyOfAMessageWithAnyID(t *testing.T) {
 		})
 	})
 }
+
+// What is still to be copied can be read as its copies will be.
+func TestWhatIsToBeCopiedCanBeRead(t *testing.T) {
+	conform(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 20)
+		e.change(said[1].ID, edit("edited"))
+		e.change(said[3].ID, erase)
+		first := e.fork(source, said[19].ID, 4)
+		second := e.fork(first.ID, first.HeadID, 2)
+		e.change(said[2].ID, edit("later"))
+		read := func(fork string, seq int64, limit int) (items []*nodest.Message, more, ok bool) {
+			e.view(func(tx nodest.Tx) (err error) {
+				items, more, ok, err = tx.ToCopy(fork, seq, limit)
+				return err
+			})
+			return items, more, ok
+		}
+		named := func(messages []*nodest.Message) (lines []string) {
+			for i, line := range like(messages) {
+				lines = append(lines, messages[i].ID+" below "+messages[i].ParentID+": "+line)
+			}
+			return lines
+		}
+		got := map[string][]string{}
+		for _, fork := range []string{first.ID, second.ID} {
+			late, more, ok := read(fork, said[6].Seq, 3)
+			e.equal("a page", []any{len(late), more, ok}, []any{3, true, true})
+			early, more, ok := read(fork, late[0].Seq, 3)
+			e.equal("the page before", []any{len(early), more, ok}, []any{2, false, true})
+			got[fork] = named(append(early, late...))
+			_, _, ok = read(fork, said[19].Seq, 3)
+			e.equal("before what is copied", ok, false)
+		}
+		e.update(func(tx nodest.Tx) error { _, err := tx.CopyMore(first.ID, 14); return err })
+		_, _, ok := read(second.ID, said[6].Seq, 3)
+		e.equal("in a source that has not all of it", ok, false)
+		e.copyAll(first.ID, 5)
+		e.copyAll(second.ID, 5)
+		for fork, want := range got {
+			c := named(e.path(fork, map[string]string{first.ID: first.HeadID, second.ID: second.HeadID}[fork]))
+			e.equal("copies", c[:5], want)
+			_, _, ok := read(fork, said[6].Seq, 3)
+			e.equal("when all is copied", ok, false)
+		}
+		err := e.db.View(context.Background(), id(), func(tx nodest.Tx) error {
+			_, _, _, err := tx.ToCopy(first.ID, said[6].Seq, 3)
+			return err
+		})
+		e.code(fault.NotFound, err)
+	})
+}
