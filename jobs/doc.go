@@ -15,10 +15,10 @@
 //
 //   - Of one kind, owner and subject at most one job is open (queued or running).
 //     Enqueueing another gives a queued one the new payload and the earlier of
-//     both times, but does not hurry one that waits for its next attempt. While one
-//     runs it is noted, and a new job follows when that one has ended: a handler
-//     never misses a change that came after it had looked. With Spec.Once an open
-//     job stays as it is, with Spec.Keep a queued one keeps its payload.
+//     both times. One that has begun, also when it waits for its next attempt, keeps
+//     its payload and its time: the other is noted (Job.Next), and follows when that
+//     one has ended: a handler never misses a change that came after it had looked.
+//     With Spec.Once an open job stays as it is.
 //   - A running job is leased. A lease that is not renewed, because the process
 //     died, ends within Options.Lease, and the job is claimed again, as the next
 //     attempt. Where the process is alone with its database, it takes over what its

@@ -30,7 +30,6 @@ type Spec struct {
 	Payload   json.RawMessage // for the handler; nil = none
 	NotBefore time.Time       // zero = at once
 	Once      bool            // where one is open, nothing changes
-	Keep      bool            // where one is queued, it keeps its payload
 }
 
 // Check returns fault.Invalid for a spec that cannot be stored.
@@ -52,6 +51,7 @@ type Job struct {
 	Progress                  json.RawMessage // what the handler noted last; nil = nothing
 	Attempt                   int             // from 1; 0 = was never claimed
 	NotBefore                 time.Time       // of a queued one
+	Next                      *Spec           // follows when it has ended; nil = nothing
 	Error                     *Failure        // of the last attempt that failed
 	CreatedAt, UpdatedAt      time.Time
 

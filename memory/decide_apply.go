@@ -42,12 +42,12 @@ type Change struct {
 	Reason     string
 }
 
-// Suggestion is a change that only the user may make, to a memory that is pinned,
-// locked, or of their own hand.
+// Suggestion is a change that only the user may make: to a memory that is pinned,
+// locked, or of their own hand, or of a run that is held for review.
 type Suggestion struct {
-	MemoryID string     `json:"memoryId"`
-	Event    Event      `json:"event"`          // EventUpdate or EventDelete
-	Text     string     `json:"text,omitempty"` // of an update
+	MemoryID string     `json:"memoryId,omitempty"` // that would change; "" of EventAdd
+	Event    Event      `json:"event"`              // not EventNone
+	Text     string     `json:"text,omitempty"`     // that would be known; "" of EventDelete
 	Reason   string     `json:"reason"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 }

@@ -31,7 +31,8 @@ func (s *Service) embedKind() jobs.Kind {
 }
 
 // runEmbed gives vectors to what a scope has without. Each batch is committed, so
-// that an attempt goes on where the last one ended; until then words find the rest.
+// that an attempt goes on where the last one ended; until then words find the rest. A
+// character that was deleted needs none.
 func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	e, err := s.embedder(ctx, j.UserID)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	for {
 		batch, err := s.withoutVector(ctx, j, b)
 		if err != nil || len(batch) == 0 {
-			return err
+			return unlessGone(err)
 		}
 		if batch[0].Hash == last {
 			return fmt.Errorf("the vector of content %s was not kept", last)
@@ -59,9 +60,17 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return tx.NoteJob(j, progress)
 		})
 		if err != nil {
-			return err
+			return unlessGone(err)
 		}
 	}
+}
+
+// unlessGone is nil where what a job is about does not exist any more.
+func unlessGone(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	return err
 }
 
 // withoutVector returns the next batch, without what was refused; when there is none

@@ -23,7 +23,8 @@ type patchy struct {
 	calls *atomic.Int64
 	fail  int64 // this call and those after it; 0 = none
 	texts *atomic.Int64
-	then  func()
+	then  func() // when one fails
+	made  func() // when the vectors are there; nil = nothing
 }
 
 func newPatchy(model string) *patchy {
@@ -45,6 +46,9 @@ func (e *patchy) Embed(ctx context.Context, task llm.EmbedTask, texts []string) 
 	e.texts.Add(int64(len(texts)))
 	out, err := e.Embedder.Embed(ctx, task, texts)
 	out.Model = e.model
+	if e.made != nil {
+		e.made()
+	}
 	return out, err
 }
 
@@ -201,5 +205,29 @@ func TestARefusedTextLeavesTheOthers(t *testing.T) {
 	}
 	if with, all := r.vectorsIn(character, "shy"); with != 99 || all != 100 {
 		t.Errorf("%d of %d have vectors", with, all)
+	}
+}
+
+// A character that is deleted, before its job or while it runs, needs no vectors.
+func TestADeletedCharacterNeedsNoVectors(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		t.Run(map[bool]string{true: "before", false: "meanwhile"}[before], func(t *testing.T) {
+			e := newPatchy("m")
+			r := newRig(t, memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
+			character := r.character()
+			r.say(r.conversation(character), "", "Ann: I live in Paris.")
+			gone := func() {
+				r.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(character) })
+			}
+			j := r.claim(character)
+			if before {
+				gone()
+			} else {
+				e.made = gone
+			}
+			if err := r.runEmbed(t.Context(), j); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -29,6 +29,7 @@ const (
 	maxFileBytes = 32 << 20
 	maxFileLines = 50_000
 	maxLineBytes = 64 << 10
+	maxVersions  = 1000 // of one memory: they are stored together
 	maxFailed    = 1000 // lines that cannot be read: it is hardly the right file
 )
 
@@ -119,9 +120,10 @@ type FailedLine struct {
 // A file may have 32 MiB and 50,000 lines of 64 KiB each; no more than that is read.
 //
 // Errors: TooLarge for the file; NewerVersion and InvalidImport for what its header
-// says, or when more than 1,000 lines are wrong; those of r.
+// says, or when more than 1,000 lines are wrong or are of one memory; those of r.
 func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	versions := map[string]int{} // by the root
 	for {
 		line, err := lines.next()
 		switch {
@@ -141,6 +143,9 @@ func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) 
 				failed = append(failed, *problem)
 			case m != nil:
 				drafts = append(drafts, *m)
+				if versions[m.RootID]++; m.RootID != "" && versions[m.RootID] > maxVersions {
+					return nil, nil, fault.New(fault.InvalidImport, "line %d: a memory must have at most %d versions", lines.number, maxVersions)
+				}
 			}
 		}
 		if len(failed) > maxFailed {

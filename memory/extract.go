@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,9 +130,13 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 		return errNoModel
 	}
 	again := prompt
+	var unusable error // what was wrong with the first answer
 	for {
-		x.Outcome.Calls++
 		reply, err := x.model.Ask(ctx, again)
+		if errors.Is(err, errSpent) {
+			return cmp.Or(unusable, err)
+		}
+		x.Outcome.Calls++
 		if err != nil {
 			x.down = err
 			return fmt.Errorf("ask the model: %w", err)
@@ -139,7 +144,7 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 		if err = use(reply); err == nil || x.retried {
 			return err
 		}
-		x.retried = true
+		x.retried, unusable = true, err
 		again = prompt + retryPrompt(err)
 	}
 }

@@ -16,19 +16,20 @@ import (
 // that it has read the texts, and its end are one transaction: run twice, it writes
 // once, and what a crash interrupts is done again.
 func (s *Service) extractKind() jobs.Kind {
-	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Timeout: 15 * time.Minute}
+	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: freeAttempts + 1, Timeout: 15 * time.Minute}
 }
 
 // reading is one attempt at the extraction of a conversation.
 type reading struct {
 	*Service
 	job         *jobs.Job
-	order       order
+	state       Reading // of the conversation
 	characterID string
 	scene       Scene
 	model       Asker // nil = there is none
 	similar     *similarities
 	report      report
+	unserved    bool // what was ordered is still to be done when the job ends
 }
 
 // report is the progress of a job: figures and reasons, no text of a chat.
@@ -53,16 +54,13 @@ var errMoved = errors.New("the conversation has changed meanwhile")
 // extract does a job of JobExtract.
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
-	var err error
-	if r.order, err = orderOf(j); err != nil {
-		return fault.Wrap(err, fault.Invalid, "the payload cannot be read")
-	}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
-		case errors.Is(err, errMoved) && moved == 0:
-			moved++ // look again, once
+		case (errors.Is(err, errMoved) || fault.Is(err, fault.NotFound)) && moved == 0:
+			moved++ // look again, once: what is gone has nothing to be read
 		case errors.Is(err, errMoved):
+			r.unserved = true
 			return r.end(ctx, s.opts.Idle)
 		case err != nil || !again:
 			return err
@@ -73,9 +71,13 @@ func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 // run looks at what is unread and reads what is due. It has ended the job, unless
 // again tells that there is more.
 func (r *reading) run(ctx context.Context) (again bool, err error) {
+	r.unserved = false
 	u, err := r.unread(ctx)
 	if err != nil || len(u.turns) == 0 {
 		return false, r.endUnless(ctx, err)
+	}
+	if err := r.lapse(ctx); err != nil {
+		return false, err
 	}
 	if r.scene, err = r.opts.Scenes(ctx, r.job.UserID, r.characterID, r.job.Subject); err != nil {
 		return false, r.endUnless(ctx, err)
@@ -136,6 +138,9 @@ const mostUnread = 2000
 func (r *reading) unread(ctx context.Context) (u unread, err error) {
 	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
 		u = unread{}
+		if r.state, err = tx.Reading(r.job.Subject); err != nil {
+			return err
+		}
 		if u.texts, u.more, err = unreadTexts(tx, r.job.Subject); err != nil || len(u.texts) == 0 {
 			return err
 		}
@@ -147,11 +152,7 @@ func (r *reading) unread(ctx context.Context) (u unread, err error) {
 		return unread{}, nil
 	}
 	u.turns = TurnsOf(messagesOf(u.texts))
-	for _, t := range u.turns {
-		if t.Messages[0].Role == RoleUser {
-			u.exchanges++
-		}
-	}
+	u.exchanges = exchangesIn(u.turns)
 	for _, t := range slices.Backward(u.turns) {
 		if t.Messages[len(t.Messages)-1].Role != RoleUser {
 			break
@@ -159,6 +160,16 @@ func (r *reading) unread(ctx context.Context) (u unread, err error) {
 		u.open++
 	}
 	return u, err
+}
+
+// exchangesIn counts turns that the user has begun.
+func exchangesIn(turns []Turn) (n int) {
+	for _, t := range turns {
+		if t.Messages[0].Role == RoleUser {
+			n++
+		}
+	}
+	return n
 }
 
 func lastSaid(texts []Said) time.Time {
@@ -236,19 +247,28 @@ type due struct {
 
 // due decides by how much there is and how long nothing was said. A model is worth
 // its price for ExtractEvery exchanges, or when no more come; rules cost nothing, but
-// what they find is no reason to keep the model from the texts.
+// what they find is no reason to keep the model from the texts. Those for which it
+// may not be asked yet wait for more to be said.
 func (r *reading) due(u unread) due {
-	all := due{read: true, model: r.model != nil, mark: true}
+	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
+	paid := r.model == nil || r.state.free() || r.state.pays(u.exchanges)
 	ready := u.exchanges - u.open
 	switch idle, rest := r.opts.Idle, r.opts.Rest; {
-	case r.order.Now, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
+	case r.state.ordered(), ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
+		if !paid {
+			return byRule
+		}
 		return all
 	case u.quiet < idle:
 		return due{after: idle - u.quiet}
-	case r.model == nil, u.quiet >= rest && u.exchanges > 0:
+	case r.model == nil:
 		return all
 	case u.exchanges == 0: // only a greeting, or another reply: it waits for an answer
 		return due{}
+	case !paid:
+		return byRule
+	case u.quiet >= rest:
+		return all
 	default:
 		return due{read: true, after: rest - u.quiet}
 	}
@@ -269,7 +289,7 @@ func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, 
 	switch n := len(u.turns); {
 	case u.more: // the last turn may be cut
 		texts = beforeTurn(texts, u.turns[n-1])
-	case u.open > 0 && !r.order.Now && u.quiet < r.opts.Idle: // the last words wait for a reply
+	case u.open > 0 && !r.state.ordered() && u.quiet < r.opts.Idle: // the last words wait for a reply
 		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), r.opts.Idle-u.quiet
 	}
 	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {
@@ -371,6 +391,9 @@ func (r *reading) endUnless(ctx context.Context, err error) error {
 // end finishes the job; it is done again after some time, if that is not 0.
 func (r *reading) end(ctx context.Context, after time.Duration) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
+		if err := r.settle(tx, 0, true); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
 		if err := tx.NoteJob(r.job, &r.report); err != nil {
 			return err
 		}

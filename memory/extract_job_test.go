@@ -40,18 +40,22 @@ func TestAModelReadsFiveExchanges(t *testing.T) {
 }
 
 // Fewer exchanges are read by rules after a minute of rest, which keeps no text from
-// the model, and by the model after half an hour.
+// the model, and by the model after half an hour, if they pay for it.
 func TestRulesReadAtOnceAndTheModelWhenNoMoreComes(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("Mia plays the violin", "world", "other", 3)))
 	c.exchange("I live in Paris.", "How nice!")
 	c.exchange("Mia next door plays the violin.", "Me too.")
-	c.pass(time.Minute)
+	c.pass(time.Hour)
 	c.read()
 	c.equal("known by rules", c.known(), []string{"User lives in Paris"})
 	c.equal("origin", c.the("User lives in Paris").Origin, memory.ByRule)
+	c.equal("jobs while two exchanges do not pay for a call", len(c.read()), 0)
+	c.chats(1)
+	c.pass(time.Minute)
+	c.read()
 	c.equal("calls", len(c.model.prompts), 0)
-	c.equal("unread", c.unread(), 4)
+	c.equal("unread", c.unread(), 6)
 	c.pass(28 * time.Minute)
 	c.equal("jobs before the half hour is over", len(c.read()), 0)
 	c.pass(time.Minute)
@@ -231,7 +235,8 @@ func firstSeq(prompt string) (seq int64) {
 func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.exchange("I live in Paris.", "How nice!")
-	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, newUUID()) })
+	c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.ExtractNow(tx, newUUID()) })
+	c.update(func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: newUUID()}) })
 	c.equal("jobs", len(c.read()), 1)
 	c.update(func(tx nodest.Tx) error {
 		if err := memory.ExtractNow(tx, c.chat); err != nil {
@@ -241,6 +246,29 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	})
 	c.read()
 	c.equal("calls", len(c.model.prompts), 0)
+}
+
+// What goes while the model thinks is no failure of the job, which goes with it.
+func TestWhatGoesWhileTheModelThinks(t *testing.T) {
+	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
+		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.DeleteConversation(c.chat) },
+		"character":    func(c *chatter, tx nodest.Tx) error { return tx.DeleteCharacter(c.character) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newChatter(t, "sqlite")
+			c.model.facts = func(string) (string, error) {
+				c.update(func(tx nodest.Tx) error { return remove(c, tx) })
+				return facts(statement("User lives in Paris", "user", "profile", 1)), nil
+			}
+			c.exchange("I live in Paris.", "How nice!")
+			c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+			if err := c.run(c.service, c.claim()); err != nil && !errors.Is(err, jobs.ErrLost) {
+				t.Error(err)
+			}
+			c.equal("calls", len(c.model.prompts), 1)
+			c.equal("open jobs", len(c.open()), 0)
+		})
+	}
 }
 
 // Nothing but what both sides said reaches the model.

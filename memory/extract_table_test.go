@@ -214,6 +214,14 @@ func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
 			"User loves coffee v1 active", "User loves tea v1 active", "User loves cola v1 active",
 			"suggested DELETE", "suggested DELETE", "suggested ADD User hates coffee", "suggested ADD User hates tea",
 		})
+		for i, s := range c.suggestions() {
+			whose := "null" // of what is not known yet
+			if i < 2 {
+				whose = `"` + c.the([]string{"User loves coffee", "User loves tea"}[i]).ID + `"`
+			}
+			want := fmt.Sprintf(`{"event":%q,"memoryId":%s,"suggestionId":%q}`, s.Event, whose, s.ID)
+			c.equal("event", string(c.events.suggested[i]), want)
+		}
 		for i, decision := range []string{memory.AcceptSuggestion, memory.RejectSuggestion, memory.AcceptSuggestion} {
 			s := c.suggestions()[i]
 			c.update(func(tx nodest.Tx) error {

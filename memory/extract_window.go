@@ -21,8 +21,9 @@ const races = 8
 // model is out of reach, for then rules have read this window and the rest waits.
 func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
 	x := NewExtraction(nil)
+	paid := &allowance{reading: r, exchanges: exchangesIn(p.Turns)}
 	if d.model {
-		x = NewExtraction(r.model)
+		x = NewExtraction(paid)
 	}
 	candidates, err := x.Candidates(ctx, p.Window)
 	if err != nil {
@@ -36,12 +37,15 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 	if err != nil {
 		return false, err
 	}
+	if paid.failed != nil {
+		return false, paid.failed
+	}
 	if x.down != nil {
-		if r.job.Attempt <= 1 && fault.Retry(fault.Public(x.down).Code) != "no" {
+		if r.job.Attempt <= 1 && fault.Retry(fault.Public(x.down).Code) != "no" && paid.more() {
 			return false, x.down
 		}
 		if !last {
-			last, d.after = true, r.opts.Rest
+			last, d.after, r.unserved = true, r.opts.Rest, true
 		}
 	}
 	for range races {
@@ -204,6 +208,13 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan 
 			if err := tx.MarkRead(r.job.Subject, ids...); err != nil {
 				return err
 			}
+		}
+		exchanges := 0
+		if d.mark && d.model && !r.state.free() {
+			exchanges = exchangesIn(p.Turns)
+		}
+		if err := r.settle(tx, exchanges, last); err != nil {
+			return err
 		}
 		if err := tx.NoteJob(r.job, &report); err != nil || !last {
 			return err
@@ -380,9 +391,11 @@ func (w *writing) suggest(s *Suggestion) error {
 		return err
 	}
 	w.report.Suggested++
-	return tell(w.tx, server, "memory.suggestion", w.job.Subject, map[string]any{
-		"suggestionId": stored.ID, "memoryId": s.MemoryID, "event": s.Event,
-	})
+	told := map[string]any{"suggestionId": stored.ID, "memoryId": nil, "event": s.Event}
+	if s.MemoryID != "" {
+		told["memoryId"] = s.MemoryID
+	}
+	return tell(w.tx, server, "memory.suggestion", w.job.Subject, told)
 }
 
 // suggestInstead puts a change of a plan that is held to the user.

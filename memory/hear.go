@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"time"
 
 	"nodest/jobs"
@@ -26,31 +25,7 @@ func Heard(tx Tx, characterID, conversationID string) error {
 	)
 }
 
-// lookAt is a look at what is new. Where everything is to be read anyway, it is.
+// lookAt is a look at what is new.
 func lookAt(conversationID string, at time.Time) jobs.Spec {
-	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at, Keep: true}
-}
-
-// order is the payload of an extraction.
-type order struct {
-	Now bool `json:"now"` // whatever there is, and with the model
-}
-
-// ExtractNow enqueues the extraction of everything in a conversation that was not
-// read yet, with the model where there is one: when the user asks for it, when the
-// conversation is archived, and before it is summarised.
-func ExtractNow(tx Tx, conversationID string) error {
-	payload, err := json.Marshal(order{Now: true})
-	if err != nil {
-		return err
-	}
-	return tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, Payload: payload})
-}
-
-// orderOf reads a payload; nil is the zero order.
-func orderOf(j *jobs.Job) (o order, err error) {
-	if j.Payload != nil {
-		err = json.Unmarshal(j.Payload, &o)
-	}
-	return o, err
+	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at}
 }

@@ -17,11 +17,38 @@ type Imported struct {
 	Failed  []FailedLine `json:"failed"`
 }
 
-// Import stores what ParseImport has read, each memory and each text once: what is
-// there is skipped, so the same file can come again. What the user had forgotten
-// stays so. A memory rests on those of its texts that this character's chats have; it
-// always counts when it has none. Ids are made anew, always the same ones for the
-// same user, character and line, so that they say nothing of others'.
+// How much of a file is stored in one transaction, so that nobody else waits long for
+// it: texts in bytes.
+const (
+	pieceLines = 250
+	pieceBytes = 64 << 10
+)
+
+// Pieces parts what ParseImport has read, so that each piece is an Import of its own.
+// The versions of one memory stay together; there is one piece at least.
+func Pieces(parsed []Memory) [][]Memory {
+	pieces := [][]Memory{nil}
+	lines, size := 0, 0
+	for _, versions := range groupsOf(parsed) {
+		if lines > 0 && (lines+len(versions) > pieceLines || size > pieceBytes) {
+			pieces = append(pieces, nil)
+			lines, size = 0, 0
+		}
+		last := &pieces[len(pieces)-1]
+		*last = append(*last, versions...)
+		lines += len(versions)
+		for i := range versions {
+			size += len(versions[i].Text)
+		}
+	}
+	return pieces
+}
+
+// Import stores what ParseImport has read, or one of its Pieces, each memory and each
+// text once: what is there is skipped, so the same file can come again. What the user
+// had forgotten stays so. A memory rests on those of its texts that this character's
+// chats have; it always counts when it has none. Ids are made anew, always the same
+// ones for the same user, character and line, so that they say nothing of others'.
 func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
@@ -31,10 +58,12 @@ func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 		return nil, err
 	}
 	for _, versions := range groupsOf(parsed) {
-		if err := im.take(versions); err != nil {
-			return nil, err
-		}
+		im.take(versions)
 	}
+	if err := tx.InsertFacts(characterID, im.made); err != nil {
+		return nil, err
+	}
+	im.done.Created = len(im.made)
 	return im.done, tellWritten(tx, by, characterID, opAdded, im.added...)
 }
 
@@ -42,42 +71,48 @@ func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 type importing struct {
 	tx          Tx
 	characterID string
-	words       map[string]string   // of the scope's versions: their content hash by id
+	words       map[string]string   // of versions that the scope has: their content hash by id
 	active      map[string]bool     // content hashes
+	retired     map[string]bool     // likewise
 	forgotten   map[string]bool     // likewise
 	texts       map[string]Evidence // of the file that the scope has, by revision
-	added       []string
+	made        []*Memory           // versions to be stored
+	added       []string            // ids of the newest ones among them
 	done        *Imported
 }
 
-// look reads what is there.
+// look reads what is there of what the file has.
 func (im *importing) look(parsed []Memory) error {
-	im.words, im.active, im.forgotten, im.texts = map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]Evidence{}
-	err := eachFact(im.tx, im.characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
-		im.words[m.ID] = hashOf(m)
-		if m.Status == Active {
-			im.active[hashOf(m)] = true
-		}
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	tombstones, err := im.tx.Tombstones(im.characterID)
-	if err != nil {
-		return err
-	}
-	for _, t := range tombstones {
-		im.forgotten[t.ContentHash] = true
-	}
-	var revisions []string
+	var ids, hashes, revisions []string
 	for i := range parsed {
-		for _, e := range slices.Concat(parsed[i].Evidence, parsed[i].EndedBy) {
+		m := &parsed[i]
+		hashes = append(hashes, m.ContentHash)
+		if m.ID != "" {
+			ids = append(ids, m.ID, im.idOf(m))
+		}
+		for _, e := range slices.Concat(m.Evidence, m.EndedBy) {
 			revisions = append(revisions, e.RevisionID)
 		}
 	}
-	slices.Sort(revisions)
-	for some := range slices.Chunk(slices.Compact(revisions), pageOfFacts) {
+	known, err := im.tx.Known(im.characterID, once(ids), once(hashes))
+	if err != nil {
+		return err
+	}
+	im.words, im.active, im.retired, im.forgotten = map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, k := range known {
+		switch k.Status {
+		case Active:
+			im.active[k.Hash] = true
+		case Retired:
+			im.retired[k.Hash] = true
+		case Deleted:
+			im.forgotten[k.Hash] = true
+			continue
+		}
+		im.words[k.ID] = k.Hash
+	}
+	im.texts = map[string]Evidence{}
+	for some := range slices.Chunk(once(revisions), pageOfFacts) {
 		texts, err := im.tx.SaidByID(im.characterID, some...)
 		if err != nil {
 			return err
@@ -87,6 +122,12 @@ func (im *importing) look(parsed []Memory) error {
 		}
 	}
 	return nil
+}
+
+// once returns each word once, sorted.
+func once(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // groupsOf puts the versions of a memory together, oldest first; a line without ids
@@ -109,43 +150,43 @@ func groupsOf(parsed []Memory) [][]Memory {
 	return groups
 }
 
-// take stores the versions of one memory, unless they are known.
-func (im *importing) take(versions []Memory) error {
-	var fresh []Memory
-	for i := range versions {
-		m := versions[i]
+// take makes the versions of one memory, unless they are known.
+func (im *importing) take(versions []Memory) {
+	var fresh []*Memory
+	for _, m := range versions {
 		fileID := m.ID
 		m.ID = im.idOf(&m)
 		here := map[string]bool{im.words[fileID]: true, im.words[m.ID]: true}
-		if here[m.ContentHash] || im.forgotten[m.ContentHash] || slices.ContainsFunc(fresh, func(o Memory) bool { return o.ID == m.ID }) {
+		if here[m.ContentHash] || im.forgotten[m.ContentHash] || slices.ContainsFunc(fresh, func(o *Memory) bool { return o.ID == m.ID }) {
 			im.done.Skipped++
 			continue
 		}
-		fresh = append(fresh, m)
+		fresh = append(fresh, &m)
 	}
 	if len(fresh) == 0 {
-		return nil
+		return
 	}
-	newest := &fresh[len(fresh)-1]
-	if cut := len(fresh) < len(versions) && newest.Status == Superseded; cut || newest.Status != Retired && im.active[newest.ContentHash] {
+	newest := fresh[len(fresh)-1]
+	same := im.active[newest.ContentHash]
+	if newest.Status == Retired { // it may come beside one that counts
+		same = versions[0].ID == "" && im.retired[newest.ContentHash]
+	}
+	if cut := len(fresh) < len(versions) && newest.Status == Superseded; cut || same {
 		im.done.Skipped += len(fresh) // what it became is known: an older version must not stand for it
-		return nil
+		return
 	}
 	if newest.Status == Superseded {
 		newest.Status = Active
 	}
 	for i := range fresh {
-		if err := im.store(fresh, i); err != nil {
-			return err
-		}
+		im.make(fresh, i)
 	}
 	im.added = append(im.added, newest.ID)
-	return nil
 }
 
-// store stores one version of a memory.
-func (im *importing) store(versions []Memory, i int) error {
-	m := &versions[i]
+// make completes one version of a memory.
+func (im *importing) make(versions []*Memory, i int) {
+	m := versions[i]
 	m.RootID, m.Version, m.SupersededBy = versions[0].ID, i+1, ""
 	if i+1 < len(versions) {
 		m.Status, m.SupersededBy, m.EndedBy = Superseded, versions[i+1].ID, nil
@@ -161,13 +202,10 @@ func (im *importing) store(versions []Memory, i int) error {
 			*t = now
 		}
 	}
-	if err := im.tx.InsertFact(im.characterID, m); err != nil {
-		return err
-	}
 	im.words[m.ID] = m.ContentHash
 	im.active[m.ContentHash] = im.active[m.ContentHash] || m.Status == Active
-	im.done.Created++
-	return nil
+	im.retired[m.ContentHash] = im.retired[m.ContentHash] || m.Status == Retired
+	im.made = append(im.made, m)
 }
 
 // known returns the sightings of which the scope has every text.

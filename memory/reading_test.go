@@ -42,8 +42,9 @@ type chatter struct {
 }
 
 type eventLog struct {
-	mu  sync.Mutex
-	all []string
+	mu        sync.Mutex
+	all       []string
+	suggested []json.RawMessage // data of all suggestions
 }
 
 func (l *eventLog) committed(_ string, events []*stream.Event) {
@@ -56,6 +57,9 @@ func (l *eventLog) committed(_ string, events []*stream.Event) {
 			}
 			if err := json.Unmarshal(e.Data, &data); err != nil {
 				panic(err)
+			}
+			if e.Type == "memory.suggestion" {
+				l.suggested = append(l.suggested, e.Data)
 			}
 			l.all = append(l.all, strings.TrimSpace(e.Type+" "+data.Op+data.Event+" by "+e.By))
 		}

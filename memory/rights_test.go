@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store/storetest"
@@ -515,7 +517,11 @@ type jobsOf struct {
 // extract asks for the extraction of somebody's chat.
 func (j *jobsOf) extract(chat string) {
 	j.c.Helper()
-	j.c.as(j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx, chat) })
+	err := j.c.db.Update(context.Background(), j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx, chat) })
+	if !fault.Is(err, fault.NotFound) {
+		j.c.Errorf("extract now: %v, want not found", err)
+	}
+	j.c.as(j.user, func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: chat}) })
 	for job := j.c.claim(); job != nil; job = j.c.claim() {
 		if job.UserID != j.user {
 			continue

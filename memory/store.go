@@ -37,6 +37,7 @@ type Tx interface {
 	ScopeTx
 	TextTx
 	FactTx
+	FactsTx
 }
 
 // ScopeTx reads a scope as its index has it.
@@ -103,6 +104,13 @@ type TextTx interface {
 	// MarkUnread gives all texts of a conversation back to extraction. Those of an
 	// imported chat and of a fork count as read when they arrive.
 	MarkUnread(conversationID string) error
+	// Reading tells what the extraction of a conversation has cost, and who has ordered
+	// it.
+	Reading(conversationID string) (Reading, error)
+	// LockReading is Reading that keeps others from changing it until the transaction
+	// ends; PutReading stores it.
+	LockReading(conversationID string) (Reading, error)
+	PutReading(conversationID string, r Reading) error
 	// ForgetTexts takes texts out of the memory for good, with the suggestions that were
 	// made of them; the chat keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -105,7 +106,7 @@ type Summary struct {
 	Method     Method
 	Model      string // that wrote it, where known
 	BaseID     string // the summary that it replaced; empty = none
-	Digest     string // of the revisions of the range (ExtendDigest)
+	Digest     string // of the texts of the range (ExtendDigest)
 	Stale      bool   // one of its messages shows another text now
 }
 
@@ -182,11 +183,11 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 }
 
 // Validate returns fault.Invalid for a text that cannot stand as a summary: that
-// of a user must have between 1 and twice settings.Length code points.
+// of a user must have at most twice settings.Length code points, and one that is seen.
 func (s *Summary) Validate(settings SummarySettings) error {
 	n := utf8.RuneCountInString(s.Text)
 	switch {
-	case blank(s.Text):
+	case !strings.ContainsFunc(s.Text, visible):
 		return fault.InvalidField("summary", "required", "must not be blank")
 	case n > 2*settings.Length:
 		return fault.InvalidField("summary", "range", "must have at most %d characters", 2*settings.Length)
@@ -194,11 +195,12 @@ func (s *Summary) Validate(settings SummarySettings) error {
 	return nil
 }
 
-// ExtendDigest continues the digest of a range ("" = of nothing yet) over the
-// revisions of further lines. Two ranges with the same digest show the same texts.
+// ExtendDigest continues the digest of a range ("" = of nothing yet) over the texts of
+// further lines. Two ranges with the same digest show the same texts, be they of one
+// conversation or of its copies.
 func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {
-		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].RevisionID))
+		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].Text))
 		digest = hex.EncodeToString(sum[:16])
 	}
 	return digest

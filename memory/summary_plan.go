@@ -91,8 +91,10 @@ type SummaryPlan struct {
 //
 // A summary in force is folded: the next one is made of it and of what was said
 // since. It is made anew from the messages every fourth generation, when it is
-// stale, and when rules wrote it and a model can do better now; the words of a user
-// are only ever folded.
+// stale, when rules wrote it and a model can do better now, and when it leaves out
+// messages between the first three and its own; the words of a user are only ever
+// folded. What is made anew at rest, in a chat that is not too long, stands for the
+// same messages as before.
 //
 // Source: memory specification 1.2 and 1.5.
 func PlanSummary(st SummaryState) SummaryPlan {
@@ -142,7 +144,7 @@ func (s *surveyed) first() int {
 
 func (s *surveyed) skip() Skip {
 	repair := s.repairable()
-	nothingNew := s.end < s.first()
+	nothingNew := s.end < s.first() && !s.gap()
 	switch {
 	case !s.Settings.Enabled && s.Occasion != OnDemand:
 		return SkipDisabled
@@ -183,7 +185,18 @@ func (s *surveyed) rebuild() bool {
 	case s.Active.Method == MethodUser:
 		return false
 	}
-	return s.generation()%rebuildEvery == 0 || s.end < s.to // asked for again: a fresh one
+	return s.generation()%rebuildEvery == 0 || s.gap() || s.end < s.to // asked for again: a fresh one
+}
+
+// gap: the user chose where the summary in force begins, and there are messages
+// before it that are due by now.
+func (s *surveyed) gap() bool {
+	return s.onBranch && s.from > KeepFirst && s.Active.Method != MethodUser
+}
+
+// mends: the summary in force is made anew, and nothing more is due.
+func (s *surveyed) mends() bool {
+	return s.onBranch && s.Occasion == AtRest && s.length < s.Settings.Threshold
 }
 
 func (s *surveyed) generation() int {
@@ -199,6 +212,11 @@ func (s *surveyed) littleGain() bool {
 	n := 0
 	for i := s.first(); i <= s.end; i++ {
 		n += runes(s.Lines[i].Text)
+	}
+	if s.gap() {
+		for i := KeepFirst; i < s.from; i++ {
+			n += runes(s.Lines[i].Text)
+		}
 	}
 	return 10*n < 12*s.Settings.Length
 }
@@ -224,12 +242,20 @@ func (s *surveyed) target(rebuild bool) (Range, int) {
 	if !s.onBranch {
 		return rangeOf(s.Lines, KeepFirst, s.end, 0), s.end - KeepFirst + 1
 	}
-	end := max(s.end, s.to-1)
-	if rebuild && s.missing == 0 && end > KeepFirst {
-		return rangeOf(s.Lines, KeepFirst, end, 0), end - KeepFirst + 1
+	start, end := s.from, max(s.end, s.to-1)
+	switch {
+	case s.mends():
+		end = s.to - 1
+	case rebuild && s.from > KeepFirst:
+		start = KeepFirst
 	}
-	r := rangeOf(s.Lines, s.from, end, s.missing)
-	r.StartID, r.StartSeq = s.Active.Range.StartID, s.Active.Range.StartSeq
+	if rebuild && s.missing == 0 && start < KeepFirst && end > KeepFirst { // of those before it some are gone
+		start = KeepFirst
+	}
+	r := rangeOf(s.Lines, start, end, s.missing)
+	if s.missing > 0 && start == s.from {
+		r.StartID, r.StartSeq = s.Active.Range.StartID, s.Active.Range.StartSeq
+	}
 	return r, r.End - r.Start + 1
 }
 

@@ -109,9 +109,16 @@ func TestSummaryFitsTheTextsThatItWasMadeOf(t *testing.T) {
 		t.Error("does not fit what it was made of")
 	}
 	edited := slices.Clone(lines)
-	edited[5].RevisionID = "r5-2"
+	edited[5].Text = "y"
 	if s.Fits(edited[3:11]) || s.Fits(lines[3:10]) {
 		t.Error("fits other texts")
+	}
+	copied := slices.Clone(lines)
+	for i := range copied {
+		copied[i].MessageID, copied[i].RevisionID = "copy of "+copied[i].MessageID, "copy of "+copied[i].RevisionID
+	}
+	if !s.Fits(copied[3:11]) {
+		t.Error("does not fit copies of them")
 	}
 	if folded := memory.ExtendDigest(s.Digest, lines[11:15]); folded != memory.ExtendDigest("", lines[3:15]) {
 		t.Error("folding and reading all at once give different digests")
@@ -165,6 +172,11 @@ func TestPlanWithASummaryInForce(t *testing.T) {
 	extractive := with(func(s *memory.Summary) { s.Method = memory.MethodExtractive })
 	third := with(func(s *memory.Summary) { s.Generation = 3 })
 	mine := with(func(s *memory.Summary) { s.Method, s.Stale, s.Generation = memory.MethodUser, true, 3 })
+	lines := chatLines(40, long)
+	part := summaryOf(lines, 8, 14, strings.Repeat("s", 900)) // as the user chose
+	late, stalePart, minePart := *part, *part, *part
+	late.Range.End, late.Range.EndID, late.Range.EndSeq, late.Count = 28, "m28", lines[28].Seq, 21
+	stalePart.Stale, minePart.Method = true, memory.MethodUser
 	cooling := func(newMessages int, length int) func(*memory.SummaryState) {
 		return func(s *memory.SummaryState) {
 			s.Last = &memory.Attempt{SummaryID: "s1", Seq: int64(len(s.Lines) - newMessages), Length: 6000}
@@ -184,6 +196,19 @@ func TestPlanWithASummaryInForce(t *testing.T) {
 		{name: "sentences give way to a model when the chat rests", messages: 20, text: long, active: extractive, change: occasion(memory.AtRest), from: 3, to: 16, rebuild: true},
 		{name: "but not without one", messages: 20, text: long, active: extractive, change: func(s *memory.SummaryState) { s.Occasion, s.NoModel = memory.AtRest, true }, skip: memory.SkipShort},
 		{name: "sentences are folded without a model", messages: 32, text: long, active: extractive, change: func(s *memory.SummaryState) { s.NoModel = true }, from: 17, to: 28},
+		{name: "at rest it stays what it was about", messages: 29, text: long, active: stale, change: occasion(memory.AtRest), from: 3, to: 16, rebuild: true},
+		{name: "also where it does not begin after the first three", messages: 20, text: long, active: &stalePart, change: occasion(memory.AtRest), from: 8, to: 14, rebuild: true},
+		{name: "and more is due only past the threshold", messages: 40, text: long, active: &stalePart, change: occasion(memory.AtRest), from: 3, to: 36, rebuild: true},
+		{name: "asked for: everything, also before the one in force", messages: 20, text: long, active: part, change: occasion(memory.OnDemand), from: 3, to: 16, rebuild: true},
+		{name: "also where nothing is new behind it", messages: 32, text: long, active: &late, change: occasion(memory.OnDemand), from: 3, to: 28, rebuild: true},
+		{name: "past the threshold likewise", messages: 32, text: strings.Repeat("a", 600), active: &late, from: 3, to: 28, rebuild: true},
+		{name: "but not for a few short messages", messages: 32, text: long, active: &late, change: func(s *memory.SummaryState) {
+			for i := 3; i < 8; i++ {
+				s.Lines[i].Text = "Yes."
+			}
+			s.Lines[0].Text = strings.Repeat("a", 6000)
+		}, skip: memory.SkipLittleGain},
+		{name: "the user's words stay where they are", messages: 40, text: long, active: &minePart, from: 15, to: 36},
 		{name: "rest alone is no reason", messages: 20, text: long, active: first, change: occasion(memory.AtRest), skip: memory.SkipShort},
 		{name: "the user's words are kept", messages: 32, text: long, active: mine, from: 17, to: 28},
 		{name: "also when a new one is asked for without anything new", messages: 20, text: long, active: mine, change: occasion(memory.OnDemand), skip: memory.SkipUserText},
@@ -207,6 +232,11 @@ func runPlans(t *testing.T, tests []planCase) {
 			if tt.change != nil {
 				tt.change(&state)
 			}
+			if tt.active != nil && tt.active.Range.End < len(state.Lines) {
+				own := *tt.active
+				own.Digest = memory.ExtendDigest("", state.Lines[own.Range.Start:own.Range.End+1])
+				tt.active, state.Active = &own, &own
+			}
 			plan := memory.PlanSummary(state)
 			if plan.Skip != tt.skip {
 				t.Fatalf("skip = %q, want %q", plan.Skip, tt.skip)
@@ -219,7 +249,7 @@ func runPlans(t *testing.T, tests []planCase) {
 				return
 			}
 			// Read from the last covered message on, the plan is the same.
-			state.Lines = slices.Concat(state.Lines[:3], state.Lines[tt.active.Range.End:])
+			state.Lines = slices.Concat(state.Lines[:tt.active.Range.Start], state.Lines[tt.active.Range.End:])
 			if near := memory.PlanSummary(state); near.Range != plan.Range || near.Count != plan.Count || near.Effective != plan.Effective {
 				t.Errorf("without the covered messages %+v, want %+v", near, plan)
 			}
@@ -229,9 +259,12 @@ func runPlans(t *testing.T, tests []planCase) {
 
 func checkPlan(t *testing.T, plan *memory.SummaryPlan, state memory.SummaryState, tt planCase) {
 	t.Helper()
-	last := state.Lines[tt.to]
-	if plan.Rebuild != tt.rebuild || plan.Range.Start != 3 || plan.Range.StartID != "m3" ||
-		plan.Range.End != tt.to || plan.Range.EndID != last.MessageID || plan.Range.EndSeq != last.Seq || plan.Count != tt.to-2 {
+	last, start := state.Lines[tt.to], tt.from
+	if !tt.rebuild { // it goes on where the one in force begins
+		start = tt.active.Range.Start
+	}
+	if plan.Rebuild != tt.rebuild || plan.Range.Start != start || plan.Range.StartID != state.Lines[start].MessageID ||
+		plan.Range.End != tt.to || plan.Range.EndID != last.MessageID || plan.Range.EndSeq != last.Seq || plan.Count != tt.to-start+1 {
 		t.Errorf("plan = %+v, want messages %d to %d, rebuild %v", plan, tt.from, tt.to, tt.rebuild)
 	}
 	w, err := plan.Work(state.Lines, tt.active)
@@ -242,7 +275,7 @@ func checkPlan(t *testing.T, plan *memory.SummaryPlan, state memory.SummaryState
 		t.Errorf("work is %d lines from %s on, want %d from m%d on", len(w.Lines), w.Lines[0].MessageID, tt.to-tt.from+1, tt.from)
 	}
 	made := plan.Summary(w, memory.SummaryDraft{Text: "…", Method: memory.MethodModel})
-	if !made.Fits(state.Lines[3 : tt.to+1]) {
+	if !made.Fits(state.Lines[start : tt.to+1]) {
 		t.Error("the summary does not fit the messages that it stands for")
 	}
 	if made.Generation != plan.Generation || tt.active != nil && (made.Generation <= tt.active.Generation || made.BaseID != tt.active.ID) {

@@ -53,8 +53,8 @@ func (l *loadable) addSummaries(in []*archivedSummary, newest int64) error {
 		switch {
 		case s == nil || s.ID == "" || l.summaryIDs[s.ID] != "":
 			return damaged(path+".id", "must be there, once")
-		case s.MadeVersion < 1 || s.MadeVersion > newest:
-			return damaged(path+".madeVersion", "must be a version of the conversation")
+		case s.MadeVersion < 0 || s.MadeVersion > newest:
+			return damaged(path+".madeVersion", "must be a version of the conversation, or 0")
 		case len(s.Texts) == 0:
 			return damaged(path+".texts", "must not be empty")
 		}

@@ -15,7 +15,7 @@ import (
 // content gives the first answer again and leaves fn out.
 //
 // fn may run more than once; what it hands out besides its answer it must set
-// anew in each run. once is the only place that reads and writes keys.
+// anew in each run. once is the only place that writes keys.
 func once[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, error)) (T, error) {
 	answer, err := attempt(ctx, e, c, fn)
 	if c.Key != "" && fault.Is(err, fault.InProgress) {
@@ -60,6 +60,21 @@ func attempt[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, 
 		return zero, err
 	}
 	return answer, nil
+}
+
+// earlier returns the answer of a call that was carried out before under its key.
+func earlier[T any](ctx context.Context, e *Engine, c *Call) (answer T, known bool, err error) {
+	if c.Key == "" {
+		return answer, false, nil
+	}
+	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
+		r, err := tx.Key(c.Key)
+		if known = r != nil; err != nil || !known {
+			return err
+		}
+		return replay(c, r, &answer)
+	})
+	return answer, known, err
 }
 
 // replay reads the answer of an earlier call with the same key.

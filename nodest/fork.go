@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"nodest/fault"
+	"nodest/memory"
 )
 
 const (
@@ -20,8 +21,9 @@ const (
 )
 
 // Fork makes a conversation of the branch that ends in a message, the head if
-// none is named: with the texts, swipes and times of the messages, and with
-// persona, note, settings and pins of the conversation as they are now. It is
+// none is named: with the texts, swipes and times of the messages, with the summary
+// that is in force there, and with persona, note, settings and pins of the
+// conversation as they are now. It is
 // there at once with its newest messages; the others are copied after it, and
 // everything that reads it sees all of them.
 //
@@ -62,10 +64,76 @@ func fork(tx Tx, c *Call, in ForkInput) (*Conversation, error) {
 	if err := checkWritten(tx, m); err != nil {
 		return nil, err
 	}
+	kept, err := summaryAt(tx, source, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	kept = kept.forFork(tx, fork.ID, m)
+	if kept != nil && kept.DeletedAt == nil {
+		fork.SummaryID = kept.ID
+	}
 	if err := tx.InsertFork(fork, source.ID, m.ID, forkNow); err != nil {
 		return nil, err
 	}
+	if err := insertInherited(tx, kept); err != nil {
+		return nil, err
+	}
 	return fork, tx.Emit(conversationEvent(c.UserID, "chat.created", c.by(), fork))
+}
+
+// summaryAt is the summary in force on the branch that ends in head, the one that
+// would be if it were shown, or the one that the user has deleted there: that none is
+// wanted is known by it. nil = none.
+func summaryAt(tx Tx, conv *Conversation, head string) (*KeptSummary, error) {
+	k, err := standing(tx, conv.SummaryID, head, 0)
+	if k != nil || err != nil {
+		return k, err
+	}
+	k, deleted, err := summaryFor(tx, conv.ID, head)
+	switch {
+	case err != nil:
+		return nil, err
+	case deleted != nil:
+		return tx.Summary(deleted.ID, 0)
+	case head == conv.HeadID:
+		return nil, nil
+	}
+	return k, nil
+}
+
+// forFork is a copy for a fork whose last message is a copy of m. The messages that it
+// is about may be copied later.
+func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
+	if k == nil {
+		return nil
+	}
+	s := *k.Summary
+	s.ID, s.BaseID = newID(), ""
+	s.Range.StartID = tx.CopyOf(forkID, k.Range.StartID, k.Range.StartSeq)
+	s.Range.EndID = tx.CopyOf(forkID, k.Range.EndID, k.Range.EndSeq)
+	copied := &KeptSummary{
+		Summary: &s, ConversationID: forkID, MadeVersion: 1,
+		HeadSeq: min(k.HeadSeq, m.Seq), ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,
+	}
+	if k.Stale {
+		copied.MadeVersion = 0
+	}
+	return copied
+}
+
+// insertInherited stores the summary of a fork; nil = none. What waits for better in
+// the source does so in the fork.
+func insertInherited(tx Tx, k *KeptSummary) error {
+	if k == nil {
+		return nil
+	}
+	if err := tx.InsertSummary(k); err != nil {
+		return err
+	}
+	if k.DeletedAt != nil || k.Method == memory.MethodUser || !k.Stale && k.Method != memory.MethodExtractive {
+		return nil
+	}
+	return enqueueSummary(tx, k.ConversationID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))
 }
 
 // checkWritten is Busy while m or a message above it is being written. What is

@@ -270,6 +270,11 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 	if err != nil {
 		return nil, err
 	}
+	if t.scene.conversation.Copying {
+		if read, err = t.frontReader(tx, read); err != nil {
+			return nil, err
+		}
+	}
 	a, ok, err := readAround(t.summary, tail, more, room, read)
 	if err != nil {
 		return nil, err
@@ -293,6 +298,27 @@ func (t *turn) reader(tx Tx, head string) pageReader {
 	return func(before string, size int) ([]*Message, bool, error) {
 		return tx.Path(t.scene.conversation.ID, head, before, size)
 	}
+}
+
+// frontReader reads what stands before the summary of a fork that is being copied: the
+// beginning of a chat is copied last, and a prompt does not wait for all of it. read is
+// for a fork that is complete by now.
+func (t *turn) frontReader(tx Tx, read pageReader) (pageReader, error) {
+	now, err := tx.Conversation(t.scene.conversation.ID)
+	if err != nil || !now.Copying {
+		return read, err
+	}
+	seq := t.summary.Range.StartSeq
+	return func(_ string, size int) ([]*Message, bool, error) {
+		page, more, ok, err := tx.ToCopy(now.ID, seq, size)
+		if err == nil && !ok {
+			err = errShort
+		}
+		if len(page) > 0 {
+			seq = page[0].Seq
+		}
+		return page, more, err
+	}, nil
 }
 
 // readTail reads the end of a branch, as far back as room or the message until.

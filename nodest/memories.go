@@ -16,18 +16,6 @@ import (
 // The user's rights over what a character remembers. Each operation acts on the
 // user's own character or conversation; another one is NotFound.
 
-// Memories lists facts, newest first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Memories(ctx context.Context, userID, characterID string, f memory.Filter, cursor string, limit int) (items []memory.Memory, next string, err error) {
-	if limit, err = checkLimit(limit); err != nil {
-		return nil, "", err
-	}
-	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
-		items, next, err = tx.Facts(characterID, f, cursor, limit)
-		return err
-	})
-	return items, next, err
-}
-
 // MemorySearch is what a user looks for in a memory.
 type MemorySearch struct {
 	Text           string
@@ -101,14 +89,8 @@ func (e *Engine) searchMemory(ctx context.Context, userID string, a memory.Ask) 
 	}
 	var scene memory.Scene
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		if id := a.Conversation; id != "" {
-			conv, err := tx.Conversation(id)
-			if err != nil {
-				return err
-			}
-			if conv.CharacterID != a.CharacterID {
-				return fault.New(fault.NotFound, "no conversation %q with this character", id)
-			}
+		if err := talkedIn(tx, a.CharacterID, a.Conversation); err != nil {
+			return err
 		}
 		s, err := e.sceneOf(tx, a.CharacterID, a.Conversation)
 		if err == nil {
@@ -440,23 +422,6 @@ func (e *Engine) ExportMemories(ctx context.Context, userID, characterID string,
 			return err
 		}
 		return json.NewEncoder(w).Encode(line)
-	})
-}
-
-// ImportMemories takes JSON Lines; lines that are wrong are told, the rest is taken.
-func (e *Engine) ImportMemories(ctx context.Context, c *Call, characterID string, r io.Reader) (*memory.Imported, error) {
-	parsed, failed, err := memory.ParseImport(r)
-	if err != nil {
-		return nil, err
-	}
-	return once(ctx, e, c, func(tx Tx) (*memory.Imported, error) {
-		done, err := memory.Import(tx, c.by(), characterID, parsed)
-		if err != nil {
-			return nil, err
-		}
-		done.Failed = slices.Concat(failed, done.Failed)
-		slices.SortStableFunc(done.Failed, func(a, b memory.FailedLine) int { return a.Line - b.Line })
-		return done, nil
 	})
 }
 

@@ -249,9 +249,16 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	_, err := s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
 	for _, c := range []*nodest.Conversation{now, archived} {
-		if j := s.extraction(c.ID); j == nil || !strings.Contains(string(j.Payload), "true") {
+		if j := s.extraction(c.ID); j == nil || j.NotBefore.After(j.UpdatedAt) {
 			t.Errorf("the job is %+v, want one for now", j)
 		}
+		s.view(func(tx nodest.Tx) error {
+			r, err := tx.Reading(c.ID)
+			if want := (memory.Reading{Orders: 1, Free: 1}); r != want {
+				t.Errorf("the order is %+v, want %+v", r, want)
+			}
+			return err
+		})
 	}
 	items, _, err := s.MemoryJobs(t.Context(), ann, alice.ID, "", 0)
 	s.must(err)
@@ -356,6 +363,22 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			_, err := s.ForgetMemories(t.Context(), call(), ch, nodest.ForgetInput{All: true})
 			return err
 		},
+		"bulk": func(ch, id string) error {
+			_, err := s.BulkMemories(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{IDs: []string{id}}})
+			return err
+		},
+		"bulk of all": func(ch, _ string) error {
+			_, err := s.BulkMemories(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{All: true}})
+			return err
+		},
+		"bulk of a chat": func(string, string) error {
+			_, err := s.BulkMemories(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: c.ID}})
+			return err
+		},
+		"list of a chat": func(string, string) error {
+			_, _, err := s.Memories(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
+			return err
+		},
 		"suggestions": func(ch, _ string) error {
 			_, _, err := s.MemorySuggestions(t.Context(), bob, ch, "", "", 0)
 			return err
@@ -376,7 +399,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 		}
 		// The id of ann's memory under a character of bob's own.
 		switch name {
-		case "edit", "retire", "purge", "restore", "history", "forget", "decide":
+		case "edit", "retire", "purge", "restore", "history", "forget", "bulk", "decide":
 			if err := try(bobs.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s under his own character: %v, want NotFound", name, err)
 			}

@@ -88,6 +88,13 @@ func TestOnPostgres(t *testing.T) {
 		{"ASummaryThatWasOvertaken", TestASummaryThatWasOvertaken},
 		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
 		{"SummariesMoveWithAnArchive", TestSummariesMoveWithAnArchive},
+		{"AForkHasTheSummaryOfItsPlace", TestAForkHasTheSummaryOfItsPlace},
+		{"AHalfCopiedForkHasItsSummary", TestAHalfCopiedForkHasItsSummary},
+		{"AnImportThatFailedHalfwayIsCompleted", TestAnImportThatFailedHalfwayIsCompleted},
+		{"OneThingIsDoneToManyMemories", TestOneThingIsDoneToManyMemories},
+		{"OneThingIsDoneToNamedMemories", TestOneThingIsDoneToNamedMemories},
+		{"ABulkThatFailedHalfwayIsCompleted", TestABulkThatFailedHalfwayIsCompleted},
+		{"TheListTellsWhatCounts", TestTheListTellsWhatCounts},
 	} {
 		t.Run(test.name, test.run)
 	}

@@ -279,6 +279,14 @@ type ForkTx interface {
 	// CopyMore copies the next older messages of a fork, at most limit; left says
 	// that there are more. The fork's version stays: nothing of it has changed.
 	CopyMore(conversationID string, limit int) (left bool, err error)
+	// ToCopy reads what a fork has still to copy where it is: the newest messages
+	// before the one of that seq, at most limit, oldest first. They are as their copies
+	// will be, but their texts name no revisions. ok is false where that message is
+	// copied already, or not all of them can be read there.
+	ToCopy(forkID string, beforeSeq int64, limit int) (items []*Message, more, ok bool, err error)
+	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
+	// there already or not.
+	CopyOf(forkID, messageID string, seq int64) string
 }
 
 // SaveTx keeps save points. A save point is a pointer: it costs the same whatever

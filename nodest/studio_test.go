@@ -49,8 +49,17 @@ func newStudio(t *testing.T, opts nodest.Options) *studio {
 // newStudioAt is newStudio with a clock of its own.
 func newStudioAt(t *testing.T, opts nodest.Options, now func() time.Time) *studio {
 	t.Helper()
+	return newStudioOn(t, opts, func(o store.Options) *store.DB {
+		o.Now = now
+		return database(t)(t, o)
+	})
+}
+
+// newStudioOn is newStudio on a database that the test opens.
+func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *store.DB) *studio {
+	t.Helper()
 	s := &studio{t: t, model: &puppet{}, opts: opts, ears: &ears{news: make(chan struct{})}}
-	s.db = database(t)(t, store.Options{Committed: s.ears.committed, Log: quiet, Now: now})
+	s.db = open(store.Options{Committed: s.ears.committed, Log: quiet})
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}

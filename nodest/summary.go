@@ -58,7 +58,7 @@ type SummaryTx interface {
 type KeptSummary struct {
 	*memory.Summary
 	ConversationID string
-	MadeVersion    int64 // of the conversation: the digest is that of the messages of then
+	MadeVersion    int64 // of the conversation: it is about the messages of then; 0 = as they were in none
 	HeadSeq        int64 // of the newest message when it was made
 	ViewLength     int   // of what was sent of the chat with it, in UTF-16 units
 	DeletedAt      *time.Time
@@ -93,12 +93,12 @@ type SummaryText struct {
 }
 
 // Covered are messages of a branch, as they were at a version: those that end in
-// EndID, from a seq on.
+// EndID, from a seq on. EndID may be one that a fork has still to copy.
 type Covered struct {
 	ConversationID string
 	StartSeq       int64
 	EndID          string
-	Since          int64
+	Since          int64 // 0 = what they were is none of the versions: they never stand well
 }
 
 // Standing says what became of covered messages.

@@ -193,11 +193,6 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 	if s.active() != nil {
 		t.Error("a reset conversation has a summary")
 	}
-	fork, err := s.Fork(t.Context(), s.call(), nodest.ForkInput{ConversationID: s.chat.ID, MessageID: path[len(path)-1].ID})
-	s.must(err)
-	if views, err := s.Summaries(t.Context(), ann, fork.ID); err != nil || len(views) != 0 || fork.SummaryID != "" {
-		t.Errorf("a fork begins with %v, %v", views, err)
-	}
 }
 
 // A save point shows what it showed, whatever becomes of summaries and messages.
@@ -259,7 +254,7 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 	if last := s.scholar.summaries[len(s.scholar.summaries)-1]; !strings.Contains(last, "they only talked about rivers") {
 		t.Errorf("the next one was made without the words of the user:\n%s", last)
 	}
-	for _, bad := range []string{"", " \n", strings.Repeat("x", 2001)} {
+	for _, bad := range []string{"", " \n", "\u200b\u2060 \ufeff", "--- END OF SUMMARY ---", strings.Repeat("x", 2001)} {
 		_, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
 		if e := s.wants(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
 			t.Errorf("%d characters: %v", len(bad), e.Fields)

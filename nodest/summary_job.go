@@ -79,22 +79,29 @@ func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) 
 		return err
 	}
 	for _, j := range open {
-		waits, err := orderOf(j)
+		waiting := j.Payload
+		switch {
+		case j.Next != nil:
+			waiting = j.Next.Payload
+		case j.State == jobs.Running:
+			continue
+		}
+		waits, err := readOrder(waiting)
 		if err != nil {
 			return err
 		}
-		if j.State == jobs.Queued && waits.Forced != nil {
+		if waits.Forced != nil {
 			return nil
 		}
 	}
 	return tx.Enqueue(o.spec(conversationID, at))
 }
 
-// orderOf reads the payload of a job.
-func orderOf(j *jobs.Job) (o summaryOrder, err error) {
-	if len(j.Payload) > 0 {
-		if err = json.Unmarshal(j.Payload, &o); err != nil {
-			err = fmt.Errorf("payload of %s: %w", j.Kind, err)
+// readOrder reads a payload.
+func readOrder(payload json.RawMessage) (o summaryOrder, err error) {
+	if len(payload) > 0 {
+		if err = json.Unmarshal(payload, &o); err != nil {
+			err = fmt.Errorf("payload of %s: %w", JobSummarise, err)
 		}
 	}
 	return o, err
@@ -124,7 +131,7 @@ const summaryRest = 2 * time.Minute
 
 // summarise does one job.
 func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
-	o, err := orderOf(j)
+	o, err := readOrder(j.Payload)
 	if err != nil {
 		return err
 	}
@@ -147,7 +154,7 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 		return e.store.Update(ctx, j.UserID, func(tx Tx) error { return errors.Join(d.followUp(tx), tx.FinishJob(j)) })
 	}
 	err = e.store.Update(ctx, j.UserID, func(tx Tx) error {
-		if _, err := landSummary(tx, d, "server"); err != nil {
+		if _, err := d.land(tx, "server"); err != nil {
 			return err
 		}
 		return tx.FinishJob(j)
@@ -178,7 +185,7 @@ func ignoreGone(err error) error {
 // requeue ends a job and enqueues it once more.
 func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at time.Time) error {
 	return e.store.Update(ctx, j.UserID, func(tx Tx) error {
-		if err := tx.Enqueue(o.spec(j.Subject, at)); err != nil {
+		if err := enqueueSummary(tx, j.Subject, o, at); err != nil {
 			return err
 		}
 		return tx.FinishJob(j)
@@ -263,7 +270,7 @@ func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string
 	if e.opts.Memory == nil {
 		return nil
 	}
-	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractNow(tx, conversationID) })
+	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx, conversationID) })
 }
 
 // planSummary decides what a summary has to cover.
@@ -412,6 +419,34 @@ func (d *draft) recount() error {
 	known.Count = end - start + 1
 	d.base.Summary = &known
 	return nil
+}
+
+// land stores a draft and puts it in force. It is errOvertaken where something else
+// than another summary of the same messages has come first: that one is as good, unless
+// the user has named the messages.
+func (d *draft) land(tx Tx, by string) (*KeptSummary, error) {
+	kept, err := landSummary(tx, d, by)
+	if errors.Is(err, errOvertaken) && (d.order.Forced == nil || *d.order.Forced == (SummaryRange{})) {
+		return d.madeMeanwhile(tx)
+	}
+	return kept, err
+}
+
+// madeMeanwhile is the summary of the same messages that somebody else has put in
+// force since the draft was planned: it is as good. Without one it is errOvertaken.
+func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
+	conv, err := tx.Conversation(d.conv.ID)
+	if err != nil {
+		return nil, err
+	}
+	if conv.SummaryID == "" || conv.SummaryID == d.conv.SummaryID {
+		return nil, errOvertaken
+	}
+	made, err := tx.Summary(conv.SummaryID, 0)
+	if err == nil && (made.DeletedAt != nil || made.Range.EndID != d.plan.Range.EndID) {
+		return nil, errOvertaken
+	}
+	return made, err
 }
 
 // landSummary stores a draft and puts it in force, unless what it is about has

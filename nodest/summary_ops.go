@@ -38,8 +38,8 @@ func (v *SummaryView) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SummaryRange is what to summarise by hand; without ids the middle of the branch.
-// One that is given alone stands for the rest on its side.
+// SummaryRange is what to summarise by hand, exactly that; without ids all that is due,
+// the middle of the branch. One that is given alone stands for the rest on its side.
 type SummaryRange struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -91,10 +91,7 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the key has just run out")
 			}
-			kept, err := landSummary(tx, d, c.by())
-			if errors.Is(err, errOvertaken) && r == (SummaryRange{}) {
-				kept, err = d.madeMeanwhile(tx)
-			}
+			kept, err := d.land(tx, c.by())
 			if err != nil {
 				return nil, err
 			}
@@ -104,23 +101,6 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 			return view, err
 		}
 	}
-}
-
-// madeMeanwhile is the summary of the same messages that somebody else has put in
-// force since the draft was planned: it is as good. Without one it is errOvertaken.
-func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
-	conv, err := tx.Conversation(d.conv.ID)
-	if err != nil {
-		return nil, err
-	}
-	if conv.SummaryID == "" || conv.SummaryID == d.conv.SummaryID {
-		return nil, errOvertaken
-	}
-	made, err := tx.Summary(conv.SummaryID, 0)
-	if err == nil && (made.DeletedAt != nil || made.Range.EndID != d.plan.Range.EndID) {
-		return nil, errOvertaken
-	}
-	return made, err
 }
 
 // SummariseLater enqueues that.
@@ -215,8 +195,9 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 	return conv, k, err
 }
 
-// planRange plans a summary of the messages that the user names. The first and the
-// last three of the branch stay as they are also then.
+// planRange plans a summary of exactly the messages that the user names, made of them
+// alone: what only the summary in force stands for is sent word for word again. The
+// first and the last three of the branch stay as they are also then.
 func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 	if err := d.readLines(tx, true); err != nil {
 		return err
@@ -261,5 +242,6 @@ func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 		d.plan.BaseID = d.base.ID
 	}
 	d.work, err = d.plan.Work(d.lines, d.active())
+	d.work.Previous, d.work.Known = nil, 0
 	return err
 }

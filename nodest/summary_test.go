@@ -19,6 +19,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 // scholar is a model that replies in 180 characters and writes summaries: a request
@@ -29,6 +30,7 @@ type scholar struct {
 	summaries []string                        // prompts that asked for one
 	fails     error                           // in place of summaries
 	meanwhile func(ctx context.Context) error // once, while the next summary is written; nil = nothing happens
+	gate      func()                          // that every summary passes when it is written; nil = none
 }
 
 func (m *scholar) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -63,6 +65,11 @@ func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
 			return "", err
 		}
 	}
+	if gate := m.gate; gate != nil {
+		m.mu.Unlock()
+		defer m.mu.Lock()
+		gate()
+	}
 	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", n), nil
 }
 
@@ -96,8 +103,17 @@ func (c *clock) wind(d time.Duration) {
 // newSummaries begins a conversation with a character of these memory settings.
 func newSummaries(t *testing.T, settings string) *summaryStudio {
 	t.Helper()
+	return newSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
+}
+
+// newSummariesOn is newSummaries on a database that the test opens.
+func newSummariesOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryStudio {
+	t.Helper()
 	s := &summaryStudio{scholar: &scholar{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	s.studio = newStudioAt(t, nodest.Options{}, s.clock.read)
+	s.studio = newStudioOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Now = s.clock.read
+		return open(o)
+	})
 	s.studio.real = &nodest.Model{Generator: s.scholar, Provider: "scholar", Name: "scholar-1", ContextTokens: 100_000}
 	s.chat = s.studio.chat()
 	if settings != "" {

@@ -61,7 +61,7 @@ func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID stri
 	case err == nil:
 		var kept *KeptSummary
 		err := e.store.Update(ctx, userID, func(tx Tx) (err error) {
-			kept, err = landSummary(tx, d, "server")
+			kept, err = d.land(tx, "server")
 			return err
 		})
 		if err != nil {

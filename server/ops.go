@@ -19,7 +19,7 @@ type operation struct {
 	method  string
 	path    string            // below /api/v1, as echo writes it
 	params  map[string]string // parameter of the path -> member of the data
-	query   map[string]string // parameter of the query -> type: "string", "int" or "bool"
+	query   map[string]string // parameter of the query -> type: "string", "int", "bool" or handled
 	ifMatch string            // member of the data that an If-Match header sets; "" = none
 	status  int               // of the twin's success; 0 = 200
 	bytes   int64             // of the twin's body; 0 = Options.BodyBytes

@@ -43,6 +43,9 @@ var memoryOperations = []operation{
 		command: "memory.forget", method: http.MethodPost, path: "/characters/:id/memories/forget", key: true,
 		params: characterParam, prepare: takes("memory.forget", memoryForget),
 	}, {
+		method: http.MethodPost, path: "/characters/:id/memories/bulk",
+		params: characterParam, prepare: takes("memory.bulk", memoryBulk),
+	}, {
 		method: http.MethodGet, path: "/characters/:id/memories/:mid/history",
 		params: memoryParams, prepare: takes("memory.history", memoryHistory),
 	}, {
@@ -119,7 +122,7 @@ func memorySearch(ctx context.Context, s *Server, c *nodest.Call, in memorySearc
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(&nodest.Page[memory.Memory]{Items: items, NextCursor: next}, wireMemoryOf), nil
+	return pageOf(&nodest.Page[nodest.ListedMemory]{Items: items, NextCursor: next}, wireListedOf), nil
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -300,6 +303,19 @@ func memoryForget(ctx context.Context, s *Server, c *nodest.Call, in memoryForge
 		return nil, err
 	}
 	got.Memories = orEmpty(got.Memories)
+	return got, nil
+}
+
+type memoryBulkData struct {
+	CharacterID string `json:"characterId"`
+	memory.Bulk
+}
+
+func memoryBulk(ctx context.Context, s *Server, c *nodest.Call, in memoryBulkData) (any, error) {
+	got, err := s.engine.BulkMemories(ctx, c, in.CharacterID, in.Bulk)
+	if err != nil {
+		return nil, err
+	}
 	return got, nil
 }
 

@@ -209,14 +209,19 @@ func ifMatch(members map[string]json.RawMessage, r *http.Request, o *operation) 
 	return err
 }
 
-// queryInto adds the parameters of the query, each with its type.
+// handled is the type of a parameter that is no member of the data: the handler has
+// read it.
+const handled = "handled"
+
+// queryInto adds the parameters of the query, each with its type. One that is not
+// known is refused, as a member is.
 func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation) error {
 	for name, values := range c.QueryParams() {
 		kind, known := o.query[name]
 		if !known {
-			if o.method == http.MethodGet || o.method == http.MethodDelete {
-				return fault.InvalidField(name, "unknown", "no such parameter")
-			}
+			return fault.InvalidField(name, "unknown", "no such parameter")
+		}
+		if kind == handled {
 			continue
 		}
 		if len(values) != 1 {

@@ -67,6 +67,7 @@ func TestBadBodies(t *testing.T) {
 		{name: "a limit of words", method: "GET", path: "/worldbooks?limit=many", status: 400, code: "invalid_field", field: "limit"},
 		{name: "a limit twice", method: "GET", path: "/presets?limit=1&limit=2", status: 400, code: "invalid_field", field: "limit"},
 		{name: "an unknown parameter", method: "GET", path: "/conversations?page=2", status: 400, code: "invalid_field", field: "page"},
+		{name: "an unknown parameter of a write", method: "POST", path: "/conversations?title=Tea", body: `{}`, status: 400, code: "invalid_field", field: "title"},
 		{name: "a cursor of another server", method: "GET", path: "/conversations?cursor=%FF%00", status: 400, code: "invalid_field", field: "cursor"},
 		{name: "a truth that is none", method: "GET", path: "/conversations?archived=maybe", status: 400, code: "invalid_field", field: "archived"},
 		{name: "a day that is none", method: "GET", path: "/usage?from=2026-02-30", status: 400, code: "invalid_field", field: "from"},

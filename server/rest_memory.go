@@ -69,7 +69,7 @@ func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
 func (s *Server) summarise(c echo.Context, who *account.Identity) error {
 	o := operation{
 		method: http.MethodPost, params: conversationParam, status: http.StatusAccepted,
-		prepare: s.ops["summary.create"].prepare,
+		query: map[string]string{"wait": handled}, prepare: s.ops["summary.create"].prepare,
 	}
 	wait, err := waits(c)
 	if err != nil {

@@ -315,6 +315,18 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 		{"POST", "/forget", `{"ids":"` + id + `"}`, "ids"},
 		{"POST", "/forget", `{"all":true,"dryRun":true}`, "dryRun"},
 		{"POST", "/forget", `{"everything":true}`, "everything"},
+		{"POST", "/bulk", `{}`, "action"},
+		{"POST", "/bulk", `{"action":"purge"}`, "filter.all"},
+		{"POST", "/bulk", `{"action":"purge","filter":{}}`, "filter.all"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"all":false}}`, "filter.all"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"status":"any"}}`, "filter.all"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"all":true,"q":"bees"}}`, "filter.all"},
+		{"POST", "/bulk", `{"action":"delete","filter":{"all":true}}`, "action"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"kind":"rumour"}}`, "filter.kind"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"q":" "}}`, "filter.q"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"q":"a\u0000b"}}`, "filter.q"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"pinned":"yes"}}`, "filter.pinned"},
+		{"POST", "/bulk", `{"action":"purge","filter":{"colour":"red"}}`, "filter.colour"},
 		{"POST", "/suggestions/" + id, `{"decision":"perhaps"}`, "decision"},
 	} {
 		t.Run(c.method+" "+c.path+" "+c.body[:min(len(c.body), 60)], func(t *testing.T) {
@@ -329,7 +341,10 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 		{"PATCH", "/" + newID(), `{"text":"x"}`}, {"DELETE", "/" + newID(), ""}, {"DELETE", "/" + newID() + "?purge=true", ""},
 		{"POST", "/" + newID() + "/restore", ""}, {"GET", "/" + newID() + "/history", ""},
 		{"POST", "/forget", `{"ids":["` + id + `","` + newID() + `"]}`}, {"POST", "/suggestions/" + newID(), `{"decision":"accept"}`},
-		{"GET", "?conversation=" + newID() + "&q=x", ""},
+		{"GET", "?conversation=" + newID() + "&q=x", ""}, {"GET", "?conversation=" + newID(), ""},
+		{"GET", "?conversation=" + h.chat(), ""}, // with another character
+		{"POST", "/bulk", `{"action":"purge","filter":{"conversation":"` + newID() + `"}}`},
+		{"POST", "/bulk", `{"action":"purge","filter":{"ids":["` + id + `","` + newID() + `"]}}`},
 	} {
 		h.rest(c.method, path+c.path, c.body).refuses(t, 404, "not_found")
 	}
@@ -338,6 +353,46 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 	}
 	if strings.Contains(h.log.String(), "level=ERROR") {
 		t.Errorf("a bad request is no error of ours:\n%s", h.log.String())
+	}
+}
+
+// One request does the same to all that a filter selects, once, and tells it.
+func TestManyMemoriesAtOnce(t *testing.T) {
+	h := build(t, nil)
+	path := h.remembered()
+	bees, hens := h.tell(path, "Mia keeps bees.", ""), h.tell(path, "Mia keeps hens.", "")
+	h.tell(path, "Mia sails.", "")
+	phone, _ := h.phone(nil)
+	body := `{"action":"retire","filter":{"q":"keep"}`
+	preview := h.rest("POST", path+"/bulk", body+`,"dryRun":true}`).wants(t, 200)
+	if fmt.Sprint(preview["ids"]) != fmt.Sprint([]string{hens, bees}) || preview["dryRun"] != true {
+		t.Errorf("preview: %v", preview)
+	}
+	shown := func() (all []any) {
+		for _, m := range h.rest("GET", path+"?status=any", "").items(t) {
+			all = append(all, m["shown"])
+		}
+		return all
+	}
+	if got := shown(); !slices.Equal(got, []any{true, true, true}) {
+		t.Errorf("after the preview: %v", got)
+	}
+	for range 2 {
+		if done := h.rest("POST", path+"/bulk", body+`}`, "Idempotency-Key: a").wants(t, 200); done["changed"] != 2.0 || done["matched"] != 2.0 || done["truncated"] != false {
+			t.Errorf("done: %v", done)
+		}
+	}
+	h.rest("POST", path+"/bulk", `{"action":"purge","filter":{"q":"keep"}}`, "Idempotency-Key: a").refuses(t, 422, "key_reused")
+	told := phone.event("memory.written", "")
+	if ids := field[[]any](t, told, "memoryIds"); field[string](t, told, "op") != "retired" || len(ids) != 2 {
+		t.Errorf("told: %s", told.Data)
+	}
+	if got := shown(); !slices.Equal(got, []any{true, false, false}) {
+		t.Errorf("what counts: %v", got)
+	}
+	back := h.rest("POST", path+"/bulk", `{"action":"restore","filter":{"all":true}}`).wants(t, 200)
+	if back["changed"] != 2.0 || len(h.rest("GET", path, "").items(t)) != 3 {
+		t.Errorf("back: %v", back)
 	}
 }
 

@@ -76,6 +76,10 @@ func TestSummariesThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ method, path, body, field string }{
 		{"POST", "?wait=perhaps", `{}`, "wait"},
 		{"POST", "?wait=1&wait=0", `{}`, "wait"},
+		{"POST", "?wiat=1", `{}`, "wiat"},
+		{"POST", "?wait=1&length=100", `{}`, "length"},
+		{"PATCH", "/" + id + "?active=true", `{"summary":"They met millers."}`, "active"},
+		{"PATCH", "/" + id, `{"summary":"\u200b \u2060\n"}`, "summary"},
 		{"POST", "", `{"from":7}`, "from"},
 		{"POST", "", `{"length":100}`, "length"},
 		{"POST", "?wait=1", `{"from":"` + member(messages[6], "id") + `","to":"` + member(messages[4], "id") + `"}`, "to"},

@@ -19,9 +19,19 @@ type wireMemory struct {
 	LastUsedAt *wireTime         `json:"lastUsedAt,omitempty"`
 	CreatedAt  wireTime          `json:"createdAt"`
 	UpdatedAt  wireTime          `json:"updatedAt"`
+	Shown      *bool             `json:"shown,omitempty"` // in a list
 }
 
-func wireMemoryOf(m memory.Memory) any {
+func wireMemoryOf(m memory.Memory) any { return asMemory(m) }
+
+// wireListedOf says whether the memory counts, too.
+func wireListedOf(m nodest.ListedMemory) any {
+	w := asMemory(m.Memory)
+	w.Shown = &m.Shown
+	return w
+}
+
+func asMemory(m memory.Memory) wireMemory {
 	return wireMemory{
 		Memory: m, Evidence: orEmpty(m.Evidence), EventTime: (*wireTime)(m.EventTime), LastSeenAt: wireTime(m.LastSeenAt),
 		LastUsedAt: (*wireTime)(m.LastUsedAt), CreatedAt: wireTime(m.CreatedAt), UpdatedAt: wireTime(m.UpdatedAt),
@@ -52,12 +62,17 @@ func wireFoundOf(f nodest.FoundMemory) any {
 
 type wireSuggestion struct {
 	memory.Suggested
+	MemoryID  *string           `json:"memoryId"` // nil = a new one
 	Evidence  []memory.Evidence `json:"evidence"`
 	CreatedAt wireTime          `json:"createdAt"`
 }
 
 func wireSuggestionOf(s memory.Suggested) any {
-	return wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+	w := wireSuggestion{Suggested: s, Evidence: orEmpty(s.Evidence), CreatedAt: wireTime(s.CreatedAt)}
+	if s.MemoryID != "" {
+		w.MemoryID = &s.MemoryID
+	}
+	return w
 }
 
 // wireJob is a piece of background work. What it works with stays inside.

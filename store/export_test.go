@@ -111,4 +111,5 @@ func Plan(db *DB, query string) (lines []string, err error) {
 var (
 	EachChain  = eachChain
 	OldMessage = oldMessage
+	OpenOf     = openOf
 )

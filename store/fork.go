@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -19,6 +22,10 @@ type rest struct {
 	RestConversationID string
 	RestMessageID      string
 	RestVersion        int64
+}
+
+func (r *conversationRow) rest() rest {
+	return rest{r.RestConversationID, r.RestMessageID, r.RestVersion}
 }
 
 // piece is a part of a path that was copied. Its message rows are oldest first.
@@ -97,7 +104,7 @@ func (t *tx) CopyMore(conversationID string, limit int) (left bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p, end, err := t.copyPiece(conversationID, rest{fork.RestConversationID, fork.RestMessageID, fork.RestVersion}, limit)
+	p, end, err := t.copyPiece(conversationID, fork.rest(), limit)
 	if err != nil {
 		return false, err
 	}
@@ -110,6 +117,70 @@ func (t *tx) CopyMore(conversationID string, limit int) (left bool, err error) {
 	_, err = t.exec(t.raw("UPDATE conversations SET rest_conversation_id = ?, rest_message_id = ?, rest_version = ? WHERE id = ?",
 		p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(conversationID)))
 	return p.rest.RestMessageID != "", err
+}
+
+// ToCopy reads in the conversation that has the message.
+func (t *tx) ToCopy(forkID string, beforeSeq int64, limit int) (items []*nodest.Message, more, ok bool, err error) {
+	fork, err := t.findConversation(forkID, "")
+	if err != nil {
+		return nil, false, false, err
+	}
+	id, err := t.messageAt(forkID, beforeSeq)
+	if err != nil || id != "" {
+		return nil, false, false, err
+	}
+	from := fork.rest()
+	var up rest
+	for {
+		found, err := t.scan(t.raw("SELECT rest_conversation_id, rest_message_id, rest_version FROM conversations WHERE id = ? AND user_id = ?",
+			text(from.RestConversationID), text(t.userID)), &up)
+		if err != nil || !found {
+			return nil, false, false, err
+		}
+		if id, err = t.messageAt(from.RestConversationID, beforeSeq); err != nil {
+			return nil, false, false, err
+		}
+		if id != "" {
+			break
+		}
+		from = up // that is a fork too, and has not copied it either
+	}
+	if up.RestMessageID != "" { // what is above may not be there
+		return nil, false, false, nil
+	}
+	if items, more, err = t.pathAt(from.RestConversationID, from.RestVersion, from.RestMessageID, id, limit, false); err != nil {
+		return nil, false, false, err
+	}
+	return items, more, true, t.asCopies(forkID, items)
+}
+
+// asCopies makes messages of a path what their copies will be.
+func (t *tx) asCopies(forkID string, items []*nodest.Message) error {
+	copies := map[string]string{"": ""} // ids by those of the originals
+	for _, m := range items {
+		parent, known := copies[m.ParentID]
+		if !known { // it is deleted, or on the page before
+			var seq int64
+			if _, err := t.scan(t.raw("SELECT seq FROM messages WHERE id = ?", text(m.ParentID)), &seq); err != nil {
+				return err
+			}
+			parent = t.CopyOf(forkID, m.ParentID, seq)
+		}
+		copied := t.CopyOf(forkID, m.ID, m.Seq)
+		copies[m.ID] = copied
+		m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = copied, forkID, parent, ""
+		for i := range m.Swipes {
+			m.Swipes[i].RevisionID = ""
+		}
+	}
+	return nil
+}
+
+// messageAt is the id of the message of that seq; "" = there is none.
+func (t *tx) messageAt(conversationID string, seq int64) (id string, err error) {
+	_, err = t.scan(t.raw("SELECT id FROM messages WHERE conversation_id = ? AND seq = ? AND user_id = ?",
+		text(conversationID), seq, text(t.userID)), &id)
+	return id, err
 }
 
 // copyPiece makes copies of the newest messages of from, at most limit, for the
@@ -160,7 +231,7 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 
 // copyMessage turns m into its copy. said are the texts that the memory has.
 func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, conversationID, parentID string, depth int64) error {
-	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = copyID(m.ID), conversationID, parentID, ""
+	m.ID, m.ConversationID, m.ParentID, m.ClientMsgID = t.CopyOf(conversationID, m.ID, m.Seq), conversationID, parentID, ""
 	row, err := t.messageRow(m)
 	if err != nil {
 		return err
@@ -190,14 +261,19 @@ func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, c
 	return nil
 }
 
-// copyID makes an id that sorts where id does, because messages are searched in
-// the order of their ids, and the oldest copies are made last.
-func copyID(id string) string {
-	old, err := uuid.Parse(id)
-	if err != nil || old.Version() != 7 {
-		return newID()
+// CopyOf makes an id that sorts where that of the message does, because messages are
+// searched in the order of their ids, and the oldest copies are made last. The rest of
+// it follows from the fork and the seq: a copy of a copy gets the id that a copy of
+// the original would have, so it does not matter from which of them a piece comes.
+func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
+	var made uuid.UUID
+	if old, err := uuid.Parse(messageID); err == nil && old.Version() == 7 {
+		copy(made[:8], old[:8]) // the time and the version
+	} else {
+		binary.BigEndian.PutUint64(made[:8], uint64(seq)<<16|7<<12)
 	}
-	made := uuid.Must(uuid.NewV7())
-	copy(made[:8], old[:8]) // the time and the version
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", forkID, seq))
+	copy(made[8:], sum[:8])
+	made[8] = made[8]&0x3f | 0x80 // the variant
 	return made.String()
 }

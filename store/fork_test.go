@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -328,4 +329,100 @@ func numbers(from, n int64) (all []int64) {
 		all = append(all, from+i)
 	}
 	return all
+}
+
+// What will be copied can be named before it is, whichever copy it is made from, and
+// is found where the original is.
+func TestACopyIsNamedBeforeItIsThere(t *testing.T) {
+	conform(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 12)
+		first := e.fork(source, said[11].ID, 3)
+		second := e.fork(first.ID, first.HeadID, 2)
+		names := func(fork string, of []*nodest.Message) (ids []string) {
+			e.view(func(tx nodest.Tx) error {
+				for _, m := range of {
+					ids = append(ids, tx.CopyOf(fork, m.ID, m.Seq))
+				}
+				return nil
+			})
+			return ids
+		}
+		want := names(second.ID, said)
+		e.equal("in order", slices.IsSorted(want), true)
+		e.equal("another fork has the same", want[0] == names(first.ID, said)[0], false)
+		e.copyAll(second.ID, 4)
+		e.copyAll(first.ID, 4)
+		got := e.path(second.ID, second.HeadID)
+		e.equal("named by the copies", names(second.ID, e.path(first.ID, first.HeadID)), want)
+		for i, m := range got {
+			e.equal("copy", m.ID, want[i])
+		}
+	})
+}
+
+// A message that has no time in its id can be copied as well.
+func TestACopyOfAMessageWithAnyID(t *testing.T) {
+	conform(t, func(e *env) {
+		e.view(func(tx nodest.Tx) error {
+			fork := id()
+			first, second := tx.CopyOf(fork, "any", 1), tx.CopyOf(fork, "one", 2)
+			e.equal("ids", []int{len(first), strings.Compare(first, second)}, []int{36, -1})
+			again := id()
+			e.equal("a copy of the copy", tx.CopyOf(again, first, 1), tx.CopyOf(again, "any", 1))
+			return nil
+		})
+	})
+}
+
+// What is still to be copied can be read as its copies will be.
+func TestWhatIsToBeCopiedCanBeRead(t *testing.T) {
+	conform(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 20)
+		e.change(said[1].ID, edit("edited"))
+		e.change(said[3].ID, erase)
+		first := e.fork(source, said[19].ID, 4)
+		second := e.fork(first.ID, first.HeadID, 2)
+		e.change(said[2].ID, edit("later"))
+		read := func(fork string, seq int64, limit int) (items []*nodest.Message, more, ok bool) {
+			e.view(func(tx nodest.Tx) (err error) {
+				items, more, ok, err = tx.ToCopy(fork, seq, limit)
+				return err
+			})
+			return items, more, ok
+		}
+		named := func(messages []*nodest.Message) (lines []string) {
+			for i, line := range like(messages) {
+				lines = append(lines, messages[i].ID+" below "+messages[i].ParentID+": "+line)
+			}
+			return lines
+		}
+		got := map[string][]string{}
+		for _, fork := range []string{first.ID, second.ID} {
+			late, more, ok := read(fork, said[6].Seq, 3)
+			e.equal("a page", []any{len(late), more, ok}, []any{3, true, true})
+			early, more, ok := read(fork, late[0].Seq, 3)
+			e.equal("the page before", []any{len(early), more, ok}, []any{2, false, true})
+			got[fork] = named(append(early, late...))
+			_, _, ok = read(fork, said[19].Seq, 3)
+			e.equal("before what is copied", ok, false)
+		}
+		e.update(func(tx nodest.Tx) error { _, err := tx.CopyMore(first.ID, 14); return err })
+		_, _, ok := read(second.ID, said[6].Seq, 3)
+		e.equal("in a source that has not all of it", ok, false)
+		e.copyAll(first.ID, 5)
+		e.copyAll(second.ID, 5)
+		for fork, want := range got {
+			c := named(e.path(fork, map[string]string{first.ID: first.HeadID, second.ID: second.HeadID}[fork]))
+			e.equal("copies", c[:5], want)
+			_, _, ok := read(fork, said[6].Seq, 3)
+			e.equal("when all is copied", ok, false)
+		}
+		err := e.db.View(context.Background(), id(), func(tx nodest.Tx) error {
+			_, _, _, err := tx.ToCopy(first.ID, said[6].Seq, 3)
+			return err
+		})
+		e.code(fault.NotFound, err)
+	})
 }

@@ -13,10 +13,10 @@ import (
 	"nodest/jobs"
 )
 
-// jobRow is a job. A running one belongs to LeaseOwner until LeaseUntil; its
-// NotBefore is 0, or the time of the job that follows it because it was enqueued
-// while it ran. The attempt never falls while somebody holds it, so id, owner and
-// attempt name a lease.
+// jobRow is a job. A running one belongs to LeaseOwner until LeaseUntil. NextAt is
+// when the job that follows it is due, because it was enqueued after this one had
+// begun; 0 = none does. The attempt never falls while somebody holds it, so id, owner
+// and attempt name a lease.
 type jobRow struct {
 	bun.BaseModel `bun:"table:jobs,alias:j"`
 	ID            string `bun:"id,pk"`
@@ -28,6 +28,8 @@ type jobRow struct {
 	Progress      document
 	Attempt       int
 	NotBefore     int64
+	NextAt        int64
+	NextPayload   document
 	LeaseOwner    text
 	LeaseUntil    int64
 	Error         document
@@ -47,6 +49,11 @@ func (r *jobRow) job() (*jobs.Job, error) {
 	}
 	if j.State == jobs.Queued {
 		j.NotBefore = moment(r.NotBefore)
+	}
+	if r.NextAt > 0 {
+		j.Next = &jobs.Spec{
+			Kind: j.Kind, UserID: j.UserID, Subject: j.Subject, Payload: json.RawMessage(r.NextPayload), NotBefore: moment(r.NextAt),
+		}
 	}
 	return j, decode(r.Error, &j.Error)
 }
@@ -85,17 +92,15 @@ func orNull(userID string) *text {
 	return &t
 }
 
-// requeue is what another Enqueue does to an open job. The time of a running one is
-// 0 or that of its follower. One that waits for its next attempt is not hurried.
-const requeue = `UPDATE SET payload = excluded.payload, updated_at = excluded.updated_at,
-	not_before = CASE
-		WHEN j.state = 'queued' AND j.attempt > 0 THEN j.not_before
-		WHEN j.not_before > 0 AND j.not_before < excluded.not_before THEN j.not_before
-		ELSE excluded.not_before END`
+// begun says that an open job has been claimed before: what is enqueued follows it.
+const begun = "(j.state = 'running' OR j.attempt > 0 OR j.next_at > 0)"
 
-// keeping is requeue that leaves a queued job its payload.
-var keeping = strings.Replace(requeue, "payload = excluded.payload",
-	"payload = CASE WHEN j.state = 'queued' THEN j.payload ELSE excluded.payload END", 1)
+// requeue is what another Enqueue does to an open job, or to what follows it.
+const requeue = `UPDATE SET updated_at = excluded.updated_at,
+	payload = CASE WHEN ` + begun + ` THEN j.payload ELSE excluded.payload END,
+	not_before = CASE WHEN ` + begun + ` OR j.not_before < excluded.not_before THEN j.not_before ELSE excluded.not_before END,
+	next_payload = CASE WHEN ` + begun + ` THEN excluded.payload ELSE j.next_payload END,
+	next_at = CASE WHEN ` + begun + ` AND (j.next_at = 0 OR j.next_at > excluded.not_before) THEN excluded.not_before ELSE j.next_at END`
 
 // enqueue stores jobs, in the order of their keys, so that two transactions that
 // enqueue the same ones do not wait for each other.
@@ -110,11 +115,8 @@ func (s *session) enqueue(specs []jobs.Spec) error {
 	})
 	for _, spec := range ordered {
 		more := requeue
-		switch {
-		case spec.Once:
+		if spec.Once {
 			more = "NOTHING"
-		case spec.Keep:
-			more = keeping
 		}
 		err := s.insert(&jobRow{
 			ID: newID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),
@@ -170,25 +172,28 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	} else if o.State == jobs.Done {
 		failure = nil
 	}
-	follower := row.NotBefore
+	ended, err := row.job()
+	if err != nil {
+		return false, err
+	}
 	row.NotBefore = 0
 	if o.State == jobs.Queued {
 		row.NotBefore = max(millis(o.NotBefore), s.now)
 		if o.Uncounted {
 			row.Attempt--
 		}
+	} else {
+		row.NextAt, row.NextPayload = 0, nil
 	}
-	_, err = s.exec(s.raw("UPDATE jobs SET state = ?, attempt = ?, not_before = ?, lease_owner = '', lease_until = 0,"+
-		" error = ?, updated_at = ? WHERE id = ?",
-		string(o.State), row.Attempt, row.NotBefore, failure, s.now, row.ID))
+	_, err = s.exec(s.raw("UPDATE jobs SET state = ?, attempt = ?, not_before = ?, next_at = ?, next_payload = ?,"+
+		" lease_owner = '', lease_until = 0, error = ?, updated_at = ? WHERE id = ?",
+		string(o.State), row.Attempt, row.NotBefore, row.NextAt, row.NextPayload, failure, s.now, row.ID))
 	if err != nil {
 		return false, err
 	}
 	next := o.Next
-	if again = follower > 0 && o.State != jobs.Queued; again {
-		next = append([]jobs.Spec{{
-			Kind: j.Kind, UserID: j.UserID, Subject: j.Subject, Payload: json.RawMessage(row.Payload), NotBefore: moment(follower),
-		}}, next...)
+	if again = ended.Next != nil && o.State != jobs.Queued; again {
+		next = append([]jobs.Spec{*ended.Next}, next...)
 	}
 	return again, s.enqueue(next)
 }
@@ -272,7 +277,7 @@ func (t *tx) CancelJobs(subject string, kinds ...string) error {
 // cancel ends the open jobs of the user that a condition selects.
 func (t *tx) cancel(where string, args ...any) error {
 	var ids []string
-	_, err := t.scan(t.raw("UPDATE jobs SET state = ?, not_before = 0, lease_owner = '', lease_until = 0, updated_at = ?"+
+	_, err := t.scan(t.raw("UPDATE jobs SET state = ?, not_before = 0, next_at = 0, next_payload = NULL, lease_owner = '', lease_until = 0, updated_at = ?"+
 		" WHERE user_id = ? AND state IN ('queued', 'running') AND "+where+" RETURNING id",
 		append([]any{string(jobs.Cancelled), t.now, text(t.userID)}, args...)...), &ids)
 	t.jobs.cancelled = append(t.jobs.cancelled, ids...)
@@ -292,17 +297,26 @@ func (t *tx) Job(id string) (*jobs.Job, error) {
 	return row.job()
 }
 
+// openOf is a condition on jobs of a user that are open, in the words of the index
+// that holds those alone: how many have ended does not matter to it.
+const openOf = "COALESCE(user_id, '') = ? AND state IN ('queued', 'running')"
+
 // Jobs lists those of the user, newest first.
 func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
 	var rows []*jobRow
-	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID))
+	q := t.db.NewSelect().Model(&rows)
+	if f.Open && f.Kind != "" {
+		q.Where(openOf, text(t.userID))
+	} else {
+		q.Where("user_id = ?", text(t.userID))
+	}
 	if f.Kind != "" {
 		q.Where("kind = ?", text(f.Kind))
 	}
 	if f.Subject != "" {
 		q.Where("subject = ?", text(f.Subject))
 	}
-	if f.Open {
+	if f.Open && f.Kind == "" {
 		q.Where("state IN ('queued', 'running')")
 	}
 	limit = pageLength(limit)

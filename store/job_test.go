@@ -143,6 +143,35 @@ func TestWhatIsEnqueuedWhileItRunsFollows(t *testing.T) {
 	})
 }
 
+// What a job works with is its own: an order that comes meanwhile is done right after
+// it, and is not lost when it has to be tried again.
+func TestAnOrderThatComesMeanwhileFollows(t *testing.T) {
+	conform(t, func(e *env) {
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"usual"`)})
+		j := e.claimOne("p", "a.b")
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"later"`), NotBefore: e.clock.now().Add(time.Hour)})
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"now"`)})
+		e.end(j, jobs.Outcome{State: jobs.Queued})
+		e.clock.advance(jobLease + time.Millisecond)
+		for attempt := 2; attempt <= 3; attempt++ {
+			j = e.claimOne("p", "a.b")
+			e.equal("tried again", fmt.Sprint(j.Attempt, string(j.Payload)), fmt.Sprint(attempt, `"usual"`))
+			e.clock.advance(jobLease + time.Millisecond)
+			if attempt == 2 {
+				if err := e.db.RecoverJobs(context.Background(), map[string]int{"a.b": 5}, ""); err != nil {
+					e.Fatal(err)
+				}
+			}
+		}
+		e.update(func(tx nodest.Tx) error { return tx.FinishJob(j) })
+		next := e.claimOne("p", "a.b")
+		e.equal("right after it", string(next.Payload), `"now"`)
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
+		e.update(func(tx nodest.Tx) error { return tx.CancelJobs("s") })
+		e.equal("what was cancelled with all that follows", e.jobs(jobs.Filter{Open: true}), []string{})
+	})
+}
+
 func TestAJobThatIsTriedAgainIsNotHurried(t *testing.T) {
 	conform(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`1`)})
@@ -161,12 +190,16 @@ func TestAJobThatIsTriedAgainIsNotHurried(t *testing.T) {
 		e.clock.advance(time.Minute)
 		j = e.claimOne("p", "a.b")
 		e.equal("attempt", j.Attempt, 2)
-		e.equal("payload", string(j.Payload), "2")
 		e.end(j, jobs.Outcome{State: jobs.Queued, Uncounted: true})
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`3`), NotBefore: e.clock.now().Add(time.Hour)})
 		j = e.claimOne("p", "a.b")
 		e.equal("attempt after a stop", j.Attempt, 2)
+		e.equal("payload", string(j.Payload), "1")
+		e.equal("what follows", string(e.job(j.ID).Next.Payload), "3")
 		e.end(j, jobs.Outcome{State: jobs.Done})
 		e.equal("no failure", e.job(j.ID).Error == nil, true)
+		e.equal("nothing follows any more", e.job(j.ID).Next == nil, true)
+		e.equal("payload of what follows", string(e.claimOne("p", "a.b").Payload), "3")
 	})
 }
 
@@ -291,7 +324,7 @@ func TestALeaseThatIsOverIsTakenOver(t *testing.T) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`"next"`)})
 		attempts["other.kind"], attempts["a.b"] = 1, 3
 		recover("s")
-		e.equal("after the last attempt", e.jobs(jobs.Filter{}), []string{`s failed 3 "next"`, `s queued 0 "next"`})
+		e.equal("after the last attempt", e.jobs(jobs.Filter{}), []string{"s failed 3", `s queued 0 "next"`})
 		e.equal("why", e.job(first.ID).Error.Code, fault.Internal)
 	})
 }
@@ -441,6 +474,36 @@ func TestTheQueueIsSearchedByIndex(t *testing.T) {
 			if all := strings.Join(plan, "\n"); !strings.Contains(all, index) || strings.Contains(all, "SCAN") || strings.Contains(all, "TEMP B-TREE") {
 				e.Errorf("%s\nis answered by\n%s", query, all)
 			}
+		}
+	})
+}
+
+// TestAnOpenJobIsFoundByItsName: how many have ended must not matter.
+func TestAnOpenJobIsFoundByItsName(t *testing.T) {
+	conform(t, func(e *env) {
+		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "other"})
+		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // the server's own
+			e.Fatal(err)
+		}
+		e.view(func(tx nodest.Tx) error {
+			for filter, want := range map[jobs.Filter]int{
+				{Kind: "a.b", Subject: "s", Open: true}: 1, {Kind: "a.b", Open: true}: 2, {Subject: "s", Open: true}: 1, {Kind: "a.c", Open: true}: 0,
+			} {
+				found, _, err := tx.Jobs(filter, "", 0)
+				if err != nil {
+					return err
+				}
+				e.equal(fmt.Sprint("open jobs of ", filter), len(found), want)
+			}
+			return nil
+		})
+		if store.OnPostgres(e.db) {
+			return // the planner goes by statistics
+		}
+		plan, err := store.Plan(e.db, "SELECT * FROM jobs WHERE "+strings.Replace(store.OpenOf, "?", "'u'", 1)+
+			" AND kind = 'k' AND subject = 's' ORDER BY created_at DESC, id DESC LIMIT 51")
+		if err != nil || !strings.Contains(strings.Join(plan, " "), "jobs_one_open (kind=? AND <expr>=? AND subject=?)") {
+			e.Errorf("it is found by %v, %v", plan, err)
 		}
 	})
 }

@@ -118,7 +118,7 @@ func (t *tx) checkFact(characterID string, m *memory.Memory) (*factRow, error) {
 	found, err := t.scan(t.raw("SELECT id FROM memories WHERE user_id = ? AND character_id = ? AND hash = ? AND status = 'active'"+
 		" AND id <> ?", text(t.userID), text(characterID), row.Hash, text(m.ID)), &other)
 	if err == nil && found {
-		err = fault.New(fault.Conflict, "another memory says the same").With("memoryId", other)
+		err = errSaysTheSame(other)
 	}
 	return row, err
 }

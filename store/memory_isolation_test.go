@@ -32,6 +32,7 @@ func fillMemory(tx nodest.Tx, x things) error {
 	for _, err := range []error{
 		tx.InsertFact(x.character, x.memory()),
 		tx.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
+		last(tx.LockReading(x.conversation)), tx.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.InsertSuggestion(x.character, x.suggested()),
 		tx.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
 		tx.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
@@ -130,6 +131,29 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		}
 		return taken(e, tx.InsertFact(own(e, tx), x.memory()))
 	},
+	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
+		m := x.memory()
+		m.ID, m.RootID = id(), id()
+		if err := unknown(e, tx.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
+			return err
+		}
+		return taken(e, tx.InsertFacts(own(e, tx), []*memory.Memory{x.memory()}))
+	},
+	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
+		marks := memory.Marks{Status: memory.Retired}
+		if err := unknown(e, tx.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
+			return err
+		}
+		return tx.MarkFacts(own(e, tx), []string{x.fact}, marks)
+	},
+	"Known": func(e *env, tx nodest.Tx, x things) error {
+		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
+		if _, err := tx.Known(x.character, ids, hashes); unknown(e, err) != nil {
+			return err
+		}
+		known, err := tx.Known(own(e, tx), ids, hashes)
+		return nothing(e, len(known) == 0, err)
+	},
 	"UpdateFact": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.Status = memory.Retired
@@ -147,6 +171,17 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 			}
 		}
 		return nil
+	},
+	"Reading": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Reading(x.conversation)
+		return unknown(e, err)
+	},
+	"LockReading": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.LockReading(x.conversation)
+		return unknown(e, err)
+	},
+	"PutReading": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.PutReading(x.conversation, memory.Reading{Calls: 1}))
 	},
 	"FactVersions": func(e *env, tx nodest.Tx, x things) error {
 		if _, err := tx.FactVersions(x.character, x.fact); unknown(e, err) != nil {

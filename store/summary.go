@@ -65,7 +65,7 @@ func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
 	if err := t.insert(t.summaryRow(k)); err != nil {
 		return err
 	}
-	return t.putSummaryText(k.Summary, k.MadeVersion)
+	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
 }
 
 func (t *tx) summaryRow(k *nodest.KeptSummary) *summaryRow {
@@ -221,9 +221,14 @@ func (t *tx) LastSummarised(characterID string) (time.Time, error) {
 	return moment(ms), err
 }
 
-// headHere is a condition on a message m: the head, its argument, is of the same
-// conversation. Chains of others have the same numbers.
-const headHere = "EXISTS (SELECT 1 FROM messages h WHERE h.id = ? AND h.conversation_id = m.conversation_id)"
+// onBranch is a condition on a summary that ends in a message: the branch, path, goes
+// through that message. One that a fork has still to copy is above all that the fork
+// has, and that is chain 0.
+const onBranch = `(EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.id = s.end_id AND m.conversation_id = s.conversation_id
+			AND path.chain = m.chain AND m.depth <= path.depth)
+		OR EXISTS (SELECT 1 FROM conversations c CROSS JOIN path WHERE c.id = s.conversation_id AND c.rest_message_id <> ''
+			AND path.chain = 0 AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = s.end_id)))
+		AND EXISTS (SELECT 1 FROM messages h WHERE h.id = ? AND h.conversation_id = s.conversation_id)`
 
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, error) {
@@ -231,11 +236,9 @@ func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, er
 		return nil, err
 	}
 	var refs []nodest.SummaryRef
-	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq
-		FROM summaries s CROSS JOIN messages m CROSS JOIN path
-		WHERE s.conversation_id = ? AND s.user_id = ? AND m.id = s.end_id
-			AND m.conversation_id = s.conversation_id AND path.chain = m.chain AND m.depth <= path.depth AND `+headHere+`
-		ORDER BY s.generation DESC`, text(headID), text(conversationID), text(conversationID), text(t.userID), text(headID)), &refs)
+	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
+		WHERE s.conversation_id = ? AND s.user_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
+		text(headID), text(conversationID), text(conversationID), text(t.userID), text(headID)), &refs)
 	return refs, err
 }
 
@@ -245,17 +248,20 @@ func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.St
 		return nodest.StandsOff, nil
 	}
 	var one int
-	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM messages m CROSS JOIN path
-		WHERE m.id = ? AND m.conversation_id = ? AND m.user_id = ? AND path.chain = m.chain AND m.depth <= path.depth AND `+headHere,
+	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id
+			FROM conversations WHERE id = ? AND user_id = ?) s WHERE `+onBranch,
 		text(headID), text(c.ConversationID), text(c.EndID), text(c.ConversationID), text(t.userID), text(headID)), &one)
 	if err != nil || !on {
 		return nodest.StandsOff, err
 	}
-	replaced, err := t.replaced(c.ConversationID, c.Since)
+	replaced, err := t.replaced(c.ConversationID, max(c.Since, 1))
 	if err != nil {
 		return nodest.StandsOff, err
 	}
 	standing := nodest.StandsWell
+	if c.Since == 0 {
+		standing = nodest.StandsChanged
+	}
 	for part := range slices.Chunk(replaced, 200) {
 		some, err := t.standing(c, part, orNewest(version))
 		if err != nil {

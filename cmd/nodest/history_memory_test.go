@@ -302,6 +302,6 @@ func (g *game) opChangeSummary(p *plain) bool {
 	return true
 }
 
-// summarised tells a prompt in which a summary stands for a part of the chat. Forks
-// and files of save points have the messages alone.
+// summarised tells a prompt in which a summary stands for a part of the chat. Files of
+// save points have the messages alone.
 func summarised(prompt string) bool { return strings.Contains(prompt, "--- CONVERSATION SUMMARY") }

@@ -228,10 +228,10 @@ func (r *remembering) verify(facts bool) {
 		}
 	}
 	require.Equal(r.t, r.said, texts, "the chat")
-	var page pageOf[struct{ Text, Status string }]
-	require.NoError(r.t, r.p.client.call(r.t.Context(), http.MethodGet, "/api/v1/characters/"+r.character+"/memories?status=any&limit=200", nil, &page))
+	memories, err := all[struct{ Text, Status string }](r.t.Context(), r.p.client, "/api/v1/characters/"+r.character+"/memories?status=any")
+	require.NoError(r.t, err)
 	var known []string
-	for _, m := range page.Items {
+	for _, m := range memories {
 		require.Equal(r.t, "active", m.Status, m.Text)
 		known = append(known, m.Text)
 	}

@@ -17,6 +17,7 @@ export interface Fact {
   conversationId?: string
   evidence: { conversationId: string; messageId: string; seq: number }[] | null
   createdAt: string
+  shown?: boolean // in a list: a search finds it
 }
 
 /** A fact or a text of a chat that fits, with its score from 0 to 1. */
@@ -31,7 +32,7 @@ export interface Found {
 
 export interface Suggestion {
   id: string
-  memoryId: string // that it would change; '' of a new one
+  memoryId: string | null // that it would change; null = it is a new one
   event: 'ADD' | 'UPDATE' | 'DELETE'
   text?: string
   reason: string

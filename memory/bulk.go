@@ -1,0 +1,301 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+)
+
+// Action is what a bulk does to memories.
+type Action string
+
+// The actions.
+const (
+	BulkRetire  Action = "retire"
+	BulkRestore Action = "restore"
+	BulkPin     Action = "pin"
+	BulkUnpin   Action = "unpin"
+	BulkLock    Action = "lock"
+	BulkUnlock  Action = "unlock"
+	BulkPurge   Action = "purge"
+)
+
+// Limits of a bulk, in memories.
+const (
+	MaxBulk   = 5000
+	maxNamed  = 200 // ids
+	bulkPiece = 200 // in one transaction
+)
+
+// Bulk is one action on all memories that a filter selects.
+type Bulk struct {
+	Action Action    `json:"action"`
+	Filter Selection `json:"filter"`
+	DryRun bool      `json:"dryRun,omitempty"`
+}
+
+// Selection selects memories by what their newest version is. Each member that is
+// given narrows it; one at least is needed besides Status, or All.
+type Selection struct {
+	IDs          []string `json:"ids,omitempty"` // of any of their versions; all must be there
+	Kind         Sort     `json:"kind,omitempty"`
+	Subject      Subject  `json:"subject,omitempty"`
+	Conversation string   `json:"conversation,omitempty"` // where it was learned
+	Pinned       *bool    `json:"pinned,omitempty"`
+	Query        string   `json:"q,omitempty"` // every word of it, as a search knows words
+	All          bool     `json:"all,omitempty"`
+	// Status is Active, Retired or AnyStatus. Without it: any with IDs, retired for
+	// BulkRestore, else active.
+	Status Status `json:"status,omitempty"`
+}
+
+// Check reports what is wrong with b, as fault.Invalid with the field.
+func (b *Bulk) Check() error {
+	f := &b.Filter
+	var c checks
+	switch b.Action {
+	case BulkRetire, BulkRestore, BulkPin, BulkUnpin, BulkLock, BulkUnlock, BulkPurge:
+	default:
+		c.that(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
+	}
+	c.that(f.Kind == "" || f.Kind.known(), "filter.kind", "value", "%q is not one of the words", f.Kind)
+	c.that(f.Subject == "" || f.Subject.known(), "filter.subject", "value", "%q is not one of the words", f.Subject)
+	switch f.Status {
+	case "", Active, Retired, AnyStatus:
+	default:
+		c.that(false, "filter.status", "value", "must be active, retired or any")
+	}
+	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "at most %d ids", maxNamed)
+	c.that(f.Query == "" || Terms(f.Query) != "", "filter.q", "value", "has no word that can be looked for")
+	narrow := len(f.IDs) > 0 || f.Kind != "" || f.Subject != "" || f.Conversation != "" || f.Pinned != nil || f.Query != ""
+	c.that(narrow || f.All, "filter.all", "required", "a filter without members must say all: true")
+	c.that(!narrow || !f.All, "filter.all", "value", "all goes with no other member but status")
+	return c.err()
+}
+
+// BulkDone says what a bulk has done, or would do.
+type BulkDone struct {
+	Action    Action   `json:"action"`
+	DryRun    bool     `json:"dryRun"`
+	Matched   int      `json:"matched"`   // memories that the filter selects
+	Changed   int      `json:"changed"`   // of them; the others were as they should be already
+	IDs       []string `json:"ids"`       // the newest versions of those that were changed
+	Conflicts []string `json:"conflicts"` // those that cannot be restored: another memory says the same
+	Truncated bool     `json:"truncated"` // there are more than MaxBulk to be changed: ask again
+}
+
+// SelectBulk returns the memories that b has to change, by their roots, the newest
+// first and at most MaxBulk, and an answer that counts what the filter selects.
+//
+// Errors: NotFound, also for an id that is not there.
+func SelectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
+	done = &BulkDone{Action: b.Action, DryRun: b.DryRun, IDs: []string{}, Conflicts: []string{}}
+	words := b.words()
+	add := func(m *Memory) bool {
+		if m.Status == Superseded || !b.fits(m, words) {
+			return true
+		}
+		done.Matched++
+		switch {
+		case !b.changes(m):
+		case len(roots) == MaxBulk:
+			done.Truncated = true
+		default:
+			roots = append(roots, m.RootID)
+		}
+		return true
+	}
+	if len(b.Filter.IDs) == 0 {
+		err = eachFact(tx, characterID, b.listed(), add)
+		return roots, done, err
+	}
+	var named []string
+	for _, id := range b.Filter.IDs {
+		m, err := tx.Fact(characterID, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		named = append(named, m.RootID)
+	}
+	versions, err := tx.FactVersions(characterID, named...)
+	for i := range versions {
+		add(&versions[i])
+	}
+	return roots, done, err
+}
+
+// listed is what the list of facts knows of the filter.
+func (b *Bulk) listed() Filter {
+	f := &b.Filter
+	return Filter{Status: b.status(), Kind: f.Kind, Subject: f.Subject, ConversationID: f.Conversation, Pinned: f.Pinned}
+}
+
+func (b *Bulk) status() Status {
+	switch {
+	case b.Filter.Status != "":
+		return b.Filter.Status
+	case len(b.Filter.IDs) > 0:
+		return AnyStatus
+	case b.Action == BulkRestore:
+		return Retired
+	}
+	return Active
+}
+
+// words are those that a text must have.
+func (b *Bulk) words() []string { return strings.Fields(Terms(b.Filter.Query)) }
+
+// fits reports whether the filter selects the newest version of a memory. What the
+// filter names by id was chosen before.
+func (b *Bulk) fits(m *Memory, words []string) bool {
+	f := &b.Filter
+	status := b.status()
+	if status != AnyStatus && m.Status != status || f.Kind != "" && m.Kind != f.Kind || f.Subject != "" && m.Subject != f.Subject ||
+		f.Conversation != "" && m.ConversationID != f.Conversation || f.Pinned != nil && m.Pinned != *f.Pinned {
+		return false
+	}
+	if len(words) == 0 {
+		return true
+	}
+	has := strings.Fields(Terms(m.Text))
+	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(has, word) })
+}
+
+// changes reports whether the action has something to do.
+func (b *Bulk) changes(m *Memory) bool {
+	switch b.Action {
+	case BulkRetire:
+		return m.Status != Retired || len(m.EndedBy) > 0
+	case BulkRestore:
+		return m.Status == Retired
+	case BulkPin, BulkUnpin:
+		return m.Pinned != (b.Action == BulkPin)
+	case BulkLock, BulkUnlock:
+		return m.Locked != (b.Action == BulkLock)
+	}
+	return true
+}
+
+// BulkPieces parts roots for one transaction each; there is one piece at least.
+func BulkPieces(roots []string) [][]string {
+	pieces := slices.Collect(slices.Chunk(roots, bulkPiece))
+	if len(pieces) == 0 {
+		pieces = [][]string{nil}
+	}
+	return pieces
+}
+
+// ApplyBulk does to memories what b says, as far as the filter still selects them,
+// and returns so with what was done added to it.
+func ApplyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, err
+	}
+	plan, err := b.plan(tx, characterID, so, roots)
+	if err != nil || len(plan.newest) == 0 {
+		return plan.done, err
+	}
+	op, told := opUpdated, plan.newest
+	switch b.Action {
+	case BulkPurge:
+		op, told = opPurged, plan.roots
+		err = bury(tx, characterID, plan.roots)
+	case BulkRetire:
+		op = opRetired
+		err = tx.MarkFacts(characterID, plan.newest, Marks{Status: Retired})
+	case BulkRestore:
+		op = opRestored
+		err = tx.MarkFacts(characterID, plan.newest, Marks{Status: Active})
+	case BulkPin, BulkUnpin:
+		pinned := b.Action == BulkPin
+		err = tx.MarkFacts(characterID, plan.versions, Marks{Pinned: &pinned})
+	case BulkLock, BulkUnlock:
+		locked := b.Action == BulkLock
+		err = tx.MarkFacts(characterID, plan.versions, Marks{Locked: &locked})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan.done, tellWritten(tx, by, characterID, op, told...)
+}
+
+// PreviewBulk is ApplyBulk that changes nothing.
+func PreviewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
+	plan, err := b.plan(tx, characterID, so, roots)
+	return plan.done, err
+}
+
+// bulkPlan is what is to be done to memories.
+type bulkPlan struct {
+	roots, newest []string
+	versions      []string // all of them
+	done          *BulkDone
+}
+
+// plan reads memories as they are now, and leaves out those that need nothing.
+func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p bulkPlan, err error) {
+	all, err := tx.FactVersions(characterID, roots...)
+	if err != nil {
+		return p, err
+	}
+	says := map[string]bool{}
+	if b.Action == BulkRestore {
+		if says, err = saidBy(tx, characterID, all); err != nil {
+			return p, err
+		}
+	}
+	done := *so
+	done.IDs, done.Conflicts = slices.Clone(so.IDs), slices.Clone(so.Conflicts)
+	words := b.words()
+	groups := byRoot(all)
+	for _, root := range roots {
+		versions := groups[root]
+		if len(versions) == 0 { // it has gone meanwhile
+			continue
+		}
+		m := &versions[len(versions)-1]
+		switch {
+		case !b.fits(m, words) || !b.changes(m):
+			continue
+		case b.Action == BulkRestore && says[hashOf(m)]:
+			done.Conflicts = append(done.Conflicts, m.ID)
+			continue
+		}
+		says[hashOf(m)] = true
+		p.roots, p.newest = append(p.roots, m.RootID), append(p.newest, m.ID)
+		for i := range versions {
+			p.versions = append(p.versions, versions[i].ID)
+		}
+	}
+	done.IDs = append(done.IDs, p.newest...)
+	done.Changed = len(done.IDs)
+	p.done = &done
+	return p, nil
+}
+
+// saidBy returns the content hashes of versions that an active fact has.
+func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, error) {
+	hashes := make([]string, len(versions))
+	for i := range versions {
+		hashes[i] = hashOf(&versions[i])
+	}
+	known, err := tx.Known(characterID, nil, once(hashes))
+	says := map[string]bool{}
+	for _, k := range known {
+		says[k.Hash] = says[k.Hash] || k.Status == Active
+	}
+	return says, err
+}
+
+// byRoot parts versions, which come by root and version.
+func byRoot(versions []Memory) map[string][]Memory {
+	groups := map[string][]Memory{}
+	for start := 0; start < len(versions); {
+		end := start + 1
+		for end < len(versions) && versions[end].RootID == versions[start].RootID {
+			end++
+		}
+		groups[versions[start].RootID] = versions[start:end]
+		start = end
+	}
+	return groups
+}

@@ -1,0 +1,48 @@
+package memory_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/memory"
+)
+
+// The versions of one memory are stored together.
+func TestPiecesKeepVersionsTogether(t *testing.T) {
+	var parsed []memory.Memory
+	for i := range 1000 {
+		parsed = append(parsed, memory.Memory{RootID: fmt.Sprint(i % 7), Version: i, Text: "x"}, memory.Memory{Text: "plain"})
+	}
+	long := strings.Repeat("x", 2000)
+	for range 100 {
+		parsed = append(parsed, memory.Memory{Text: long})
+	}
+	where, lines := map[string]int{}, 0
+	for n, piece := range memory.Pieces(parsed) {
+		size := 0
+		for i := range piece {
+			root := piece[i].RootID
+			if at, known := where[root]; root != "" && known && at != n {
+				t.Fatalf("the versions of %s are in the pieces %d and %d", root, at, n)
+			}
+			where[root] = n
+			size += len(piece[i].Text)
+		}
+		if len(piece) > 250 || size > 70_000 {
+			t.Errorf("piece %d has %d lines and %d bytes", n, len(piece), size)
+		}
+		lines += len(piece)
+	}
+	if lines != len(parsed) {
+		t.Errorf("%d lines of %d", lines, len(parsed))
+	}
+	if pieces := memory.Pieces(nil); len(pieces) != 1 {
+		t.Errorf("nothing is %d pieces", len(pieces))
+	}
+	many := strings.Repeat(`{"rootId":"r","text":"x"}`+"\n", 1001)
+	if _, _, err := memory.ParseImport(strings.NewReader(many)); !fault.Is(err, fault.InvalidImport) {
+		t.Errorf("1,001 versions: %v", err)
+	}
+}

@@ -1,0 +1,27 @@
+package memory
+
+// Counting tells for each of items, versions of facts, whether it counts where the
+// conversations stand now: a search finds it, and a prompt may have it. It does not
+// when what it rests on is shown nowhere, when another version counts there, and when
+// it was retired.
+func Counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
+	units := make([]*Unit, len(items))
+	for i := range items {
+		units[i] = &Unit{ID: items[i].ID, Layer: Fact, Root: items[i].RootID}
+	}
+	c := &counter{characterID: characterID}
+	versions, err := c.versions(tx, units)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := c.shown(tx, units, versions)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]bool, len(items))
+	for i, u := range units {
+		m := Current(versions[u.Root], shown)
+		counts[i] = m != nil && m.ID == u.ID
+	}
+	return counts, nil
+}

@@ -1,0 +1,139 @@
+package nodest
+
+import (
+	"context"
+	"io"
+
+	"nodest/fault"
+	"nodest/memory"
+)
+
+// What is done to many memories at once is done in pieces, so that no transaction
+// keeps others from writing for long.
+
+// inPieces runs do for each of parts, of which there is one at least, in a transaction
+// of its own; the key is stored with the last one. do gets the answer of the pieces
+// before and returns the one with its own. What was done before a failure stays, and
+// do must find that nothing is left to do there when all is asked for again.
+func inPieces[P, T any](ctx context.Context, e *Engine, c *Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
+	last := len(parts) - 1
+	if last > 0 {
+		answer, known, err := earlier[T](ctx, e, c)
+		if known || err != nil {
+			return answer, err
+		}
+	}
+	for _, part := range parts[:last] {
+		next := so
+		err := e.store.Update(ctx, c.UserID, func(tx Tx) (err error) {
+			next, err = do(tx, so, part)
+			return err
+		})
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		so = next
+	}
+	return once(ctx, e, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
+}
+
+// ImportMemories takes JSON Lines; lines that are wrong are told, the rest is taken.
+// Whoever asks again after a failure finds what was stored before it among the skipped.
+func (e *Engine) ImportMemories(ctx context.Context, c *Call, characterID string, r io.Reader) (*memory.Imported, error) {
+	parsed, failed, err := memory.ParseImport(r)
+	if err != nil {
+		return nil, err
+	}
+	so := &memory.Imported{Failed: failed}
+	return inPieces(ctx, e, c, so, memory.Pieces(parsed), func(tx Tx, so *memory.Imported, piece []memory.Memory) (*memory.Imported, error) {
+		done, err := memory.Import(tx, c.by(), characterID, piece)
+		if err != nil {
+			return nil, err
+		}
+		return &memory.Imported{Created: so.Created + done.Created, Skipped: so.Skipped + done.Skipped, Failed: so.Failed}, nil
+	})
+}
+
+// BulkMemories does one thing to all memories that a filter selects, at most
+// memory.MaxBulk. Whoever asks again after a failure has the rest done.
+//
+// Errors: Invalid with the field; NotFound, also for an id or a conversation that is
+// not there.
+func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, in memory.Bulk) (*memory.BulkDone, error) {
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	if in.Filter.Query != "" {
+		if err := checkText("filter.q", in.Filter.Query, e.opts.TextLimit); err != nil {
+			return nil, err
+		}
+	}
+	if !in.DryRun {
+		answer, known, err := earlier[*memory.BulkDone](ctx, e, c)
+		if known || err != nil {
+			return answer, err
+		}
+	}
+	var roots []string
+	var done *memory.BulkDone
+	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
+		err := talkedIn(tx, characterID, in.Filter.Conversation)
+		if err != nil {
+			return err
+		}
+		if roots, done, err = memory.SelectBulk(tx, characterID, &in); err != nil || !in.DryRun {
+			return err
+		}
+		done, err = memory.PreviewBulk(tx, characterID, &in, done, roots)
+		return err
+	})
+	if err != nil || in.DryRun {
+		return done, err
+	}
+	return inPieces(ctx, e, c, done, memory.BulkPieces(roots), func(tx Tx, so *memory.BulkDone, piece []string) (*memory.BulkDone, error) {
+		return memory.ApplyBulk(tx, c.by(), characterID, &in, so, piece)
+	})
+}
+
+// talkedIn returns NotFound when a conversation ("" = none) is not one of the user
+// with this character.
+func talkedIn(tx Tx, characterID, conversationID string) error {
+	if conversationID == "" {
+		return nil
+	}
+	conv, err := tx.Conversation(conversationID)
+	if err == nil && conv.CharacterID != characterID {
+		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
+	}
+	return err
+}
+
+// ListedMemory is a memory in a list.
+type ListedMemory struct {
+	memory.Memory
+	Shown bool `json:"shown"` // it counts where the conversations stand now (memory.Counting)
+}
+
+// Memories lists facts, newest first; limit is 1 to 200, 0 = 50.
+func (e *Engine) Memories(ctx context.Context, userID, characterID string, f memory.Filter, cursor string, limit int) (items []ListedMemory, next string, err error) {
+	if limit, err = checkLimit(limit); err != nil {
+		return nil, "", err
+	}
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		if err := talkedIn(tx, characterID, f.ConversationID); err != nil {
+			return err
+		}
+		facts, more, err := tx.Facts(characterID, f, cursor, limit)
+		if err != nil {
+			return err
+		}
+		shown, err := memory.Counting(tx, characterID, facts)
+		items, next = make([]ListedMemory, len(facts)), more
+		for i := range shown {
+			items[i] = ListedMemory{facts[i], shown[i]}
+		}
+		return err
+	})
+	return items, next, err
+}

@@ -1,0 +1,363 @@
+package nodest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// failing is a store whose transactions fail after some have been committed.
+type failing struct {
+	nodest.Store
+	good int
+}
+
+func (f *failing) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	if f.good--; f.good < 0 {
+		return fault.New(fault.Internal, "the disk is gone")
+	}
+	return f.Store.Update(ctx, userID, fn)
+}
+
+// failsAfter has the next operations of the engine fail after some transactions.
+func (s *studio) failsAfter(transactions int) {
+	s.Engine = nodest.New(&failing{s.db, transactions}, s, s.ears, s.opts)
+	s.t.Cleanup(func() { _ = s.Close(context.WithoutCancel(s.t.Context())) })
+}
+
+// facts are those of a character of ann's, oldest first, with what stands out.
+func (s *studio) facts(characterID string) (all []string) {
+	s.t.Helper()
+	for cursor := ""; ; {
+		items, next, err := s.Memories(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
+		s.must(err)
+		for _, m := range items {
+			line := m.Text
+			if m.Status != memory.Active {
+				line += " " + string(m.Status)
+			}
+			if m.Pinned {
+				line += " pinned"
+			}
+			if m.Locked {
+				line += " locked"
+			}
+			all = append(all, line)
+		}
+		if cursor = next; cursor == "" {
+			slices.Reverse(all)
+			return all
+		}
+	}
+}
+
+// A file that was stored in part is completed by the same request: nothing is lost,
+// and nothing is there twice.
+func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	var file strings.Builder
+	for i := range 700 {
+		switch {
+		case i == 500:
+			file.WriteString("broken\n")
+		case i%2 == 0: // with and without an id
+			fmt.Fprintf(&file, `{"text":"Clara knows the number %d"}`+"\n", i)
+		default:
+			fmt.Fprintf(&file, `{"id":"line-%d","text":"Clara knows the number %d","status":"retired"}`+"\n", i, i)
+		}
+	}
+	file.WriteString(`{"text":"Clara sails","status":"retired"}` + "\n")
+	call := s.call()
+	imports := func() (*memory.Imported, error) {
+		return s.ImportMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
+	}
+	s.failsAfter(2)
+	if done, err := imports(); err == nil {
+		t.Fatalf("a store that fails has imported %+v", done)
+	}
+	if n := len(s.facts(alice.ID)); n != 500 {
+		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
+	}
+	s.Engine = s.engine()
+	for range 2 { // the second one is answered from its key
+		done, err := imports()
+		s.must(err)
+		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
+			t.Errorf("the same request again: %+v", done)
+		}
+		if all := s.facts(alice.ID); len(all) != 700 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 700 {
+			t.Errorf("%d facts, want 700 different ones", len(all))
+		}
+	}
+	done, err := s.ImportMemories(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	s.must(err)
+	if done.Created != 0 || done.Skipped != 700 {
+		t.Errorf("another request: %+v", done)
+	}
+	call.Hash = "other"
+	_, err = imports()
+	refused(t, err, fault.KeyReused, "")
+}
+
+// bulk is BulkMemories for ann.
+func (s *studio) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
+	s.t.Helper()
+	done, err := s.BulkMemories(s.t.Context(), s.call(), characterID, in)
+	s.must(err)
+	return done
+}
+
+func TestOneThingIsDoneToManyMemories(t *testing.T) {
+	yes, no := true, false
+	for name, tt := range map[string]struct {
+		action memory.Action
+		filter memory.Selection
+		counts string // matched, changed, conflicts
+		want   []string
+	}{
+		"nothing fits": {
+			memory.BulkPurge, memory.Selection{Query: "whale"}, "0 0 0",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
+		},
+		"all that is active is set aside": {
+			memory.BulkRetire, memory.Selection{All: true}, "4 4 0",
+			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries retired pinned", "克拉拉喜欢茶 retired", "Clara sings retired", "Clara sings retired"},
+		},
+		"by words, in any form of them": {
+			memory.BulkRetire, memory.Selection{Query: "SAILING Clara"}, "1 1 0",
+			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
+		},
+		"by Chinese words": {
+			memory.BulkPin, memory.Selection{Query: "喜欢茶"}, "1 1 0",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶 pinned", "Clara sings retired", "Clara sings"},
+		},
+		"by kind": {
+			memory.BulkLock, memory.Selection{Kind: memory.Preference}, "1 1 0",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned locked", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
+		},
+		"what is so already is left alone": {
+			memory.BulkPin, memory.Selection{Query: "Clara"}, "3 2 0",
+			[]string{"Clara sails superseded pinned", "Clara sails often pinned", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings pinned"},
+		},
+		"those that are pinned": {
+			memory.BulkUnpin, memory.Selection{Pinned: &yes}, "1 1 0",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
+		},
+		"all but the pinned ones go for good, with their versions": {
+			memory.BulkPurge, memory.Selection{Pinned: &no}, "3 3 0",
+			[]string{"Clara likes ferries pinned", "Clara sings retired"},
+		},
+		"all that was set aside goes for good": {
+			memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "1 1 0",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings"},
+		},
+		"everything goes for good": {memory.BulkPurge, memory.Selection{All: true, Status: memory.AnyStatus}, "5 5 0", nil},
+		"what another one says cannot come back": {
+			memory.BulkRestore, memory.Selection{All: true}, "1 0 1",
+			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRemembering(t)
+			alice := s.character(alicesCard)
+			sails := s.fact(alice.ID, "Clara sails")
+			text, kind := "Clara sails often", memory.Preference
+			_, err := s.EditMemory(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
+			s.must(err)
+			_, err = s.EditMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
+			s.must(err)
+			s.fact(alice.ID, "克拉拉喜欢茶")
+			s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
+			s.fact(alice.ID, "Clara sings")
+			before := s.facts(alice.ID)
+			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
+			preview := s.bulk(alice.ID, in)
+			if after := s.facts(alice.ID); !slices.Equal(after, before) {
+				t.Errorf("a dry run has changed\n%q to\n%q", before, after)
+			}
+			in.DryRun = false
+			done := s.bulk(alice.ID, in)
+			for _, got := range []*memory.BulkDone{preview, done} {
+				if counts := fmt.Sprint(got.Matched, got.Changed, len(got.Conflicts)); counts != tt.counts || got.Changed != len(got.IDs) || got.Truncated {
+					t.Errorf("dry run %t: %+v, want %s", got.DryRun, got, tt.counts)
+				}
+			}
+			if !slices.Equal(preview.IDs, done.IDs) {
+				t.Errorf("%v was announced, %v was changed", preview.IDs, done.IDs)
+			}
+			if after := s.facts(alice.ID); !slices.Equal(after, tt.want) {
+				t.Errorf("there is\n%q, want\n%q", after, tt.want)
+			}
+			if again := s.bulk(alice.ID, in); again.Changed != 0 {
+				t.Errorf("again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestOneThingIsDoneToNamedMemories(t *testing.T) {
+	s := newRemembering(t)
+	alice, other := s.character(alicesCard), s.character(alicesCard)
+	sails := s.fact(alice.ID, "Clara sails")
+	text := "Clara sails often"
+	_, err := s.EditMemory(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text})
+	s.must(err)
+	sings := s.fact(alice.ID, "Clara sings")
+	foreign := s.fact(other.ID, "Clara swims")
+	// An older version names the memory; those of any status are named.
+	in := memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{IDs: []string{sails.ID, sings.ID, sings.ID}}}
+	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
+		t.Errorf("retire: %+v", done)
+	}
+	in.Action = memory.BulkRestore
+	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
+		t.Errorf("restore: %+v", done)
+	}
+	if all := s.facts(alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
+		t.Errorf("there is %q", all)
+	}
+	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
+	_, err = s.BulkMemories(t.Context(), s.call(), alice.ID, in)
+	refused(t, err, fault.NotFound, "")
+	if len(s.facts(alice.ID)) != 3 || len(s.facts(other.ID)) != 1 {
+		t.Error("something was purged although one of them is not there")
+	}
+}
+
+// Many memories are changed in pieces; what a failure has left is done by the same
+// request.
+func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	var file strings.Builder
+	for i := range 450 {
+		fmt.Fprintf(&file, `{"text":"Clara knows the number %d"}`+"\n", i)
+	}
+	_, err := s.ImportMemories(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	s.must(err)
+	call := s.call()
+	purge := func() (*memory.BulkDone, error) {
+		return s.BulkMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
+			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: "number"}})
+	}
+	s.failsAfter(1)
+	if done, err := purge(); err == nil {
+		t.Fatalf("a store that fails has purged %+v", done)
+	}
+	if n := len(s.facts(alice.ID)); n != 250 {
+		t.Fatalf("%d facts are left, want those without a piece of 200", n)
+	}
+	s.Engine = s.engine()
+	for range 2 {
+		done, err := purge()
+		s.must(err)
+		if done.Changed != 250 || len(done.IDs) != 250 {
+			t.Errorf("the same request again: %d changed", done.Changed)
+		}
+		if n := len(s.facts(alice.ID)); n != 0 {
+			t.Errorf("%d facts are left", n)
+		}
+	}
+	// What was purged is not learned again from a file.
+	again, err := s.ImportMemories(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	s.must(err)
+	if again.Created != 0 || again.Skipped != 450 {
+		t.Errorf("the file again: %+v", again)
+	}
+}
+
+func TestWhatABulkRefuses(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	s.fact(alice.ID, "Clara sails")
+	yes := true
+	for name, tt := range map[string]struct {
+		action memory.Action
+		filter memory.Selection
+		field  string
+	}{
+		"no action":                  {"", memory.Selection{All: true}, "action"},
+		"an action nobody knows":     {"delete", memory.Selection{All: true}, "action"},
+		"an empty filter":            {memory.BulkPurge, memory.Selection{}, "filter.all"},
+		"a status alone":             {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
+		"no ids":                     {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.all"},
+		"all and something":          {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
+		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: " ?! "}, "filter.q"},
+		"too many ids":               {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
+		"older versions":             {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
+		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: "rumour"}, "filter.kind"},
+		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: "dog"}, "filter.subject"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
+			refused(t, err, fault.Invalid, tt.field)
+		})
+	}
+	chat := s.chat() // with another character
+	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
+		_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: id}})
+		refused(t, err, fault.NotFound, "")
+		_, _, err = s.Memories(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
+		refused(t, err, fault.NotFound, "")
+	}
+	if all := s.facts(alice.ID); len(all) != 1 {
+		t.Errorf("there is %q", all)
+	}
+}
+
+// The list tells which facts count: those that rest on what no conversation shows any
+// more are in it, and no search finds them.
+func TestTheListTellsWhatCounts(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	told := s.chatWith(alice.ID)
+	reply := s.say(told, birthday)
+	said := s.message(reply.ParentID)
+	rests := func(text string, m *nodest.Message) {
+		fact := &memory.Memory{
+			ID: text, RootID: text, Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.OtherSort,
+			Origin: memory.ByRule, Status: memory.Active, ConversationID: told.ID, Evidence: []memory.Evidence{{
+				ConversationID: told.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
+			}},
+		}
+		s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.InsertFact(alice.ID, fact) }))
+	}
+	rests("Clara has a birthday", said)
+	rests("It was said that all is fine", reply)
+	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
+	old := s.fact(alice.ID, "Clara sails")
+	text := "Clara sails often"
+	_, err := s.EditMemory(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
+	s.must(err)
+	shown := func() (all []string) {
+		items, _, err := s.Memories(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+		s.must(err)
+		for _, m := range items {
+			if m.Shown {
+				all = append(all, m.Text)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	every := []string{"Clara has a birthday", "Clara sails often", "It was said that all is fine"}
+	if got := shown(); !slices.Equal(got, every) {
+		t.Errorf("%q count, want %q", got, every)
+	}
+	_, err = s.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
+	s.must(err)
+	if got := shown(); !slices.Equal(got, every[:2]) {
+		t.Errorf("without the message %q count, want %q", got, every[:2])
+	}
+	s.must(s.DeleteConversation(t.Context(), s.call(), told.ID))
+	if got := shown(); !slices.Equal(got, every[1:2]) {
+		t.Errorf("without the chat %q count, want %q", got, every[1:2])
+	}
+}

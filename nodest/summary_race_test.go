@@ -1,0 +1,114 @@
+package nodest_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"nodest/jobs"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// Two processes are told in one instant to make the summary of a chat, by the user and
+// by a reply: their models write at once, and there is one summary.
+func TestASummaryThatSeveralBeginIsWrittenOnce(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) (one, other func(store.Options) *store.DB){
+		"SQLite": func(t *testing.T) (one, other func(store.Options) *store.DB) { // one process, two engines
+			var db *store.DB
+			return func(o store.Options) *store.DB {
+				db = storetest.OpenWith(t, o)
+				return db
+			}, func(store.Options) *store.DB { return db }
+		},
+		"PostgreSQL": func(t *testing.T) (one, other func(store.Options) *store.DB) {
+			url := storetest.PostgresURL(t)
+			both := func(o store.Options) *store.DB {
+				o.URL = url
+				return storetest.OpenWith(t, o)
+			}
+			return both, both
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, other := open(t)
+			s := newSummariesOn(t, "", one)
+			second := *s.studio
+			second.db = other(store.Options{Now: s.clock.read, Log: quiet, Committed: s.ears.committed})
+			s.opts.Alone, second.opts.Alone = false, false
+			s.Engine, second.Engine = s.engine(), second.engine()
+			for range 3 { // generations
+				s.fill(16)
+				s.writtenOnce(&second)
+			}
+		})
+	}
+}
+
+func (s *summaryStudio) writtenOnce(second *studio) {
+	s.t.Helper()
+	before, calls := len(s.summaries()), len(s.scholar.summaries)
+	job := s.triggered(second)
+
+	const writers = 3
+	var there sync.WaitGroup // all of them, before anything is stored
+	there.Add(writers)
+	s.scholar.gate = func() { there.Done(); there.Wait() }
+	var views [2]*nodest.SummaryView
+	var errs [writers]error
+	var group sync.WaitGroup
+	for i, e := range []*nodest.Engine{s.Engine, second.Engine} {
+		call := s.call()
+		group.Go(func() { views[i], errs[i] = e.Summarise(s.t.Context(), call, s.chat.ID, nodest.SummaryRange{}) })
+	}
+	group.Go(func() { errs[2] = second.JobKinds()[0].Run(s.t.Context(), job) })
+	group.Wait()
+	s.scholar.gate = nil
+	for _, err := range errs {
+		s.must(err)
+	}
+	s.must(s.end(job, nil))
+	if n := s.work(); n != 0 {
+		s.t.Errorf("%d jobs follow", n)
+	}
+	a, views0 := s.active(), s.summaries()
+	if len(views0) != before+1 || a == nil || a.Generation != before+1 || views[0].ID != a.ID || views[1].ID != a.ID {
+		s.t.Errorf("%d summaries, in force %+v, answered %+v and %+v", len(views0), a, views[0], views[1])
+	}
+	if n := len(s.scholar.summaries) - calls; n != writers {
+		s.t.Errorf("%d calls of the model, want %d", n, writers)
+	}
+}
+
+// triggered enqueues the summary from both processes in one instant, lets both look
+// for work, and returns the one job that there is.
+func (s *summaryStudio) triggered(second *studio) *jobs.Job {
+	s.t.Helper()
+	var group sync.WaitGroup
+	var errs [2]error
+	var claimed [2][]*jobs.Job
+	both := func(do func(i int, db *store.DB) error) {
+		for i, db := range []*store.DB{s.db, second.db} {
+			group.Go(func() { errs[i] = do(i, db) })
+		}
+		group.Wait()
+		s.must(errs[0])
+		s.must(errs[1])
+	}
+	both(func(_ int, db *store.DB) error {
+		return db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
+			return tx.Enqueue(jobs.Spec{Kind: nodest.JobSummarise, Subject: s.chat.ID})
+		})
+	})
+	both(func(i int, db *store.DB) (err error) {
+		claimed[i], err = db.ClaimJobs(s.t.Context(), []string{"one", "two"}[i], time.Minute, []jobs.Want{{Kind: nodest.JobSummarise, Free: 1, PerUser: 1}})
+		return err
+	})
+	all := slices.Concat(claimed[0], claimed[1])
+	if len(all) != 1 {
+		s.t.Fatalf("%d jobs were claimed", len(all))
+	}
+	return all[0]
+}

@@ -1,0 +1,119 @@
+package nodest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// A range that the user names is summarised as it is, whatever was in force.
+func TestARangeByHandIsExactlyThatRange(t *testing.T) {
+	for name, fails := range map[string]error{"by a model": nil, "by rule": fault.New(fault.Blocked, "no")} {
+		t.Run(name, func(t *testing.T) {
+			s := newSummaries(t, `{"memory":{"enabled":false}}`)
+			s.fill(30)
+			wide, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			s.must(err)
+			path := s.path()
+			if wide.Range.Start != 3 || wide.Range.End != len(path)-4 {
+				t.Fatalf("everything that is due: %+v of %d", wide.Range, len(path))
+			}
+			s.scholar.fails = fails
+			narrow, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID, To: path[13].ID})
+			s.must(err)
+			if r := narrow.Range; r.Start != 10 || r.End != 13 || narrow.Count != 4 || narrow.BaseID != wide.ID || s.active().ID != narrow.ID {
+				t.Errorf("%+v", narrow)
+			}
+			if fails == nil {
+				asked := s.scholar.summaries[len(s.scholar.summaries)-1]
+				s.shows(asked, path[10].Text(), path[13].Text())
+				s.hides(asked, "Digest 1", path[9].Text(), path[14].Text())
+			} else {
+				for line := range strings.Lines(narrow.Text) {
+					_, said, _ := strings.Cut(strings.TrimSpace(line), ": ")
+					if !strings.Contains(path[10].Text()+path[11].Text()+path[12].Text()+path[13].Text(), said) {
+						t.Errorf("%q is not of the range", line)
+					}
+				}
+			}
+			sent := s.prompt()
+			s.shows(sent, path[3].Text(), path[9].Text(), path[14].Text())
+			s.hides(sent, path[10].Text(), path[13].Text())
+
+			// Asked for without a range, everything is covered that is due.
+			s.scholar.fails = nil
+			all, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			s.must(err)
+			if all.Range.Start != 3 || all.Range.End != len(path)-4 || all.Method != memory.MethodModel {
+				t.Errorf("everything again: %+v", all)
+			}
+			s.shows(s.scholar.summaries[len(s.scholar.summaries)-1], path[3].Text(), path[14].Text())
+		})
+	}
+}
+
+// A range by hand that is stale is made anew at rest as what it was.
+func TestARangeByHandStaysThatRange(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"summaryThreshold":10000}}`)
+	s.fill(16)
+	path := s.path()
+	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID, To: path[13].ID})
+	s.must(err)
+	s.edit(path[12], "It was not so.")
+	s.rest()
+	if a := s.active(); a == nil || a.Stale || a.Generation != 2 || a.Range.Start != 10 || a.Range.End != 13 || a.Count != 4 {
+		t.Fatalf("at rest: %+v", a)
+	}
+	s.fill(12)
+	s.talk(1)
+	if a := s.active(); a.Range.Start != 3 || a.Range.End != len(s.path())-4 {
+		t.Errorf("past the threshold: %+v", a)
+	}
+}
+
+// The digest is that of the texts, in the conversation and in every copy of it.
+func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
+	s := summarised(t)
+	s.fill(14)
+	s.talk(1) // folded
+	digest := func() string {
+		r := s.active().Range
+		var lines []memory.ChatLine
+		for _, m := range s.path()[r.Start : r.End+1] {
+			lines = append(lines, memory.ChatLine{Text: framework.StripBlocks(m.Text())})
+		}
+		return memory.ExtendDigest("", lines)
+	}
+	source, path := s.chat, s.path()
+	data, _, err := s.ExportArchive(t.Context(), ann, s.chat.ID)
+	s.must(err)
+	moved, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
+	s.must(err)
+	fork := s.forkAt(path[len(path)-1])
+	for name, chat := range map[string]*nodest.Conversation{"the source": source, "an import": moved, "a fork": fork} {
+		s.chat = chat
+		stands := func(what string, stale bool) {
+			t.Helper()
+			a := s.active()
+			if a == nil || a.Generation != 2 || a.Stale != stale || (a.Digest == digest()) == stale {
+				t.Errorf("%s, %s: %+v, want stale = %v", name, what, a, stale)
+			}
+		}
+		stands("unchanged", false)
+		s.edit(s.path()[1], fmt.Sprint("Not covered, in ", name))
+		s.talk(1)
+		stands("with another beginning", false)
+		s.edit(s.covered(5), fmt.Sprint("Covered, in ", name))
+		stands("edited", true)
+		_, err := s.DeleteMessage(t.Context(), s.call(), s.covered(7).ID, "")
+		s.must(err)
+		if a := s.active(); a != nil {
+			t.Errorf("%s, deleted: %+v", name, a)
+		}
+	}
+}

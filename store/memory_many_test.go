@@ -1,0 +1,120 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+func TestManyFactsAreStoredAtOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		taken := e.learn(character, fact("User drinks tea"))
+		var many []*memory.Memory
+		for i := range 600 {
+			many = append(many, fact(fmt.Sprintf("User knows the number %d", i)))
+		}
+		older := fact("User lives in Paris")
+		newer := fact("User lives in Lyon")
+		older.Status, older.SupersededBy = memory.Superseded, newer.ID
+		newer.RootID, newer.Version = older.ID, 2
+		again := fact("user drinks TEA!")
+		e.update(func(tx nodest.Tx) error {
+			for name, wrong := range map[string][]*memory.Memory{
+				"what is there": {older, newer, again}, "twice": {fact("User has a cat"), fact("User has a CAT")},
+			} {
+				if err := tx.InsertFacts(character, wrong); !fault.Is(err, fault.Conflict) {
+					e.Errorf("%s: %v, want conflict", name, err)
+				}
+			}
+			again.Status = memory.Retired                                       // beside an active one it may stand
+			return tx.InsertFacts(character, append(many, older, newer, again)) // the transaction goes on
+		})
+		e.view(func(tx nodest.Tx) error {
+			versions, err := tx.FactVersions(character, older.ID)
+			e.equal("versions", versions, []memory.Memory{*older, *newer})
+			one, err2 := tx.Fact(character, many[599].ID)
+			e.equal("one of many", []any{*one, err, err2}, []any{*many[599], nil, nil})
+			return nil
+		})
+		units := e.units(character)
+		e.equal("units", len(units), 603) // what was retired by the user is none
+		e.equal("terms", slices.ContainsFunc(units, func(u memory.Unit) bool {
+			return u.ID == newer.ID && u.Terms == memory.Terms(newer.Text)
+		}), true)
+
+		e.view(func(tx nodest.Tx) error {
+			known, err := tx.Known(character, []string{older.ID, id()}, []string{taken.ContentHash, memory.ContentHash("User sails")})
+			slices.SortFunc(known, func(a, b memory.Known) int { return len(a.Status) - len(b.Status) })
+			e.equal("known", known, []memory.Known{
+				{ID: taken.ID, Hash: taken.ContentHash, Status: memory.Active}, {ID: again.ID, Hash: taken.ContentHash, Status: memory.Retired},
+				{ID: older.ID, Hash: older.ContentHash, Status: memory.Superseded},
+			})
+			return err
+		})
+		e.update(func(tx nodest.Tx) error {
+			return tx.PutTombstone(character, memory.Tombstone{ContentHash: memory.ContentHash("User sails")})
+		})
+		e.view(func(tx nodest.Tx) error {
+			known, err := tx.Known(character, nil, []string{memory.ContentHash("User sails")})
+			e.equal("forgotten", known, []memory.Known{{Hash: memory.ContentHash("User sails"), Status: memory.Deleted}})
+			return err
+		})
+	})
+}
+
+func TestManyFactsAreMarkedAtOnce(t *testing.T) {
+	conform(t, func(e *env) {
+		character := e.character()
+		m := e.say(e.chat(character), "", "I drink tea")
+		a, b, other := e.learn(character, fact("User drinks tea")), e.learn(character, fact("User drinks milk")), e.learn(character, fact("User sails"))
+		e.update(func(tx nodest.Tx) error {
+			b.Status, b.EndedBy, b.Locked = memory.Retired, []memory.Evidence{evidenceOf(m)}, true
+			return tx.UpdateFact(character, b)
+		})
+		e.clock.advance(time.Minute)
+		yes, no := true, false
+		ids := []string{a.ID, b.ID, id()}
+		for _, step := range []struct {
+			marks memory.Marks
+			want  string
+		}{
+			{memory.Marks{Pinned: &yes}, "active pinned, retired pinned locked by 1"},
+			{memory.Marks{Locked: &yes, Pinned: &no}, "active locked, retired locked by 1"},
+			{memory.Marks{Status: memory.Retired}, "retired locked, retired locked"},
+			{memory.Marks{Status: memory.Active, Locked: &no}, "active, active"},
+		} {
+			e.update(func(tx nodest.Tx) error { return tx.MarkFacts(character, ids, step.marks) })
+			got := ""
+			e.view(func(tx nodest.Tx) error {
+				for _, id := range ids[:2] {
+					m, err := tx.Fact(character, id)
+					if err != nil {
+						return err
+					}
+					got += ", " + string(m.Status)
+					if m.Pinned {
+						got += " pinned"
+					}
+					if m.Locked {
+						got += " locked"
+					}
+					if len(m.EndedBy) > 0 {
+						got += fmt.Sprintf(" by %d", len(m.EndedBy))
+					}
+					e.equal("changed at", m.UpdatedAt, start.Add(time.Minute))
+				}
+				left, err := tx.Fact(character, other.ID)
+				e.equal("another", left, other)
+				return err
+			})
+			e.equal(fmt.Sprintf("%+v", step.marks), got[2:], step.want)
+		}
+		e.equal("units", len(e.units(character)), 4)
+	})
+}

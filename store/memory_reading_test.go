@@ -1,0 +1,66 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"nodest/fault"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// reading is how far the reading of a conversation is.
+func (e *env) reading(conversation string) (r memory.Reading) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) (err error) {
+		r, err = tx.Reading(conversation)
+		return err
+	})
+	return r
+}
+
+// called counts a call.
+func called(tx nodest.Tx, conversation string) error {
+	r, err := tx.LockReading(conversation)
+	if err != nil {
+		return err
+	}
+	r.Calls++
+	return tx.PutReading(conversation, r)
+}
+
+func TestAReadingIsKeptForItsConversation(t *testing.T) {
+	conform(t, func(e *env) {
+		one, other := e.conversation(), e.conversation()
+		e.equal("before", e.reading(one), memory.Reading{})
+		want := memory.Reading{Exchanges: 1, Calls: 2, Orders: 3, Free: 4, Served: 5}
+		e.update(func(tx nodest.Tx) error {
+			return errors.Join(last(tx.LockReading(one)), tx.PutReading(one, want))
+		})
+		e.equal("after", e.reading(one), want)
+		e.equal("of another", e.reading(other), memory.Reading{})
+		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(one) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return last(tx.Reading(one)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return called(tx, one) })
+	})
+}
+
+// Calls that are counted side by side are all counted, also the first ones.
+func TestCallsAreCountedSideBySide(t *testing.T) {
+	conform(t, func(e *env) {
+		chat := e.conversation()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return called(tx, chat) })
+				if err != nil {
+					e.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		e.equal("calls", e.reading(chat).Calls, 8)
+	})
+}
