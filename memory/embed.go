@@ -53,13 +53,19 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
+		done := false
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
 			}
-			return tx.NoteJob(j, progress)
+			if err := tx.NoteJob(j, progress); err != nil || len(batch) == embedBatch {
+				return err
+			}
+			more, err := b.endUnlessMore(tx, j)
+			done = len(more) == 0
+			return err
 		})
-		if err != nil {
+		if err != nil || done {
 			return unlessGone(err)
 		}
 	}
@@ -76,21 +82,32 @@ func unlessGone(err error) error {
 // withoutVector returns the next batch, without what was refused; when there is none
 // it ends the job, in the same transaction.
 func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
-	read := func(tx Tx) (err error) {
-		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
-		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
+	err = s.store.View(ctx, j.UserID, func(tx Tx) error {
+		batch, err = b.next(tx, j)
 		return err
-	}
-	if err := s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
+	})
+	if err != nil || len(batch) > 0 {
 		return batch, err
 	}
 	err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
-		if err := read(tx); err != nil || len(batch) > 0 {
-			return err
-		}
-		return tx.FinishJob(j)
+		batch, err = b.endUnlessMore(tx, j)
+		return err
 	})
 	return batch, err
+}
+
+// next returns the first contents that have no vector and were not refused.
+func (b *embedding) next(tx Tx, j *jobs.Job) ([]Content, error) {
+	batch, err := tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
+	return slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] }), err
+}
+
+// endUnlessMore ends the job when nothing is left to do.
+func (b *embedding) endUnlessMore(tx Tx, j *jobs.Job) (batch []Content, err error) {
+	if batch, err = b.next(tx, j); err != nil || len(batch) > 0 {
+		return batch, err
+	}
+	return nil, tx.FinishJob(j)
 }
 
 // embedding is what one job does with an embedder.
