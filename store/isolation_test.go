@@ -353,6 +353,11 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		_, err := tx.CopyMore(x.conversation, 5)
 		return unknown(e, err)
 	},
+	"CopyOf": nil, // reckons
+	"ToCopy": func(e *env, tx nodest.Tx, x things) error {
+		_, _, _, err := tx.ToCopy(x.conversation, 2, 5)
+		return unknown(e, err)
+	},
 	"Tips": func(e *env, tx nodest.Tx, x things) error {
 		_, _, err := tx.Tips(x.conversation, "", 5)
 		return unknown(e, err)
