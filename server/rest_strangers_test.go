@@ -135,6 +135,8 @@ func (e *estate) bodyFor(method, path string) string {
 		return `{"text":"Mia keeps no bees."}`
 	case "POST /characters/:id/memories/forget":
 		return `{"all":true}`
+	case "POST /characters/:id/memories/bulk":
+		return `{"action":"purge","filter":{"all":true}}`
 	case "POST /characters/:id/memories/suggestions/:sid":
 		return `{"decision":"accept"}`
 	case "PATCH /conversations/:id/summaries/:sid":
@@ -237,6 +239,7 @@ func TestIdsOfOthersCannotBeNamed(t *testing.T) {
 		{"PUT", "/devices/d/ack", `{"read":{"$conversation":"$message"}}`, ""},
 		{"PATCH", "/characters/" + mine.character + "/memories/$memory", `{"pinned":true}`, ""},
 		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$memory"]}`, ""},
+		{"POST", "/characters/" + mine.character + "/memories/bulk", `{"action":"purge","filter":{"ids":["$memory"]}}`, ""},
 		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$revision"]}`, ""},
 		{"GET", "/characters/" + mine.character + "/memories?q=Hello&conversation=$conversation", "", ""},
 		{"PATCH", "/conversations/" + mine.conversation + "/summaries/$summary", `{"summary":"x"}`, ""},
