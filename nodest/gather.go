@@ -30,6 +30,7 @@ type turn struct {
 	made    *memory.Summary // for this prompt alone; nil = that in force counts
 	summary *memory.Summary // that stands in the chat; nil = none
 	front   int             // messages before it
+	behind  int             // messages behind what is stored, of a preview
 	length  int             // of what is sent of the chat, in UTF-16 units
 	lines   int             // messages that are sent
 
@@ -275,7 +276,7 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 			return nil, err
 		}
 	}
-	a, ok, err := readAround(t.summary, tail, more, room, read)
+	a, ok, err := readAround(t.summary, tail, t.behind, more, room, read)
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,9 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 }
 
 func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
+	if text != "" {
+		t.behind = 1
+	}
 	path, err := e.readHistory(tx, t, t.scene.conversation.HeadID)
 	if err != nil {
 		return err

@@ -203,9 +203,10 @@ type around struct {
 
 // readAround reads what a prompt shows of a branch with s on it. tail is the end of
 // the branch, read as far back as the last message of s or as room goes; more says
-// that it does not begin with the first message. ok is false where s cannot stand.
-func readAround(s *memory.Summary, tail []*Message, more bool, room int, read pageReader) (a around, ok bool, err error) {
-	from, ok := behind(s, tail)
+// that it does not begin with the first message. said messages follow that are not
+// stored. ok is false where s cannot stand.
+func readAround(s *memory.Summary, tail []*Message, said int, more bool, room int, read pageReader) (a around, ok bool, err error) {
+	from, ok := behind(s, tail, said)
 	switch {
 	case ok:
 		a.behind = tail[from:]
@@ -220,20 +221,20 @@ func readAround(s *memory.Summary, tail []*Message, more bool, room int, read pa
 }
 
 // behind is where in the end of a branch the messages begin that s leaves alone.
-// The last three of a branch are among them.
-func behind(s *memory.Summary, tail []*Message) (from int, ok bool) {
+// The last three of a branch, with those said behind it, are among them.
+func behind(s *memory.Summary, tail []*Message, said int) (from int, ok bool) {
 	lines := linesOf(tail)
 	at := slices.IndexFunc(lines, func(l memory.ChatLine) bool { return l.MessageID == s.Range.EndID })
 	if at < 0 {
 		return 0, false
 	}
-	_, next := s.Overlay(lines)
+	_, next := s.Overlay(append(lines, make([]memory.ChatLine, said)...))
 	first := s.Range.EndID
 	if next < len(lines) {
 		first = lines[next].MessageID
 	}
 	from = slices.IndexFunc(tail, func(m *Message) bool { return m.ID == first })
-	if next == len(lines) {
+	if next >= len(lines) {
 		from++
 	}
 	return from, true

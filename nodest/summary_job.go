@@ -387,7 +387,7 @@ func (d *draft) readLines(tx Tx, all bool) error {
 		return err
 	}
 	if more {
-		a, ok, err := readAround(d.base.Summary, tail, more, math.MaxInt, read)
+		a, ok, err := readAround(d.base.Summary, tail, 0, more, math.MaxInt, read)
 		if err != nil {
 			return err
 		}

@@ -117,3 +117,28 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 		}
 	}
 }
+
+// The last three messages are sent as they are, with what is said now among them:
+// also where the branch has become shorter than it was when it was summarised.
+func TestAPreviewCountsWhatIsSaidAmongTheLastThree(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"enabled":false}}`)
+	s.fill(20)
+	made, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	s.must(err)
+	path := s.path()
+	shorter := path[made.Range.End+1]
+	_, err = s.ChooseHead(t.Context(), s.call(), s.chat.ID, shorter.ID)
+	s.must(err)
+	s.shows(s.prompt(), path[made.Range.End].Text(), path[made.Range.End-1].Text())
+
+	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID, Text: "And the lamp?"})
+	s.must(err)
+	s.hides(flat(preview), path[made.Range.End-1].Text())
+	s.shows(flat(preview), path[made.Range.End].Text())
+	begun := s.wait(s.send(s.chat, "And the lamp?").GenerationID)
+	sent, err := s.Prompt(t.Context(), ann, begun.PromptID)
+	s.must(err)
+	if got := flat(sent.Prompt); got != flat(preview) {
+		t.Errorf("sent:\n%s\npreviewed:\n%s", got, flat(preview))
+	}
+}

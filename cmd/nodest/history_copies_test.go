@@ -98,12 +98,12 @@ func (g *game) opArchive(p *plain) bool {
 		k := *g.saves[at]
 		k.id, k.chat = b.Saves[i].ID, n
 		k.frame.head = names[k.frame.head]
+		g.saves = append(g.saves, &k)
 		if k.prompt != "" {
 			was := k.prompt
 			k.prompt = g.prompt("/saves/" + k.id)
 			require.Equal(g.t, withoutMood(was), withoutMood(k.prompt), "the prompt of save point %s of the copy", k.id)
 		}
-		g.saves = append(g.saves, &k)
 	}
 	return true
 }

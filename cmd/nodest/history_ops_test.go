@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -192,9 +193,10 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 	if g.chance(4) {
 		body["clientMsgId"] = fmt.Sprintf("mine-%d", g.talking)
 	}
-	told := ""
+	told, summary := "", (*overlay)(nil)
 	if parent == "" && answered && p.writing == nil && g.chance(2) {
 		told = g.preview("/conversations/"+p.id, text)
+		summary = g.inForce(p)
 	}
 	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
@@ -217,7 +219,7 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 		}
 	})
 	g.after(p, r, got.Message)
-	if told != "" && got.PromptID != "" {
+	if told != "" && got.PromptID != "" && reflect.DeepEqual(summary, g.inForce(p)) { // a turn may first have more summarised
 		var sent struct{ Messages json.RawMessage }
 		g.get(&sent, "/prompts/%s", got.PromptID)
 		messages, _ := withoutRecall(sent.Messages)
