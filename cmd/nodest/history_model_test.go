@@ -401,13 +401,15 @@ func (p *plain) land(status, text, swipe string) {
 	}
 	empty := strings.TrimSpace(strings.TrimPrefix(text, w.base)) == ""
 	s := w.spot
+	if empty && !w.sibling && w.kind != "reply" {
+		return // nothing has changed
+	}
 	p.change(func() {
 		switch {
 		case empty && w.sibling:
 			p.show(s, func(l *look) { l.gone, l.status = "empty", word })
-		case empty && w.kind == "reply":
-			p.show(s, func(l *look) { l.status = word })
 		case empty:
+			p.show(s, func(l *look) { l.status = word })
 		case w.kind == "continue":
 			p.lengthen(w, swipe, text, word)
 		default:
