@@ -195,8 +195,8 @@ func (g *game) says(p *plain, parent string, answered bool) bool {
 	}
 	told, summary := "", (*overlay)(nil)
 	if parent == "" && answered && p.writing == nil && g.chance(2) {
-		told = g.preview("/conversations/"+p.id, text)
 		summary = g.inForce(p)
+		told = g.preview("/conversations/"+p.id, text)
 	}
 	r := g.do(act{cmd: "chat.send", method: http.MethodPost, path: "/conversations/" + p.id + "/messages", ids: toChat(p), body: body, wait: answered && g.chance(2)})
 	if g.busy(p, r) {
