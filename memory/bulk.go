@@ -89,38 +89,59 @@ type BulkDone struct {
 // Errors: NotFound, also for an id that is not there.
 func SelectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
 	done = &BulkDone{Action: b.Action, DryRun: b.DryRun, IDs: []string{}, Conflicts: []string{}}
+	named, err := b.named(tx, characterID)
+	if err != nil {
+		return nil, nil, err
+	}
 	words := b.words()
-	add := func(m *Memory) bool {
-		if m.Status == Superseded || !b.fits(m, words) {
-			return true
+	for some := range slices.Chunk(named, pageOfFacts) {
+		versions, err := tx.FactVersions(characterID, some...)
+		if err != nil {
+			return nil, nil, err
 		}
-		done.Matched++
-		switch {
-		case !b.changes(m):
-		case len(roots) == MaxBulk:
-			done.Truncated = true
-		default:
+		groups := byRoot(versions)
+		for _, root := range some {
+			m := &groups[root][len(groups[root])-1]
+			if !b.fits(m, words) {
+				continue
+			}
+			done.Matched++
+			switch {
+			case !b.changes(m):
+			case len(roots) == MaxBulk:
+				done.Truncated = true
+			default:
+				roots = append(roots, root)
+			}
+		}
+	}
+	return roots, done, nil
+}
+
+// named returns memories by their roots, each once: those of the ids of the filter, or
+// else those of which the list has a version that fits. That may be an older one, which
+// was retired on another branch.
+func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
+	known := map[string]bool{}
+	add := func(m *Memory) bool {
+		if !known[m.RootID] && (m.Status != Superseded || len(b.Filter.IDs) > 0) {
+			known[m.RootID] = true
 			roots = append(roots, m.RootID)
 		}
 		return true
 	}
 	if len(b.Filter.IDs) == 0 {
 		err = eachFact(tx, characterID, b.listed(), add)
-		return roots, done, err
+		return roots, err
 	}
-	var named []string
 	for _, id := range b.Filter.IDs {
 		m, err := tx.Fact(characterID, id)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		named = append(named, m.RootID)
+		add(m)
 	}
-	versions, err := tx.FactVersions(characterID, named...)
-	for i := range versions {
-		add(&versions[i])
-	}
-	return roots, done, err
+	return roots, nil
 }
 
 // listed is what the list of facts knows of the filter.

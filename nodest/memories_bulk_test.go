@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nodest/fault"
 	"nodest/memory"
@@ -228,6 +229,46 @@ func TestOneThingIsDoneToNamedMemories(t *testing.T) {
 	refused(t, err, fault.NotFound, "")
 	if len(s.facts(alice.ID)) != 3 || len(s.facts(other.ID)) != 1 {
 		t.Error("something was purged although one of them is not there")
+	}
+}
+
+// A version may be retired on one branch, and a newer one count on another: the memory is
+// one all the same, and is what its newest version is.
+func TestABulkTakesAMemoryWithARetiredVersionOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		action memory.Action
+		filter memory.Selection
+		counts string // matched, changed
+		want   []string
+	}{
+		"of any status":       {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
+		"by its ids":          {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
+		"it is not set aside": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+		"nor to be restored":  {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRemembering(t)
+			alice := s.character(alicesCard)
+			for i, text := range []string{"Clara sails", "Clara rows"} {
+				m := &memory.Memory{
+					ID: []string{"old", "new"}[i], RootID: "old", Version: i + 1, Text: text, Subject: memory.AboutCharacter, Kind: memory.OtherSort,
+					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
+				}
+				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.InsertFact(alice.ID, m) }))
+			}
+			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
+			preview := s.bulk(alice.ID, in)
+			in.DryRun = false
+			done := s.bulk(alice.ID, in)
+			for _, got := range []*memory.BulkDone{preview, done} {
+				if counts := fmt.Sprint(got.Matched, got.Changed); counts != tt.counts || got.Changed != len(got.IDs) {
+					t.Errorf("dry run %t: %+v, want %s", got.DryRun, got, tt.counts)
+				}
+			}
+			if all := s.facts(alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
+				t.Errorf("there is %q, want %q", all, tt.want)
+			}
+		})
 	}
 }
 
