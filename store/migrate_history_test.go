@@ -149,3 +149,54 @@ func TestAFilledDatabaseGetsAHistory(t *testing.T) {
 		}
 	})
 }
+
+// TestAJobThatRunsKeepsItsFollower migrates jobs of the schema in which a running one
+// had the time and the payload of its follower.
+func TestAJobThatRunsKeepsItsFollower(t *testing.T) {
+	conform(t, func(e *env) {
+		o := e.another()
+		raw := e.before(o, 5)
+		run := func(statement string) {
+			e.Helper()
+			if _, err := raw.Exec(statement); err != nil {
+				e.Fatal(err)
+			}
+		}
+		run("INSERT INTO users VALUES ('u', 'Ada', 'ada', 'member', 0, 0, '', 1)")
+		run("INSERT INTO streams VALUES ('u', 'e', 0)")
+		for _, job := range []struct {
+			id, state string
+			notBefore int64
+		}{{"followed", "running", 60_000}, {"alone", "running", 0}, {"waits", "queued", 60_000}} {
+			run(fmt.Sprintf("INSERT INTO jobs VALUES ('%s', 'a.b', 'u', '%[1]s', '\"%[1]s\"', '%s', NULL, 1, %d, 'p', 0, NULL, 1, 1)",
+				job.id, job.state, job.notBefore))
+		}
+		if err := raw.Close(); err != nil {
+			e.Fatal(err)
+		}
+		db, err := store.Open(context.Background(), o)
+		if err != nil {
+			e.Fatal(err)
+		}
+		defer db.Close() //nolint:errcheck // nothing was left to write
+		err = db.View(context.Background(), "u", func(tx nodest.Tx) error {
+			for id, want := range map[string]string{
+				"followed": `"followed", then "followed" at 60000`, "alone": `"alone"`, "waits": `"waits"`,
+			} {
+				j, err := tx.Job(id)
+				if err != nil {
+					return err
+				}
+				got := string(j.Payload)
+				if j.Next != nil {
+					got += fmt.Sprint(", then ", string(j.Next.Payload), " at ", j.Next.NotBefore.UnixMilli())
+				}
+				e.equal("job", got, want)
+			}
+			return nil
+		})
+		if err != nil {
+			e.Fatal(err)
+		}
+	})
+}
