@@ -36,7 +36,7 @@ type Bulk struct {
 // Selection selects memories by what their newest version is. Each member that is
 // given narrows it; one at least is needed besides Status, or All.
 type Selection struct {
-	IDs          []string `json:"ids,omitempty"` // of any of their versions; all must be there
+	IDs          []string `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
 	Kind         Sort     `json:"kind,omitempty"`
 	Subject      Subject  `json:"subject,omitempty"`
 	Conversation string   `json:"conversation,omitempty"` // where it was learned
@@ -65,8 +65,9 @@ func (b *Bulk) Check() error {
 		c.that(false, "filter.status", "value", "must be active, retired or any")
 	}
 	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "at most %d ids", maxNamed)
+	c.that(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "at least one id")
 	c.that(f.Query == "" || Terms(f.Query) != "", "filter.q", "value", "has no word that can be looked for")
-	narrow := len(f.IDs) > 0 || f.Kind != "" || f.Subject != "" || f.Conversation != "" || f.Pinned != nil || f.Query != ""
+	narrow := f.IDs != nil || f.Kind != "" || f.Subject != "" || f.Conversation != "" || f.Pinned != nil || f.Query != ""
 	c.that(narrow || f.All, "filter.all", "required", "a filter without members must say all: true")
 	c.that(!narrow || !f.All, "filter.all", "value", "all goes with no other member but status")
 	return c.err()
