@@ -225,29 +225,40 @@ type fileLine struct {
 }
 
 // fileTime is a time or a day; the zero one was not given.
-type fileTime struct{ time.Time }
+type fileTime struct {
+	time.Time
+	wrong bool // something else was given
+}
 
 // UnmarshalJSON reads RFC 3339 and YYYY-MM-DD.
-func (t *fileTime) UnmarshalJSON(doc []byte) (err error) {
+func (t *fileTime) UnmarshalJSON(doc []byte) error {
 	if bytes.Equal(doc, []byte("null")) {
 		return nil
 	}
 	var s string
-	if err := json.Unmarshal(doc, &s); err != nil {
-		return errNoTime
+	err := json.Unmarshal(doc, &s)
+	if err == nil {
+		t.Time, err = time.Parse(time.RFC3339, s)
 	}
-	if t.Time, err = time.Parse(time.RFC3339, s); err != nil {
-		if t.Time, err = time.Parse(time.DateOnly, s); err != nil {
-			return errNoTime
-		}
+	if err != nil {
+		t.Time, err = time.Parse(time.DateOnly, s)
 	}
-	if !plausible(t.Time) {
-		return errNoTime
-	}
-	return nil
+	t.wrong = err != nil || !plausible(t.Time)
+	return nil // so that the field can be told
 }
 
-var errNoTime = errors.New("a time must be like 2026-03-05T12:00:00Z or 2026-03-05")
+// wrongTime is the first field that should be a time and is none, or "".
+func (l *fileLine) wrongTime() string {
+	for _, t := range []struct {
+		field string
+		time  fileTime
+	}{{"eventTime", l.EventTime}, {"lastSeenAt", l.LastSeenAt}, {"createdAt", l.CreatedAt}, {"updatedAt", l.UpdatedAt}} {
+		if t.time.wrong {
+			return t.field
+		}
+	}
+	return ""
+}
 
 // parseLine reads a line: a memory, none for an empty line and for records that are
 // not imported, or what is wrong with it. The error is about the file.
@@ -272,6 +283,9 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 	if l.Text == nil {
 		return nil, &FailedLine{Code: "required", Field: "text", Detail: "a memory must have a text"}, nil
 	}
+	if field := l.wrongTime(); field != "" {
+		return nil, &FailedLine{Code: "type", Field: field, Detail: "a time must be like 2026-03-05T12:00:00Z or 2026-03-05"}, nil
+	}
 	m := l.memory()
 	err := m.Validate()
 	if err == nil && m.Status == Deleted {
@@ -289,11 +303,8 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 
 func wrongLine(err error) *FailedLine {
 	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrongType) && wrongType.Field != "":
+	if errors.As(err, &wrongType) && wrongType.Field != "" {
 		return &FailedLine{Code: "type", Field: wrongType.Field, Detail: "must not be a " + wrongType.Value}
-	case errors.Is(err, errNoTime):
-		return &FailedLine{Code: "type", Detail: errNoTime.Error()}
 	}
 	return &FailedLine{Code: "syntax", Detail: "the line is not a JSON object"}
 }

@@ -24,6 +24,10 @@ const (
 	pieceBytes = 64 << 10
 )
 
+// maxSeen bounds what a file says of how often something was said, so that it can
+// still be counted on.
+const maxSeen = 1_000_000
+
 // Pieces parts what ParseImport has read, so that each piece is an Import of its own.
 // The versions of one memory stay together; there is one piece at least.
 func Pieces(parsed []Memory) [][]Memory {
@@ -196,6 +200,7 @@ func (im *importing) make(versions []*Memory, i int) {
 	if len(m.Evidence) > 0 {
 		m.ConversationID = m.Evidence[0].ConversationID
 	}
+	m.SeenCount = min(m.SeenCount, maxSeen)
 	now := im.tx.Now()
 	for _, t := range []*time.Time{&m.CreatedAt, &m.UpdatedAt, &m.LastSeenAt} {
 		if t.IsZero() || t.After(now) {

@@ -355,6 +355,15 @@ func TestAFileBringsBackWhatWasLost(t *testing.T) {
 	c.equal("its texts", len(c.the("User lives in Paris").Evidence), 1)
 }
 
+// A file may say that a memory was seen as often as a number goes; it can be said
+// once more.
+func TestAFileCannotOverflowACount(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	c.imports(c.user, c.character, []byte(`{"text":"User has a dog","seenCount":9223372036854775807}`))
+	c.create(memory.Draft{Text: "User has a dog"})
+	c.equal("seen", c.the("User has a dog").SeenCount, 1_000_001)
+}
+
 func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	lines := []string{
 		"\ufeff" + `{"type":"header","format":"memory-export","version":1}`,
@@ -376,6 +385,8 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		`{"type":"suggestion","id":"x","text":"y"}`,
 		`{"text":"User was born in May","eventTime":"1990-05-04","kind":"event","pinned":true}` + "\r",
 		`{"text":"user likes TEA."}`,
+		`{"text":"a","updatedAt":5}`,
+		`{"text":"a","createdAt":"0000-01-01T00:00:00Z"}`,
 		`{"text":"the last line has no end"}`,
 	}
 	parsed, failed, err := memory.ParseImport(strings.NewReader(strings.Join(lines, "\n")))
@@ -390,8 +401,8 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		}
 	}
 	want := []string{
-		"4 syntax ", "5 range importance", "6 type text", "7 required text", "8 syntax ", "9 range ", "10 range text", "11 type ",
-		"12 value kind", "13 value status", "14 required evidence[0].messageId", "15 syntax ",
+		"4 syntax ", "5 range importance", "6 type text", "7 required text", "8 syntax ", "9 range ", "10 range text", "11 type eventTime",
+		"12 value kind", "13 value status", "14 required evidence[0].messageId", "15 syntax ", "20 type updatedAt", "21 type createdAt",
 	}
 	if fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("told\n%q, want\n%q", told, want)
