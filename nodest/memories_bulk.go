@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"nodest/fault"
 	"nodest/memory"
 )
 
@@ -94,46 +93,4 @@ func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, 
 	return inPieces(ctx, e, c, done, memory.BulkPieces(roots), func(tx Tx, so *memory.BulkDone, piece []string) (*memory.BulkDone, error) {
 		return memory.ApplyBulk(tx, c.by(), characterID, &in, so, piece)
 	})
-}
-
-// talkedIn returns NotFound when a conversation ("" = none) is not one of the user
-// with this character.
-func talkedIn(tx Tx, characterID, conversationID string) error {
-	if conversationID == "" {
-		return nil
-	}
-	conv, err := tx.Conversation(conversationID)
-	if err == nil && conv.CharacterID != characterID {
-		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
-	}
-	return err
-}
-
-// ListedMemory is a memory in a list.
-type ListedMemory struct {
-	memory.Memory
-	Shown bool `json:"shown"` // it counts where the conversations stand now (memory.Counting)
-}
-
-// Memories lists facts, newest first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Memories(ctx context.Context, userID, characterID string, f memory.Filter, cursor string, limit int) (items []ListedMemory, next string, err error) {
-	if limit, err = checkLimit(limit); err != nil {
-		return nil, "", err
-	}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
-		if err := talkedIn(tx, characterID, f.ConversationID); err != nil {
-			return err
-		}
-		facts, more, err := tx.Facts(characterID, f, cursor, limit)
-		if err != nil {
-			return err
-		}
-		shown, err := memory.Counting(tx, characterID, facts)
-		items, next = make([]ListedMemory, len(facts)), more
-		for i := range shown {
-			items[i] = ListedMemory{facts[i], shown[i]}
-		}
-		return err
-	})
-	return items, next, err
 }
