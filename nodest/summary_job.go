@@ -443,7 +443,7 @@ func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
 		return nil, errOvertaken
 	}
 	made, err := tx.Summary(conv.SummaryID, 0)
-	if err == nil && (made.DeletedAt != nil || made.Range.EndID != d.plan.Range.EndID) {
+	if err == nil && (made.DeletedAt != nil || made.Range.StartID != d.plan.Range.StartID || made.Range.EndID != d.plan.Range.EndID) {
 		return nil, errOvertaken
 	}
 	return made, err

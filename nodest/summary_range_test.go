@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -140,5 +141,22 @@ func TestAPreviewCountsWhatIsSaidAmongTheLastThree(t *testing.T) {
 	s.must(err)
 	if got := flat(sent.Prompt); got != flat(preview) {
 		t.Errorf("sent:\n%s\npreviewed:\n%s", got, flat(preview))
+	}
+}
+
+// A range that ends where everything ends is not everything: who asked for that gets it
+// also when the range was made meanwhile.
+func TestARangeByHandDoesNotAnswerForEverything(t *testing.T) {
+	s := newSummaries(t, `{"memory":{"enabled":false}}`)
+	s.fill(30)
+	path := s.path()
+	s.scholar.meanwhile = func(context.Context) error {
+		_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID})
+		return err
+	}
+	all, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	s.must(err)
+	if all.Range.Start != 3 || all.Range.End != len(path)-4 || s.active().ID != all.ID || len(s.summaries()) != 2 {
+		t.Errorf("everything: %+v, in force %+v", all, s.active())
 	}
 }
