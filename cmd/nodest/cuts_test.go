@@ -209,7 +209,11 @@ func TestCuts(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+fake.URL)
 	p := inst.start(t)
-	conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
+	character := sampleCharacter(t, p.client)
+	// The provider answers in the order of the turns: nothing else may ask it.
+	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
+		map[string]any{"memory": map[string]any{"enabled": false}}, nil))
+	conversation := newConversation(t, p.client, character)
 	a := &app{
 		t: t, c: p.client, rng: rng, cuts: long(t, 25, 1000), gate: make(chan struct{}, 1<<16),
 		texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{},
