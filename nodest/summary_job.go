@@ -72,7 +72,8 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 }
 
 // enqueueSummary enqueues the job of a conversation, unless one waits that the user
-// has asked for: it would take the place of that.
+// has asked for: it would take the place of that. The conversation is locked, so that
+// the user does not ask between the look and the job.
 func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) error {
 	open, _, err := tx.Jobs(jobs.Filter{Kind: JobSummarise, Subject: conversationID, Open: true}, "", 0)
 	if err != nil {
@@ -151,7 +152,15 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if d.pointless() {
-		return e.store.Update(ctx, j.UserID, func(tx Tx) error { return errors.Join(d.followUp(tx), tx.FinishJob(j)) })
+		return ignoreGone(e.store.Update(ctx, j.UserID, func(tx Tx) error {
+			if _, err := tx.LockConversation(j.Subject); err != nil {
+				return err
+			}
+			if err := d.followUp(tx); err != nil {
+				return err
+			}
+			return tx.FinishJob(j)
+		}))
 	}
 	err = e.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if _, err := d.land(tx, "server"); err != nil {
@@ -182,14 +191,18 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// requeue ends a job and enqueues it once more.
+// requeue ends a job and enqueues it once more, unless its conversation is gone.
 func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at time.Time) error {
-	return e.store.Update(ctx, j.UserID, func(tx Tx) error {
+	err := e.store.Update(ctx, j.UserID, func(tx Tx) error {
+		if _, err := tx.LockConversation(j.Subject); err != nil {
+			return err
+		}
 		if err := enqueueSummary(tx, j.Subject, o, at); err != nil {
 			return err
 		}
 		return tx.FinishJob(j)
 	})
+	return ignoreGone(err)
 }
 
 // disturbed puts a repair off while the conversation is talked in.

@@ -110,6 +110,9 @@ func (e *Engine) SummariseLater(ctx context.Context, c *Call, conversationID str
 		return err
 	}
 	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
+			return struct{}{}, err
+		}
 		return struct{}{}, tx.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
 	})
 	return err

@@ -73,6 +73,9 @@ func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID stri
 	}
 	// It takes too long: the model writes it in the background.
 	err = e.store.Update(ctx, userID, func(tx Tx) error {
+		if _, err := tx.LockConversation(conversationID); err != nil {
+			return err
+		}
 		return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
 	})
 	if err != nil {
