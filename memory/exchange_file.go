@@ -230,21 +230,27 @@ type fileTime struct {
 	wrong bool // something else was given
 }
 
-// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD.
+// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD. It does not fail, so that the field of
+// what is neither can be told.
 func (t *fileTime) UnmarshalJSON(doc []byte) error {
-	if bytes.Equal(doc, []byte("null")) {
-		return nil
+	if !bytes.Equal(doc, []byte("null")) {
+		t.wrong = !t.read(doc)
 	}
+	return nil
+}
+
+func (t *fileTime) read(doc []byte) bool {
 	var s string
-	err := json.Unmarshal(doc, &s)
-	if err == nil {
-		t.Time, err = time.Parse(time.RFC3339, s)
+	if json.Unmarshal(doc, &s) != nil {
+		return false
 	}
-	if err != nil {
-		t.Time, err = time.Parse(time.DateOnly, s)
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, s); err == nil {
+			t.Time = at
+			return plausible(at)
+		}
 	}
-	t.wrong = err != nil || !plausible(t.Time)
-	return nil // so that the field can be told
+	return false
 }
 
 // wrongTime is the first field that should be a time and is none, or "".
