@@ -1,0 +1,62 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What one character remembers can be taken to another; lines that are wrong are
+// told with their number, and the others are taken.
+func TestMemoriesAsAFile(t *testing.T) {
+	h := build(t, nil)
+	path, other := h.remembered(), h.remembered()
+	h.tell(path, "Mia keeps bees.", `,"kind":"profile","pinned":true,"importance":0.9`)
+	h.tell(path, "Mia was in Lyon.", `,"kind":"event","eventTime":"2025-03-01T00:00:00Z"`)
+	file := h.rest("GET", path+"/export", "")
+	file.wants(t, 200)
+	if kind := file.header.Get("Content-Type"); kind != "application/x-ndjson" {
+		t.Errorf("content type %s", kind)
+	}
+	for i, line := range bytes.Split(bytes.TrimSpace(file.body), []byte("\n")) {
+		if !json.Valid(line) {
+			t.Errorf("line %d: %s", i+1, line)
+		}
+	}
+	got := h.rest("POST", other+"/import", string(file.body), "Content-Type: application/x-ndjson").wants(t, 200)
+	if got["created"] != 2.0 || len(got["failed"].([]any)) != 0 {
+		t.Fatalf("import: %v", got)
+	}
+	told := func(path string) string {
+		list := h.rest("GET", path, "").items(t)
+		slices.SortFunc(list, func(a, b map[string]any) int { return strings.Compare(member(a, "text"), member(b, "text")) })
+		var b strings.Builder
+		for _, m := range list {
+			fmt.Fprintln(&b, m["text"], m["kind"], m["subject"], m["pinned"], m["importance"], m["eventTime"])
+		}
+		return b.String()
+	}
+	if a, b := told(path), told(other); a != b {
+		t.Errorf("it was\n%sand is\n%s", a, b)
+	}
+	again := h.upload("POST", other+"/import", "memories.jsonl", file.body).wants(t, 200)
+	if again["created"] != 0.0 || again["skipped"] != 2.0 {
+		t.Errorf("again: %v", again)
+	}
+
+	broken := "{\"text\":\"Mia sails.\"}\nnot JSON\n\n{\"text\":\"\"}\n{\"text\":\"x\",\"kind\":\"rumour\"}\n[1]\n{\"text\":\"Mia swims.\"}"
+	report := h.rest("POST", other+"/import", broken, "Content-Type: text/plain").wants(t, 200)
+	var lines []float64
+	for _, f := range report["failed"].([]any) {
+		lines = append(lines, f.(map[string]any)["line"].(float64))
+	}
+	if report["created"] != 2.0 || !slices.Equal(lines, []float64{2, 4, 5, 6}) {
+		t.Errorf("broken lines: %v", report)
+	}
+	h.rest("POST", other+"/import", "x", "Content-Type: image/png").refuses(t, 415, "unsupported_media_type")
+	h.upload("POST", other+"/import", "a.jsonl", bytes.Repeat([]byte("x"), 33<<20)).refuses(t, 413, "too_large")
+	h.rest("POST", other+"/import", strings.Repeat("x", 33<<20), "Content-Type: application/x-ndjson").refuses(t, 413, "too_large")
+}
