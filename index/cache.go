@@ -171,6 +171,7 @@ func (c *Cache) fresh(ctx context.Context, e *cached) (*Index, error) {
 	}
 	if len(delta.Rows)+len(delta.Removed) > 0 {
 		if err := x.Apply(ctx, delta.Rows, delta.Removed); err != nil {
+			e.index = nil // it may be half done: the next one loads everything
 			return nil, fmt.Errorf("load the index of %s: %w", e.key, err)
 		}
 	}
