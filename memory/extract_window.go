@@ -299,6 +299,9 @@ func (w *writing) all() error {
 			return err
 		}
 	}
+	if len(w.updated) > 0 { // some may be other texts
+		return wantVectors(w.tx, w.characterID)
+	}
 	return nil
 }
 

@@ -25,6 +25,11 @@ func Heard(tx Tx, characterID, conversationID string) error {
 	)
 }
 
+// wantVectors enqueues the embedding of what a scope has without vectors.
+func wantVectors(tx Tx, characterID string) error {
+	return tx.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID})
+}
+
 // lookAt is a look at what is new.
 func lookAt(conversationID string, at time.Time) jobs.Spec {
 	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at}

@@ -191,6 +191,9 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	if err := tx.InsertFact(characterID, &m); err != nil {
 		return nil, err
 	}
+	if err := wantVectors(tx, characterID); err != nil {
+		return nil, err
+	}
 	return &m, tellWritten(tx, by, characterID, opUpdated, m.ID)
 }
 
@@ -397,13 +400,16 @@ const (
 // idsPerEvent keeps events small.
 const idsPerEvent = 200
 
-// tellWritten emits what was done to memories.
+// tellWritten emits what was done to memories; those that are new get vectors.
 func tellWritten(tx Tx, by, characterID, op string, ids ...string) error {
 	for some := range slices.Chunk(ids, idsPerEvent) {
 		err := tell(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
 		if err != nil {
 			return err
 		}
+	}
+	if op == opAdded && len(ids) > 0 {
+		return wantVectors(tx, characterID)
 	}
 	return nil
 }
