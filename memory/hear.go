@@ -20,7 +20,7 @@ const (
 // nothing to do.
 func Heard(tx Tx, characterID, conversationID string) error {
 	return tx.Enqueue(
-		jobs.Spec{Kind: JobEmbed, Subject: characterID},
+		jobs.Spec{Kind: JobEmbed, Subject: characterID, NotBefore: tx.Now().Add(vectorsSoon)},
 		lookAt(conversationID, tx.Now().Add(soon)),
 	)
 }

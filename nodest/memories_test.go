@@ -265,6 +265,9 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	kinds := map[string]int{}
 	for _, j := range items {
 		kinds[j.Kind]++
+		if j.Kind == memory.JobEmbed && !j.NotBefore.After(j.CreatedAt) {
+			t.Errorf("texts are embedded at once, not together: %+v", j)
+		}
 	}
 	if kinds[memory.JobExtract] != 3 || kinds[memory.JobEmbed] != 1 {
 		t.Errorf("jobs about the character: %v", kinds)
