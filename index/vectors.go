@@ -56,14 +56,14 @@ func (c *collection) take(row string) int32 {
 	return n
 }
 
-// So many vectors, the best by their sketches of sketchDim numbers, are compared in
-// full, so a space with no more of them is searched exactly. Of 10,000 real texts with
-// offline vectors four in a thousand of the ten nearest are missed
-// (docs/decisions/0012-retrieval.md).
-const (
-	sketchDim = 192
-	shortlist = 768
-)
+// So many vectors, the best by their sketches, are compared in full, so a space with no
+// more of them is searched exactly. docs/decisions/0012-retrieval.md tells what is missed
+// in a larger one.
+const shortlist = 768
+
+// sketchLen is how many numbers the sketch of a vector of dim numbers has: a quarter,
+// within bounds, and all of a short one.
+func sketchLen(dim int) int { return min(dim, max(128, min(256, dim/4))) }
 
 // spaces holds the vectors of an index.
 type spaces struct {
@@ -78,7 +78,7 @@ func (s *spaces) expect(rows []Row) {
 	need := 0
 	for i := range rows {
 		for _, v := range rows[i].Vectors {
-			need += min(len(v.Packed), sketchDim)
+			need += sketchLen(len(v.Packed))
 		}
 	}
 	s.room = make([]float32, need)
@@ -129,7 +129,7 @@ func (s *spaces) add(ctx context.Context, row *Row) error {
 		if _, ok := c.slots[row.ID]; ok {
 			continue
 		}
-		n := min(len(v.Packed), sketchDim)
+		n := sketchLen(len(v.Packed))
 		into := s.room[:n:n]
 		s.room = s.room[n:]
 		v.Packed.sketch(into)
@@ -159,7 +159,7 @@ func (s *spaces) collection(sp space) (*collection, error) {
 }
 
 // bytesOf is what a vector takes in memory, with its sketch.
-func bytesOf(sp space) int { return vectorBytes + sp.dim + 4*min(sp.dim, sketchDim) }
+func bytesOf(sp space) int { return vectorBytes + sp.dim + 4*sketchLen(sp.dim) }
 
 func (sp space) name() string { return fmt.Sprintf("%s/%d", sp.model, sp.dim) }
 
@@ -205,7 +205,7 @@ func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error)
 		return nil, nil
 	}
 	q := Pack(v.Values)
-	into := make([]float32, min(len(q), sketchDim))
+	into := make([]float32, sketchLen(len(q)))
 	q.sketch(into)
 	among := min(max(n, shortlist), c.Count()) // more than there are is an error
 	found, err := c.QueryEmbedding(ctx, into, among, nil, nil)
