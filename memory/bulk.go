@@ -37,11 +37,11 @@ type Bulk struct {
 // given narrows it; one at least is needed besides Status, or All.
 type Selection struct {
 	IDs          []string `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
-	Kind         Sort     `json:"kind,omitempty"`
-	Subject      Subject  `json:"subject,omitempty"`
-	Conversation string   `json:"conversation,omitempty"` // where it was learned
+	Kind         *Sort    `json:"kind,omitempty"`
+	Subject      *Subject `json:"subject,omitempty"`
+	Conversation *string  `json:"conversation,omitempty"` // where it was learned
 	Pinned       *bool    `json:"pinned,omitempty"`
-	Query        string   `json:"q,omitempty"` // every word of it, as a search knows words
+	Query        *string  `json:"q,omitempty"` // every word of it, as a search knows words
 	All          bool     `json:"all,omitempty"`
 	// Status is Active, Retired or AnyStatus. Without it: any with IDs, retired for
 	// BulkRestore, else active.
@@ -57,8 +57,9 @@ func (b *Bulk) Check() error {
 	default:
 		c.that(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
 	}
-	c.that(f.Kind == "" || f.Kind.known(), "filter.kind", "value", "%q is not one of the words", f.Kind)
-	c.that(f.Subject == "" || f.Subject.known(), "filter.subject", "value", "%q is not one of the words", f.Subject)
+	c.that(f.Kind == nil || f.Kind.known(), "filter.kind", "value", "%q is not one of the words", orEmpty(f.Kind))
+	c.that(f.Subject == nil || f.Subject.known(), "filter.subject", "value", "%q is not one of the words", orEmpty(f.Subject))
+	c.that(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must be the id of a conversation")
 	switch f.Status {
 	case "", Active, Retired, AnyStatus:
 	default:
@@ -66,11 +67,18 @@ func (b *Bulk) Check() error {
 	}
 	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "at most %d ids", maxNamed)
 	c.that(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "at least one id")
-	c.that(f.Query == "" || Terms(f.Query) != "", "filter.q", "value", "has no word that can be looked for")
-	narrow := f.IDs != nil || f.Kind != "" || f.Subject != "" || f.Conversation != "" || f.Pinned != nil || f.Query != ""
+	c.that(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "has no word that can be looked for")
+	narrow := f.IDs != nil || f.Kind != nil || f.Subject != nil || f.Conversation != nil || f.Pinned != nil || f.Query != nil
 	c.that(narrow || f.All, "filter.all", "required", "a filter without members must say all: true")
 	c.that(!narrow || !f.All, "filter.all", "value", "all goes with no other member but status")
 	return c.err()
+}
+
+func orEmpty[T ~string](p *T) (t T) {
+	if p != nil {
+		t = *p
+	}
+	return t
 }
 
 // BulkDone says what a bulk has done, or would do.
@@ -148,7 +156,7 @@ func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 // listed is what the list of facts knows of the filter.
 func (b *Bulk) listed() Filter {
 	f := &b.Filter
-	return Filter{Status: b.status(), Kind: f.Kind, Subject: f.Subject, ConversationID: f.Conversation, Pinned: f.Pinned}
+	return Filter{Status: b.status(), Kind: orEmpty(f.Kind), Subject: orEmpty(f.Subject), ConversationID: orEmpty(f.Conversation), Pinned: f.Pinned}
 }
 
 func (b *Bulk) status() Status {
@@ -164,15 +172,15 @@ func (b *Bulk) status() Status {
 }
 
 // words are those that a text must have.
-func (b *Bulk) words() []string { return strings.Fields(Terms(b.Filter.Query)) }
+func (b *Bulk) words() []string { return strings.Fields(Terms(orEmpty(b.Filter.Query))) }
 
 // fits reports whether the filter selects the newest version of a memory. What the
 // filter names by id was chosen before.
 func (b *Bulk) fits(m *Memory, words []string) bool {
 	f := &b.Filter
 	status := b.status()
-	if status != AnyStatus && m.Status != status || f.Kind != "" && m.Kind != f.Kind || f.Subject != "" && m.Subject != f.Subject ||
-		f.Conversation != "" && m.ConversationID != f.Conversation || f.Pinned != nil && m.Pinned != *f.Pinned {
+	if status != AnyStatus && m.Status != status || f.Kind != nil && m.Kind != *f.Kind || f.Subject != nil && m.Subject != *f.Subject ||
+		f.Conversation != nil && m.ConversationID != *f.Conversation || f.Pinned != nil && m.Pinned != *f.Pinned {
 		return false
 	}
 	if len(words) == 0 {

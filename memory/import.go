@@ -171,9 +171,9 @@ func (im *importing) take(versions []Memory) {
 		return
 	}
 	newest := fresh[len(fresh)-1]
-	same := im.active[newest.ContentHash]
-	if newest.Status == Retired { // it may come beside one that counts
-		same = versions[0].ID == "" && im.retired[newest.ContentHash]
+	same := newest.Status != Retired && im.active[newest.ContentHash] // a retired one may come beside one that counts
+	if versions[0].ID == "" && im.retired[newest.ContentHash] {       // a plain line of what the user has set aside
+		same = true
 	}
 	if cut := len(fresh) < len(versions) && newest.Status == Superseded; cut || same {
 		im.done.Skipped += len(fresh) // what it became is known: an older version must not stand for it

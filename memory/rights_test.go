@@ -417,6 +417,16 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	c.equal("known", len(c.known()), 3)
 	may := c.the("User was born in May")
 	c.equal("a plain line", []any{may.Origin, may.Pinned, may.Kind, may.EventTime.Format(time.DateOnly)}, []any{memory.ByImport, true, memory.Happening, "1990-05-04"})
+
+	// A file that is read twice is taken once, also where its facts were set aside.
+	c.update(func(tx nodest.Tx) error {
+		if _, err := memory.Retire(tx, "phone", c.character, may.ID); err != nil {
+			return err
+		}
+		done, err = memory.Import(tx, "phone", c.character, parsed)
+		return err
+	})
+	c.equal("import again", counts(done), "0 created, 4 skipped")
 }
 
 func TestFilesThatAreRefused(t *testing.T) {

@@ -63,8 +63,8 @@ func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, 
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	if in.Filter.Query != "" {
-		if err := checkText("filter.q", in.Filter.Query, e.opts.TextLimit); err != nil {
+	if q := in.Filter.Query; q != nil {
+		if err := checkText("filter.q", *q, e.opts.TextLimit); err != nil {
 			return nil, err
 		}
 	}
@@ -77,10 +77,12 @@ func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, 
 	var roots []string
 	var done *memory.BulkDone
 	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
-		err := talkedIn(tx, characterID, in.Filter.Conversation)
-		if err != nil {
-			return err
+		if id := in.Filter.Conversation; id != nil {
+			if err := talkedIn(tx, characterID, *id); err != nil {
+				return err
+			}
 		}
+		var err error
 		if roots, done, err = memory.SelectBulk(tx, characterID, &in); err != nil || !in.DryRun {
 			return err
 		}

@@ -124,7 +124,7 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 		want   []string
 	}{
 		"nothing fits": {
-			memory.BulkPurge, memory.Selection{Query: "whale"}, "0 0 0",
+			memory.BulkPurge, memory.Selection{Query: new("whale")}, "0 0 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
 		"all that is active is set aside": {
@@ -132,19 +132,19 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries retired pinned", "克拉拉喜欢茶 retired", "Clara sings retired", "Clara sings retired"},
 		},
 		"by words, in any form of them": {
-			memory.BulkRetire, memory.Selection{Query: "SAILING Clara"}, "1 1 0",
+			memory.BulkRetire, memory.Selection{Query: new("SAILING Clara")}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often retired", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
 		"by Chinese words": {
-			memory.BulkPin, memory.Selection{Query: "喜欢茶"}, "1 1 0",
+			memory.BulkPin, memory.Selection{Query: new("喜欢茶")}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶 pinned", "Clara sings retired", "Clara sings"},
 		},
 		"by kind": {
-			memory.BulkLock, memory.Selection{Kind: memory.Preference}, "1 1 0",
+			memory.BulkLock, memory.Selection{Kind: new(memory.Preference)}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned locked", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
 		"what is so already is left alone": {
-			memory.BulkPin, memory.Selection{Query: "Clara"}, "3 2 0",
+			memory.BulkPin, memory.Selection{Query: new("Clara")}, "3 2 0",
 			[]string{"Clara sails superseded pinned", "Clara sails often pinned", "Clara likes ferries pinned", "克拉拉喜欢茶", "Clara sings retired", "Clara sings pinned"},
 		},
 		"those that are pinned": {
@@ -286,7 +286,7 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 	call := s.call()
 	purge := func() (*memory.BulkDone, error) {
 		return s.BulkMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
-			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: "number"}})
+			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: new("number")}})
 	}
 	s.failsAfter(1)
 	if done, err := purge(); err == nil {
@@ -329,13 +329,16 @@ func TestWhatABulkRefuses(t *testing.T) {
 		"an empty filter":            {memory.BulkPurge, memory.Selection{}, "filter.all"},
 		"a status alone":             {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
 		"no ids":                     {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
-		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: memory.OtherSort}, "filter.ids"},
+		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(memory.OtherSort)}, "filter.ids"},
 		"all and something":          {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
-		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: " ?! "}, "filter.q"},
+		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
 		"too many ids":               {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
 		"older versions":             {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
-		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: "rumour"}, "filter.kind"},
-		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: "dog"}, "filter.subject"},
+		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: new(memory.Sort("rumour"))}, "filter.kind"},
+		"an empty question":          {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(memory.Preference)}, "filter.q"},
+		"an empty kind":              {memory.BulkPurge, memory.Selection{Kind: new(memory.Sort("")), Pinned: new(true)}, "filter.kind"},
+		"an empty conversation":      {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
+		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(memory.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
@@ -344,7 +347,7 @@ func TestWhatABulkRefuses(t *testing.T) {
 	}
 	chat := s.chat() // with another character
 	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
-		_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: id}})
+		_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
 		refused(t, err, fault.NotFound, "")
 		_, _, err = s.Memories(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
 		refused(t, err, fault.NotFound, "")

@@ -375,7 +375,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			return err
 		},
 		"bulk of a chat": func(string, string) error {
-			_, err := s.BulkMemories(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: c.ID}})
+			_, err := s.BulkMemories(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: new(c.ID)}})
 			return err
 		},
 		"list of a chat": func(string, string) error {
