@@ -45,7 +45,12 @@ var errOvertaken = fault.New(fault.Conflict, "the conversation has changed while
 
 // errNotDue says why no summary is made.
 func errNotDue(skip memory.Skip) error {
-	return fault.New(fault.Conflict, "there is nothing to summarise").With("reason", string(skip))
+	why := map[memory.Skip]string{
+		memory.SkipFew:        ": the chat has too few messages, of which the first and the last three stay",
+		memory.SkipNothingNew: ": what lies between the first and the last three messages is summarised already",
+		memory.SkipUserText:   ": you wrote the summary, and nothing is new",
+	}
+	return fault.New(fault.Conflict, "there is nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
 
 // sent is how much of a chat a turn has sent.
