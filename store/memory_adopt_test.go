@@ -71,11 +71,19 @@ func read(lines []string) []string {
 	return out
 }
 
-// TestAnOldDatabaseIsHeard migrates conversations of the schema before memories.
+// TestAnOldDatabaseIsHeard migrates conversations of the schema before memories, and of
+// the first one with them: a text that was forgotten there stays so, and vectors of
+// another form go.
 func TestAnOldDatabaseIsHeard(t *testing.T) {
+	for version, units := range map[int64]int{3: 300, 4: 299} {
+		t.Run(fmt.Sprint("version ", version), func(t *testing.T) { heardFrom(t, version, units) })
+	}
+}
+
+func heardFrom(t *testing.T, version int64, units int) {
 	conform(t, func(e *env) {
 		o := e.another()
-		raw := e.before(o, 3)
+		raw := e.before(o, version)
 		run := func(statement string, args ...any) {
 			e.Helper()
 			if _, err := raw.Exec(fmt.Sprintf(statement, args...)); err != nil {
@@ -97,6 +105,11 @@ func TestAnOldDatabaseIsHeard(t *testing.T) {
 					VALUES ('r%d', 'u', 'm%d', 's', 1, 'text %d', '', '', '', '', 1)`, seq, seq, seq)
 			}
 		}
+		if version == 4 {
+			run(`INSERT INTO memory_texts (revision_id, user_id, character_id, conversation_id, message_id, seq, sitting, role, name, terms,
+				hash, is_read, is_forgotten, change, said_at) VALUES ('r9', 'u', 'r', 'c', 'm9', 9, 1, 'user', '', '', '', TRUE, TRUE, 1, 1)`)
+			run("INSERT INTO memory_vectors (user_id, character_id, hash, model, vector) VALUES ('u', 'r', 'h', 'm', '1234')")
+		}
 		if err := raw.Close(); err != nil {
 			e.Fatal(err)
 		}
@@ -106,6 +119,11 @@ func TestAnOldDatabaseIsHeard(t *testing.T) {
 			e.Fatal(err)
 		}
 		defer db.Close()
+		vectors, err := store.Query[string](db, "SELECT hash FROM memory_vectors")
+		if err != nil {
+			e.Fatal(err)
+		}
+		e.equal("vectors", len(vectors), 0)
 		e.equal("progress", adopt(e, db), `{"conversations":1,"messages":450}`)
 		err = db.View(context.Background(), "u", func(tx nodest.Tx) error {
 			said, err := tx.Said("c", memory.SaidFilter{Before: 450, Limit: 2})
@@ -115,7 +133,7 @@ func TestAnOldDatabaseIsHeard(t *testing.T) {
 			e.equal("texts", []any{len(said), said[0].Text, said[1].Text, said[1].CharacterID, said[1].Sitting, said[1].Read},
 				[]any{2, "text 447", "text 448", "r", 1, true})
 			c, err := tx.MemoryChanges("r", 0)
-			e.equal("units", len(c.Units), 300)
+			e.equal("units", len(c.Units), units)
 			return err
 		})
 		if err != nil {

@@ -75,7 +75,7 @@ CREATE TABLE memory_vectors (
   character_id TEXT NOT NULL REFERENCES characters (id) ON DELETE CASCADE,
   hash TEXT NOT NULL,
   model TEXT NOT NULL,
-  vector BYTEA NOT NULL, -- a signed byte for each number (index.Packed)
+  vector BYTEA NOT NULL, -- float32, little endian
   PRIMARY KEY (user_id, character_id, hash, model)
 );
 
@@ -143,10 +143,3 @@ CREATE TABLE summary_texts (
 );
 ALTER TABLE conversations ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE conversation_states ADD COLUMN summary_id TEXT NOT NULL DEFAULT '';
-
--- Messages up to old_seq were said before there were memories; those up to heard_seq
--- are in them.
-ALTER TABLE conversations ADD COLUMN old_seq BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE conversations ADD COLUMN heard_seq BIGINT NOT NULL DEFAULT 0;
-UPDATE conversations SET old_seq = message_seq;
-CREATE INDEX conversations_unheard ON conversations (id) WHERE heard_seq < old_seq;
