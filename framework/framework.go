@@ -163,6 +163,9 @@ type Options struct {
 	Reserve   int    // tokens of these kept for the reply
 	Tokenizer string // see TokenizerFor; empty = the estimate
 
+	// Language is that of the built-in words of the prompt; empty = English.
+	Language Language
+
 	// Seed fixes the random macros. A retry with the same seed sends the same text.
 	Seed uint64
 }

@@ -112,6 +112,7 @@ type Request struct {
 	MaxTokens   int      // of the reply, hidden reasoning included
 	Stop        []string // the reply ends before any of these
 	Seed        *int64
+	JSON        bool // the reply is to be one JSON object; providers that have a mode for it get it set
 
 	// What follows is not sent to a provider; the offline model lives on it.
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/framework"
 )
 
 // SummaryModel writes summaries. Its errors are those of llm.Generator.
@@ -109,13 +110,13 @@ type scribe struct {
 	model SummaryModel
 	work  SummaryWork
 	plain []string // texts of the lines, to tell a copy
-	lang  Language
+	lang  framework.Language
 	calls int
 }
 
 func (s *scribe) write(ctx context.Context) (string, error) {
 	chunks := chunked(blocksOf(s.work.Lines, s.work.Location), chunkSize)
-	s.lang = LanguageOf(s.plain...)
+	s.lang = framework.LanguageOf(s.plain...)
 	if len(chunks) == 0 {
 		return "", errNotASummary
 	}

@@ -232,18 +232,3 @@ func TestAccept(t *testing.T) {
 		})
 	}
 }
-
-func TestLanguageOf(t *testing.T) {
-	for text, want := range map[string]memory.Language{
-		"":                    memory.English,
-		"We met at the mill.": memory.English,
-		"我们在磨坊见面。":            memory.Chinese,
-		"我在Google上班，用Kubernetes写后台服务，你呢？": memory.Chinese,
-		"He said 你好 and left at once.":    memory.English,
-		"昨日は水車小屋で会いました。":                  memory.English, // asked for in English, written in its own language
-	} {
-		if got := memory.LanguageOf(text); got != want {
-			t.Errorf("LanguageOf(%q) = %d, want %d", text, got, want)
-		}
-	}
-}

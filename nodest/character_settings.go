@@ -154,6 +154,7 @@ var characterSettings = []settingGroup{
 	{name: "prompt", rules: []settingRule{
 		{name: "depthMode", def: "messages", oneOf: []string{"messages", "user_messages"}},
 		{name: "scanDepth", def: 20.0, min: -1, max: 100_000, notZero: true},
+		{name: "language", def: "auto", oneOf: []string{"auto", "en", "zh"}},
 		{name: "filterKeyed", def: false}, // true for imported SillyTavern characters
 	}},
 	{name: "user", rules: []settingRule{
@@ -179,6 +180,7 @@ type promptSettings struct {
 	Prompt struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all
+		Language    string `json:"language"`    // of built-in words; "auto" = that of the card
 		FilterKeyed bool   `json:"filterKeyed"` // leave out keyed entries of the frame that match nothing
 	} `json:"prompt"`
 	User struct {

@@ -264,7 +264,7 @@ func TestCharacterSettings(t *testing.T) {
 		"knowledge":{"citations":"hidden"},"cognition":{"autoCommit":false,"logMemoryQueries":false},
 		"dream":{"enabled":true,"at":"04:00"},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
-		"prompt":{"depthMode":"messages","scanDepth":20,"filterKeyed":false},
+		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)

@@ -17,6 +17,7 @@ import (
 type docs struct {
 	characterID string
 	card        card.RoleCard
+	language    framework.Language // of built-in words
 	compiled    *framework.Compiled
 	scripts     *framework.Scripts
 	note        *framework.Note // the character's; nil = none
@@ -155,7 +156,16 @@ func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
 	d.settings, err = ch.promptSettings()
+	d.language = d.settings.language(s.Card)
 	return s, err
+}
+
+// language is that of the built-in words in a character's prompts.
+func (s *promptSettings) language(c card.RoleCard) framework.Language {
+	if l := s.Prompt.Language; l != "auto" {
+		return framework.Language(l)
+	}
+	return framework.LanguageOf(c.Name, c.Description, c.Personality, c.Scenario, c.FirstMes)
 }
 
 // addResource puts a free-standing document where it belongs.

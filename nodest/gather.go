@@ -181,7 +181,7 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Seed: seed,
+			Language: d.language, Seed: seed,
 		},
 		Cache: e.counts,
 	}
