@@ -61,7 +61,7 @@ func TestPage(t *testing.T) {
 	reply := text(t, ctx, `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText`)
 	require.NotEmpty(t, strings.TrimSpace(reply))
 
-	clickText(t, ctx, "Again")
+	clickText(t, ctx, "Regenerate")
 	script(t, ctx, "a second swipe", `document.querySelector("article:last-of-type footer span")?.innerText == "2/2"`)
 	click(t, ctx, `article:last-of-type [aria-label="Previous swipe"]`)
 	script(t, ctx, "the first swipe again", `[...document.querySelectorAll("article.assistant .text")].at(-1).innerText == `+quoted(reply))
@@ -93,13 +93,13 @@ func TestPageGoesBack(t *testing.T) {
 
 	click(t, ctx, `[aria-label="Save points and branches"]`)
 	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="Description"]`), chromedp.SendKeys(`[aria-label="Description"]`, "the ferry")))
-	clickText(t, ctx, "Save this point")
+	clickText(t, ctx, "Create save point")
 	script(t, ctx, "the save point", `[...document.querySelectorAll(".places .row b")].some(b => b.innerText == "the ferry")`)
 	click(t, ctx, `[aria-label="Close"]`)
 
 	script(t, ctx, "editing", `(b => b && (b.click(), true))([...document.querySelectorAll("article.user button")].find(b => b.innerText == "Edit"))`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="New wording"]`), chromedp.SendKeys(`[aria-label="New wording"]`, " It rains.")))
-	clickText(t, ctx, "Say it so")
+	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible(`[aria-label="Edited text"]`), chromedp.SendKeys(`[aria-label="Edited text"]`, " It rains.")))
+	clickText(t, ctx, "Send edit")
 	script(t, ctx, "said otherwise, and answered", `document.querySelector("article.user .text").innerText == "Good evening! It rains." && document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
 	script(t, ctx, "deleting", `(b => b && (b.click(), true))([...document.querySelectorAll("article:last-of-type button")].find(b => b.innerText == "Delete"))`)
 	script(t, ctx, "deleted", `document.querySelectorAll("article").length == 2`)

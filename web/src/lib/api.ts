@@ -86,7 +86,7 @@ export async function request<T>(method: string, path: string, body?: unknown): 
   try {
     answer = await fetch('/api/v1' + path, { method, headers, body: content ?? null })
   } catch {
-    throw new Failure('network', 'The server cannot be reached.')
+    throw new Failure('network', 'Cannot reach the server.')
   }
   if (answer.status === 204) return undefined as T
   const data = await answer.json().catch(() => null)
