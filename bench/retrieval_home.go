@@ -122,9 +122,9 @@ func (l *library) take(ctx context.Context, t *talk) error {
 		return err
 	}
 	for _, log := range logs {
-		conv, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, ch.ID, log.text, t.name+".jsonl")
+		imported, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, ch.ID, log.text, t.name+".jsonl")
 		if err == nil {
-			err = l.name(ctx, t, conv, log.of)
+			err = l.name(ctx, t, imported.Conversation, log.of)
 		}
 		if err != nil {
 			return fmt.Errorf("conversation %s: %w", t.name, err)

@@ -319,7 +319,7 @@ type chat interface {
 	Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error)
 	PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error)
 
-	ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*Conversation, error)
+	ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*ImportedChat, error)
 	ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) // JSONL
 
 	// prompts

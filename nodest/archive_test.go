@@ -301,9 +301,9 @@ func TestAnArchiveIsOfOneMoment(t *testing.T) {
 func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
+	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
 	must(t, err)
-	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := h.ExportArchive(t.Context(), me, imported.Conversation.ID)
 	must(t, err)
 	loaded, err := h.ImportArchive(t.Context(), h.call(), ch.ID, data)
 	must(t, err)

@@ -126,7 +126,8 @@ func (e *Engine) Character(ctx context.Context, userID, id string) (*Character, 
 	return ch, err
 }
 
-// Characters lists the user's characters, newest first; limit is 1 to 200, 0 = 50.
+// Characters lists the user's characters without their documents, newest first;
+// limit is 1 to 200, 0 = 50.
 func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit int) (*Page[*Character], error) {
 	limit, err := checkLimit(limit)
 	if err != nil {

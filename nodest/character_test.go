@@ -101,6 +101,8 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	if group.Name != "Alice (Auto-Applied)" || !slices.Equal(group.Characters, []string{ch.ID}) || group.BindAll {
 		t.Errorf("group %q is bound to %v", group.Name, group.Characters)
 	}
+	group, err = h.Resource(t.Context(), me, nodest.RegexScript, group.ID)
+	must(t, err)
 	scripts, err := card.ParseRegexScripts(group.Document)
 	must(t, err)
 	if len(scripts) != 1 || scripts[0].Flags != "g" || !slices.Equal(scripts[0].Placement, []int{card.PlaceAIOutput}) {
@@ -124,7 +126,9 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 		page, err := h.Resources(t.Context(), me, nodest.RegexScript, "", 0)
 		must(t, err)
 		for _, r := range page.Items {
-			names = append(names, r.Name+" "+string(r.Document))
+			full, err := h.Resource(t.Context(), me, nodest.RegexScript, r.ID)
+			must(t, err)
+			names = append(names, r.Name+" "+string(full.Document))
 		}
 		return names
 	}

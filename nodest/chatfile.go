@@ -16,12 +16,18 @@ import (
 // else writes meanwhile on SQLite.
 const maxImportedMessages = 10_000
 
+// ImportedChat is the answer of ImportChat.
+type ImportedChat struct {
+	Conversation *Conversation  `json:"conversation"`
+	Warnings     []card.Warning `json:"warnings"`
+}
+
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
 // swipes, or one of the foreign forms that package card reads). What the log
 // says beyond its texts is kept for the export.
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
-func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*Conversation, error) {
+func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
 	var names card.ChatNames
 	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
 		ch, err := tx.Character(characterID)
@@ -39,7 +45,7 @@ func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, da
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+	return once(ctx, e, c, func(tx Tx) (*ImportedChat, error) {
 		if _, err := tx.Character(characterID); err != nil {
 			return nil, inField("characterId", err)
 		}
@@ -54,7 +60,7 @@ func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, da
 			m.Greeting = i == 0 && m.Role == RoleAssistant
 			messages[i] = m
 		}
-		return conv, insertConversation(tx, c, conv, messages...)
+		return &ImportedChat{conv, chat.Warnings}, insertConversation(tx, c, conv, messages...)
 	})
 }
 

@@ -22,8 +22,9 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
 	h.told()
-	conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
+	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
 	must(t, err)
+	conv := imported.Conversation
 	page, err := h.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 3 {
@@ -57,9 +58,9 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 			name, data = filepath.Base(file), readFile(t, file)
 		}
 		t.Run(name, func(t *testing.T) {
-			conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, data, name)
+			imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, data, name)
 			must(t, err)
-			once, filename, err := h.ExportChat(t.Context(), me, conv.ID)
+			once, filename, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
 			must(t, err)
 			if filepath.Ext(filename) != ".jsonl" {
 				t.Errorf("file name = %q", filename)
@@ -68,9 +69,9 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 				sameLines(t, once, data)
 				return
 			}
-			conv, err = h.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
+			imported, err = h.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
 			must(t, err)
-			twice, _, err := h.ExportChat(t.Context(), me, conv.ID)
+			twice, _, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
 			must(t, err)
 			sameLines(t, twice, once)
 		})

@@ -33,9 +33,9 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 {"name":"Mia","is_user":true,"mes":"What is <mem> for?"}
 {"name":"Alice","is_user":false,"mes":"<mem>She likes tea.</mem>\n\nTea?"}
 `
-	conv, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
+	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
 	must(t, err)
-	p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: "Yes."})
+	p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: imported.Conversation.ID, Text: "Yes."})
 	must(t, err)
 	var sent []string
 	for _, m := range p.Messages {
@@ -48,7 +48,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	if !strings.Contains(all, "What is <mem> for?") {
 		t.Errorf("the user's own words were changed:\n%s", all)
 	}
-	data, _, err := h.ExportChat(t.Context(), me, conv.ID)
+	data, _, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
 	must(t, err)
 	if !strings.Contains(string(data), "likes tea") {
 		t.Error("the log that came in is not the one that goes out")

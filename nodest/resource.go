@@ -88,8 +88,8 @@ func (e *Engine) Resource(ctx context.Context, userID string, kind ResourceKind,
 	return r, err
 }
 
-// Resources lists the user's resources of a kind, newest first; limit is 1 to
-// 200, 0 = 50.
+// Resources lists the user's resources of a kind without their documents, newest
+// first; limit is 1 to 200, 0 = 50.
 func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*Page[*Resource], error) {
 	limit, err := checkLimit(limit)
 	if err != nil {

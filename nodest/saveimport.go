@@ -131,7 +131,7 @@ func readSaveFile(data []byte) (*saveImport, error) {
 
 // saveMembers are the members of a file that an export writes anew.
 var saveMembers = []string{
-	"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "description",
+	"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "createdAt", "description",
 	"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
 	"nodestChatHistory", "personaId", "authorNote", "settings", "pins",
 }

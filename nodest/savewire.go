@@ -6,18 +6,19 @@ import "encoding/json"
 // names and its times in milliseconds since 1970.
 
 type wireSave struct {
-	ID             string  `json:"id"`
-	ConversationID string  `json:"conversationId"`
-	CharacterID    string  `json:"characterId"`
-	Timestamp      int64   `json:"timestamp"`
-	Description    string  `json:"description"`
-	PreviewText    string  `json:"previewText"`
-	MessageCount   int     `json:"messageCount"`
-	Automatic      bool    `json:"automatic,omitempty"`
-	Thumbnail      string  `json:"thumbnail,omitempty"`
-	ImportedAt     int64   `json:"importedAt,omitempty"`
-	HeadID         *string `json:"headId"`
-	Version        int64   `json:"version"`
+	ID             string   `json:"id"`
+	ConversationID string   `json:"conversationId"`
+	CharacterID    string   `json:"characterId"`
+	Timestamp      int64    `json:"timestamp"`
+	CreatedAt      WireTime `json:"createdAt"` // Timestamp in the form that all times of ours have
+	Description    string   `json:"description"`
+	PreviewText    string   `json:"previewText"`
+	MessageCount   int      `json:"messageCount"`
+	Automatic      bool     `json:"automatic,omitempty"`
+	Thumbnail      string   `json:"thumbnail,omitempty"`
+	ImportedAt     int64    `json:"importedAt,omitempty"`
+	HeadID         *string  `json:"headId"`
+	Version        int64    `json:"version"`
 }
 
 // WireSave is s as clients see it in lists, answers and events: the seed's
@@ -26,7 +27,7 @@ func WireSave(s *Save) any { return saveOf(s) }
 
 func saveOf(s *Save) wireSave {
 	w := wireSave{
-		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(),
+		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: WireTime(s.CreatedAt),
 		Description: s.Description, PreviewText: s.PreviewText, MessageCount: s.MessageCount,
 		Automatic: s.Automatic, Thumbnail: s.Thumbnail, Version: s.Version,
 	}

@@ -39,11 +39,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 			if err != nil {
 				return err
 			}
-			for _, ch := range items {
-				ch.RoleCard, ch.WorldBook, ch.Preset, ch.AuthorNote, ch.RegexScripts = nil, nil, nil, nil, nil
-				ch.Settings = nil
-				snap.Characters = append(snap.Characters, ch)
-			}
+			snap.Characters = append(snap.Characters, items...)
 			if cursor = next; next == "" {
 				break
 			}

@@ -126,7 +126,7 @@ type CharacterTx interface {
 	// CharacterVersion returns one version, Source included.
 	CharacterVersion(id string, version int64) (*Character, error)
 	// Characters lists newest first, at most limit, beginning after cursor ("" =
-	// start), without Source; next is "" at the end.
+	// start), without documents and settings; next is "" at the end.
 	Characters(cursor string, limit int) (items []*Character, next string, err error)
 	// UpdateCharacter stores c as a new version; c.Version must be one more than
 	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
@@ -145,6 +145,7 @@ type ResourceTx interface {
 	Resource(kind ResourceKind, id string) (*Resource, error)
 	// ResourceVersion returns one version, also of a deleted resource.
 	ResourceVersion(kind ResourceKind, id string, version int64) (*Resource, error)
+	// Resources lists newest first, as Characters does, without documents.
 	Resources(kind ResourceKind, cursor string, limit int) (items []*Resource, next string, err error)
 	// BoundResources returns all resources of a kind that are bound to the
 	// character or to all, in the order of their creation.

@@ -35,17 +35,20 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	ctx := detached(c.Request().Context())
-	var conv *nodest.Conversation
+	var got *nodest.ImportedChat
 	if nodest.IsArchive(data) {
-		conv, err = s.engine.ImportArchive(ctx, call, character, data)
+		got = &nodest.ImportedChat{}
+		got.Conversation, err = s.engine.ImportArchive(ctx, call, character, data)
 	} else {
-		conv, err = s.engine.ImportChat(ctx, call, character, data, filename)
+		got, err = s.engine.ImportChat(ctx, call, character, data, filename)
 	}
-	got, err := conversationOf(conv, err)
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusCreated, call, got)
+	conv := got.Conversation
+	return answer(c, http.StatusCreated, call, versioned{
+		imported{"conversation", conv.ID, nodest.WireConversation(conv), got.Warnings}, conv.Version,
+	})
 }
 
 // exportChat writes the shown branch as a chat log, or all that there is of the
@@ -91,11 +94,11 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	got, err := saveOf(s.engine.ImportSave(detached(c.Request().Context()), call, id, data))
+	save, err := s.engine.ImportSave(detached(c.Request().Context()), call, id, data)
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusCreated, call, got)
+	return answer(c, http.StatusCreated, call, imported{"save", save.ID, nodest.WireSave(save), nil})
 }
 
 func (s *Server) exportSave(c echo.Context, who *account.Identity) error {

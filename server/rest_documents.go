@@ -49,27 +49,41 @@ var documentOperations = append([]operation{
 
 var idParam = map[string]string{"id": "id"}
 
+// wireCharacterHead is a character in a list.
+type wireCharacterHead struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Dialect   string   `json:"dialect"`
+	IsCradle  bool     `json:"isCradle"`
+	HasAvatar bool     `json:"hasAvatar"`
+	Version   int64    `json:"version"`
+	CreatedAt wireTime `json:"createdAt"`
+	UpdatedAt wireTime `json:"updatedAt"`
+}
+
+func wireCharacterHeadOf(c *nodest.Character) any { return characterHead(c) }
+
+func characterHead(c *nodest.Character) wireCharacterHead {
+	return wireCharacterHead{
+		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Version: c.Version,
+		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+	}
+}
+
 type wireCharacter struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Dialect      string          `json:"dialect"`
-	IsCradle     bool            `json:"isCradle"`
-	HasAvatar    bool            `json:"hasAvatar"`
+	wireCharacterHead
 	RoleCard     json.RawMessage `json:"roleCard,omitempty"`
 	WorldBook    json.RawMessage `json:"worldBook,omitempty"`
 	Preset       json.RawMessage `json:"preset,omitempty"`
 	AuthorNote   json.RawMessage `json:"authorNote,omitempty"`
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
-	Version      int64           `json:"version"`
-	CreatedAt    wireTime        `json:"createdAt"`
-	UpdatedAt    wireTime        `json:"updatedAt"`
 }
 
 func wireCharacterOf(c *nodest.Character) any {
 	return wireCharacter{
-		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar,
-		RoleCard: present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
-		AuthorNote: present(c.AuthorNote), RegexScripts: present(c.RegexScripts), Version: c.Version, CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
+		wireCharacterHead: characterHead(c),
+		RoleCard:          present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
+		AuthorNote: present(c.AuthorNote), RegexScripts: present(c.RegexScripts),
 	}
 }
 
@@ -107,7 +121,7 @@ func characterList(ctx context.Context, s *Server, c *nodest.Call, in cursorData
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, wireCharacterOf), nil
+	return pageOf(p, wireCharacterHeadOf), nil
 }
 
 type idData struct {

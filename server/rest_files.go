@@ -3,9 +3,12 @@ package server
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -127,9 +130,19 @@ func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []by
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusCreated, call, map[string]any{
-		"character": wireCharacterOf(got.Character), "warnings": orEmpty(got.Warnings),
-	})
+	return answer(c, http.StatusCreated, call, imported{"character", got.Character.ID, wireCharacterOf(got.Character), got.Warnings})
+}
+
+// imported is the answer to the import of one object.
+type imported struct {
+	kind, id string
+	object   any // as the kind's own routes answer it
+	warnings []card.Warning
+}
+
+// MarshalJSON puts the object under the name of its kind.
+func (i imported) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"kind": i.kind, "id": i.id, i.kind: i.object, "warnings": orEmpty(i.warnings)})
 }
 
 func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
@@ -149,17 +162,49 @@ func orDefault(value, def string) string {
 }
 
 func (s *Server) avatar(c echo.Context, who *account.Identity) error {
+	size, err := thumbnailSize(c)
+	if err != nil {
+		return err
+	}
 	a, err := s.engine.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}
+	tag := a.ETag
+	if size > 0 {
+		tag = fmt.Sprintf("%s-%d", tag, size)
+	}
 	h := c.Response().Header()
-	h.Set("ETag", `"`+a.ETag+`"`)
+	h.Set("ETag", `"`+tag+`"`)
 	h.Set("Cache-Control", "private, no-cache")
-	if hasTag(c.Request().Header.Get("If-None-Match"), a.ETag) {
+	if hasTag(c.Request().Header.Get("If-None-Match"), tag) {
 		return c.NoContent(http.StatusNotModified)
 	}
-	return c.Blob(http.StatusOK, a.ContentType, a.Data)
+	if size == 0 {
+		return c.Blob(http.StatusOK, a.ContentType, a.Data)
+	}
+	if err := s.takePlace(c); err != nil { // a decoded picture is large
+		return err
+	}
+	small, contentType, err := card.Thumbnail(a.Data, size)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, contentType, small)
+}
+
+// thumbnailSize is the parameter size of an avatar, in pixels; 0 = the picture as
+// it was uploaded.
+func thumbnailSize(c echo.Context) (int, error) {
+	text := c.QueryParam("size")
+	if text == "" {
+		return 0, nil
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < 16 || size > 1024 {
+		return 0, fault.InvalidField("size", "range", "must be 16 to 1024")
+	}
+	return size, nil
 }
 
 // hasTag says whether the list of an If-None-Match header names a tag. A weak tag
@@ -203,10 +248,7 @@ func (s *Server) importResource(k forKind) handler {
 		if err != nil {
 			return err
 		}
-		return answer(c, http.StatusCreated, call, struct {
-			Resource any            `json:"resource"`
-			Warnings []card.Warning `json:"warnings"`
-		}{wireResourceOf(r), orEmpty(warnings)})
+		return answer(c, http.StatusCreated, call, imported{"resource", r.ID, wireResourceOf(r), warnings})
 	}
 }
 

@@ -187,8 +187,8 @@ func TestChatsGoOutAndComeInAgain(t *testing.T) {
 	h := build(t, nil)
 	character := h.rest("POST", "/characters/sample", "").wants(t, 201)["character"].(map[string]any)["id"].(string)
 	c := h.upload("POST", "/conversations/import", "Old days.jsonl", []byte(chatLog), "characterId="+character).wants(t, 201)
-	if c["title"] != "Old days" {
-		t.Errorf("title %v", c["title"])
+	if title := member(c, "conversation.title"); title != "Old days" {
+		t.Errorf("title %v", title)
 	}
 	id := c["id"].(string)
 	items := h.rest("GET", "/conversations/"+id+"/messages", "").wants(t, 200)["items"].([]any)
@@ -249,4 +249,54 @@ func TestLintTakesDocumentsAndFiles(t *testing.T) {
 	h.rest("POST", "/lint", `{"name":`).refuses(t, 400, "bad_request")
 	h.rest("POST", "/lint", strings.Repeat("[", 33)+strings.Repeat("]", 33)).refuses(t, 400, "bad_request")
 	h.rest("POST", "/lint", `42`).refuses(t, 422, "unsupported_card")
+}
+
+// Lists say what there is; the documents are read one by one.
+func TestListsAreLight(t *testing.T) {
+	h := build(t, nil)
+	h.rest("POST", "/characters/sample", "").wants(t, 201)
+	h.rest("POST", "/worldbooks", `{"name":"Tavern","document":{"entries":{}}}`).wants(t, 201)
+	for path, documents := range map[string][]string{
+		"/characters": {"roleCard", "worldBook", "preset", "authorNote", "regexScripts"},
+		"/worldbooks": {"document"},
+	} {
+		items := h.rest("GET", path, "").wants(t, 200)["items"].([]any)
+		if len(items) != 1 {
+			t.Fatalf("%s: %d items", path, len(items))
+		}
+		for _, name := range documents {
+			if _, ok := items[0].(map[string]any)[name]; ok {
+				t.Errorf("%s: the list has %s", path, name)
+			}
+		}
+	}
+}
+
+func TestThumbnails(t *testing.T) {
+	h := build(t, nil)
+	id := member(h.rest("POST", "/characters/sample", "").wants(t, 201), "id")
+	h.rest("GET", "/characters/"+id+"/avatar?size=64", "").refuses(t, 404, "not_found")
+	var picture bytes.Buffer
+	h.must(png.Encode(&picture, image.NewGray(image.Rect(0, 0, 400, 800))))
+	h.upload("PUT", "/characters/"+id+"/avatar", "alice.png", picture.Bytes()).wants(t, 200)
+
+	small := h.rest("GET", "/characters/"+id+"/avatar?size=64", "")
+	small.wants(t, 200)
+	config, format, err := image.DecodeConfig(bytes.NewReader(small.body))
+	h.must(err)
+	if format != "jpeg" || config.Width != 32 || config.Height != 64 || small.header.Get("Content-Type") != "image/jpeg" {
+		t.Errorf("a %s of %d × %d pixels, %s", format, config.Width, config.Height, small.header.Get("Content-Type"))
+	}
+	whole := h.rest("GET", "/characters/"+id+"/avatar", "")
+	whole.wants(t, 200)
+	if !bytes.Equal(whole.body, picture.Bytes()) || whole.header.Get("ETag") == small.header.Get("ETag") {
+		t.Errorf("the picture itself has %d bytes and the tag %s", len(whole.body), whole.header.Get("ETag"))
+	}
+	again := h.rest("GET", "/characters/"+id+"/avatar?size=64", "", "If-None-Match: "+small.header.Get("ETag"))
+	if again.status != 304 {
+		t.Errorf("a thumbnail that the client has: status %d", again.status)
+	}
+	for _, size := range []string{"15", "1025", "big"} {
+		h.rest("GET", "/characters/"+id+"/avatar?size="+size, "").refuses(t, 400, "invalid_field", "size")
+	}
 }

@@ -51,7 +51,7 @@ type wireResource struct {
 	Kind       string          `json:"kind"`
 	Name       string          `json:"name"`
 	Dialect    string          `json:"dialect,omitempty"`
-	Document   json.RawMessage `json:"document"`
+	Document   json.RawMessage `json:"document,omitempty"` // not in lists
 	BindAll    bool            `json:"bindAll"`
 	Characters []string        `json:"characterIds"`
 	Version    int64           `json:"version"`
@@ -86,7 +86,7 @@ func (k forKind) list(ctx context.Context, s *Server, c *nodest.Call, in cursorD
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, wireResourceOf), nil
+	return pageOf(p, wireResourceOf), nil // without documents
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {

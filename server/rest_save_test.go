@@ -97,7 +97,7 @@ func TestSavePointsAsFiles(t *testing.T) {
 		h.rest("POST", "/conversations/"+other+"/saves/import", string(file.body)),
 		h.upload("POST", "/conversations/"+other+"/saves/import", "save.json", file.body),
 	} {
-		got := a.wants(t, 201)
+		got := a.wants(t, 201)["save"].(map[string]any)
 		if got["conversationId"] != other || got["description"] != "at sea" || got["importedAt"] == nil {
 			t.Errorf("%d: %v", i, got)
 		}

@@ -89,10 +89,7 @@ func (s *Server) snapshot(c echo.Context, who *account.Identity) error {
 	}
 	characters := make([]any, len(snap.Characters))
 	for i, v := range snap.Characters {
-		characters[i] = map[string]any{
-			"id": v.ID, "name": v.Name, "dialect": v.Dialect, "isCradle": v.IsCradle, "hasAvatar": v.HasAvatar,
-			"version": v.Version, "createdAt": wireTime(v.CreatedAt), "updatedAt": wireTime(v.UpdatedAt),
-		}
+		characters[i] = characterHead(v)
 	}
 	return c.JSON(http.StatusOK, map[string]any{
 		"conversations": conversations, "characters": characters, "settingsVersion": snap.SettingsVersion,

@@ -107,13 +107,19 @@ type wireSummary struct{ *nodest.SummaryView }
 
 func wireSummaryOf(v *nodest.SummaryView) any { return wireSummary{v} }
 
-// MarshalJSON adds active to what the summary writes of itself, an object that is
-// never empty.
+// MarshalJSON adds createdAt and active to what the summary writes of itself, an
+// object that is never empty.
 func (w wireSummary) MarshalJSON() ([]byte, error) {
 	doc, err := json.Marshal(w.Summary)
 	if err != nil {
 		return nil, err
 	}
-	doc = append(doc[:len(doc)-1], `,"active":`...)
+	createdAt, err := json.Marshal(wireTime(w.Summary.At))
+	if err != nil {
+		return nil, err
+	}
+	doc = append(doc[:len(doc)-1], `,"createdAt":`...)
+	doc = append(doc, createdAt...)
+	doc = append(doc, `,"active":`...)
 	return append(strconv.AppendBool(doc, w.Active), '}'), nil
 }

@@ -71,8 +71,15 @@ const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS 
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
 // selectDocuments is selectCharacters without the imported files: they may be
-// large, and only an export wants them.
+// large, and only an export needs them.
 var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS source,", 1)
+
+// listCharacters is selectCharacters without any document.
+const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
+		EXISTS (SELECT 1 FROM avatars a WHERE a.character_id = c.id) AS has_avatar
+	FROM characters c
+	JOIN character_versions v ON v.character_id = c.id AND v.version = c.version
+	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
 func (r *storedCharacter) character() *nodest.Character {
 	return &nodest.Character{
@@ -135,16 +142,10 @@ func (t *tx) oneCharacter(query string, args ...any) (*nodest.Character, error) 
 	return row.character(), nil
 }
 
-// Characters lists newest first, without Source. A page of large documents may
-// be shorter than limit.
+// Characters lists newest first, without documents and settings.
 func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, error) {
-	return pageOfDocuments(cursor, pageLength(limit), t.someCharacters, func(c *nodest.Character) int {
-		return len(c.RoleCard) + len(c.WorldBook) + len(c.Preset) + len(c.AuthorNote) + len(c.RegexScripts)
-	})
-}
-
-func (t *tx) someCharacters(cursor string, limit int) ([]*nodest.Character, string, error) {
-	where, args := "AND v.version = c.version", []any{text(t.userID)}
+	limit = pageLength(limit)
+	where, args := "", []any{text(t.userID)}
 	if cursor != "" {
 		after, err := parseCursor(cursor)
 		if err != nil {
@@ -154,7 +155,7 @@ func (t *tx) someCharacters(cursor string, limit int) ([]*nodest.Character, stri
 		args = append(args, after.ms, text(after.id))
 	}
 	var rows []*storedCharacter
-	_, err := t.scan(t.raw(selectDocuments+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
+	_, err := t.scan(t.raw(listCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
 		append(args, limit+1)...), &rows)
 	if err != nil {
 		return nil, "", err

@@ -39,32 +39,6 @@ func cut[T any](rows []T, limit int, where func(T) place) ([]T, string) {
 	return rows, where(rows[limit-1]).cursor()
 }
 
-// pageBytes is the size of the documents behind which a page ends: a user may
-// have hundreds, of many megabytes each. They are read by pageStep rows.
-const (
-	pageBytes = 32 << 20
-	pageStep  = 10
-)
-
-// pageOfDocuments reads a page in steps and ends it early where the documents are
-// large. It holds one item at least, if there is one.
-func pageOfDocuments[T any](cursor string, limit int, read func(cursor string, limit int) ([]T, string, error), size func(T) int) ([]T, string, error) {
-	items, bytes := []T{}, 0
-	for {
-		some, next, err := read(cursor, min(pageStep, limit-len(items)))
-		if err != nil {
-			return nil, "", err
-		}
-		for _, item := range some {
-			bytes += size(item)
-		}
-		items = append(items, some...)
-		if cursor = next; next == "" || len(items) >= limit || bytes > pageBytes {
-			return items, next, nil
-		}
-	}
-}
-
 // fillTimes gives times that are not set the time of the transaction, and cuts
 // the others to what is stored.
 func (t *tx) fillTimes(times ...*time.Time) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
 
@@ -60,6 +61,9 @@ const selectResources = `SELECT r.id, r.kind, v.version, r.created_at, v.created
 		v.name, v.dialect, v.document, v.bind_all, v.character_ids
 	FROM resources r JOIN resource_versions v ON v.resource_id = r.id
 	WHERE r.user_id = ? AND r.kind = ? `
+
+// listResources is selectResources without the documents.
+var listResources = strings.Replace(selectResources, "v.document, ", "", 1)
 
 const living = "AND r.deleted_at IS NULL "
 
@@ -140,8 +144,12 @@ func (t *tx) oneResource(kind nodest.ResourceKind, rest string, args ...any) (*n
 }
 
 func (t *tx) resources(kind nodest.ResourceKind, rest string, args ...any) ([]*nodest.Resource, error) {
+	return t.readResources(selectResources+rest, kind, args...)
+}
+
+func (t *tx) readResources(query string, kind nodest.ResourceKind, args ...any) ([]*nodest.Resource, error) {
 	var rows []*storedResource
-	_, err := t.scan(t.raw(selectResources+rest, append([]any{text(t.userID), text(kind)}, args...)...), &rows)
+	_, err := t.scan(t.raw(query, append([]any{text(t.userID), text(kind)}, args...)...), &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -154,15 +162,9 @@ func (t *tx) resources(kind nodest.ResourceKind, rest string, args ...any) ([]*n
 	return items, nil
 }
 
-// Resources lists newest first.
+// Resources lists newest first, without documents.
 func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
-	some := func(cursor string, limit int) ([]*nodest.Resource, string, error) {
-		return t.someResources(kind, cursor, limit)
-	}
-	return pageOfDocuments(cursor, pageLength(limit), some, func(r *nodest.Resource) int { return len(r.Document) })
-}
-
-func (t *tx) someResources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
+	limit = pageLength(limit)
 	rest, args := living+"AND v.version = r.version", []any{}
 	if cursor != "" {
 		after, err := parseCursor(cursor)
@@ -172,7 +174,7 @@ func (t *tx) someResources(kind nodest.ResourceKind, cursor string, limit int) (
 		rest += " AND (r.created_at, r.id) < (?, ?)"
 		args = append(args, after.ms, text(after.id))
 	}
-	items, err := t.resources(kind, rest+" ORDER BY r.created_at DESC, r.id DESC LIMIT ?", append(args, limit+1)...)
+	items, err := t.readResources(listResources+rest+" ORDER BY r.created_at DESC, r.id DESC LIMIT ?", kind, append(args, limit+1)...)
 	if err != nil {
 		return nil, "", err
 	}

@@ -109,11 +109,13 @@ func (p *program) importChat(characterID string) importer {
 		if asJSON {
 			return p.printJSON(raw)
 		}
-		var conv chatConversation
-		if err := json.Unmarshal(raw, &conv); err != nil {
+		var out struct {
+			Conversation chatConversation `json:"conversation"`
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(p.out, "%s  %s\n", conv.ID, conv.Title)
+		_, err := fmt.Fprintf(p.out, "%s  %s\n", out.Conversation.ID, out.Conversation.Title)
 		return err
 	}
 }

@@ -243,8 +243,9 @@ func (g *game) opCopySave(p *plain) bool {
 	a := act{method: http.MethodPost, path: "/conversations/" + to.id + "/saves/import", wait: true}
 	r := g.request(a, bytes.NewReader(file.data), "application/json", fmt.Sprintf("key-%d", g.keys))
 	require.Empty(g.t, r.code(), "%+v", r.fault)
-	var s wireKept
-	r.into(g, &s)
+	var imported struct{ Save wireKept }
+	r.into(g, &imported)
+	s := imported.Save
 	n := &kept{id: s.ID, chat: to, frame: k.frame, auto: s.Automatic}
 	n.frame.head = s.HeadID
 	to.partly = true

@@ -34,6 +34,7 @@ var only = map[string]string{
 	"github.com/tiktoken-go/tokenizer":   "framework",
 	"github.com/philippgille/chromem-go": "index",
 	"github.com/spf13/cobra":             "cmd/nodest",
+	"golang.org/x/image":                 "card",
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -181,11 +181,13 @@ func (p *program) saveImport() *cobra.Command {
 			named = []string{conversation}
 		}
 		return p.inConversation(cmd.Context(), named, func(c *client, path string) error {
-			var raw json.RawMessage
-			if err := c.upload(cmd.Context(), path+"/saves/import", args[0], data, nil, &raw); err != nil {
+			var out struct {
+				Save json.RawMessage `json:"save"`
+			}
+			if err := c.upload(cmd.Context(), path+"/saves/import", args[0], data, nil, &out); err != nil {
 				return err
 			}
-			return p.printSave(raw, *asJSON)
+			return p.printSave(out.Save, *asJSON)
 		})
 	}
 	return cmd

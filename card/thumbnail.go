@@ -1,0 +1,52 @@
+package card
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/webp" // avatars may be of this kind
+
+	"nodest/fault"
+)
+
+// Thumbnail scales a picture (PNG, JPEG, WebP or GIF) down so that neither side
+// has more than size pixels, and returns it with its media type: PNG where it is
+// transparent, else JPEG. A picture that is small enough keeps its size; of an
+// animation the first frame remains.
+//
+// Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels.
+func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err error) {
+	config, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the picture cannot be decoded")
+	}
+	if config.Width < 1 || config.Height < 1 || config.Width*config.Height > maxPixels {
+		return nil, "", fault.New(fault.TooLarge, "the picture has more than %d million pixels", maxPixels>>20)
+	}
+	picture, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the picture cannot be decoded")
+	}
+	width, height := fit(config.Width, config.Height, size)
+	small := image.NewNRGBA(image.Rect(0, 0, width, height))
+	draw.CatmullRom.Scale(small, small.Bounds(), picture, picture.Bounds(), draw.Src, nil)
+	var b bytes.Buffer
+	if !small.Opaque() {
+		err = png.Encode(&b, small)
+		return b.Bytes(), "image/png", err
+	}
+	err = jpeg.Encode(&b, small, &jpeg.Options{Quality: 85})
+	return b.Bytes(), "image/jpeg", err
+}
+
+// fit scales width and height down, in proportion, to at most size.
+func fit(width, height, size int) (int, int) {
+	longest := max(width, height)
+	if longest <= size {
+		return width, height
+	}
+	return max(1, width*size/longest), max(1, height*size/longest)
+}
