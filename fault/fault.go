@@ -146,46 +146,48 @@ func Is(err error, code Code) bool {
 	return err != nil && Public(err).Code == code
 }
 
-// status is the one table of codes: HTTP status, and title for problem answers.
+// status is the one table of codes: HTTP status, title for problem answers, and
+// meaning for the reference.
 var status = map[Code]struct {
-	http  int
-	title string
+	http    int
+	title   string
+	meaning string
 }{
-	BadRequest:         {400, "Bad request"},
-	UnknownCommand:     {400, "Unknown command"},
-	Invalid:            {400, "Invalid field"},
-	Unauthenticated:    {401, "Sign in first"},
-	TokenExpired:       {401, "Token expired"},
-	Forbidden:          {403, "Not allowed"},
-	NotFound:           {404, "Not found"},
-	Conflict:           {409, "It has changed meanwhile"},
-	Busy:               {409, "A reply is being written"},
-	InProgress:         {409, "Still in work"},
-	NotConfigured:      {409, "Not set up"},
-	PreconditionFailed: {412, "Precondition failed"},
-	TooLarge:           {413, "Too large"},
-	UnsupportedMedia:   {415, "Unsupported media type"},
-	KeyReused:          {422, "Idempotency key used with other content"},
-	UnsupportedCard:    {422, "Unsupported card"},
-	InvalidWorldBook:   {422, "Invalid world book"},
-	InvalidImport:      {422, "Invalid import"},
-	NewerVersion:       {422, "Made by a newer version"},
-	Blocked:            {422, "Blocked by the provider"},
-	ContextTooLarge:    {422, "Context too large"},
-	RateLimited:        {429, "Too many requests"},
-	TooManyGenerations: {429, "Too many generations"},
-	QuotaExceeded:      {429, "Quota exceeded"},
-	Cancelled:          {499, "Cancelled"},
-	Internal:           {500, "Internal error"},
-	UpstreamAuth:       {502, "Provider refused the key"},
-	UpstreamQuota:      {502, "Provider quota used up"},
-	UpstreamBadAnswer:  {502, "Provider answered badly"},
-	EmptyReply:         {502, "Provider answered nothing"},
-	UpstreamRate:       {503, "Provider limits requests"},
-	UpstreamDown:       {503, "Provider unavailable"},
-	ShuttingDown:       {503, "Shutting down"},
-	UpstreamTimeout:    {504, "Provider too slow"},
-	StorageFull:        {507, "Storage full"},
+	BadRequest:         {400, "Bad request", "The body is not valid JSON, or the request is malformed."},
+	UnknownCommand:     {400, "Unknown command", "The WebSocket command does not exist."},
+	Invalid:            {400, "Invalid field", "A member or parameter is missing, unknown, of the wrong type or out of range; errors names it."},
+	Unauthenticated:    {401, "Sign in first", "There is no valid token, ticket or session."},
+	TokenExpired:       {401, "Token expired", "The token has expired: sign in again."},
+	Forbidden:          {403, "Not allowed", "Only an owner may do this, or the request comes from a web origin that is not allowed."},
+	NotFound:           {404, "Not found", "The object does not exist or belongs to another user."},
+	Conflict:           {409, "It has changed meanwhile", "The object has changed since the client read it; details.current is its present state."},
+	Busy:               {409, "A reply is being written", "A reply is being written in this conversation; details.generationId names it."},
+	InProgress:         {409, "Still in work", "A request with the same idempotency key is still running."},
+	NotConfigured:      {409, "Not set up", "No model provider is set up for this."},
+	PreconditionFailed: {412, "Precondition failed", "The version in If-Match or ifVersion is not the current one."},
+	TooLarge:           {413, "Too large", "The body, file, text or result exceeds a limit; detail names the limit."},
+	UnsupportedMedia:   {415, "Unsupported media type", "The content type or file format is not accepted here."},
+	KeyReused:          {422, "Idempotency key used with other content", "The idempotency key was used before with a different request."},
+	UnsupportedCard:    {422, "Unsupported card", "The file is not a character card that can be read."},
+	InvalidWorldBook:   {422, "Invalid world book", "The file is not a world book that can be read."},
+	InvalidImport:      {422, "Invalid import", "The file is damaged or of another kind; nothing was stored."},
+	NewerVersion:       {422, "Made by a newer version", "The file was made by a newer version of NodeST."},
+	Blocked:            {422, "Blocked by the provider", "The provider's safety filter blocked the request or the reply."},
+	ContextTooLarge:    {422, "Context too large", "The prompt does not fit the model's context even without history; details.parts lists its largest parts."},
+	RateLimited:        {429, "Too many requests", "Too many requests; wait for retryAfterMs."},
+	TooManyGenerations: {429, "Too many generations", "The user already has the maximum number of replies in progress."},
+	QuotaExceeded:      {429, "Quota exceeded", "The user's token limit for today is used up."},
+	Cancelled:          {499, "Cancelled", "The request was cancelled."},
+	Internal:           {500, "Internal error", "A fault of the server; requestId finds it in the log."},
+	UpstreamAuth:       {502, "Provider refused the key", "The model provider rejected the API key."},
+	UpstreamQuota:      {502, "Provider quota used up", "The account at the model provider has no credit or quota left."},
+	UpstreamBadAnswer:  {502, "Provider answered badly", "The model provider rejected the request or sent an answer that cannot be used; detail has its reason."},
+	EmptyReply:         {502, "Provider answered nothing", "The model answered without any text."},
+	UpstreamRate:       {503, "Provider limits requests", "The model provider is rate-limiting requests."},
+	UpstreamDown:       {503, "Provider unavailable", "The model provider cannot be reached or is failing."},
+	ShuttingDown:       {503, "Shutting down", "The server is stopping; connect again."},
+	UpstreamTimeout:    {504, "Provider too slow", "The model provider did not answer in time."},
+	StorageFull:        {507, "Storage full", "The server's disk is full; nothing was stored."},
 }
 
 // Status returns the HTTP status of a code.
@@ -198,6 +200,9 @@ func Status(c Code) int {
 
 // Title returns the short English name of a code.
 func Title(c Code) string { return status[c].title }
+
+// Meaning returns a sentence that says when a code is used.
+func Meaning(c Code) string { return status[c].meaning }
 
 // Codes returns every code, in no order.
 func Codes() []Code {

@@ -66,6 +66,9 @@ func TestEveryErrorCodeIsDescribed(t *testing.T) {
 		if fault.Title(code) == "" {
 			t.Errorf("%s has no title", code)
 		}
+		if fault.Meaning(code) == "" {
+			t.Errorf("%s has no meaning", code)
+		}
 	}
 	slices.Sort(described)
 	slices.Sort(known)
