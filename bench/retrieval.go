@@ -22,6 +22,8 @@ type RetrievalOptions struct {
 	Prompt     bool   // what a prompt gets: with the floor, variety and the budget
 	JSON       bool
 	Fit        bool // find weights instead, and try them with each conversation left out
+	Chat       bool // measure the turns of a chat instead of files
+	Misses     bool // with Chat: print the turns that went wrong
 	Items      int  // measure a made-up scope of so many items instead of files
 }
 
@@ -32,6 +34,9 @@ type RetrievalOptions struct {
 func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if o.Items > 0 {
 		return retrievalScale(ctx, out, o.Items, o.JSON)
+	}
+	if o.Chat {
+		return retrievalChat(ctx, out, o)
 	}
 	var sets []*questions
 	for _, file := range []struct{ kind, name string }{{"locomo", o.LoCoMo}, {"memorybank", o.MemoryBank}} {
@@ -47,7 +52,7 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 		}
 	}
 	if len(sets) == 0 {
-		return errors.New("name a file of questions: --locomo FILE or --memorybank FILE")
+		return errors.New("name a file of questions, --locomo FILE or --memorybank FILE, or --chat")
 	}
 	if o.Fit {
 		return fit(ctx, out, sets, o.Lexical)
@@ -126,7 +131,7 @@ const adversarial = "5"
 
 // measure asks all questions of a file.
 func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retrievalResult, err error) {
-	l, err := openLibrary(ctx)
+	l, err := openLibrary(ctx, libraryOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func equalWeights() (w memory.Weights) {
 // fitted asks every question once with all weights at 1, which tells the signals, of
 // the units as the store gives them to an index.
 func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, err error) {
-	l, err := openLibrary(ctx)
+	l, err := openLibrary(ctx, libraryOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,14 @@ type library struct {
 	people map[string]memory.Names // by character
 }
 
+// libraryOptions tell what a library does.
+type libraryOptions struct {
+	chat bool             // turns recall, and what was said is read for facts
+	now  func() time.Time // nil = the present
+}
+
 // openLibrary makes one. It is closed with close, which removes the folder.
-func openLibrary(ctx context.Context) (l *library, err error) {
+func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) {
 	l = &library{people: map[string]memory.Names{}}
 	defer func() {
 		if err != nil {
@@ -46,7 +52,7 @@ func openLibrary(ctx context.Context) (l *library, err error) {
 		return l, err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	l.db, err = store.Open(ctx, store.Options{Dir: l.dir, Log: log, Jobs: func(cancelled []string) { l.jobs.Changed(cancelled) }})
+	l.db, err = store.Open(ctx, store.Options{Dir: l.dir, Now: o.now, Log: log, Jobs: func(cancelled []string) { l.jobs.Changed(cancelled) }})
 	if err != nil {
 		return l, err
 	}
@@ -54,11 +60,21 @@ func openLibrary(ctx context.Context) (l *library, err error) {
 	if err := l.db.InsertUser(ctx, &account.User{ID: l.user, Username: "reader", Role: account.RoleMember}); err != nil {
 		return l, err
 	}
-	l.engine = nodest.New(l.db, noModel{}, nobody{}, nodest.Options{Alone: true, Log: log})
-	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: l.scene, Log: log})
+	options := nodest.Options{Alone: true, RecallTimeout: time.Minute, Log: log}
+	scenes := l.scene
+	if o.chat {
+		scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+			return l.engine.MemoryScene(ctx, userID, characterID, conversationID)
+		}
+	}
+	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: scenes, Log: log})
+	if o.chat {
+		options.Memory = l.memory
+	}
+	l.engine = nodest.New(l.db, noModel{}, nobody{}, options)
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
 	for _, kind := range l.memory.Kinds() {
-		if kind.Name == memory.JobEmbed { // what is found again are the words as they were said
+		if o.chat || kind.Name == memory.JobEmbed { // without a chat, what is found again are the words as they were said
 			l.jobs.Handle(kind)
 		}
 	}
@@ -107,22 +123,17 @@ const (
 // take imports a conversation as chat logs: one, or several where it is longer than
 // an import may be.
 func (l *library) take(ctx context.Context, t *talk) error {
-	card, err := json.Marshal(map[string]string{"name": t.people.Character})
+	character, err := l.newCharacter(ctx, t.people, nil)
 	if err != nil {
 		return err
 	}
-	ch, err := l.engine.CreateCharacter(ctx, &nodest.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
-	if err != nil {
-		return err
-	}
-	t.character, t.itemOf = ch.ID, map[string]int{}
-	l.people[ch.ID] = t.people
+	t.character, t.itemOf = character, map[string]int{}
 	logs, err := t.logs(importMessages, importBytes)
 	if err != nil {
 		return err
 	}
 	for _, log := range logs {
-		imported, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, ch.ID, log.text, t.name+".jsonl")
+		imported, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
 		if err == nil {
 			err = l.name(ctx, t, imported.Conversation, log.of)
 		}
@@ -131,6 +142,24 @@ func (l *library) take(ctx context.Context, t *talk) error {
 		}
 	}
 	return nil
+}
+
+// newCharacter creates one with the greetings of its chats, and returns its id.
+func (l *library) newCharacter(ctx context.Context, people memory.Names, greetings []string) (string, error) {
+	fields := map[string]any{"name": people.Character}
+	if len(greetings) > 0 {
+		fields["first_mes"], fields["alternate_greetings"] = greetings[0], greetings[1:]
+	}
+	card, err := json.Marshal(fields)
+	if err != nil {
+		return "", err
+	}
+	ch, err := l.engine.CreateCharacter(ctx, &nodest.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
+	if err != nil {
+		return "", err
+	}
+	l.people[ch.ID] = people
+	return ch.ID, nil
 }
 
 // chatLog is a log as SillyTavern writes it. of tells the item of each message.

@@ -34,7 +34,7 @@ type scaleResult struct {
 // after it, on one core: by words, with the offline vectors of 512 numbers, and with
 // 1,024 as of a model. It goes through the store and the service, as a chat does.
 func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) (err error) {
-	l, err := openLibrary(ctx)
+	l, err := openLibrary(ctx, libraryOptions{})
 	if err != nil {
 		return err
 	}

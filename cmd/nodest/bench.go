@@ -48,7 +48,7 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 		Long: "Reads conversations with questions about them, one JSON object per line, imports them into a database in\n" +
 			"a temporary folder, and asks the memory of a chat. Prints how many of the items that hold the answer are\n" +
 			"among the first ones, and how long a question takes.",
-		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json",
+		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json\n  nodest bench retrieval --chat --misses",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().StringVar(&o.LoCoMo, "locomo", "", "file where an item is a turn")
@@ -56,6 +56,8 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Lexical, "lexical", false, "by words alone, without vectors")
 	cmd.Flags().BoolVar(&o.Prompt, "prompt", false, "what a prompt gets of it: at most 10 items and 1,500 characters")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&o.Chat, "chat", false, "instead of a file: the turns of a chat in English and Chinese, as prompts get memories, beside BM25")
+	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat: print the turns that went wrong")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file: the times of a made-up scope of so many items")
 	cmd.Flags().BoolVar(&o.Fit, "fit", false, "find weights instead, and try them with each conversation left out")
 	return cmd

@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"nodest/framework"
+	"nodest/llm/offline"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// filled is a memory that everything of a set has gone into, and a new chat.
+type filled struct {
+	*library
+	set       *chatSet
+	character string
+	here      string   // the chat that turns are taken in
+	said      []string // the texts in the memory
+	messages  int
+}
+
+// fill imports what was said, has it read for facts by the rules and embedded, all
+// by the product's own jobs, writes the user's own facts, and starts a chat.
+func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
+	began := time.Now()
+	l, err := openLibrary(ctx, libraryOptions{
+		chat: true,
+		now:  func() time.Time { return s.now.Add(time.Since(began)) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	f = &filled{library: l, set: s}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.close())
+		}
+	}()
+	if _, err := l.engine.PutSettings(ctx, f.call(), nodest.Settings{UserName: s.people.User}, 0); err != nil {
+		return nil, err
+	}
+	if f.character, err = l.newCharacter(ctx, s.people, s.greetings); err != nil {
+		return nil, err
+	}
+	talks, err := s.talks()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range talks {
+		if err := f.takeIn(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.writeFacts(ctx); err != nil {
+		return nil, err
+	}
+	if err := f.embedAll(ctx); err != nil {
+		return nil, err
+	}
+	conv, err := l.engine.CreateConversation(ctx, f.call(), nodest.ConversationInput{CharacterID: f.character})
+	if err == nil {
+		f.here = conv.ID
+	}
+	return f, err
+}
+
+func (f *filled) call() *nodest.Call {
+	return &nodest.Call{UserID: f.user}
+}
+
+// takeIn imports one chat and waits until it was read for facts.
+func (f *filled) takeIn(ctx context.Context, t *talk) error {
+	t.character, t.itemOf = f.character, map[string]int{}
+	logs, err := t.logs(importMessages, importBytes)
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		conv, err := f.engine.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
+		if err != nil {
+			return err
+		}
+		if err := f.engine.ExtractNow(ctx, f.call(), conv.ID); err != nil {
+			return err
+		}
+		err = f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
+			err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
+				unread, err := tx.Said(conv.ID, memory.SaidFilter{Unread: true, Limit: 1})
+				done = len(unread) == 0
+				return err
+			})
+			return done, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range t.items {
+		for _, s := range t.items[i].said {
+			f.said = append(f.said, s.text)
+		}
+	}
+	f.messages = len(f.said)
+	return nil
+}
+
+// writeFacts edits the fact with a stale value as a user would, or writes a new one
+// where rules found none.
+func (f *filled) writeFacts(ctx context.Context) error {
+	known, err := f.allFacts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range f.set.cases {
+		c := &f.set.cases[i]
+		if c.Fact == "" {
+			continue
+		}
+		f.said = append(f.said, c.Fact)
+		id := ""
+		for k := range known {
+			if firstWith([]string{known[k].Text}, c.Stale) >= 0 {
+				id = known[k].ID
+			}
+		}
+		if id == "" {
+			_, err = f.engine.CreateMemory(ctx, f.call(), f.character, memory.Draft{Text: c.Fact})
+		} else {
+			_, err = f.engine.EditMemory(ctx, f.call(), f.character, id, memory.Patch{Text: &c.Fact})
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", c.Fact, err)
+		}
+	}
+	return nil
+}
+
+func (f *filled) facts(ctx context.Context) (int, error) {
+	all, err := f.allFacts(ctx)
+	return len(all), err
+}
+
+func (f *filled) allFacts(ctx context.Context) (all []nodest.ListedMemory, err error) {
+	for cursor, more := "", true; more; more = cursor != "" {
+		var page []nodest.ListedMemory
+		if page, cursor, err = f.engine.Memories(ctx, f.user, f.character, memory.Filter{}, cursor, 200); err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
+}
+
+// embedAll has the product's job make all vectors, and waits for it.
+func (f *filled) embedAll(ctx context.Context) error {
+	if err := f.memory.Sweep(ctx); err != nil {
+		return err
+	}
+	return f.wait(ctx, "embedding", func(ctx context.Context) (bool, error) {
+		left, err := f.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
+		return len(left) == 0, err
+	})
+}
+
+// patience is how long a job of a set may take.
+const patience = 5 * time.Minute
+
+// wait asks until what a job does is done.
+func (f *filled) wait(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s took longer than %s; the log says why", what, patience))
+	defer cancel()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+		}
+		if ok, err := done(ctx); ok || err != nil {
+			return err
+		}
+	}
+}
+
+var (
+	memBlock = regexp.MustCompile(`(?s)<mem>\n.*?</mem>`)
+	memLine  = regexp.MustCompile(`(?m)^\d+\. (.*)$`)
+)
+
+// turn returns what a message would put into the prompt: the request is built as for
+// a turn, and not sent.
+func (f *filled) turn(ctx context.Context, text string) (p prompted, err error) {
+	built, err := f.engine.PreviewPrompt(ctx, f.user, nodest.PreviewInput{ConversationID: f.here, Text: text})
+	if err != nil {
+		return p, err
+	}
+	recalled := map[int]int{} // lines by message
+	for _, e := range built.Entries {
+		if e.Source == framework.SourceMemory {
+			recalled[e.Message]++
+		}
+	}
+	var rest []string
+	for i, m := range built.Messages {
+		whole := m.Text
+		if recalled[i] > 0 {
+			lines := memLine.FindAllStringSubmatch(memBlock.FindString(whole), -1)
+			if len(lines) != recalled[i] {
+				return p, fmt.Errorf("the prompt has %d memories and %d lines of them", recalled[i], len(lines))
+			}
+			for _, line := range lines {
+				p.block = append(p.block, line[1])
+			}
+			whole = memBlock.ReplaceAllString(whole, "")
+		}
+		rest = append(rest, strings.ReplaceAll(whole, text, ""))
+	}
+	p.always = strings.Join(rest, "\n")
+	return p, nil
+}
