@@ -85,18 +85,7 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 		if err != nil {
 			return err
 		}
-		if err := f.engine.ExtractNow(ctx, f.call(), conv.ID); err != nil {
-			return err
-		}
-		err = f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
-			err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
-				unread, err := tx.Said(conv.ID, memory.SaidFilter{Unread: true, Limit: 1})
-				done = len(unread) == 0
-				return err
-			})
-			return done, err
-		})
-		if err != nil {
+		if err := f.readForFacts(ctx, conv.ID); err != nil {
 			return err
 		}
 	}
@@ -107,6 +96,21 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 	}
 	f.messages = len(f.said)
 	return nil
+}
+
+// readForFacts has a conversation read by the product's job, and waits for it.
+func (f *filled) readForFacts(ctx context.Context, conversation string) error {
+	if err := f.engine.ExtractNow(ctx, f.call(), conversation); err != nil {
+		return err
+	}
+	return f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
+		err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
+			r, err := tx.Reading(conversation)
+			done = r.Served >= r.Orders
+			return err
+		})
+		return done, err
+	})
 }
 
 // writeFacts edits the fact with a stale value as a user would, or writes a new one
@@ -168,7 +172,7 @@ func (f *filled) embedAll(ctx context.Context) error {
 }
 
 // patience is how long a job of a set may take.
-const patience = 5 * time.Minute
+const patience = 2 * time.Minute
 
 // wait asks until what a job does is done.
 func (f *filled) wait(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
@@ -182,7 +186,10 @@ func (f *filled) wait(ctx context.Context, what string, done func(context.Contex
 			return context.Cause(ctx)
 		case <-look.C:
 		}
-		if ok, err := done(ctx); ok || err != nil {
+		switch ok, err := done(ctx); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case ok || err != nil:
 			return err
 		}
 	}
