@@ -119,7 +119,13 @@ func (s *sampler) read(people memory.Names, log []byte) {
 	}
 	said := map[string]string{}
 	err = s.db.View(ctx, s.user, func(tx nodest.Tx) error {
-		texts, err := tx.Said(conv.ID, memory.SaidFilter{})
+		var ids []string
+		for _, one := range found {
+			for _, e := range one.Evidence {
+				ids = append(ids, e.RevisionID)
+			}
+		}
+		texts, err := tx.SaidByID(s.character, ids...)
 		for _, one := range texts {
 			said[one.RevisionID] = one.Text
 		}
