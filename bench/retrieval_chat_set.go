@@ -155,7 +155,7 @@ func (s *chatSet) exchanges() ([]exchange, error) {
 				if err != nil {
 					return nil, err
 				}
-				e.at, named[c.Day] = day.Add(18*time.Hour+time.Duration(k)*2*time.Minute), true
+				e.at, named[c.Day] = day.Add(12*time.Hour+time.Duration(k)*2*time.Minute), true
 				all = append(all, e)
 			case c.Set == "noise":
 				noise = append(noise, e)

@@ -47,7 +47,9 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 		Use: "retrieval", Short: "How well memories are found again", Args: cobra.NoArgs,
 		Long: "Reads conversations with questions about them, one JSON object per line, imports them into a database in\n" +
 			"a temporary folder, and asks the memory of a chat. Prints how many of the items that hold the answer are\n" +
-			"among the first ones, and how long a question takes.",
+			"among the first ones, and how long a question takes.\n\n" +
+			"With --chat it reads no file: it fills a memory in English and one in Chinese, and prints for how many turns\n" +
+			"of a chat the right lines, or for small talk none, would be in the prompt.",
 		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json\n  nodest bench retrieval --chat --misses",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
 	}
