@@ -106,11 +106,11 @@ func (s *sampler) read(people memory.Names, log []byte) {
 	if s.character, err = s.newCharacter(ctx, people, nil); err != nil {
 		s.Fatal(err)
 	}
-	conv, err := s.engine.ImportChat(ctx, s.call(), s.character, log, "chat.jsonl")
+	imported, err := s.engine.ImportChat(ctx, s.call(), s.character, log, "chat.jsonl")
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.readForFacts(ctx, conv.ID); err != nil {
+	if err := s.readForFacts(ctx, imported.Conversation.ID); err != nil {
 		s.Fatal(err)
 	}
 	found, err := s.allFacts(ctx)

@@ -81,11 +81,11 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 		return err
 	}
 	for _, log := range logs {
-		conv, err := f.engine.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
+		imported, err := f.engine.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
 		if err != nil {
 			return err
 		}
-		if err := f.readForFacts(ctx, conv.ID); err != nil {
+		if err := f.readForFacts(ctx, imported.Conversation.ID); err != nil {
 			return err
 		}
 	}
