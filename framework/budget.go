@@ -33,7 +33,7 @@ func newFound(b *builder) found {
 func (f *found) attach(p *piece) {
 	p.more = nil
 	frame := Entry{Source: SourceGuidelines, Why: WhyFound, Role: p.entry.Role}
-	for _, a := range augmentation(f.memories, f.web, true) {
+	for _, a := range augmentation(f.memories, f.web, &f.b.in.Options, true) {
 		tokens := f.b.counter.count(a.text)
 		switch a.source {
 		case SourceMemory:
@@ -51,7 +51,7 @@ func (f *found) attach(p *piece) {
 
 // message returns the text of the message with what was found.
 func (f *found) message(text string) string {
-	for _, a := range augmentation(f.memories, f.web, true) {
+	for _, a := range augmentation(f.memories, f.web, &f.b.in.Options, true) {
 		text += a.text
 	}
 	return text

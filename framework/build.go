@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -152,7 +153,7 @@ func (b *builder) requestSettings() []*item {
 		if s.Global {
 			id = "global"
 		}
-		it := settingItem(s)
+		it := settingItem(s, b.in.Options.Language)
 		it.id = id
 		switch {
 		case i > 0 && s.Global:
@@ -163,27 +164,25 @@ func (b *builder) requestSettings() []*item {
 		}
 	}
 	if p := b.in.Persona; !isBlank(p.Description) && !b.c.persona {
-		it := settingItem(Setting{Name: p.Name, Text: p.Description})
+		it := settingItem(Setting{Name: p.Name, Text: p.Description}, b.in.Options.Language)
 		it.source = SourcePersona
 		items = append(items, it)
 	}
 	return items
 }
 
-// settingName is what a custom setting is called in the app.
-const settingName = "自设"
-
 // settingItem wraps a setting so that the model knows whom it describes.
 //
 // Source: NodeST specification 3, step 4.
-func settingItem(s Setting) *item {
+func settingItem(s Setting, l Language) *item {
+	w := l.words()
 	it := &item{
 		source: SourceSetting, name: s.Name, role: "user",
-		text:     "以下是用户所扮演的角色{{user}}的相关信息：\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
+		text:     w.setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
 		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
 	}
 	if it.name == "" {
-		it.name = settingName
+		it.name = w.settingName
 	}
 	if isBlank(s.Text) {
 		it.text = ""
@@ -248,7 +247,7 @@ func (b *builder) buildFrame() {
 // framePiece makes the message of an item of the frame. Keys count only when
 // Options or the book of the item ask for it (FilterKeyed).
 func (b *builder) framePiece(it *item) (piece, bool) {
-	why, key := WhyFixed, ""
+	why, key := cmp.Or(it.why, WhyFixed), ""
 	filtered := (b.in.Options.FilterKeyed || it.filter) && !it.constant && len(it.keys) > 0
 	if it.constant {
 		why = WhyConstant
@@ -437,12 +436,6 @@ func (b *builder) runScripts(text string, scripts []*script) (result string, who
 	return text, whole
 }
 
-// The instructions of the tasks that have one of their own.
-var instructions = map[llm.Task]string{
-	llm.Continue:    "[Go on with your last message from exactly where it ends. Write only what comes next and repeat nothing of it.]",
-	llm.Impersonate: "[Write the next message of {{user}} in this chat, in the voice that {{user}} has had so far. Write neither words nor actions of {{char}}.]",
-}
-
 // buildInstruction makes the last message.
 func (b *builder) buildInstruction() {
 	in := b.in.Instruction
@@ -451,7 +444,7 @@ func (b *builder) buildInstruction() {
 	}
 	text := in.Text
 	if text == "" {
-		text = instructions[in.Task]
+		text = b.in.Options.Language.words().instruction(in.Task)
 	}
 	role := in.Role
 	if role == "" {

@@ -31,8 +31,11 @@ const (
 type Sources struct {
 	Dialect card.Dialect // that the documents were written for; both are built by the NodeST rules
 	Card    card.RoleCard
-	Preset  *card.Preset // nil = the built-in one
+	Preset  *card.Preset // nil = the built-in one without its tail (BuiltInPreset)
 	Book    card.WorldBook
+	// CardFields says what becomes of fields that the preset does not list.
+	CardFields CardFields
+	Language   Language // of the built-in preset; empty = English
 	// MoreBooks are further books bound to the character, in order. Their entries
 	// follow those of Book and stand beside them even where keys are equal.
 	MoreBooks []BoundBook
@@ -43,6 +46,22 @@ type Sources struct {
 	// GlobalFilterKeyed is Options.FilterKeyed for the entries of GlobalBook.
 	GlobalFilterKeyed bool
 }
+
+// CardFields says which fields of a card are used.
+type CardFields string
+
+// The ways to use the fields of a card. By both, those that the order of the
+// preset lists stand where it lists them, and those that it has switched off are
+// left out. The empty value is AllFields.
+const (
+	// AllFields adds description, personality, scenario and examples before the chat
+	// where the preset does not list them, and uses the prompts of the card.
+	AllFields CardFields = "all"
+	// ListedFields adds nothing, as the NodeST app does. The prompts of a card
+	// (system_prompt, post_history_instructions, depth_prompt) are used in the
+	// SillyTavern dialect alone.
+	ListedFields CardFields = "listed"
+)
 
 // BoundBook is a free-standing world book with the id it is known by.
 type BoundBook struct {
@@ -63,7 +82,7 @@ type Note struct {
 // Setting is what the user says about the person they play (自设). It is always on
 // unless disabled, and stands in a block that names the person.
 type Setting struct {
-	Name     string // default 自设
+	Name     string // default: "About the user", 自设
 	Text     string
 	Disable  bool
 	Position *int    // 0 to 4 as in a world book; nil = 4. 2 and 3 without a note are 4.
@@ -165,6 +184,9 @@ type Options struct {
 
 	// Language is that of the built-in words of the prompt; empty = English.
 	Language Language
+	// Recount asks for a <mem> block in the reply, in which the character recalls
+	// the memories. Without it they are to be used where they fit, unquoted.
+	Recount bool
 
 	// Seed fixes the random macros. A retry with the same seed sends the same text.
 	Seed uint64
@@ -219,6 +241,8 @@ const (
 	WhyGreeting = "greeting" // the message that the character began the chat with
 	WhyFound    = "found"    // memory or web search
 	WhyTask     = "task"     // what is asked of the model
+	WhyAdded    = "added"    // a text of the card that the preset has no place for
+	WhyOverride = "override" // a prompt of the card in the place of the preset's
 )
 
 // Why a candidate is not in the prompt.
@@ -230,11 +254,12 @@ const (
 	DropBudget   = "budget"    // did not fit
 	DropEmpty    = "empty"     // nothing but white space
 	DropUnlisted = "unlisted"  // the preset's order does not list it
-	DropReplaced = "replaced"  // a later book has an entry of the same key
+	DropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
 	DropPlace    = "position"  // a position that this dialect does not know
 	DropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
 	DropDialect  = "dialect"   // a field that this dialect does not use
 	DropHistory  = "duplicate" // a second place for the chat history
+	DropForbid   = "forbidden" // the preset does not let the card replace its prompt
 )
 
 // Entry is one part of the prompt.

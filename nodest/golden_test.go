@@ -165,6 +165,10 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 		}),
 	})
 	must(t, err)
+	conv, err := s.Conversation(t.Context(), ann, made.ConversationID)
+	must(t, err)
+	_, _, err = s.PutCharacterSettings(t.Context(), s.call(), conv.CharacterID, json.RawMessage(`{"prompt":{"language":"zh","cardFields":"listed"}}`), 0)
+	must(t, err)
 
 	want, got := expect(t, v, in.UserName), historyResult{}
 	if in.Op == "updateChatHistory" {

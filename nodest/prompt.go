@@ -77,7 +77,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		t.warn(warnings)
 		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: sent}
 	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
-		t.answerLast("")
+		t.answerLast()
 	default:
 		t.continues()
 	}

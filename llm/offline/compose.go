@@ -212,7 +212,7 @@ func overlap(a, b string) int {
 // quote brings up one of the texts, in a block if the prompt asked for that.
 func (c *composer) quote(tag string, intros, texts []string) string {
 	text := strings.ReplaceAll(c.say(c.pick(intros)), "%t", texts[c.variant%len(texts)])
-	if c.guided {
+	if strings.Contains(c.guided, "</"+tag+">") { // the prompt asks for it
 		return "\n\n<" + tag + ">" + text + "</" + tag + ">\n\n"
 	}
 	return text

@@ -21,7 +21,7 @@ type scene struct {
 	traits     []string // sentences of the card that name the character
 	memories   []string
 	findings   []string // of a search
-	guided     bool     // the prompt asks for <mem> and <websearch> around what was used
+	guided     string   // how the prompt asks for what was found to be used
 	turn       int      // messages so far
 }
 
@@ -77,14 +77,14 @@ func (s *scene) readBlocks(messages []llm.Message) {
 		if m.Role == llm.Assistant || !strings.Contains(m.Text, "</") {
 			continue
 		}
-		guided := guideBlock.MatchString(m.Text)
+		guided := guideBlock.FindString(m.Text)
 		text := guideBlock.ReplaceAllString(m.Text, "")
 		if found := webBlock.FindStringSubmatch(text); found != nil && s.findings == nil {
-			s.findings, s.guided = entries(found[1]), s.guided || guided
+			s.findings, s.guided = entries(found[1]), s.guided+guided
 			text = webBlock.ReplaceAllString(text, "")
 		}
 		if found := memBlock.FindStringSubmatch(text); found != nil && s.memories == nil {
-			s.memories, s.guided = entries(found[1]), s.guided || guided
+			s.memories, s.guided = entries(found[1]), s.guided+guided
 		}
 	}
 }
