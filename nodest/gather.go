@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"slices"
@@ -58,8 +59,8 @@ func (t *turn) request() llm.Request {
 	r := llm.Request{
 		Model: t.scene.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
-		Variant: t.variant, Task: t.task, CharName: t.scene.docs.card.Name, UserName: t.scene.persona.Name,
-		UserText: t.input.User.Text,
+		Variant: t.variant, Task: t.task, UserName: t.scene.persona.Name, UserText: t.input.User.Text,
+		CharName: cmp.Or(t.scene.docs.card.Nickname, t.scene.docs.card.Name),
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
