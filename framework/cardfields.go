@@ -92,50 +92,77 @@ type overrides struct {
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
 	used := s.CardFields != ListedFields || s.Dialect == card.SillyTavern
-	drop := func(source Source, id, name, reason string) {
-		o.dropped = append(o.dropped, Dropped{Source: source, ID: id, Name: name, Reason: reason})
-	}
 	for i, c := range cardPrompts {
 		text := c.text(s.Card)
 		if isBlank(text) {
 			continue
 		}
-		it := &item{source: SourceCard, id: c.id, name: c.name, text: text, role: "system", position: noPosition, why: WhyOverride}
+		it := &item{source: SourceCard, id: c.id, name: c.name, role: "system", position: noPosition, why: WhyAdded}
 		q := promptOf(p, c.replaces)
-		switch {
+		reason := reasonAgainst(p, q)
+		switch listed := inOrder(p, c.replaces); {
 		case !used:
-			drop(SourceCard, c.id, c.name, DropDialect)
-		case q != nil && switchedOff(p, c.replaces):
-			drop(SourceCard, c.id, c.name, DropDisabled)
-		case q != nil && q.ForbidOverrides:
-			drop(SourceCard, c.id, c.name, DropForbid)
-		case q != nil && slices.ContainsFunc(p.Order, func(o card.OrderItem) bool { return o.Identifier == c.replaces }):
-			quoted := false
-			if it.text, quoted = withOriginal(text, q.Content); !quoted && !isBlank(q.Content) {
-				drop(SourcePreset, q.Identifier, q.Name, DropReplaced)
-			}
-			it.role = q.Role
-			o.replace[c.replaces] = it
+			o.drop(it, DropDialect)
+		case reason != "":
+			o.drop(it, reason)
+		case q != nil && listed:
+			o.override(q, it, text)
 		case i == 0:
 			it.text, _ = withOriginal(text, "")
-			it.why, o.first = WhyAdded, it
+			o.first = it
 		default:
 			it.text, _ = withOriginal(text, "")
-			it.why, o.last = WhyAdded, it
+			o.last = it
 		}
 	}
-	d := s.Card.DepthPrompt
+	o.depthPrompt(s.Card.DepthPrompt, used)
+	return o
+}
+
+// reasonAgainst says why a card must not replace a prompt of the preset; "" = it may.
+func reasonAgainst(p card.Preset, q *card.Prompt) string {
+	switch {
+	case q == nil:
+		return ""
+	case switchedOff(p, q.Identifier):
+		return DropDisabled
+	case q.ForbidOverrides:
+		return DropForbid
+	}
+	return ""
+}
+
+func (o *overrides) drop(it *item, reason string) {
+	o.dropped = append(o.dropped, Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason})
+}
+
+// override puts a prompt of the card in the place of one of the preset.
+func (o *overrides) override(q *card.Prompt, it *item, text string) {
+	replaced, quoted := withOriginal(text, q.Content)
+	it.text, it.role, it.why = replaced, q.Role, WhyOverride
+	o.replace[q.Identifier] = it
+	if !quoted && !isBlank(q.Content) {
+		o.drop(&item{source: SourcePreset, id: q.Identifier, name: q.Name}, DropReplaced)
+	}
+}
+
+// depthPrompt is the text of a card that stands in the chat.
+func (o *overrides) depthPrompt(d card.DepthPrompt, used bool) {
+	it := &item{
+		source: SourceCard, id: "depth_prompt", name: "Depth Prompt", text: d.Prompt, role: d.Role,
+		position: atDepth, depth: d.Depth, constant: true,
+	}
 	switch {
 	case isBlank(d.Prompt):
-	case !used:
-		drop(SourceCard, "depth_prompt", "Depth Prompt", DropDialect)
+	case used:
+		o.deep = it
 	default:
-		o.deep = &item{
-			source: SourceCard, id: "depth_prompt", name: "Depth Prompt", text: d.Prompt, role: d.Role,
-			position: atDepth, depth: d.Depth, constant: true,
-		}
+		o.drop(it, DropDialect)
 	}
-	return o
+}
+
+func inOrder(p card.Preset, identifier string) bool {
+	return slices.ContainsFunc(p.Order, func(o card.OrderItem) bool { return o.Identifier == identifier })
 }
 
 // promptOf returns the first prompt of an identifier, nil if there is none.
