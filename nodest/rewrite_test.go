@@ -18,8 +18,9 @@ func (s *studio) importedChat(characterID, text string) (c *nodest.Conversation,
 {"name":"Mia","is_user":true,"mes":%s}
 {"name":"Alice","is_user":false,"mes":"As before."}
 `, line)
-	c, err = s.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
+	got, err := s.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
 	s.must(err)
+	c = got.Conversation
 	page, err := s.History(s.t.Context(), ann, c.ID, "", 200)
 	s.must(err)
 	return c, page.Items[len(page.Items)-2], page.Items[len(page.Items)-1]
