@@ -245,7 +245,9 @@ type TurnOptions struct {
 type Settings struct {
 	TurnOptions
 	PersonaID          string          `json:"personaId,omitempty"`
-	UserName           string          `json:"userName,omitempty"` // {{user}} without a persona
+	UserName           string          `json:"userName,omitempty"`       // {{user}} without a persona
+	TimeZone           string          `json:"timeZone,omitempty"`       // of the user's days, an IANA name; "" = that of the device
+	DeviceTimeZone     string          `json:"deviceTimeZone,omitempty"` // that a device reported last; "" = none did. Only PutDeviceZone sets it
 	GlobalPreset       GlobalResource  `json:"globalPreset"`
 	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
 	GlobalRegexEnabled bool            `json:"globalRegexEnabled"`
