@@ -60,25 +60,37 @@ func ProfileOf(facts []Memory, language framework.Language) framework.Profile {
 // currentValues orders facts as ProfileOf says, without those whose property has a
 // newer value.
 func currentValues(facts []Memory) []Memory {
-	newer := func(a, b *Memory) int {
-		return cmp.Or(toldAt(b).Compare(toldAt(a)), strings.Compare(b.ID, a.ID))
-	}
-	slices.SortFunc(facts, func(a, b Memory) int { return newer(&a, &b) })
-	var current []Memory
-	for _, m := range facts {
+	slices.SortFunc(facts, func(a, b Memory) int {
+		return cmp.Or(toldAt(&b).Compare(toldAt(&a)), strings.Compare(b.ID, a.ID))
+	})
+	var current []placed
+	bySlot := map[string]int{} // index in current
+	for i := range facts {
+		m := &facts[i]
 		slot := slotOf(m.Text)
-		at := slices.IndexFunc(current, func(c Memory) bool { return slot != "" && slotOf(c.Text) == slot })
+		at, taken := bySlot[slot]
 		switch {
-		case at < 0:
-			current = append(current, m)
+		case slot == "" || !taken:
+			bySlot[slot] = len(current)
+			current = append(current, placed{m, profileRank(m, slot)})
 		case !sameSlot(current[at].Text, m.Text) && len(m.Text) > len(current[at].Text): // the same value, and more
-			current[at] = m
+			current[at] = placed{m, profileRank(m, slot)}
 		}
 	}
-	slices.SortFunc(current, func(a, b Memory) int {
-		return cmp.Or(cmp.Compare(profileRank(&a), profileRank(&b)), cmp.Compare(b.Importance, a.Importance), strings.Compare(a.RootID, b.RootID))
+	slices.SortFunc(current, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Importance, a.Importance), strings.Compare(a.RootID, b.RootID))
 	})
-	return current
+	out := make([]Memory, len(current))
+	for i, c := range current {
+		out[i] = *c.Memory
+	}
+	return out
+}
+
+// placed is a fact and its place in a profile: what is lower comes first.
+type placed struct {
+	*Memory
+	rank int
 }
 
 // toldAt is when the user said or wrote m last.
@@ -89,17 +101,10 @@ func toldAt(m *Memory) time.Time {
 	return m.LastSeenAt
 }
 
-func profileRank(m *Memory) int {
-	rank := 0
-	for _, first := range []bool{
-		givesName(m.Text), m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, m.Kind == Relation,
-	} {
-		if first {
-			return rank
-		}
-		rank++
-	}
-	return rank
+func profileRank(m *Memory, slot string) int {
+	return slices.Index([]bool{
+		slot == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
+	}, true)
 }
 
 var (
@@ -116,10 +121,13 @@ func givesName(text string) bool { return nameForms.MatchString(text) }
 // so common that they find nothing.
 func asksWho(text string) bool { return whoForms.MatchString(text) }
 
+// nameSlot is what slotOf calls the user's name.
+const nameSlot = "name"
+
 // slotOf names the property that a text gives, where that has one value at a time.
 func slotOf(text string) string {
 	if givesName(text) {
-		return "name"
+		return nameSlot
 	}
 	for _, s := range slots {
 		if s.MatchString(text) {
@@ -159,11 +167,7 @@ func (s *Service) profile(ctx context.Context, userID, characterID string, c *co
 	if err != nil || len(units) == 0 {
 		return nil, err
 	}
-	slices.SortFunc(units, func(a, b *Unit) int {
-		return cmp.Or(-compareBool(givesName(a.Text), givesName(b.Text)), -compareBool(a.Pinned, b.Pinned),
-			cmp.Compare(b.Importance, a.Importance), strings.Compare(b.ID, a.ID))
-	})
-	units = units[:min(len(units), mostProfile)]
+	units = mostUrgent(units, mostProfile)
 	err = s.store.View(ctx, userID, func(tx Tx) error {
 		facts = nil
 		versions, err := c.versions(tx, units)
@@ -187,12 +191,23 @@ func (s *Service) profile(ctx context.Context, userID, characterID string, c *co
 	return facts, nil
 }
 
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
+// mostUrgent returns the units that are most likely to be in a profile.
+func mostUrgent(units []*Unit, limit int) []*Unit {
+	if len(units) <= limit {
+		return units
 	}
-	return -1
+	urgency := map[*Unit]float64{}
+	for _, u := range units {
+		urgency[u] = u.Importance
+		if u.Pinned {
+			urgency[u]++
+		}
+		if givesName(u.Text) {
+			urgency[u] += 2
+		}
+	}
+	slices.SortFunc(units, func(a, b *Unit) int {
+		return cmp.Or(cmp.Compare(urgency[b], urgency[a]), strings.Compare(b.ID, a.ID))
+	})
+	return units[:limit]
 }

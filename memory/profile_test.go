@@ -210,6 +210,19 @@ func TestWhoAmI(t *testing.T) {
 	}
 }
 
+// TestManyFactsDoNotHideTheName has more facts than are looked at for a profile.
+func TestManyFactsDoNotHideTheName(t *testing.T) {
+	r := newRig(t, memory.Options{})
+	character := r.character()
+	r.learn(character, "User's name is Ana", func(m *memory.Memory) { m.Kind, m.Importance = memory.Profile, 0 })
+	for i := range 150 {
+		r.learn(character, fmt.Sprintf("User keeps %d hens", i+2), asProfile)
+	}
+	if got := r.profile(memory.Ask{CharacterID: character}); len(got) < 5 || got[0] != "User's name is Ana" {
+		t.Errorf("profile %q", got)
+	}
+}
+
 // TestKnownFactsTakeNoPlace checks that what stands in the profile leaves the room of
 // a <mem> block to others.
 func TestKnownFactsTakeNoPlace(t *testing.T) {
@@ -259,6 +272,34 @@ func TestDaysAreThoseOfTheUser(t *testing.T) {
 		hits := r.hits(memory.Ask{CharacterID: character, Text: "What did we see today?", Now: asked})
 		if len(hits) == 0 || hits[0].Signals["day"] == 0 {
 			t.Errorf("%s: today is not found: %+v", name, hits)
+		}
+	}
+}
+
+// BenchmarkProfile reads the profile of a scope with 10,000 facts.
+func BenchmarkProfile(b *testing.B) {
+	r := newRig(b, memory.Options{})
+	character := r.character()
+	r.update(func(tx nodest.Tx) error {
+		for i := range 10_000 {
+			id, kind := newID(), memory.OtherSort
+			if i%200 == 0 {
+				kind = memory.Profile
+			}
+			err := tx.InsertFact(character, &memory.Memory{
+				ID: id, RootID: id, Version: 1, Text: fmt.Sprintf("User keeps %d hens at farm %d", i+2, i), Subject: memory.AboutUser, Kind: kind,
+				Importance: 0.5, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: noon, CreatedAt: noon, UpdatedAt: noon,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.profile(memory.Ask{CharacterID: character})
+	for b.Loop() {
+		if got := r.profile(memory.Ask{CharacterID: character}); len(got) < 5 {
+			b.Fatal(got)
 		}
 	}
 }
