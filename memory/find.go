@@ -287,7 +287,7 @@ func (u Use) Parts() (p Parts) {
 		switch name {
 		case "recency":
 			p.Recency += x
-		case "importance":
+		case "importance", profileSignal:
 			p.Importance += x
 		case SignalNames[sigVector], SignalNames[sigSpelling]:
 			p.Vector += x

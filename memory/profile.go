@@ -137,6 +137,22 @@ func slotOf(text string) string {
 	return ""
 }
 
+// profileSignal is the one signal of a use that is for the profile.
+const profileSignal = "profile"
+
+// ProfileUses are what is stored of the facts in a profile.
+func ProfileUses(p framework.Profile) []Use {
+	uses := make([]Use, len(p.Facts))
+	for i, f := range p.Facts {
+		uses[i] = Use{ID: f.ID, Layer: Fact, Rank: i + 1, Score: 1, Signals: map[string]float64{profileSignal: 1}}
+	}
+	return uses
+}
+
+// Recalled reports whether the unit was found for the message; else it stood in the
+// profile.
+func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
+
 // mostProfile is how many facts are looked at for a profile.
 const mostProfile = 100
 

@@ -158,7 +158,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 		t.input.Findings.Memories = append(t.input.Findings.Memories,
 			framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})
 	}
-	t.uses = memory.UsesOf(hits)
+	t.uses = append(memory.UsesOf(hits), memory.ProfileUses(t.input.Profile)...)
 }
 
 // visible is what the prompt shows anyway: of a chat that is too long for it the
@@ -195,7 +195,7 @@ func (t *turn) visible() memory.Visible {
 func (t *turn) used() []memory.Use {
 	in := map[string]bool{}
 	for _, en := range t.prompt.Entries {
-		if en.Source == framework.SourceMemory {
+		if en.Source == framework.SourceMemory || en.Source == framework.SourceProfile {
 			in[en.ID] = true
 		}
 	}
@@ -210,11 +210,13 @@ func ranked(uses []memory.Use) []memory.Use {
 	return uses
 }
 
-// unitsOf are the units of uses.
+// unitsOf are the units that were recalled.
 func unitsOf(uses []memory.Use) []string {
 	var ids []string
 	for _, u := range uses {
-		ids = append(ids, u.ID)
+		if u.Recalled() {
+			ids = append(ids, u.ID)
+		}
 	}
 	return ids
 }
@@ -228,9 +230,9 @@ func usesBefore(tx Tx, m *Message, g *Generation) ([]memory.Use, error) {
 	return usesFor(tx, m)
 }
 
-// usesFor is what was recalled for the shown text of m.
+// usesFor is what the memory gave for the shown text of m.
 func usesFor(tx Tx, m *Message) ([]memory.Use, error) {
-	if s := m.Chosen(); s == nil || len(s.MemoryIDs) == 0 {
+	if m.Chosen() == nil {
 		return nil, nil
 	}
 	return tx.Uses(m.ID)

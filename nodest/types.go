@@ -135,7 +135,7 @@ type Swipe struct {
 	Finish       string     `json:"finish,omitempty"` // llm finish words
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
-	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were sent for it
+	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
 	Wish         string     `json:"wish,omitempty"`      // for a rewrite, that it was written on
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt"`
