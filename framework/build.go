@@ -96,7 +96,10 @@ func newBuilder(in *Input) *builder {
 		b.c = Compile(in.Sources)
 	}
 	b.base = b.findBase()
-	b.macros = Macros{Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed}
+	b.macros = Macros{
+		Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed,
+		clock: clock{in.Options.Now, in.Options.LastUserAt, in.Options.Language},
+	}
 	if b.base >= 0 {
 		b.macros.LastUserMessage = b.message(b.base).Text
 	}
@@ -242,6 +245,26 @@ func (b *builder) buildFrame() {
 		b.head = append(b.head, b.tail...)
 		b.tail = nil
 	}
+	if p := b.in.Profile; len(p.Facts) > 0 {
+		b.head = append(b.head, b.profilePiece(p))
+	}
+}
+
+// profilePiece makes the message of the profile. Like everything that was said it
+// has the rank of the user.
+func (b *builder) profilePiece(profile Profile) piece {
+	text := profile.Heading
+	p := piece{chat: -1, entry: Entry{
+		Source: SourceProfile, Name: "Profile", Why: WhyFixed, Role: llm.User,
+		Tokens: b.counter.count(text) + messageOverhead,
+	}}
+	for _, f := range profile.Facts {
+		line := "\n- " + f.Text
+		text += line
+		p.more = append(p.more, Entry{Source: SourceProfile, ID: f.ID, Why: WhyFixed, Role: llm.User, Tokens: b.counter.count(line)})
+	}
+	p.text = text
+	return p
 }
 
 // framePiece makes the message of an item of the frame. Keys count only when
@@ -368,7 +391,7 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	if m.Role == RoleSummary {
 		source = SourceSummary
 	} else {
-		text = b.macros.Expand(b.scripted(m, i))
+		text = b.expandAt(m.At, b.scripted(m, i))
 	}
 	if i == b.base {
 		source = SourceUser
@@ -392,6 +415,17 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 		p.id = m.ID
 	}
 	return p, true
+}
+
+// expandAt replaces the macros of a message that was written at a time, so that it
+// reads the same in every later request.
+func (b *builder) expandAt(at time.Time, text string) string {
+	now := b.macros.clock
+	if !now.now.IsZero() && !at.IsZero() {
+		b.macros.clock.now = at.In(now.now.Location())
+	}
+	defer func() { b.macros.clock = now }()
+	return b.macros.Expand(text)
 }
 
 // scripted applies the scripts that are for the request only.

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"time"
+
 	"nodest/card"
 	"nodest/llm"
 )
@@ -105,7 +107,8 @@ type Message struct {
 	Role     string // user, assistant, system, narrator or summary
 	Name     string // speaker, where the role does not say it
 	Text     string
-	Greeting bool // the character began the chat with it
+	At       time.Time // of the macros about time in it; zero = Options.Now
+	Greeting bool      // the character began the chat with it
 }
 
 // Roles of chat messages beyond those of package llm. Both are sent as system.
@@ -114,10 +117,18 @@ const (
 	RoleSummary  = "summary" // gets no macro replacement; dropped after all other history
 )
 
-// Memory is something recalled for the message.
+// Memory is something remembered.
 type Memory struct {
 	ID   string
 	Text string
+}
+
+// Profile is what the character always remembers of the user. It stands directly
+// before the chat, so that the request begins the same way as long as it stays the
+// same. It comes from outside: macros in it are not replaced.
+type Profile struct {
+	Heading string
+	Facts   []Memory // a line each; none = there is no profile
 }
 
 // Findings are what was found for the message. They come from outside and are
@@ -145,6 +156,7 @@ type Input struct {
 	Note     *Note     // nil = none
 	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
+	Profile  Profile
 	Scripts  *Scripts // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
@@ -188,6 +200,13 @@ type Options struct {
 	// the memories. Without it they are to be used where they fit, unquoted.
 	Recount bool
 
+	// Now is the time of the macros about time and of the line that dates memories,
+	// in the user's time zone; zero = neither. A retry has to give the same one.
+	Now time.Time
+	// LastUserAt is the time of the user's last message before the newest one; zero =
+	// there is none.
+	LastUserAt time.Time
+
 	// Seed fixes the random macros. A retry with the same seed sends the same text.
 	Seed uint64
 }
@@ -227,6 +246,7 @@ const (
 	SourceSummary     Source = "summary"
 	SourceUser        Source = "user_message"
 	SourceMemory      Source = "memory"
+	SourceProfile     Source = "profile"
 	SourceWeb         Source = "websearch"
 	SourceGuidelines  Source = "guidelines"
 	SourceInstruction Source = "instruction"

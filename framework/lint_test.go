@@ -35,7 +35,7 @@ func TestLintOfABook(t *testing.T) {
 		{ID: "keys", Content: "x", Key: []string{" ", "a", "The", "/dragon/i", "ok"}, Position: card.AtDepth},
 		{ID: "empty", Constant: true},
 		{ID: "long", Content: strings.Repeat("word ", 2000), Constant: true},
-		{ID: "macro", Content: "{{time}} {{user}}", Constant: true},
+		{ID: "macro", Content: "{{outlet::x}} {{user}}", Constant: true},
 		{ID: "outlet", Content: "x", Constant: true, Position: card.Outlet},
 		{ID: "frame", Content: "x", Position: card.BeforeChar}, // keys do not matter there
 		{ID: "off", Disable: true},

@@ -148,7 +148,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 			return err
 		}
 	}
-	t.rests(tx, path, "")
+	t.rests(g.CreatedAt, path, "")
 	in.History = t.chatOf(path)
 	switch g.Kind {
 	case KindReply:
@@ -427,7 +427,7 @@ func (t *turn) withWish(m framework.Message, wish string) framework.Message {
 // of our replies are stored apart; imported and edited texts may have some).
 func (t *turn) said(m *Message) framework.Message {
 	s := m.Chosen()
-	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, Greeting: m.Greeting}
+	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
 	sent := s.Text
 	switch m.Role {
 	case RoleUser:

@@ -69,7 +69,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		return err
 	}
 	t.input.Options.Seed = shownSeed(t.scene.conversation.ID, path)
-	t.rests(tx, path, text)
+	t.rests(tx.Now(), path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":

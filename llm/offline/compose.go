@@ -56,6 +56,9 @@ func (c *composer) reply() string {
 	if line := c.line(); line != "" {
 		parts = append(parts, line)
 	}
+	if known := c.known(); known != "" {
+		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.memory)), "%t", known))
+	}
 	if c.memories != nil {
 		parts = append(parts, c.quote("mem", c.memory, c.memories))
 	}
