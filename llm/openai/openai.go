@@ -45,9 +45,7 @@ type Options struct {
 	// is the public service of the flavour.
 	BaseURL string
 
-	Model       string   // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
-	Temperature *float64 // for requests that name none; default 0.7
-	MaxTokens   int      // for requests that name none; default 1024 with OpenRouter, 32000 with others; below 0 = up to the server
+	Model string // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
 
 	Routing Routing // OpenRouter only
 	Referer string  // OpenRouter only: HTTP-Referer; default the project's name as an address
@@ -74,6 +72,8 @@ type Client struct {
 	base  url.URL  // of everything else
 	http  *http.Client
 	keys  *llm.Keys
+
+	noJSON sync.Map // models whose server refuses response_format
 
 	mu     sync.Mutex
 	models []llm.Model
@@ -108,23 +108,12 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 
 func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, OpenAI)
-	if o.Temperature == nil {
-		t := 0.7
-		o.Temperature = &t
-	}
 	if o.Name == OpenRouter {
 		o.BaseURL = cmp.Or(o.BaseURL, "https://openrouter.ai/api/v1")
 		o.Model = cmp.Or(o.Model, "openai/gpt-3.5-turbo")
-		o.MaxTokens = cmp.Or(o.MaxTokens, 1024)
 	}
 	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
 	o.Model = cmp.Or(o.Model, "gpt-4o-mini")
-	if o.MaxTokens == 0 {
-		o.MaxTokens = 32000
-		if strings.Contains(o.BaseURL, "//api.openai.com/") {
-			o.MaxTokens = -1 // OpenAI refuses more than a model can give, which differs
-		}
-	}
 	o.Referer = cmp.Or(o.Referer, "https://nodest.local")
 	o.Title = cmp.Or(o.Title, "NodeST")
 	if o.Transport == nil {
@@ -182,7 +171,7 @@ func (c *Client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 
 func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		resp, err := c.post(ctx, c.chat, key, c.body(req))
+		resp, err := c.ask(ctx, key, c.body(req))
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
@@ -198,6 +187,22 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			settle(resp.Body, s.done)
 		}
 	}
+}
+
+// ask sends a request. A server that refuses it because it asks for JSON, and takes
+// it without, is not asked for JSON with this model again.
+func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
+	resp, err := c.post(ctx, c.chat, key, body)
+	if body.ResponseFormat == nil || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) == 0 {
+		return resp, err
+	}
+	body.ResponseFormat = nil
+	resp, again := c.post(ctx, c.chat, key, body)
+	if again != nil {
+		return nil, err
+	}
+	c.noJSON.Store(body.Model, true)
+	return resp, nil
 }
 
 // settle reads the few bytes behind the end mark, so that the connection can be
