@@ -15,6 +15,17 @@ type Preset struct {
 	Prompts []Prompt
 	Order   []OrderItem // the order list in force, completed as ParsePreset says
 	BuiltIn bool        // the document had no prompts: these are the built-in ones
+
+	Sampling Sampling
+}
+
+// Sampling is what a preset sets of the request besides the prompts; nil where it
+// sets nothing that can be used.
+type Sampling struct {
+	Temperature   *float64 // 0–2
+	TopP          *float64 // 0–1
+	MaxTokens     *int     // of the reply
+	ContextTokens *int     // of the request and the reply
 }
 
 // Prompt is one prompt of a preset.
@@ -58,20 +69,36 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 	}
 	if !startsWith(f["prompts"], '[') {
 		preset := parseBuiltIn()
-		preset.Name = f.text("name", "")
+		preset.Name, preset.Sampling = f.text("name", ""), parseSampling(f)
 		return preset, nil
 	}
 	prompts, order := f.list("prompts"), orderInForce(f.list("prompt_order"))
 	if err := checkCount("prompts in the preset", max(len(prompts), len(order))); err != nil {
 		return Preset{}, err
 	}
-	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order)}
+	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order), Sampling: parseSampling(f)}
 	if len(preset.Order) == 0 {
 		for _, p := range preset.Prompts {
 			preset.Order = append(preset.Order, OrderItem{Identifier: p.Identifier, Enabled: p.Enable})
 		}
 	}
 	return preset, nil
+}
+
+// The least context and the largest numbers of tokens that make sense in a preset.
+const (
+	leastContext = 512
+	mostContext  = 10_000_000
+	mostTokens   = 1_000_000
+)
+
+// parseSampling reads the settings by the names that SillyTavern gives them.
+func parseSampling(f fields) Sampling {
+	return Sampling{
+		Temperature: f.floatWithin("temperature", 0, 2), TopP: f.floatWithin("top_p", 0, 1),
+		MaxTokens:     f.intWithin("openai_max_tokens", 1, mostTokens),
+		ContextTokens: f.intWithin("openai_max_context", leastContext, mostContext),
+	}
 }
 
 func parseBuiltIn() Preset {

@@ -197,11 +197,11 @@ const (
 // many of them are kept for the reply.
 func budget(o TurnOptions, m Model) (context, reserve int) {
 	context = m.ContextTokens
-	if context <= 0 {
+	switch set := o.ContextTokens; {
+	case set != nil && (context <= 0 || *set < context):
+		context = *set
+	case context <= 0:
 		context = unknownContext
-	}
-	if o.ContextTokens != nil {
-		context = min(context, *o.ContextTokens)
 	}
 	reserve = min(usualReply, context/4)
 	if o.MaxTokens != nil {
