@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"nodest/fault"
 )
@@ -34,7 +35,7 @@ type Prompt struct {
 	Content    string
 	Enable     bool   // default true
 	Identifier string // generated from the place in the list when missing; the same on each call
-	Role       string // as written: user, model, assistant, system; default "user"
+	Role       string // as written: user, model, assistant, system; see missingRole
 
 	InjectionPosition *int // 0 relative, 1 in the chat; nil when absent
 	InjectionDepth    *int // nil when absent
@@ -141,7 +142,7 @@ func parsePrompt(f fields) Prompt {
 		Content:    f.text("content", ""),
 		Enable:     f.flag("enable", true),
 		Identifier: f.text("identifier", ""),
-		Role:       f.textOr("role", "user"),
+		Role:       f.textOr("role", missingRole(f)),
 
 		InjectionPosition: f.optInt("injection_position"),
 		InjectionDepth:    f.optInt("injection_depth"),
@@ -151,6 +152,16 @@ func parsePrompt(f fields) Prompt {
 		Marker:            f.flag("marker", false),
 		SystemPrompt:      f.flag("system_prompt", false),
 	}
+}
+
+// missingRole is the role of a prompt that names none. The places that SillyTavern
+// itself puts into a preset are part of its system prompt.
+func missingRole(f fields) string {
+	chat := strings.Contains(strings.ToLower(f.text("identifier", "")), "chathistory")
+	if f.flag("marker", false) && f.flag("system_prompt", false) && !chat {
+		return "system"
+	}
+	return "user"
 }
 
 // shownOrder is the character id of the order list that current SillyTavern

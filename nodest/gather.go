@@ -64,8 +64,8 @@ func (t *turn) request() llm.Request {
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
 	}
-	if base := t.prompt.Base; base >= 0 && base < len(t.prompt.Messages) {
-		r.UserText = t.prompt.Messages[base].Text
+	if text := t.prompt.UserText(); text != "" {
+		r.UserText = text
 	}
 	return r
 }
@@ -181,7 +181,7 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.language, Seed: seed,
+			Language: d.language, StrictTurns: s.model.StrictTurns, Seed: seed,
 		},
 		Cache: e.counts,
 	}
