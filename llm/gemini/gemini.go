@@ -192,6 +192,10 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		}
 		ctx, x := withExchange(ctx, key)
 		defer x.close()
+		x.texts = append(x.texts, pr.system)
+		for _, c := range pr.contents {
+			x.texts = append(x.texts, c.text)
+		}
 		var all answers
 		if p.choose(pr.model, req).SDK == CardSDK {
 			all = p.viaCard(ctx, x, pr)

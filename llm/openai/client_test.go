@@ -256,7 +256,7 @@ func TestWordsOfRefusals(t *testing.T) {
 	for _, tt := range tests {
 		var answer struct{ Error json.RawMessage }
 		_ = json.Unmarshal([]byte(tt.body), &answer) // one case is not JSON
-		if err := readError(OpenAI, answer.Error, tt.status, 0); !fault.Is(err, tt.code) {
+		if err := readError(OpenAI, answer.Error, llm.Secrets{}, tt.status, 0); !fault.Is(err, tt.code) {
 			t.Errorf("%d %s gives %v, want %s", tt.status, tt.body, err, tt.code)
 		}
 	}

@@ -171,13 +171,14 @@ func (c *Client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 
 func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		resp, err := c.ask(ctx, key, c.body(req))
+		body := c.body(req)
+		resp, err := c.ask(ctx, key, body)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
 		defer resp.Body.Close()
-		s := stream{ctx: ctx, provider: c.opts.Name, yield: yield}
+		s := stream{ctx: ctx, provider: c.opts.Name, hide: llm.Secrets{Key: key, Texts: body.texts()}, yield: yield}
 		if kind := mediaType(resp); kind == "application/json" {
 			s.whole(resp.Body) // the server does not stream
 		} else if kind == "text/html" {
@@ -216,8 +217,11 @@ func settle(body io.ReadCloser, done bool) {
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // best effort
 }
 
+// asking is a body of a request; texts are what its errors must not quote.
+type asking interface{ texts() []string }
+
 // post sends body and returns an answer with status 200, or the error.
-func (c *Client) post(ctx context.Context, address string, key llm.Key, body any) (*http.Response, error) {
+func (c *Client) post(ctx context.Context, address string, key llm.Key, body asking) (*http.Response, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -229,13 +233,13 @@ func (c *Client) post(ctx context.Context, address string, key llm.Key, body any
 		return nil, fault.Wrap(err, fault.Internal, "could not make the request")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return c.do(req, key)
+	return c.do(req, llm.Secrets{Key: key, Texts: body.texts()})
 }
 
-func (c *Client) do(req *http.Request, key llm.Key) (*http.Response, error) {
+func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 	req.Header.Set("User-Agent", "nodest")
-	if !key.IsZero() {
-		req.Header.Set("Authorization", "Bearer "+key.Reveal())
+	if !s.Key.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+s.Key.Reveal())
 	}
 	if c.opts.Name == OpenRouter {
 		req.Header.Set("HTTP-Referer", c.opts.Referer)
@@ -247,13 +251,29 @@ func (c *Client) do(req *http.Request, key llm.Key) (*http.Response, error) {
 		if errors.As(err, &outer) {
 			err = outer.Err // without the address
 		}
-		return nil, llm.NetworkError(req.Context(), c.opts.Name, err)
+		return nil, llm.NoAnswer(req.Context(), c.opts.Name, c.shown(), err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, c.refusal(resp)
+		return nil, c.named(c.refusal(resp, s))
 	}
 	return resp, nil
+}
+
+// shown is the server's address as it may be shown: a query may hold a key.
+func (c *Client) shown() string {
+	u := c.base
+	u.RawQuery = ""
+	return u.String()
+}
+
+// named calls OpenAI itself by its name.
+func (c *Client) named(err error) error {
+	var e *fault.Error
+	if c.base.Hostname() == "api.openai.com" && errors.As(err, &e) {
+		e.Message = strings.Replace(e.Message, "OpenAI-compatible server", "OpenAI", 1)
+	}
+	return err
 }
 
 // answerLimit bounds an answer that is read in one piece, in bytes.
@@ -265,7 +285,7 @@ func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) 
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "could not make the request")
 	}
-	resp, err := c.do(req, key)
+	resp, err := c.do(req, llm.Secrets{Key: key})
 	if err != nil {
 		return err
 	}

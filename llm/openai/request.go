@@ -28,6 +28,14 @@ type chatRequest struct {
 	Provider *routing `json:"provider,omitempty"`
 }
 
+func (r chatRequest) texts() []string {
+	texts := make([]string, len(r.Messages))
+	for i, m := range r.Messages {
+		texts[i] = m.Content
+	}
+	return texts
+}
+
 type message struct {
 	Role    string `json:"role"`
 	Name    string `json:"name,omitempty"`
