@@ -32,6 +32,8 @@ type models struct {
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 
+	probed probed // whether the server makes vectors
+
 	mu   sync.Mutex
 	own  map[ownKey]llm.Provider // with users' keys, so that a cooling key stays known
 	fifo []ownKey
@@ -285,8 +287,9 @@ func (m *models) nameVectors(ctx context.Context, userID string, list []server.P
 	if err != nil {
 		return err
 	}
+	by := m.vectorsBy(ctx)
 	for i := range list {
-		if list[i].Name == m.embeddings() {
+		if list[i].Name == by {
 			list[i].EmbeddingModel = e.ModelID()
 		}
 	}
