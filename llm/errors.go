@@ -15,7 +15,8 @@ import (
 
 // StatusError reports that a provider answered with an HTTP status other than
 // success. retryAfter is what the provider asked for (RetryAfter reads it), 0 if
-// nothing. cause is for the log: neither the answer's body nor a key belongs in it.
+// nothing. cause is for the log: neither the answer's body nor a key belongs in it. What the
+// provider says for itself is added by WithReason.
 //
 //	401, 403 upstream_auth · 402 upstream_quota · 408 upstream_timeout
 //	413 context_too_large · 429 upstream_rate_limited

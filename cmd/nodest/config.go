@@ -57,7 +57,7 @@ var settings = []setting{
 	{env: "OPENAI_API_KEY", help: "key of the OpenAI-compatible server, where it needs one", secret: true},
 	{env: "OPENAI_BASE_URL", help: "any OpenAI-compatible server: Ollama, llama.cpp, vLLM, LM Studio", check: isURL},
 	{env: "NODEST_OPENAI_STRICT_TURNS", def: "auto", help: "merge successive messages of one role for the OpenAI-compatible server: auto (all but OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},
-	{env: "NODEST_EMBEDDINGS", help: "who makes the vectors of memories: offline, gemini or openai; empty: gemini or openai where the key is set, else offline", check: oneOf("", "offline", "gemini", "openai")},
+	{env: "NODEST_EMBEDDINGS", help: "who makes the vectors of memories: offline, gemini or openai; empty: gemini or openai where the key is set and the server makes them, else offline", check: oneOf("", "offline", "gemini", "openai")},
 	{env: "NODEST_EMBEDDING_MODEL", help: "model for that; empty: the provider's default"},
 	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "rest after which a model reads for facts what was said last", check: isDuration},
 	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "how long a reply may wait for a summary when the chat no longer fits the model", check: isDuration},

@@ -117,7 +117,7 @@ func TestAServerThatIsDownIsAskedAgain(t *testing.T) {
 				if !up {
 					return nil, syscall.ECONNREFUSED
 				}
-				return &http.Response{StatusCode: 404, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+				return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 			}),
 		})
 		require.NoError(t, err)

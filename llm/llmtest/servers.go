@@ -66,17 +66,4 @@ func NoEmbeddings(next Server) Server {
 	}
 }
 
-// NoSuchModel is a server that has only the models given.
-func NoSuchModel(next Server, models ...string) Server {
-	return func(r Request) Reply {
-		for _, m := range models {
-			if r.Model == m || !isChat(r) {
-				return next(r)
-			}
-		}
-		return Reply{Status: http.StatusBadRequest, Reason: "model_not_found",
-			Message: fmt.Sprintf("The model %q does not exist or you do not have access to it.", r.Model)}
-	}
-}
-
 func isChat(r Request) bool { return strings.HasSuffix(r.Path, "/chat/completions") }
