@@ -106,6 +106,22 @@ func (f fields) optInt(key string) *int {
 	return &i
 }
 
+// floatWithin returns nil for a number that is missing or out of range.
+func (f fields) floatWithin(key string, low, high float64) *float64 {
+	if n, ok := f.looseNumber(key); ok && n >= low && n <= high {
+		return &n
+	}
+	return nil
+}
+
+// intWithin is floatWithin for whole numbers.
+func (f fields) intWithin(key string, low, high int) *int {
+	if n := f.optInt(key); n != nil && *n >= low && *n <= high {
+		return n
+	}
+	return nil
+}
+
 // flag returns a bool; numbers and the words "true" and "false" count too.
 func (f fields) flag(key string, missing bool) bool {
 	if p := f.optFlag(key); p != nil {

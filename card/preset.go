@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"nodest/fault"
 )
@@ -15,6 +16,17 @@ type Preset struct {
 	Prompts []Prompt
 	Order   []OrderItem // the order list in force, completed as ParsePreset says
 	BuiltIn bool        // the document had no prompts: these are the built-in ones
+
+	Sampling Sampling
+}
+
+// Sampling is what a preset sets of the request besides the prompts; nil where it
+// sets nothing that can be used.
+type Sampling struct {
+	Temperature   *float64 // 0–2
+	TopP          *float64 // 0–1
+	MaxTokens     *int     // of the reply
+	ContextTokens *int     // of the request and the reply
 }
 
 // Prompt is one prompt of a preset.
@@ -23,7 +35,7 @@ type Prompt struct {
 	Content    string
 	Enable     bool   // default true
 	Identifier string // generated from the place in the list when missing; the same on each call
-	Role       string // as written: user, model, assistant, system; default "user"
+	Role       string // as written: user, model, assistant, system; see missingRole
 
 	InjectionPosition *int // 0 relative, 1 in the chat; nil when absent
 	InjectionDepth    *int // nil when absent
@@ -58,20 +70,36 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 	}
 	if !startsWith(f["prompts"], '[') {
 		preset := parseBuiltIn()
-		preset.Name = f.text("name", "")
+		preset.Name, preset.Sampling = f.text("name", ""), parseSampling(f)
 		return preset, nil
 	}
 	prompts, order := f.list("prompts"), orderInForce(f.list("prompt_order"))
 	if err := checkCount("prompts in the preset", max(len(prompts), len(order))); err != nil {
 		return Preset{}, err
 	}
-	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order)}
+	preset := Preset{Name: f.text("name", ""), Prompts: parsePrompts(prompts), Order: parseOrder(order), Sampling: parseSampling(f)}
 	if len(preset.Order) == 0 {
 		for _, p := range preset.Prompts {
 			preset.Order = append(preset.Order, OrderItem{Identifier: p.Identifier, Enabled: p.Enable})
 		}
 	}
 	return preset, nil
+}
+
+// The least context and the largest numbers of tokens that make sense in a preset.
+const (
+	leastContext = 512
+	mostContext  = 10_000_000
+	mostTokens   = 1_000_000
+)
+
+// parseSampling reads the settings by the names that SillyTavern gives them.
+func parseSampling(f fields) Sampling {
+	return Sampling{
+		Temperature: f.floatWithin("temperature", 0, 2), TopP: f.floatWithin("top_p", 0, 1),
+		MaxTokens:     f.intWithin("openai_max_tokens", 1, mostTokens),
+		ContextTokens: f.intWithin("openai_max_context", leastContext, mostContext),
+	}
 }
 
 func parseBuiltIn() Preset {
@@ -114,7 +142,7 @@ func parsePrompt(f fields) Prompt {
 		Content:    f.text("content", ""),
 		Enable:     f.flag("enable", true),
 		Identifier: f.text("identifier", ""),
-		Role:       f.textOr("role", "user"),
+		Role:       f.textOr("role", missingRole(f)),
 
 		InjectionPosition: f.optInt("injection_position"),
 		InjectionDepth:    f.optInt("injection_depth"),
@@ -124,6 +152,16 @@ func parsePrompt(f fields) Prompt {
 		Marker:            f.flag("marker", false),
 		SystemPrompt:      f.flag("system_prompt", false),
 	}
+}
+
+// missingRole is the role of a prompt that names none. The places that SillyTavern
+// itself puts into a preset are part of its system prompt.
+func missingRole(f fields) string {
+	chat := strings.Contains(strings.ToLower(f.text("identifier", "")), "chathistory")
+	if f.flag("marker", false) && f.flag("system_prompt", false) && !chat {
+		return "system"
+	}
+	return "user"
 }
 
 // shownOrder is the character id of the order list that current SillyTavern

@@ -213,6 +213,21 @@ func Codes() []Code {
 	return all
 }
 
+// Retry is that of the code, but "no" where a provider has rejected the request
+// itself.
+func (e *Error) Retry() string {
+	if e.Code == UpstreamBadAnswer {
+		status, _ := e.Details["providerStatus"].(int)
+		if read, ok := e.Details["providerStatus"].(float64); ok { // it was stored as JSON
+			status = int(read)
+		}
+		if status >= 400 && status < 500 {
+			return "no"
+		}
+	}
+	return Retry(e.Code)
+}
+
 // Retry says whether sending the same thing again can help: "no", "same" (with
 // the same idempotency key, at once) or "later".
 func Retry(c Code) string {

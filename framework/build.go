@@ -14,7 +14,7 @@ import (
 // at the end), entries of depth in the chat, what was found behind the text of
 // the message that is answered, and the instruction last. Macros are replaced in
 // everything but summaries and findings; what is blank then is left out. Messages
-// are not merged.
+// are merged with Options.StrictTurns alone.
 //
 // With Options.Context set, what does not fit is dropped in this order: history,
 // oldest first; summaries, oldest first; world-book entries that a key brought
@@ -24,6 +24,9 @@ import (
 //
 // Source: NodeST specification 2 to 7 and 15.
 func Build(in Input) (*Prompt, error) {
+	if in.Options.StrictTurns {
+		in.Options.Reserve += openingTokens // an opening that the request may need
+	}
 	b := newBuilder(&in)
 	b.search()
 	b.buildFrame()
@@ -135,7 +138,11 @@ func (b *builder) message(i int) *Message {
 }
 
 func (b *builder) isUser(i int) bool {
-	return i == len(b.in.History) || roleOf(b.in.History[i].Role) == llm.User
+	if i == len(b.in.History) {
+		return true
+	}
+	role := b.in.History[i].Role
+	return role != RoleSummary && roleOf(role) == llm.User
 }
 
 // findBase returns the index of the message that is answered: the new one, else

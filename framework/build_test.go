@@ -149,6 +149,9 @@ func render(p *Prompt, err error) string {
 		if e.Depth != nil {
 			fmt.Fprintf(&b, ", depth %d", *e.Depth)
 		}
+		if e.At > 0 {
+			fmt.Fprintf(&b, ", at %d", e.At)
+		}
 		fmt.Fprintf(&b, ", %d tokens\n", e.Tokens)
 	}
 	for _, d := range p.Dropped {

@@ -27,9 +27,14 @@ var cardFields = []struct {
 }
 
 // addFields puts the fields of the card that the order does not list before the
-// chat. A field that the preset has switched off stays out.
+// chat, in the role that they have in the dialect. A field that the preset has
+// switched off stays out.
 func (f *frame) addFields(s *Sources, p card.Preset) {
 	var added []slot
+	role := "user"
+	if s.Dialect == card.SillyTavern {
+		role = "system"
+	}
 	for _, field := range cardFields {
 		listed := slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier })
 		text := field.text(s.Card)
@@ -45,7 +50,7 @@ func (f *frame) addFields(s *Sources, p card.Preset) {
 			f.unlisted = append(f.unlisted, left)
 		default:
 			added = append(added, slot{item: &item{
-				source: SourceCard, id: field.identifier, name: field.name, text: text, role: "user",
+				source: SourceCard, id: field.identifier, name: field.name, text: text, role: role,
 				position: noPosition, why: WhyAdded,
 			}})
 		}

@@ -1,6 +1,9 @@
 package framework
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Change is one difference between two prompts.
 type Change struct {
@@ -108,13 +111,35 @@ func identities(p *Prompt) []identity {
 	return out
 }
 
-// textOf is the text of the message that an entry begins; "" for what stands
-// behind another entry in the same message.
+// textOf is the text that an entry begins, which is that of the message unless it
+// was merged; "" for what stands behind another entry in the same text.
 func (p *Prompt) textOf(entry int) string {
-	if entry > 0 && p.Entries[entry-1].Message == p.Entries[entry].Message {
+	e := &p.Entries[entry]
+	text := p.Messages[e.Message].Text
+	if entry > 0 && p.Entries[entry-1].Message == e.Message && p.Entries[entry-1].At == e.At {
 		return ""
 	}
-	return p.Messages[p.Entries[entry].Message].Text
+	for _, next := range p.Entries[entry+1:] {
+		if next.Message != e.Message {
+			break
+		}
+		if next.At > e.At {
+			text = strings.TrimSuffix(runesTo(text, next.At), "\n\n")
+			break
+		}
+	}
+	return text[len(runesTo(text, e.At)):]
+}
+
+// runesTo returns the first n code points of text.
+func runesTo(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
 }
 
 // changed reports whether what an entry says, or as whom, is not the same. The

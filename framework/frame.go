@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nodest/card"
+	"nodest/llm"
 )
 
 // slot is one place of the frame: an item, or the place of the chat.
@@ -116,7 +117,12 @@ func isHistory(name, identifier string) bool {
 //
 // Source: NodeST specification 2, step 7.
 func (f *frame) place(items []*item) {
+	system := f.anchor >= 0 && roleOf(f.slots[f.anchor].role) == llm.System
 	for _, it := range items {
+		around := it.position == beforeChar || it.position == afterChar
+		if system && around && (it.source == SourceBook || it.source == SourceGlobalBook) {
+			it.role = string(llm.System) // as the description that it stands around
+		}
 		switch it.position {
 		case beforeChar:
 			f.before = append(f.before, it)

@@ -207,6 +207,10 @@ type Options struct {
 	// there is none.
 	LastUserAt time.Time
 
+	// StrictTurns merges successive messages of one role and lets the user speak
+	// first, for providers that take nothing else (llm.StrictTurns).
+	StrictTurns bool
+
 	// Seed fixes the random macros. A retry with the same seed sends the same text.
 	Seed uint64
 }
@@ -292,8 +296,9 @@ type Entry struct {
 	Position *int     `json:"position,omitempty"` // of a world-book entry or setting
 	Depth    *int     `json:"depth,omitempty"`    // where it stands in the chat
 	Role     llm.Role `json:"role"`
-	Tokens   int      `json:"tokens"`  // the overhead of a message counts with its first entry
-	Message  int      `json:"message"` // index in Messages
+	Tokens   int      `json:"tokens"`       // the overhead of a message counts with its first entry
+	Message  int      `json:"message"`      // index in Messages
+	At       int      `json:"at,omitempty"` // where its text begins in a message that was merged from several, in code points
 }
 
 // Dropped is one candidate that is not in the prompt. A run of history that did

@@ -37,12 +37,13 @@ const (
 	atDepth    = 4
 )
 
-// roleOf reads a role of the documents.
+// roleOf reads a role of the documents. A summary has no higher rank than the chat
+// that it was made from.
 func roleOf(role string) llm.Role {
 	switch strings.ToLower(role) {
 	case "assistant", "model":
 		return llm.Assistant
-	case "system", RoleNarrator, RoleSummary:
+	case "system", RoleNarrator:
 		return llm.System
 	}
 	return llm.User

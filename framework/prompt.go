@@ -30,6 +30,9 @@ func (b *builder) prompt() *Prompt {
 	if b.last != nil {
 		p.add(b.last)
 	}
+	if b.in.Options.StrictTurns {
+		p.strictTurns(b.in.Options.Language, b.counter)
+	}
 	p.comparePrefix(b.in.Previous)
 	return p
 }

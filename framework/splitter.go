@@ -7,32 +7,35 @@ type Part string
 
 // The parts.
 const (
-	PartText Part = "text"
-	PartMem  Part = "mem"
-	PartWeb  Part = "websearch"
+	PartText  Part = "text"
+	PartMem   Part = "mem"
+	PartWeb   Part = "websearch"
+	PartThink Part = "think"
 )
 
-// Piece is a step of a split reply: text of a part, or the opening or closing of
-// a block (then Text is empty).
+// Piece is a step of a split reply: text of a part, or what becomes of a block.
 type Piece struct {
 	Part  Part
 	Text  string
-	State string // "" = text, "open", "close"
+	State string // "" = text
 }
 
-// The states of a block.
+// The states of a block. The reply has ended in a block that is StateUnclosed; the
+// Text of the piece is the white space that stood before it.
 const (
-	StateOpen  = "open"
-	StateClose = "close"
+	StateOpen     = "open"
+	StateClose    = "close"
+	StateUnclosed = "unclosed"
 )
 
-// Splitter finds <mem> and <websearch> blocks in a streamed reply. What it gives
-// does not depend on how the reply was cut into chunks, except into how many
-// pieces a text falls. The zero value is ready to use; it is for one reply.
+// Splitter finds <mem>, <websearch>, <think> and <thinking> blocks in a streamed
+// reply. What it gives does not depend on how the reply was cut into chunks, except
+// into how many pieces a text falls. The zero value is ready to use; it is for one
+// reply.
 //
 // Tags may be in any case and have blanks before the ">". A block ends at its
-// closing tag, at the opening of the other block, or with the reply. Closing
-// tags without a block are left out. The visible text has no hole where a block
+// closing tag or at the opening of another block; within thoughts all other tags
+// are text. Closing tags without a block are left out. The visible text has no hole where a block
 // stood: of the white space around it as much stays as separates what is before
 // from what is behind. A reply without tags comes through unchanged.
 type Splitter struct {
@@ -59,7 +62,7 @@ func (s *Splitter) Feed(chunk string) []Piece {
 		at += next
 		tag, size, open := readTag(rest[at:])
 		switch {
-		case size == 0:
+		case size == 0, size > 0 && s.block == PartThink && tag != PartThink:
 			at++
 			continue
 		case size < 0: // perhaps a tag, when more has come
@@ -71,12 +74,13 @@ func (s *Splitter) Feed(chunk string) []Piece {
 	}
 }
 
-// Close ends the reply: it returns what was held back and closes an open block.
+// Close ends the reply: it returns what was held back, and tells of a block that
+// was never closed.
 func (s *Splitter) Close() []Piece {
 	out := s.text(nil, s.hold)
 	s.hold = ""
 	if s.block != "" {
-		return s.tag(out, s.block, false)
+		return append(out, Piece{Part: s.block, Text: s.before, State: StateUnclosed})
 	}
 	if !s.afterTag {
 		out = appendText(out, PartText, string(s.gap))
@@ -169,6 +173,10 @@ func readTag(s string) (part Part, size int, open bool) {
 		{"</mem", PartMem, false},
 		{"<websearch", PartWeb, true},
 		{"</websearch", PartWeb, false},
+		{"<thinking", PartThink, true},
+		{"</thinking", PartThink, false},
+		{"<think", PartThink, true},
+		{"</think", PartThink, false},
 	} {
 		if len(s) < len(head.text) {
 			if strings.EqualFold(s, head.text[:len(s)]) {
@@ -188,23 +196,32 @@ func readTag(s string) (part Part, size int, open bool) {
 		case tail[0] == '>':
 			return head.part, len(head.text) + skipped + 1, head.open
 		}
-		return "", 0, false
 	}
 	return "", 0, false
 }
 
-// StripBlocks returns the visible text of a whole reply: what a Splitter gives as
-// PartText, for any way of cutting it into chunks.
+// StripBlocks returns the visible text of a whole reply, without its blocks. A block
+// that is never closed is text; thoughts are so where there is no other.
 func StripBlocks(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
 	var s Splitter
-	var b strings.Builder
+	var visible, block strings.Builder
 	for _, p := range append(s.Feed(text), s.Close()...) {
-		if p.Part == PartText {
-			b.WriteString(p.Text)
+		switch {
+		case p.State == StateOpen:
+			block.Reset()
+		case p.State == StateUnclosed && visible.Len() == 0:
+			return block.String()
+		case p.State == StateUnclosed && p.Part != PartThink:
+			visible.WriteString(p.Text + block.String())
+		case p.State != "":
+		case p.Part == PartText:
+			visible.WriteString(p.Text)
+		default:
+			block.WriteString(p.Text)
 		}
 	}
-	return b.String()
+	return visible.String()
 }

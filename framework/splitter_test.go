@@ -35,6 +35,8 @@ func split(chunks ...string) string {
 				b.WriteString("⟦" + string(p.Part) + " ")
 			case StateClose:
 				b.WriteString("⟧")
+			case StateUnclosed:
+				b.WriteString("…" + strconv.Quote(p.Text))
 			default:
 				b.WriteString(p.Text)
 			}
@@ -59,7 +61,14 @@ func TestSplitterFindsBlocks(t *testing.T) {
 		{"both kinds", "<mem>m</mem>\n<websearch>w\n\nx</websearch>\nB", "⟦mem m⟧⟦websearch w\n\nx⟧B", "B"},
 		{"two in a row between text", "A\n\n<mem>m</mem>\n<websearch>w</websearch> B", "A⟦mem m⟧⟦websearch w⟧\n\nB", "A\n\nB"},
 		{"in any case, with blanks", "<MEM >m</Mem\n>B", "⟦mem m⟧B", "B"},
-		{"never closed", "A\n<mem>m", "A⟦mem m⟧", "A"},
+		{"never closed", "A\n<mem>m", "A⟦mem m…\"\\n\"", "A\nm"},
+		{"never closed, alone", "<mem> I recall.\n\nHello. ", "⟦mem I recall.\n\nHello.…\"\"", "I recall.\n\nHello."},
+		{"never closed behind a block", "A <mem>m</mem>\n<websearch>w", "A⟦mem m⟧⟦websearch w…\"\\n\"", "A\nw"},
+		{"thoughts", "<think>\nHm, <mem>?</mem>\n</think>\n\nHello.", "⟦think Hm, <mem>?</mem>⟧Hello.", "Hello."},
+		{"thoughts by the longer name", "<Thinking>Hm</thinking >Hello.", "⟦think Hm⟧Hello.", "Hello."},
+		{"thoughts never closed", "Hello. <think>What else", "Hello.⟦think What else…\" \"", "Hello."},
+		{"nothing but thoughts never closed", "<think>Well, hello", "⟦think Well, hello…\"\"", "Well, hello"},
+		{"a tag that begins like one", "<thinker>x</thinker> <thin", "<thinker>x</thinker> <thin", "<thinker>x</thinker> <thin"},
 		{"the other one opens", "<mem>m<websearch>w</websearch>B", "⟦mem m⟧⟦websearch w⟧B", "B"},
 		{"opened twice", "<mem>a<mem>b</mem>B", "⟦mem ab⟧B", "B"},
 		{"closed without opening", "A</mem>B", "AB", "AB"},
@@ -100,7 +109,7 @@ func TestSplitterGivesTextAsSoonAsItIsCertain(t *testing.T) {
 // TestSplitterDoesNotDependOnTheChunks cuts random replies at random places.
 func TestSplitterDoesNotDependOnTheChunks(t *testing.T) {
 	r := seeded(t)
-	tokens := []string{"<mem>", "</mem>", "<websearch>", "</websearch>", "<mem", ">", "<", "/", "a", "字", " ", "\n", "\n\n", "</MEM >", "web"}
+	tokens := []string{"<mem>", "</mem>", "<websearch>", "</websearch>", "<mem", ">", "<think>", "</think>", "<thinking>", "<think", "<", "/", "a", "字", " ", "\n", "\n\n", "</MEM >", "web"}
 	for range 3000 {
 		var reply strings.Builder
 		for range r.IntN(12) {

@@ -379,7 +379,7 @@ func (r *Runner) attempt(ctx context.Context, k *Kind, j *Job) (err error) {
 func (r *Runner) failure(ctx context.Context, k *Kind, j *Job, err error) Outcome {
 	public := fault.Public(err)
 	o := Outcome{State: Failed, Error: &Failure{public.Code, public.Message}}
-	if fault.Retry(public.Code) != "no" && j.Attempt < k.Attempts {
+	if public.Retry() != "no" && j.Attempt < k.Attempts {
 		o.State = Queued
 		o.NotBefore = time.Now().Add(max(k.Backoff(j.Attempt), public.RetryAfter))
 	}

@@ -58,6 +58,10 @@ func Checked(provider string, gen Generator) Generator {
 // asking again would end the same way.
 var errNoRoom = errors.New("the limit of tokens was reached before the first word")
 
+// NoRoom reports whether a reply stayed empty because the limit of tokens was spent
+// on reasoning.
+func NoRoom(err error) bool { return errors.Is(err, errNoRoom) }
+
 func checkEnd(provider string, finish Finish, hasText bool) error {
 	switch {
 	case finish == FinishBlocked:

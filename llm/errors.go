@@ -15,7 +15,8 @@ import (
 
 // StatusError reports that a provider answered with an HTTP status other than
 // success. retryAfter is what the provider asked for (RetryAfter reads it), 0 if
-// nothing. cause is for the log: neither the answer's body nor a key belongs in it.
+// nothing. cause is for the log: neither the answer's body nor a key belongs in it. What the
+// provider says for itself is added by WithReason.
 //
 //	401, 403 upstream_auth · 402 upstream_quota · 408 upstream_timeout
 //	413 context_too_large · 429 upstream_rate_limited
@@ -45,11 +46,28 @@ func StatusError(provider string, status int, retryAfter time.Duration, cause er
 // Upstream reports a failure of a provider with the code given and the public
 // message that belongs to it. status is the HTTP status, 0 if there was none.
 func Upstream(provider string, code fault.Code, status int, cause error) *fault.Error {
-	e := fault.Wrap(cause, code, "%s %s", provider, says(code)).With("provider", provider)
+	what := says(code)
+	if code == fault.UpstreamBadAnswer && status >= 400 && status < 500 {
+		what = "rejected the request"
+	}
+	e := fault.Wrap(cause, code, "%s %s", label(provider), what).With("provider", provider)
 	if status != 0 {
 		_ = e.With("providerStatus", status)
 	}
 	return e
+}
+
+// label is what a provider is called in messages.
+func label(provider string) string {
+	switch provider {
+	case "openai":
+		return "OpenAI-compatible server"
+	case "openrouter":
+		return "OpenRouter"
+	case "gemini":
+		return "Gemini"
+	}
+	return provider
 }
 
 func says(code fault.Code) string {
@@ -69,7 +87,7 @@ func says(code fault.Code) string {
 	case fault.EmptyReply:
 		return "ended without any text"
 	}
-	return "could not use the request or answered in a way that cannot be used"
+	return "answered in a way that cannot be used"
 }
 
 // NetworkError reports a request that failed below HTTP: no connection, or one
@@ -104,7 +122,7 @@ func contextError(ctx context.Context, provider string) *fault.Error {
 // unreadable event, an error without a status inside a stream, the wrong number
 // of vectors. what is public and must not quote the answer.
 func BadAnswer(provider string, cause error, what string) *fault.Error {
-	return fault.Wrap(cause, fault.UpstreamBadAnswer, "%s: %s", provider, what).With("provider", provider)
+	return fault.Wrap(cause, fault.UpstreamBadAnswer, "%s: %s", label(provider), what).With("provider", provider)
 }
 
 // CutOff reports a stream that ended before the provider said that it was
@@ -123,7 +141,7 @@ const (
 // reply (stage). reason is the provider's own word for it ("SAFETY"), which is
 // shown; it may be empty.
 func BlockedError(provider, stage, reason string) *fault.Error {
-	e := fault.New(fault.Blocked, "%s blocked the %s", provider, stage)
+	e := fault.New(fault.Blocked, "%s blocked the %s", label(provider), stage)
 	if reason != "" {
 		e.Message += " (" + reason + ")"
 	}

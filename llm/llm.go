@@ -29,8 +29,8 @@ import (
 // Every error is, or wraps, a *fault.Error: fault.Cancelled when ctx was
 // cancelled, fault.Blocked when a safety filter stepped in, and the Upstream codes
 // otherwise (errors.go has a constructor for each). Text that was yielded before
-// an error is the caller's to keep. No error holds a key, a prompt or the
-// provider's answer.
+// an error is the caller's to keep. No error holds a key or a prompt, and of the
+// provider's answer only what Secrets.Reason has let through.
 //
 // A Generator is safe for concurrent use.
 type Generator interface {

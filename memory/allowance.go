@@ -77,7 +77,7 @@ type allowance struct {
 }
 
 // Ask returns errSpent where the call is not paid for.
-func (a *allowance) Ask(ctx context.Context, prompt string) (string, error) {
+func (a *allowance) Ask(ctx context.Context, p Prompt) (string, error) {
 	if !a.state.free() {
 		paid, err := a.count(ctx)
 		if a.failed = err; err != nil {
@@ -87,7 +87,7 @@ func (a *allowance) Ask(ctx context.Context, prompt string) (string, error) {
 			return "", errSpent
 		}
 	}
-	return a.model.Ask(ctx, prompt)
+	return a.model.Ask(ctx, p)
 }
 
 func (a *allowance) count(ctx context.Context) (paid bool, err error) {

@@ -101,8 +101,8 @@ type parrot struct {
 	truth []string
 }
 
-func (p *parrot) Ask(_ context.Context, prompt string) (string, error) {
-	if strings.Contains(prompt, `"memory":[`) {
+func (p *parrot) Ask(_ context.Context, prompt Prompt) (string, error) {
+	if strings.Contains(prompt.Text, `"memory":[`) {
 		return p.decide(), nil
 	}
 	var facts []fact

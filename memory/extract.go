@@ -13,18 +13,25 @@ import (
 	"unicode/utf8"
 )
 
+// Prompt is what a model is asked in the background.
+type Prompt struct {
+	Text      string
+	JSON      bool // the answer is one JSON object
+	MaxTokens int  // of the answer without the model's thinking; 0 = no limit
+}
+
 // Asker is the part of a language model that extraction uses: text in, text out.
 type Asker interface {
-	// Ask returns the model's whole reply to one prompt. Retrying what failed on
-	// the way is its business; an error means that there is no reply.
-	Ask(ctx context.Context, prompt string) (string, error)
+	// Ask returns the model's whole reply to one prompt. Retrying after failures
+	// is its business; an error means that there is no reply.
+	Ask(ctx context.Context, p Prompt) (string, error)
 }
 
 // AskerFunc makes a function an Asker.
-type AskerFunc func(ctx context.Context, prompt string) (string, error)
+type AskerFunc func(ctx context.Context, p Prompt) (string, error)
 
 // Ask calls f.
-func (f AskerFunc) Ask(ctx context.Context, prompt string) (string, error) { return f(ctx, prompt) }
+func (f AskerFunc) Ask(ctx context.Context, p Prompt) (string, error) { return f(ctx, p) }
 
 // Candidate is a statement that was found in a window and perhaps is worth keeping.
 type Candidate struct {
@@ -118,6 +125,10 @@ func (x *Extraction) Candidates(ctx context.Context, w Window) ([]Candidate, err
 	return found, nil
 }
 
+// answerTokens bounds an answer of extraction. Twelve facts with their members are
+// about 1,000 tokens.
+const answerTokens = 2048
+
 var (
 	errLanguage = errors.New("facts must be written in the language of the messages, names unchanged")
 	errNoModel  = errors.New("no model")
@@ -132,7 +143,7 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 	again := prompt
 	var unusable error // what was wrong with the first answer
 	for {
-		reply, err := x.model.Ask(ctx, again)
+		reply, err := x.model.Ask(ctx, Prompt{Text: again, JSON: true, MaxTokens: answerTokens})
 		if errors.Is(err, errSpent) {
 			return cmp.Or(unusable, err)
 		}

@@ -116,7 +116,7 @@ func (r *reading) extractor(ctx context.Context) (Asker, error) {
 	}
 	model, err := r.opts.Model(ctx, r.job.UserID, r.characterID)
 	if err != nil && ctx.Err() == nil {
-		return AskerFunc(func(context.Context, string) (string, error) { return "", err }), nil
+		return AskerFunc(func(context.Context, Prompt) (string, error) { return "", err }), nil
 	}
 	return model, err
 }

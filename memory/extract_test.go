@@ -18,8 +18,11 @@ type script struct {
 	prompts []string
 }
 
-func (s *script) Ask(_ context.Context, prompt string) (string, error) {
-	s.prompts = append(s.prompts, prompt)
+func (s *script) Ask(_ context.Context, p Prompt) (string, error) {
+	s.prompts = append(s.prompts, p.Text)
+	if !p.JSON || p.MaxTokens <= 0 {
+		return "", errors.New("extraction wants a JSON object of bounded length")
+	}
 	if len(s.answers) == 0 {
 		return "", errors.New("the script has ended")
 	}
@@ -259,7 +262,7 @@ func TestOneRetryThenTheRules(t *testing.T) {
 
 func TestAnEndedContextStoresNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	x := NewExtraction(AskerFunc(func(context.Context, string) (string, error) {
+	x := NewExtraction(AskerFunc(func(context.Context, Prompt) (string, error) {
 		cancel()
 		return "", context.Canceled
 	}))

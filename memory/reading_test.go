@@ -83,16 +83,16 @@ type oracle struct {
 	prompts   []string
 }
 
-func (o *oracle) Ask(_ context.Context, prompt string) (string, error) {
-	o.prompts = append(o.prompts, prompt)
+func (o *oracle) Ask(_ context.Context, p memory.Prompt) (string, error) {
+	o.prompts = append(o.prompts, p.Text)
 	answer, nothing := o.facts, `{"facts":[]}`
-	if strings.Contains(prompt, `"memory":[`) {
+	if strings.Contains(p.Text, `"memory":[`) {
 		answer, nothing = o.decisions, `{"memory":[]}`
 	}
 	if answer == nil {
 		return nothing, nil
 	}
-	return answer(prompt)
+	return answer(p.Text)
 }
 
 // says makes a model answer the same each time.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,6 +17,10 @@ type SummaryModel interface {
 	// Write returns what the model answers to one prompt, all of it.
 	Write(ctx context.Context, prompt string) (string, error)
 }
+
+// SummaryTokens bounds an answer that is to have length characters, in tokens: a
+// character of Chinese is about one, and models do not count well.
+func SummaryTokens(length int) int { return 2*cmp.Or(length, DefaultSummarySettings().Length) + 256 }
 
 // SummaryModelFunc makes a function a SummaryModel.
 type SummaryModelFunc func(ctx context.Context, prompt string) (string, error)

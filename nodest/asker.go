@@ -3,18 +3,21 @@ package nodest
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/memory"
 )
 
 // asker asks a user's model in the background: one prompt, one whole reply. What
 // it costs is on the user's meter.
 type asker struct {
-	store  Store
-	userID string
-	model  Model
+	store   Store
+	userID  string
+	model   Model
+	thought *sync.Map // models that spend a limit of tokens on thinking: provider and name
 }
 
 // steady is the temperature of work that is not a character's words.
@@ -53,26 +56,44 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &asker{store: e.store, userID: userID, model: model}, nil
+	return &asker{store: e.store, userID: userID, model: model, thought: &e.thought}, nil
 }
 
-// Ask returns the model's whole reply to one prompt.
-func (a *asker) Ask(ctx context.Context, prompt string) (string, error) {
+// Ask returns the model's whole reply to one prompt. A model whose thinking has
+// used up the limit of tokens is asked again without one, and from then on.
+func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	temperature := steady
 	req := llm.Request{
-		Model: a.model.Name, Temperature: &temperature,
-		Messages: []llm.Message{{Role: llm.User, Text: prompt}},
+		Model: a.model.Name, Temperature: &temperature, MaxTokens: p.MaxTokens, JSON: p.JSON,
+		Messages: []llm.Message{{Role: llm.User, Text: p.Text}},
 	}
+	name := [2]string{a.model.Provider, a.model.Name}
+	if _, thinks := a.thought.Load(name); thinks {
+		req.MaxTokens = 0
+	}
+	reply, short, err := a.ask(ctx, req)
+	if short && req.MaxTokens > 0 {
+		a.thought.Store(name, true)
+		req.MaxTokens = 0
+		reply, _, err = a.ask(ctx, req)
+	}
+	return reply, err
+}
+
+// ask sends one request. short reports that thinking left no room for the reply.
+func (a *asker) ask(ctx context.Context, req llm.Request) (text string, short bool, err error) {
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
 	var failed error
+	thinks, cut := false, false
 	for c, err := range a.model.Generator.Stream(ctx, req) {
 		if failed = err; err != nil {
 			break
 		}
 		reply.WriteString(c.Text)
+		thinks, cut = thinks || c.Reasoning != "", c.Finish == llm.FinishLength
 		if c.Usage != nil {
 			use.Usage = *c.Usage
 		}
@@ -90,9 +111,9 @@ func (a *asker) Ask(ctx context.Context, prompt string) (string, error) {
 		use.Usage = llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(reply.String())}
 	}
 	if err := a.meter(ctx, use); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return reply.String(), failed
+	return reply.String(), thinks && cut || llm.NoRoom(failed), failed
 }
 
 // meter adds what a reply cost, also that of one that was broken off.

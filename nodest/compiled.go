@@ -19,6 +19,7 @@ type docs struct {
 	card        card.RoleCard
 	language    framework.Language // of built-in words
 	compiled    *framework.Compiled
+	sampling    TurnOptions // of the preset in force
 	scripts     *framework.Scripts
 	note        *framework.Note // the character's; nil = none
 	settings    promptSettings
@@ -135,6 +136,7 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 		}
 	}
 	d.compiled = framework.Compile(sources)
+	d.sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
 	if !w.regex {
 		groups = nil
 	}
@@ -211,6 +213,15 @@ func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framewor
 		}
 	}
 	return nil, nil
+}
+
+// samplingOf is what a preset sets of a turn; p may be nil.
+func samplingOf(p *card.Preset) TurnOptions {
+	if p == nil {
+		return TurnOptions{}
+	}
+	s := p.Sampling
+	return TurnOptions{Temperature: s.Temperature, TopP: s.TopP, MaxTokens: s.MaxTokens, ContextTokens: s.ContextTokens}
 }
 
 // noteOf reads an author's note; nil for none.

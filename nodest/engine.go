@@ -19,6 +19,8 @@ type Engine struct {
 	pasts    *pasts           // the ends of chats by version
 	counts   *framework.Cache // token counts and key scans by content
 
+	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
+
 	working sync.WaitGroup // accepting calls, generations, forks
 
 	mu      sync.Mutex

@@ -65,8 +65,8 @@ func (t *turn) request() llm.Request {
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
 	}
-	if base := t.prompt.Base; base >= 0 && base < len(t.prompt.Messages) {
-		r.UserText = t.prompt.Messages[base].Text
+	if text := t.prompt.UserText(); text != "" {
+		r.UserText = text
 	}
 	return r
 }
@@ -186,7 +186,7 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.language, Recount: d.settings.Prompt.Recount, Seed: seed,
+			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns, Seed: seed,
 		},
 		Cache: e.counts,
 	}
@@ -202,11 +202,11 @@ const (
 // many of them are kept for the reply.
 func budget(o TurnOptions, m Model) (context, reserve int) {
 	context = m.ContextTokens
-	if context <= 0 {
+	switch set := o.ContextTokens; {
+	case set != nil && (context <= 0 || *set < context):
+		context = *set
+	case context <= 0:
 		context = unknownContext
-	}
-	if o.ContextTokens != nil {
-		context = min(context, *o.ContextTokens)
 	}
 	reserve = min(usualReply, context/4)
 	if o.MaxTokens != nil {

@@ -41,7 +41,7 @@ func long(least, all int) int {
 func TestDeltasAreTheStoredText(t *testing.T) {
 	s := newStudio(t, nodest.Options{CheckpointChars: 5})
 	rng := rand.New(rand.NewPCG(seed(t), 1))
-	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "ok."}
+	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "<think>", "</thinking>", "ok."}
 	c := s.chat()
 	for round := range 40 {
 		var whole strings.Builder
@@ -179,7 +179,8 @@ func TestFailures(t *testing.T) {
 		{"blocked at once", says().failing(llm.BlockedError("puppet", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
 		{"blocked in the middle", says("Once").failing(llm.BlockedError("puppet", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
 		{"nothing but blanks", says(" \n"), fault.EmptyReply, "", ""},
-		{"nothing but a block", says("<mem>x</mem>"), fault.EmptyReply, "", ""},
+		{"nothing but an empty block", says("<mem> </mem>"), fault.EmptyReply, "", ""},
+		{"in a block", says("Yes. <mem>You like tea").failing(down), fault.UpstreamDown, "Yes. You like tea", "error"},
 		{"an error of ours", says("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
 		{"no end", says("So").failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
 	}

@@ -58,6 +58,7 @@ type Model struct {
 	Name          string
 	ContextTokens int // size of the context; 0 = not known, 32,768 is assumed
 	Offline       bool
+	StrictTurns   bool // prompts are merged for it (llm.StrictTurns)
 }
 
 // Options tune an Engine. The zero value is ready to use.

@@ -381,7 +381,7 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	s.model.next(says("A", " reply."))
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)
-	text, err := model.Ask(t.Context(), "Read this.")
+	text, err := model.Ask(t.Context(), memory.Prompt{Text: "Read this."})
 	if text != "A reply." || err != nil {
 		t.Errorf("reply = %q, %v", text, err)
 	}
@@ -391,7 +391,7 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 		t.Errorf("usage = %+v, want 10 and 2 tokens", rows)
 	}
 	s.model.next(says("half").failing(fault.New(fault.UpstreamDown, "gone")))
-	if _, err := model.Ask(t.Context(), "Read this."); !fault.Is(err, fault.UpstreamDown) {
+	if _, err := model.Ask(t.Context(), memory.Prompt{Text: "Read this."}); !fault.Is(err, fault.UpstreamDown) {
 		t.Errorf("a reply that broke off: %v", err)
 	}
 	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
@@ -403,5 +403,40 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	s.Engine = s.engine()
 	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
 		t.Errorf("when the day's tokens are used up: %v, %v; want none", model, err)
+	}
+}
+
+// A background call has a limit of its own. A model that spends it on thinking is
+// asked again without one, and no other is.
+func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
+	s, fake := withProvider(t)
+	s.remember(memory.Options{})
+	limits := make(chan string, 8)
+	fake.Always(func(r llmtest.Request) llmtest.Reply {
+		var body struct {
+			MaxTokens      json.RawMessage       `json:"max_tokens"`
+			ResponseFormat struct{ Type string } `json:"response_format"`
+		}
+		s.must(json.Unmarshal(r.Body, &body))
+		limits <- string(body.MaxTokens) + body.ResponseFormat.Type
+		if body.MaxTokens != nil {
+			return llmtest.Reply{Parts: []llmtest.Part{{Reasoning: "Hm, so many facts."}}, Finish: llmtest.Length}
+		}
+		return llmtest.Say(`{"facts":[]}`)
+	})
+	model, err := s.MemoryModel(t.Context(), ann, "")
+	s.must(err)
+	for range 2 {
+		text, err := model.Ask(t.Context(), memory.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100})
+		if text != `{"facts":[]}` || err != nil {
+			t.Errorf("reply = %q, %v", text, err)
+		}
+	}
+	var got []string
+	for range 3 {
+		got = append(got, <-limits)
+	}
+	if want := []string{"100json_object", "json_object", "json_object"}; !slices.Equal(got, want) || len(limits) != 0 {
+		t.Errorf("asked with %v and %d more, want %v", got, len(limits), want)
 	}
 }

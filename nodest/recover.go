@@ -53,6 +53,9 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *Generation) error {
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
 				return nil, end{}, errLost // it lives
 			}
+			if said := saidIn(stored.Blocks, stored.Base != ""); !hasText(stored) && said != "" {
+				stored.Text, stored.Blocks = said, nil
+			}
 			return stored, end{status: GenInterrupted, finish: llm.FinishInterrupted}, nil
 		})
 		if err != nil {

@@ -16,7 +16,7 @@ type scene struct {
 	save         *Save    // that the conversation stands at, without being restored; nil = it is as it is
 	target       *Message // the message that the request names; nil = none
 	docs         *docs
-	options      TurnOptions // message over conversation over user
+	options      TurnOptions // message over conversation over preset over user
 	persona      framework.Persona
 	settings     []framework.Setting
 	zone         *time.Location // of the user's days
@@ -86,11 +86,12 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 	if err != nil {
 		return err
 	}
-	s.options = s.query.options.over(chat).over(user.TurnOptions)
-	character := cmp.Or(s.options.CharacterID, s.conversation.CharacterID)
+	own := s.query.options.over(chat)
+	character := cmp.Or(own.CharacterID, user.CharacterID, s.conversation.CharacterID)
 	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character), s.conversation.pinsOf(character)); err != nil {
 		return err
 	}
+	s.options = own.over(s.docs.sampling).over(user.TurnOptions)
 	if err := s.setUp(user); err != nil || !s.query.model {
 		return err
 	}

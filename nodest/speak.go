@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"nodest/fault"
@@ -26,7 +27,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 		return err
 	}
 	var split framework.Splitter
-	defer func() { e.pass(t, split.Close()) }() // what the splitter held back is text too
+	defer e.end(t, &split)
 	for chunk, err := range turn.scene.model.Generator.Stream(ctx, turn.request()) {
 		if unstored := wait(); unstored != nil {
 			return unstored
@@ -58,12 +59,58 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 // pass takes pieces of the reply in and tells of them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
-		off := t.take(p)
-		if p.State != "" {
-			e.tell(t, "gen.block", blockData{Part: string(p.Part), State: p.State})
+		if p.State == framework.StateUnclosed {
+			e.tellBlock(t, p.Part, framework.StateClose)
+			text, off := t.unclosed(p)
+			e.tellText(t, text, off)
 			continue
 		}
-		e.tellDelta(t, string(p.Part), p.Text, off)
+		off := t.take(p)
+		if p.State != "" {
+			e.tellBlock(t, p.Part, p.State)
+			continue
+		}
+		part := string(p.Part)
+		if p.Part == framework.PartThink {
+			part = "reasoning"
+		}
+		e.tellDelta(t, part, p.Text, off)
+	}
+}
+
+// end takes in what the splitter held back. A reply is never lost in its blocks: it
+// is what they say where there is nothing else.
+func (e *Engine) end(t *task, split *framework.Splitter) {
+	e.pass(t, split.Close())
+	text, off := t.speakBlocks()
+	e.tellText(t, text, off)
+}
+
+// saidIn is what blocks say, behind a text or not.
+func saidIn(blocks []Block, behind bool) string {
+	var said []string
+	for _, b := range blocks {
+		if strings.TrimSpace(b.Text) != "" {
+			said = append(said, b.Text)
+		}
+	}
+	text := strings.Join(said, "\n\n")
+	if behind && text != "" {
+		text = "\n\n" + text
+	}
+	return text
+}
+
+// tellBlock tells of a tagged block. Thoughts are told as reasoning alone.
+func (e *Engine) tellBlock(t *task, part framework.Part, state string) {
+	if part != framework.PartThink {
+		e.tell(t, "gen.block", blockData{Part: string(part), State: state})
+	}
+}
+
+func (e *Engine) tellText(t *task, text string, off int) {
+	if text != "" {
+		e.tellDelta(t, string(framework.PartText), text, off)
 	}
 }
 

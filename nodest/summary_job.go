@@ -271,7 +271,9 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 func (d *draft) write(ctx context.Context, model *asker) (err error) {
 	var writer memory.SummaryModel
 	if d.asked = model != nil; d.asked {
-		writer = memory.SummaryModelFunc(model.Ask)
+		writer = memory.SummaryModelFunc(func(ctx context.Context, prompt string) (string, error) {
+			return model.Ask(ctx, memory.Prompt{Text: prompt, MaxTokens: memory.SummaryTokens(d.work.Length)})
+		})
 	}
 	if d.written, err = memory.WriteSummary(ctx, writer, d.work); err != nil {
 		return err

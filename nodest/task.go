@@ -47,6 +47,7 @@ type task struct {
 	text    growing
 	thought growing
 	block   growing // text of the open block
+	thinks  int     // where the open block of thoughts begins in thought, in bytes
 	blocks  []Block
 	written int // text, reasoning and blocks together, in code points
 	saved   int // of them at the last checkpoint
@@ -190,10 +191,15 @@ func (t *task) take(p framework.Piece) (off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case p.State == "open":
+	case p.State == framework.StateOpen && p.Part == framework.PartThink:
+		t.thinks = t.thought.b.Len()
+	case p.State == framework.StateOpen:
 		t.block = growing{}
 		t.blocks = append(t.blocks, Block{Part: string(p.Part), At: t.offset + t.text.runes})
-	case p.State == "close":
+	case p.State == framework.StateClose:
+	case p.Part == framework.PartThink:
+		off = t.thought.runes
+		t.written += t.thought.add(p.Text)
 	case p.Part == framework.PartText:
 		off = t.offset + t.text.runes
 		t.written += t.text.add(p.Text)
@@ -203,6 +209,44 @@ func (t *task) take(p framework.Piece) (off int) {
 		t.blocks[len(t.blocks)-1].Text = t.block.b.String()
 	}
 	return off
+}
+
+// unclosed makes text of a block that the reply has ended in, and returns it with
+// its position. Thoughts stay thoughts if there is anything else.
+func (t *task) unclosed(p framework.Piece) (text string, off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.Part == framework.PartThink {
+		if t.text.runes > 0 || len(t.blocks) > 0 {
+			return "", 0
+		}
+		all := t.thought.b.String()
+		text, t.thought = all[t.thinks:], growing{}
+		t.thought.add(all[:t.thinks])
+	} else {
+		text, t.blocks = t.block.b.String(), t.blocks[:len(t.blocks)-1]
+	}
+	off = t.offset + t.text.runes
+	if off > 0 {
+		text = p.Text + text
+	}
+	t.text.add(text)
+	return text, off
+}
+
+// speakBlocks makes the text of a reply that is nothing but blocks of what they say.
+// It returns that text with its position; "" = nothing has changed.
+func (t *task) speakBlocks() (text string, off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.text.runes > 0 {
+		return "", 0
+	}
+	if text = saidIn(t.blocks, t.offset > 0); text != "" {
+		t.blocks = nil
+		t.text.add(text)
+	}
+	return text, t.offset
 }
 
 // unsaved is how much was written since the last checkpoint, in code points.

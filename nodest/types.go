@@ -225,8 +225,9 @@ type StoredPrompt struct {
 	CreatedAt      time.Time
 }
 
-// TurnOptions steer one turn. Message beats conversation beats user: a nil
-// member leaves the choice to the next.
+// TurnOptions steer one turn. Message beats conversation beats preset beats user: a
+// nil member leaves the choice to the next. A preset sets no more than temperature,
+// topP, maxTokens and contextTokens.
 type TurnOptions struct {
 	CharacterID   string   `json:"characterId,omitempty"`
 	Provider      string   `json:"provider,omitempty"`

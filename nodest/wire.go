@@ -217,7 +217,7 @@ func errorOf(e *fault.Error) *wireError {
 	}
 	w := &wireError{
 		Code: e.Code, Status: fault.Status(e.Code), Title: fault.Title(e.Code), Detail: e.Message,
-		Retry: fault.Retry(e.Code), Errors: e.Fields, Details: e.Details,
+		Retry: e.Retry(), Errors: e.Fields, Details: e.Details,
 	}
 	if e.RetryAfter > 0 {
 		ms := e.RetryAfter.Milliseconds()

@@ -38,7 +38,7 @@ func (s *Server) problemOf(requestID, what string, err error) *problem {
 	}
 	p := &problem{
 		Code: f.Code, Status: fault.Status(f.Code), Title: fault.Title(f.Code), Detail: f.Message,
-		Retry: fault.Retry(f.Code), Errors: f.Fields, Details: f.Details, RequestID: requestID,
+		Retry: f.Retry(), Errors: f.Fields, Details: f.Details, RequestID: requestID,
 	}
 	if f.RetryAfter > 0 {
 		ms := max(f.RetryAfter.Milliseconds(), 1)

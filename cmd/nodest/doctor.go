@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"nodest/fault"
 	"nodest/llm"
 )
 
@@ -178,8 +181,51 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 func ask(ctx context.Context, p llm.Provider) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if _, err := p.Models(ctx); err != nil {
-		return oneLine(err)
+	offered, err := p.Models(ctx)
+	switch {
+	case llm.ProviderStatus(err) == http.StatusNotFound: // it has no list to look at
+		return ""
+	case err != nil:
+		return fault.Public(err).Message
 	}
-	return ""
+	var ids []string
+	for _, m := range offered {
+		ids = append(ids, m.ID)
+	}
+	return missing(p.DefaultModel(), ids)
+}
+
+// missing says that a model is not among those offered, and which are like it.
+func missing(model string, offered []string) string {
+	plain, _, _ := strings.Cut(model, ":") // OpenRouter takes more words behind it than it lists
+	for _, id := range offered {
+		if id == model || id == plain || id == model+":latest" {
+			return ""
+		}
+	}
+	if len(offered) == 0 {
+		return fmt.Sprintf("model %q is not there: the server offers no models", model)
+	}
+	fix := fmt.Sprintf("model %q is not among the %d that the server offers", model, len(offered))
+	if near := nearest(model, offered); len(near) > 0 {
+		return fix + ": did you mean " + strings.Join(near, ", ") + "? Set NODEST_MODEL."
+	}
+	return fix + ". Set NODEST_MODEL."
+}
+
+// nearest returns at most three names that share the most with a name.
+func nearest(name string, names []string) []string {
+	likeness := func(s string) int {
+		a, b := strings.ToLower(name), strings.ToLower(s)
+		shared := 0
+		for i := 0; i+3 <= len(a); i++ {
+			if strings.Contains(b, a[i:i+3]) {
+				shared++
+			}
+		}
+		return 100*shared - len(b)
+	}
+	near := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return likeness(s) <= 0 })
+	slices.SortStableFunc(near, func(a, b string) int { return likeness(b) - likeness(a) })
+	return near[:min(3, len(near))]
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"net/http"
+	"sync"
 	"time"
 
 	"nodest/fault"
@@ -46,7 +48,10 @@ func (m *models) checkEmbeddings() error {
 // provider, with the user's own key for it where there is one. The user "" is
 // the server itself.
 func (m *models) Embedder(ctx context.Context, userID string) (llm.Embedder, error) {
-	name := m.embeddings()
+	return m.embedder(ctx, userID, m.vectorsBy(ctx))
+}
+
+func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedder, error) {
 	if name == "offline" {
 		return offline.Embedder{}, nil
 	}
@@ -74,15 +79,73 @@ func (m *models) Embedder(ctx context.Context, userID string) (llm.Embedder, err
 	return e.Embedder(model, dim), nil
 }
 
+// probed is what was found out about the embeddings of a server that nobody has
+// asked to make any. It is asked once; a server that does not answer is asked again
+// after a while.
+type probed struct {
+	mu    sync.Mutex
+	by    string // "" = not known yet
+	why   error  // there are none
+	again time.Time
+}
+
+// The limit of a probe, and the pause after one that has told nothing.
+const (
+	probeTime  = 3 * time.Second
+	probePause = 30 * time.Second
+)
+
+// vectorsBy is embeddings, but offline where nobody has chosen the
+// OpenAI-compatible server and it turns out to make no vectors. That is found out
+// once, so the vectors of a scope stay those of one model while the server runs;
+// those of another are never compared with them.
+func (m *models) vectorsBy(ctx context.Context) string {
+	name := m.embeddings()
+	if name != "openai" || m.cfg.get("NODEST_EMBEDDINGS") != "" || m.cfg.get("OPENAI_BASE_URL") == "" {
+		return name
+	}
+	p := &m.probed
+	if !p.mu.TryLock() {
+		return name // somebody is asking
+	}
+	defer p.mu.Unlock()
+	if p.by != "" || time.Now().Before(p.again) {
+		return cmp.Or(p.by, name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	e, err := m.embedder(ctx, "", name)
+	if err == nil {
+		_, err = e.Embed(ctx, llm.Query, []string{"hello"})
+	}
+	switch {
+	case err == nil:
+		p.by = name
+	case fault.Is(err, fault.UpstreamBadAnswer), llm.ProviderStatus(err) == http.StatusNotImplemented:
+		p.by, p.why = "offline", err
+		m.log.InfoContext(ctx, "the server makes no embeddings: memories are found with the offline ones", "said", fault.Public(err).Message)
+	default:
+		p.again = time.Now().Add(probePause)
+	}
+	return cmp.Or(p.by, name)
+}
+
 // checkVectors has a text embedded, if the network may be used.
 func (m *models) checkVectors(ctx context.Context, network bool) check {
-	e, err := m.Embedder(ctx, "")
+	name := m.embeddings()
+	if network {
+		name = m.vectorsBy(ctx)
+	}
+	e, err := m.embedder(ctx, "", name)
 	if err != nil {
-		return check{"embeddings", m.embeddings(), oneLine(err)}
+		return check{"embeddings", name, oneLine(err)}
 	}
 	c := check{name: "embeddings", detail: e.ModelID()}
 	if !network {
 		return c
+	}
+	if m.probed.why != nil {
+		c.detail += ", because the server makes none (" + fault.Public(m.probed.why).Message + ")"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -2,13 +2,20 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"nodest/llm"
 	"nodest/llm/llmtest"
+	"nodest/llm/openai"
 	"nodest/server"
 )
 
@@ -59,6 +66,93 @@ func TestWhoMakesVectors(t *testing.T) {
 	}
 }
 
+// A server that nobody has asked for embeddings and that has none is told of once,
+// and is nothing to be mended; one that was asked for is.
+func TestServersWithoutEmbeddings(t *testing.T) {
+	for _, status := range []int{400, 404, 405, 501} {
+		fake := llmtest.NewOpenAI(t)
+		fake.SetModels("deepseek-chat", "deepseek-reasoner")
+		fake.Always(func(r llmtest.Request) llmtest.Reply {
+			if strings.HasSuffix(r.Path, "/embeddings") {
+				return llmtest.Reply{Status: status, Message: "no embeddings here"}
+			}
+			return llmtest.Say("Hello.")
+		})
+		env := []string{"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_MODEL", "deepseek-chat"}
+		var log strings.Builder
+		cfg, err := loadConfig(from(env...), nil)
+		require.NoError(t, err)
+		m, err := newModels(cfg, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, string) (map[string]string, error) { return nil, nil })
+		require.NoError(t, err)
+		for range 3 {
+			e, err := m.Embedder(t.Context(), "ann")
+			require.NoError(t, err)
+			require.Equal(t, "offline-hash-512-1", e.ModelID())
+		}
+		require.Len(t, fake.Requests(), 1, "the server is asked once")
+		require.Equal(t, 1, strings.Count(log.String(), "makes no embeddings"))
+		for _, c := range m.checks(t.Context(), true) {
+			require.Empty(t, c.fix, "%s: %s", c.name, c.detail)
+		}
+		c := m.checkVectors(t.Context(), true)
+		require.Contains(t, c.detail, "offline-hash-512-1, because the server makes none")
+
+		asked, err := modelsOf(t, nil, append(env, "NODEST_EMBEDDINGS", "openai")...)
+		require.NoError(t, err)
+		e, err := asked.Embedder(t.Context(), "ann")
+		require.NoError(t, err)
+		require.Equal(t, "openai:text-embedding-3-small@768", e.ModelID())
+		require.Contains(t, asked.checkVectors(t.Context(), true).fix, "no embeddings here")
+	}
+}
+
+// A server that is down says nothing about its embeddings.
+func TestAServerThatIsDownIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := false
+		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
+		require.NoError(t, err)
+		m.server["openai"], err = openai.New(llm.ParseKeys("k"), openai.Options{
+			BaseURL: "http://server.invalid/v1", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				if !up {
+					return nil, syscall.ECONNREFUSED
+				}
+				return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+			}),
+		})
+		require.NoError(t, err)
+		by := func() string { return m.vectorsBy(t.Context()) }
+		require.Equal(t, "openai", by())
+		up = true
+		require.Equal(t, "openai", by(), "it is left alone for a while")
+		time.Sleep(probePause)
+		require.Equal(t, "offline", by())
+		up = false
+		time.Sleep(time.Hour)
+		require.Equal(t, "offline", by(), "it stays so")
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestDoctorLooksForTheModel(t *testing.T) {
+	fake := llmtest.NewOpenAI(t)
+	fake.SetModels("llama3.2:latest", "qwen3:8b", "qwen3:32b", "nomic-embed-text:latest")
+	fix := func(pairs ...string) string {
+		m, err := modelsOf(t, nil, append([]string{"NODEST_EMBEDDINGS", "offline"}, pairs...)...)
+		require.NoError(t, err)
+		return m.checks(t.Context(), true)[0].fix
+	}
+	at := func(model string) string { return fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", model) }
+	require.Empty(t, at("llama3.2"))
+	require.Empty(t, at("qwen3:8b"))
+	require.Equal(t, `model "qwen-3" is not among the 4 that the server offers: did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
+	require.Equal(t, `model "xyz" is not among the 4 that the server offers. Set NODEST_MODEL.`, at("xyz"))
+	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not answer: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
+}
+
 // TestAUsersKeyPaysForTheirVectors: the server's key is for everybody else, and
 // vectors of both are of one space.
 func TestAUsersKeyPaysForTheirVectors(t *testing.T) {
@@ -78,7 +172,7 @@ func TestAUsersKeyPaysForTheirVectors(t *testing.T) {
 	for _, r := range fake.Requests() {
 		keys = append(keys, r.Key)
 	}
-	require.Equal(t, []string{"sk-server", "sk-own"}, keys)
+	require.Equal(t, []string{"sk-server", "sk-server", "sk-own"}, keys, "the server is tried first")
 	require.Equal(t, spaces[0], spaces[1])
 	require.Empty(t, m.checkVectors(t.Context(), true).fix)
 	fake.LoseVectors()

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ type models struct {
 	server    map[string]llm.Provider
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
+
+	probed probed // whether the server makes vectors
 
 	mu   sync.Mutex
 	own  map[ownKey]llm.Provider // with users' keys, so that a cooling key stays known
@@ -195,17 +198,42 @@ func (m *models) model(p llm.Provider, model string, fallbacks []llm.Ref) nodest
 	if model == "" {
 		model = p.DefaultModel()
 	}
-	links := []llm.Link{{Provider: p.Name(), Model: model, Generator: llm.Dependable(p.Name(), p, llm.Options{})}}
+	links := []llm.Link{m.link(p, model)}
 	for _, ref := range fallbacks {
 		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
-			next := m.server[ref.Provider]
-			links = append(links, llm.Link{Provider: ref.Provider, Model: ref.Model, Generator: llm.Dependable(ref.Provider, next, llm.Options{})})
+			links = append(links, m.link(m.server[ref.Provider], ref.Model))
 		}
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: contextTokens(p.Name()), Offline: p.Name() == "offline",
+		ContextTokens: contextTokens(p.Name()), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
 	}
+}
+
+// link is a provider with one of its models.
+func (m *models) link(p llm.Provider, model string) llm.Link {
+	gen := llm.Dependable(p.Name(), p, llm.Options{})
+	if m.strictTurns(p, model) {
+		gen = llm.WithStrictTurns(gen)
+	}
+	return llm.Link{Provider: p.Name(), Model: model, Generator: gen}
+}
+
+// strictTurns reports whether prompts for a model are merged so that user and
+// assistant speak in turn: as the provider's setting says, else wherever it is not
+// known that the model takes them as they are.
+func (m *models) strictTurns(p llm.Provider, model string) bool {
+	client, ok := p.(*openai.Client)
+	if !ok {
+		return false
+	}
+	switch m.cfg.get("NODEST_" + strings.ToUpper(p.Name()) + "_STRICT_TURNS") {
+	case "on":
+		return true
+	case "off":
+		return false
+	}
+	return !client.TakesLooseTurns(cmp.Or(model, p.DefaultModel()))
 }
 
 // contextTokens is what a provider's models can take where all of them can take
@@ -259,8 +287,9 @@ func (m *models) nameVectors(ctx context.Context, userID string, list []server.P
 	if err != nil {
 		return err
 	}
+	by := m.vectorsBy(ctx)
 	for i := range list {
-		if list[i].Name == m.embeddings() {
+		if list[i].Name == by {
 			list[i].EmbeddingModel = e.ModelID()
 		}
 	}

@@ -44,10 +44,14 @@ func (p *Provider) viaCard(ctx context.Context, x *exchange, pr prompt) answers 
 
 func send(ctx context.Context, client *card.Client, pr prompt) *card.GenerateContentResponseIterator {
 	model := client.GenerativeModel(pr.model)
-	model.SetTemperature(pr.temperature)
-	model.SetMaxOutputTokens(pr.maxTokens)
-	model.TopP = pr.topP
+	model.Temperature, model.TopP = pr.temperature, pr.topP
+	if pr.maxTokens > 0 {
+		model.SetMaxOutputTokens(pr.maxTokens)
+	}
 	model.StopSequences = pr.stop
+	if pr.json {
+		model.ResponseMIMEType = jsonType
+	}
 	if pr.system != "" {
 		model.SystemInstruction = &card.Content{Parts: []card.Part{card.Text(pr.system)}}
 	}

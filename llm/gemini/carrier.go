@@ -22,7 +22,8 @@ import (
 // at a time: an SDK reads the body in the goroutine of its caller.
 type exchange struct {
 	key    llm.Key
-	filter bool // the body is generative-ai-go's JSON array
+	texts  []string // that errors must not quote
+	filter bool     // the body is generative-ai-go's JSON array
 	body   *body
 	err    error // what really went wrong
 
@@ -68,9 +69,15 @@ func (x *exchange) failure(ctx context.Context, err error) error {
 	}
 	var inStream genai.APIError
 	if errors.As(err, &inStream) {
-		return wireError{Code: inStream.Code, Status: inStream.Status}.fault(inStream.Code, 0)
+		e := wireError{Code: inStream.Code, Status: inStream.Status, Message: inStream.Message}
+		return x.explained(e.fault(inStream.Code, 0), e)
 	}
 	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an answer that cannot be read")
+}
+
+// explained adds Google's own reason to an error.
+func (x *exchange) explained(err error, e wireError) error {
+	return llm.WithReason(err, llm.Secrets{Key: x.key, Texts: x.texts}.Reason(e.Message))
 }
 
 // noClient reports that an SDK could not be set up, which is ours to fix.
@@ -113,13 +120,13 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {
-		x.err = llm.NetworkError(ctx, name, err)
+		x.err = llm.NoAnswer(ctx, name, req.URL.Scheme+"://"+req.URL.Host, err)
 		return nil, x.err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none is as good as any
 	switch {
 	case resp.StatusCode != http.StatusOK:
-		x.err = refusal(resp)
+		x.err = x.refusal(resp)
 	case kind == "text/html":
 		x.err = llm.BadAnswer(name, nil, "answered with a web page: check the base URL")
 	default:
@@ -199,7 +206,7 @@ type wireError struct {
 }
 
 // refusal makes an error of an answer that is not 200.
-func refusal(resp *http.Response) error {
+func (x *exchange) refusal(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
 	var one struct{ Error wireError }
 	if json.Unmarshal(b, &one) != nil {
@@ -208,11 +215,10 @@ func refusal(resp *http.Response) error {
 			one.Error = list[0].Error
 		}
 	}
-	return one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	return x.explained(one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now())), one.Error)
 }
 
-// fault classifies an error. Its message is read only to tell what happened: it
-// may quote the prompt, so it goes nowhere.
+// fault classifies an error.
 func (e wireError) fault(status int, wait time.Duration) error {
 	cause := fmt.Errorf("the provider's status is %s", plainWord(e.Status))
 	badKey, daily := false, false

@@ -34,11 +34,14 @@ func (p *Provider) viaCurrent(ctx context.Context, pr prompt) answers {
 
 func (pr prompt) config() *genai.GenerateContentConfig {
 	config := &genai.GenerateContentConfig{
-		Temperature: &pr.temperature, TopP: pr.topP, MaxOutputTokens: pr.maxTokens,
+		Temperature: pr.temperature, TopP: pr.topP, MaxOutputTokens: pr.maxTokens,
 		StopSequences: pr.stop, Seed: pr.seed,
 	}
 	if pr.system != "" {
 		config.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: pr.system}}}
+	}
+	if pr.json {
+		config.ResponseMIMEType = jsonType
 	}
 	if pr.thoughts {
 		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true}

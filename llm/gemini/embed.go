@@ -73,6 +73,7 @@ func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string
 func (e *embedder) batch(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, err error) {
 	err = e.provider.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 		ctx, x := withExchange(ctx, key)
+		x.texts = texts
 		defer x.close()
 		if e.viaCard() {
 			vectors, err = e.cardBatch(ctx, task, texts)

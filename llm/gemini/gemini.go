@@ -41,9 +41,7 @@ const name = "gemini"
 type Options struct {
 	BaseURL string // without the version; default https://generativelanguage.googleapis.com
 
-	Model       string   // for requests that name none; default gemini-2.0-flash-exp
-	Temperature *float64 // for requests that name none; default 0.7
-	MaxTokens   int      // for requests that name none; default 2048, for models that think 8192 (thoughts count)
+	Model string // for requests that name none; default gemini-2.0-flash-exp
 
 	// Prefer is CardSDK or CurrentSDK; empty chooses by model. CardSDK is
 	// honoured only for what that SDK serves rightly.
@@ -56,10 +54,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.BaseURL = cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
 	o.Model = cmp.Or(o.Model, "gemini-2.0-flash-exp")
-	if o.Temperature == nil {
-		t := 0.7
-		o.Temperature = &t
-	}
 	if o.HTTP == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
@@ -198,6 +192,10 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 		}
 		ctx, x := withExchange(ctx, key)
 		defer x.close()
+		x.texts = append(x.texts, pr.system)
+		for _, c := range pr.contents {
+			x.texts = append(x.texts, c.text)
+		}
 		var all answers
 		if p.choose(pr.model, req).SDK == CardSDK {
 			all = p.viaCard(ctx, x, pr)

@@ -1,13 +1,14 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -91,8 +92,10 @@ func TestGoldenRequest(t *testing.T) {
 			ok = t.Run(v.Name+" through "+sdk, func(t *testing.T) {
 				f := llmtest.NewGemini(t)
 				p := connect(t, f, Options{Prefer: sdk}, llm.NewKey("KEY"))
+				temperature := 0.7 // the original's defaults, which its app has as settings
 				r := llmtest.Read(t, p.Stream(t.Context(), llm.Request{
-					Messages: promptOf(v.Input.Contents), Temperature: v.Input.Settings.Temperature, MaxTokens: v.Input.Settings.MaxTokens,
+					Messages:    promptOf(v.Input.Contents),
+					Temperature: cmp.Or(v.Input.Settings.Temperature, &temperature), MaxTokens: cmp.Or(v.Input.Settings.MaxTokens, 2048),
 				}))
 				if r.Err != nil {
 					t.Fatal(r.Err)
@@ -105,8 +108,8 @@ func TestGoldenRequest(t *testing.T) {
 				if sdk == CardSDK && body["model"] == "models/"+req.Model {
 					delete(body, "model")
 				}
-				if diff := cmp.Diff(want.Body, body); diff != "" || req.Path != path || req.Key != "KEY" || req.Transport != sdk {
-					t.Errorf("%s through %s with key %s\n%s", req.Path, req.Transport, req.Key, diff)
+				if d := diff.Diff(want.Body, body); d != "" || req.Path != path || req.Key != "KEY" || req.Transport != sdk {
+					t.Errorf("%s through %s with key %s\n%s", req.Path, req.Transport, req.Key, d)
 				}
 			}) && ok
 		}

@@ -13,12 +13,13 @@ type prompt struct {
 	model       string
 	system      string
 	contents    []content
-	temperature float32
+	temperature *float32
 	topP        *float32
-	maxTokens   int32
+	maxTokens   int32 // 0 = up to the model
 	stop        []string
 	seed        *int32
 	thoughts    bool // ask for them
+	json        bool // the reply is JSON
 }
 
 type content struct{ role, text string }
@@ -38,23 +39,18 @@ const stopLimit = 5
 // are left out.
 func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	pr := prompt{
-		model:       bare(cmp.Or(req.Model, p.opts.Model)),
-		temperature: float32(*p.opts.Temperature),
-		maxTokens:   int32(cmp.Or(req.MaxTokens, p.opts.MaxTokens)),
-		stop:        req.Stop[:min(len(req.Stop), stopLimit)],
+		model:     bare(cmp.Or(req.Model, p.opts.Model)),
+		maxTokens: int32(req.MaxTokens),
+		stop:      req.Stop[:min(len(req.Stop), stopLimit)],
 	}
 	if strings.ContainsAny(pr.model, "?#:%& ") || strings.Contains(pr.model, "..") {
 		return pr, fault.InvalidField("model", "format", "is not the name of a Gemini model")
 	}
 	pr.thoughts = thinks(pr.model)
-	if pr.maxTokens <= 0 {
-		pr.maxTokens = 2048
-		if pr.thoughts {
-			pr.maxTokens = 8192 // 2048 may be thought away before the first word
-		}
-	}
+	pr.json = req.JSON && takesJSON(pr.model)
 	if req.Temperature != nil {
-		pr.temperature = float32(*req.Temperature)
+		temperature := float32(*req.Temperature)
+		pr.temperature = &temperature
 	}
 	if req.TopP != nil {
 		topP := float32(*req.TopP)

@@ -113,17 +113,25 @@ func TestSystemMessages(t *testing.T) {
 	}
 }
 
+// Nothing is sent that nobody has set.
 func TestGenerationConfig(t *testing.T) {
-	for model, want := range map[string]string{
-		"gemini-2.0-flash": `{"maxOutputTokens":2048,"temperature":0.7}`,
-		"gemini-2.5-pro":   `{"maxOutputTokens":8192,"temperature":0.7,"thinkingConfig":{"includeThoughts":true}}`,
-		"unknown-model":    `{"maxOutputTokens":2048,"temperature":0.7}`,
+	temperature := 0.5
+	set := llm.Request{Temperature: &temperature, MaxTokens: 300}
+	for _, tt := range []struct {
+		model string
+		req   llm.Request
+		want  string
+	}{
+		{"gemini-2.0-flash", llm.Request{}, `{}`},
+		{"gemini-2.5-pro", llm.Request{}, `{"thinkingConfig":{"includeThoughts":true}}`},
+		{"unknown-model", llm.Request{}, `{}`},
+		{"gemini-2.0-flash", set, `{"maxOutputTokens":300,"temperature":0.5}`},
+		{"gemini-2.5-pro", set, `{"maxOutputTokens":300,"temperature":0.5,"thinkingConfig":{"includeThoughts":true}}`},
 	} {
-		req := llmtest.Ask("hi")
-		req.Model = model
-		_, body := ask(t, Options{}, req)
-		if got, _ := json.Marshal(body["generationConfig"]); string(got) != want {
-			t.Errorf("%s: %s, want %s", model, got, want)
+		tt.req.Model, tt.req.Messages = tt.model, llmtest.Ask("hi").Messages
+		_, body := ask(t, Options{}, tt.req)
+		if got, _ := json.Marshal(body["generationConfig"]); string(got) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.model, got, tt.want)
 		}
 	}
 }

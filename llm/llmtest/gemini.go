@@ -132,16 +132,13 @@ func checkGenerate(model string, in *pb.GenerateContentRequest) error {
 		}
 	}
 	config := in.GenerationConfig
-	if config == nil || config.Temperature == nil || config.MaxOutputTokens == nil {
-		return errors.New("generationConfig without temperature or maxOutputTokens")
-	}
-	if t := *config.Temperature; t < 0 || t > 2 {
+	if t := config.GetTemperature(); t < 0 || t > 2 {
 		return errors.New("temperature is out of range")
 	}
-	if *config.MaxOutputTokens < 1 {
+	if config != nil && config.MaxOutputTokens != nil && *config.MaxOutputTokens < 1 {
 		return errors.New("maxOutputTokens is out of range")
 	}
-	if len(config.StopSequences) > 5 {
+	if len(config.GetStopSequences()) > 5 {
 		return errors.New("more than five stop sequences")
 	}
 	return nil

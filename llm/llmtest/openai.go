@@ -38,6 +38,7 @@ type chatRequest struct {
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	User                string          `json:"user"`
+	ResponseFormat      *responseFormat `json:"response_format"`
 
 	Models    []string       `json:"models"`
 	Provider  *routing       `json:"provider"`
@@ -53,6 +54,10 @@ type chatMessage struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
+}
+
+type responseFormat struct {
+	Type string `json:"type"`
 }
 
 type usageOption struct {
@@ -145,6 +150,8 @@ func checkChat(in chatRequest) error {
 		return errors.New("max_tokens and max_completion_tokens exclude each other")
 	case len(in.Stop) > 4:
 		return errors.New("more than four stop sequences")
+	case in.ResponseFormat != nil && in.ResponseFormat.Type != "json_object":
+		return errors.New("response_format is not json_object")
 	case in.StreamOptions != nil && !in.Stream:
 		return errors.New("stream_options without stream")
 	}

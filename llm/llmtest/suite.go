@@ -418,7 +418,7 @@ func testSecrecy(t *testing.T, build Factory) {
 	}
 	for _, reply := range replies {
 		a := build(t, llm.NewKey(secret))
-		a.Fake.Script(reply, reply, reply)
+		a.Fake.Script(reply)
 		r := Read(t, a.Provider.Stream(t.Context(), Ask(prompt)))
 		if r.Err == nil {
 			t.Errorf("%+v gave no error", reply)
@@ -426,10 +426,13 @@ func testSecrecy(t *testing.T, build Factory) {
 		}
 		record(r.Err)
 		if reply.Status != 0 {
+			reply.Message = "bad key " + secret // the list is asked for without a prompt to quote
+			a.Fake.Always(func(Request) Reply { return reply })
 			if _, err := a.Provider.Models(t.Context()); err != nil {
 				record(err)
 			}
 			if a.Embedder != nil {
+				reply.Message += " for " + prompt
 				_, err := a.Embedder.Embed(t.Context(), llm.Query, []string{prompt})
 				record(err)
 			}

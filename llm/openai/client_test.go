@@ -106,30 +106,45 @@ func TestOthersGetNothingOfOpenRouter(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+// Nothing is sent that nobody has set; what is set goes by the name that the server
+// takes.
+func TestSampling(t *testing.T) {
+	f := 0.9
+	set := llm.Request{Temperature: &f, TopP: &f, MaxTokens: 500}
 	tests := []struct {
-		name        string
-		opts        Options
-		model       string
-		temperature bool
-		max, maxNew int
+		name  string
+		opts  Options
+		model string
+		req   llm.Request
+		want  string
 	}{
-		{"OpenRouter", Options{Name: OpenRouter}, "", true, 1024, 0},
-		{"a compatible server", Options{BaseURL: "http://h/v1"}, "", true, 32000, 0},
-		{"up to the server", Options{BaseURL: "http://h/v1", MaxTokens: -1}, "", true, 0, 0},
-		{"OpenAI", Options{}, "gpt-4o", true, 0, 0},
-		{"OpenAI, thinking", Options{MaxTokens: 500}, "o3-mini", false, 0, 500},
-		{"OpenAI, newest", Options{MaxTokens: 500}, "gpt-5-mini", false, 0, 500},
-		{"the same name elsewhere", Options{BaseURL: "http://h/v1", MaxTokens: 500}, "gpt-5-mini", true, 500, 0},
+		{"OpenRouter", Options{Name: OpenRouter}, "m", llm.Request{}, ""},
+		{"a compatible server", Options{BaseURL: "http://h/v1"}, "m", llm.Request{}, ""},
+		{"OpenAI", Options{}, "gpt-4o", llm.Request{}, ""},
+		{"OpenRouter, set", Options{Name: OpenRouter}, "m", set, "temperature top_p max_tokens"},
+		{"a compatible server, set", Options{BaseURL: "http://h/v1"}, "gpt-5-mini", set, "temperature top_p max_tokens"},
+		{"OpenAI, set", Options{}, "gpt-4o", set, "temperature top_p max_tokens"},
+		{"OpenAI, thinking", Options{}, "o3-mini", set, "max_completion_tokens"},
+		{"OpenAI, newest", Options{}, "gpt-5-mini", set, "max_completion_tokens"},
 	}
 	for _, tt := range tests {
 		c, err := New(nil, tt.opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := c.body(llm.Request{Model: tt.model})
-		if (b.Temperature != nil) != tt.temperature || b.MaxTokens != tt.max || b.MaxCompletionTokens != tt.maxNew {
-			t.Errorf("%s: %+v", tt.name, b)
+		tt.req.Model = tt.model
+		body, err := json.Marshal(c.body(tt.req))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent []string
+		for _, name := range []string{"temperature", "top_p", "max_tokens", "max_completion_tokens"} {
+			if strings.Contains(string(body), `"`+name+`":`) {
+				sent = append(sent, name)
+			}
+		}
+		if got := strings.Join(sent, " "); got != tt.want {
+			t.Errorf("%s: sent %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -241,7 +256,7 @@ func TestWordsOfRefusals(t *testing.T) {
 	for _, tt := range tests {
 		var answer struct{ Error json.RawMessage }
 		_ = json.Unmarshal([]byte(tt.body), &answer) // one case is not JSON
-		if err := readError(OpenAI, answer.Error, tt.status, 0); !fault.Is(err, tt.code) {
+		if err := readError(OpenAI, answer.Error, llm.Secrets{}, tt.status, 0); !fault.Is(err, tt.code) {
 			t.Errorf("%d %s gives %v, want %s", tt.status, tt.body, err, tt.code)
 		}
 	}

@@ -61,6 +61,8 @@ type embeddingRequest struct {
 	Dimensions int      `json:"dimensions,omitempty"`
 }
 
+func (r embeddingRequest) texts() []string { return r.Input }
+
 func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
 	in := make([]string, len(texts))
 	for i, t := range texts {

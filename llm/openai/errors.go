@@ -13,9 +13,8 @@ import (
 	"nodest/llm"
 )
 
-// wireError is the error member of an answer or of an event. Its message is read
-// only to tell what happened: it may quote the prompt or part of a key, so it
-// goes nowhere.
+// wireError is the error member of an answer or of an event. Its message may quote
+// the prompt or part of a key: what is shown of it has gone through llm.Secrets.
 type wireError struct {
 	Code     json.RawMessage `json:"code"` // a word, or with OpenRouter an HTTP status
 	Type     string          `json:"type"`
@@ -29,18 +28,29 @@ type wireError struct {
 const refusalLimit = 64 << 10
 
 // refusal makes an error of an answer that is not 200.
-func (c *Client) refusal(resp *http.Response) error {
+func (c *Client) refusal(resp *http.Response, hide llm.Secrets) error {
 	var answer struct {
-		Error json.RawMessage `json:"error"`
+		Error, Message, Detail json.RawMessage
 	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
-	_ = json.Unmarshal(b, &answer)                              // not JSON: the status tells it
-	return readError(c.opts.Name, answer.Error, resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	if json.Unmarshal(b, &answer) != nil && mediaType(resp) == "text/plain" {
+		answer.Error, _ = json.Marshal(string(b)) // a text can always be encoded
+	}
+	if answer.Error == nil { // FastAPI and others put it elsewhere
+		if answer.Error = answer.Message; answer.Error == nil {
+			answer.Error = answer.Detail
+		}
+	}
+	return readError(c.opts.Name, answer.Error, hide, resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
 }
 
 // readError classifies an error member. status is that of HTTP, 0 within a stream.
-func readError(provider string, raw json.RawMessage, status int, retryAfter time.Duration) error {
+func readError(provider string, raw json.RawMessage, hide llm.Secrets, status int, retryAfter time.Duration) error {
 	e, word, number := parseError(raw)
+	return llm.WithReason(classify(provider, e, word, number, status, retryAfter), hide.Reason(e.Message))
+}
+
+func classify(provider string, e wireError, word string, number, status int, retryAfter time.Duration) error {
 	if status == 0 && number >= 400 && number < 600 {
 		status = number
 	}

@@ -88,14 +88,19 @@ func TestGoldenOpenRouterRequest(t *testing.T) {
 		if t.Run(v.Name, func(t *testing.T) {
 			f := llmtest.NewOpenAI(t)
 			c := connect(t, f, Options{Name: OpenRouter}, llm.NewKey("KEY"))
+			// The original's defaults, which its app sends as settings.
+			temperature := 0.7
+			ask := func(contents []wireContent) llm.Request {
+				return llm.Request{Model: v.Input.Model, Messages: promptOf(contents), Temperature: &temperature, MaxTokens: 1024}
+			}
 			if v.Input.PreviousCall != nil {
-				sent(t, c, f, llm.Request{Model: v.Input.Model, Messages: promptOf(v.Input.PreviousCall)})
+				sent(t, c, f, ask(v.Input.PreviousCall))
 			}
 			want := v.Output
 			if v.Spec != nil {
 				want = v.Spec
 			}
-			if diff := cmp.Diff(want, sent(t, c, f, llm.Request{Model: v.Input.Model, Messages: promptOf(v.Input.Contents)})); diff != "" {
+			if diff := cmp.Diff(want, sent(t, c, f, ask(v.Input.Contents))); diff != "" {
 				t.Error(diff)
 			}
 		}) {

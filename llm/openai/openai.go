@@ -45,9 +45,7 @@ type Options struct {
 	// is the public service of the flavour.
 	BaseURL string
 
-	Model       string   // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
-	Temperature *float64 // for requests that name none; default 0.7
-	MaxTokens   int      // for requests that name none; default 1024 with OpenRouter, 32000 with others; below 0 = up to the server
+	Model string // for requests that name none; default gpt-4o-mini, with OpenRouter openai/gpt-3.5-turbo
 
 	Routing Routing // OpenRouter only
 	Referer string  // OpenRouter only: HTTP-Referer; default the project's name as an address
@@ -74,6 +72,8 @@ type Client struct {
 	base  url.URL  // of everything else
 	http  *http.Client
 	keys  *llm.Keys
+
+	noJSON sync.Map // models whose server refuses response_format
 
 	mu     sync.Mutex
 	models []llm.Model
@@ -108,23 +108,12 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 
 func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, OpenAI)
-	if o.Temperature == nil {
-		t := 0.7
-		o.Temperature = &t
-	}
 	if o.Name == OpenRouter {
 		o.BaseURL = cmp.Or(o.BaseURL, "https://openrouter.ai/api/v1")
 		o.Model = cmp.Or(o.Model, "openai/gpt-3.5-turbo")
-		o.MaxTokens = cmp.Or(o.MaxTokens, 1024)
 	}
 	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
 	o.Model = cmp.Or(o.Model, "gpt-4o-mini")
-	if o.MaxTokens == 0 {
-		o.MaxTokens = 32000
-		if strings.Contains(o.BaseURL, "//api.openai.com/") {
-			o.MaxTokens = -1 // OpenAI refuses more than a model can give, which differs
-		}
-	}
 	o.Referer = cmp.Or(o.Referer, "https://nodest.local")
 	o.Title = cmp.Or(o.Title, "NodeST")
 	if o.Transport == nil {
@@ -182,13 +171,14 @@ func (c *Client) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 
 func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		resp, err := c.post(ctx, c.chat, key, c.body(req))
+		body := c.body(req)
+		resp, err := c.ask(ctx, key, body)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
 		defer resp.Body.Close()
-		s := stream{ctx: ctx, provider: c.opts.Name, yield: yield}
+		s := stream{ctx: ctx, provider: c.opts.Name, hide: llm.Secrets{Key: key, Texts: body.texts()}, yield: yield}
 		if kind := mediaType(resp); kind == "application/json" {
 			s.whole(resp.Body) // the server does not stream
 		} else if kind == "text/html" {
@@ -198,6 +188,22 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 			settle(resp.Body, s.done)
 		}
 	}
+}
+
+// ask sends a request. A server that refuses it because it asks for JSON, and takes
+// it without, is not asked for JSON with this model again.
+func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
+	resp, err := c.post(ctx, c.chat, key, body)
+	if body.ResponseFormat == nil || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) == 0 {
+		return resp, err
+	}
+	body.ResponseFormat = nil
+	resp, again := c.post(ctx, c.chat, key, body)
+	if again != nil {
+		return nil, err
+	}
+	c.noJSON.Store(body.Model, true)
+	return resp, nil
 }
 
 // settle reads the few bytes behind the end mark, so that the connection can be
@@ -211,8 +217,11 @@ func settle(body io.ReadCloser, done bool) {
 	_, _ = io.CopyN(io.Discard, body, 4<<10) // best effort
 }
 
+// asking is a body of a request; texts are what its errors must not quote.
+type asking interface{ texts() []string }
+
 // post sends body and returns an answer with status 200, or the error.
-func (c *Client) post(ctx context.Context, address string, key llm.Key, body any) (*http.Response, error) {
+func (c *Client) post(ctx context.Context, address string, key llm.Key, body asking) (*http.Response, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -224,13 +233,13 @@ func (c *Client) post(ctx context.Context, address string, key llm.Key, body any
 		return nil, fault.Wrap(err, fault.Internal, "could not make the request")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	return c.do(req, key)
+	return c.do(req, llm.Secrets{Key: key, Texts: body.texts()})
 }
 
-func (c *Client) do(req *http.Request, key llm.Key) (*http.Response, error) {
+func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 	req.Header.Set("User-Agent", "nodest")
-	if !key.IsZero() {
-		req.Header.Set("Authorization", "Bearer "+key.Reveal())
+	if !s.Key.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+s.Key.Reveal())
 	}
 	if c.opts.Name == OpenRouter {
 		req.Header.Set("HTTP-Referer", c.opts.Referer)
@@ -242,13 +251,29 @@ func (c *Client) do(req *http.Request, key llm.Key) (*http.Response, error) {
 		if errors.As(err, &outer) {
 			err = outer.Err // without the address
 		}
-		return nil, llm.NetworkError(req.Context(), c.opts.Name, err)
+		return nil, llm.NoAnswer(req.Context(), c.opts.Name, c.shown(), err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
-		return nil, c.refusal(resp)
+		return nil, c.named(c.refusal(resp, s))
 	}
 	return resp, nil
+}
+
+// shown is the server's address as it may be shown: a query may hold a key.
+func (c *Client) shown() string {
+	u := c.base
+	u.RawQuery = ""
+	return u.String()
+}
+
+// named calls OpenAI itself by its name.
+func (c *Client) named(err error) error {
+	var e *fault.Error
+	if c.base.Hostname() == "api.openai.com" && errors.As(err, &e) {
+		e.Message = strings.Replace(e.Message, "OpenAI-compatible server", "OpenAI", 1)
+	}
+	return err
 }
 
 // answerLimit bounds an answer that is read in one piece, in bytes.
@@ -260,7 +285,7 @@ func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) 
 	if err != nil {
 		return fault.Wrap(err, fault.Internal, "could not make the request")
 	}
-	resp, err := c.do(req, key)
+	resp, err := c.do(req, llm.Secrets{Key: key})
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,28 @@ type chatRequest struct {
 	Stream              bool          `json:"stream"`
 	StreamOptions       streamOptions `json:"stream_options"`
 
+	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+
 	Models   []string `json:"models,omitempty"`
 	Provider *routing `json:"provider,omitempty"`
+}
+
+func (r chatRequest) texts() []string {
+	texts := make([]string, len(r.Messages))
+	for i, m := range r.Messages {
+		texts[i] = m.Content
+	}
+	return texts
 }
 
 type message struct {
 	Role    string `json:"role"`
 	Name    string `json:"name,omitempty"`
 	Content string `json:"content"`
+}
+
+type responseFormat struct {
+	Type string `json:"type"`
 }
 
 type streamOptions struct {
@@ -64,7 +78,7 @@ func (r Routing) wire() (*routing, error) {
 // stopLimit is how many stop sequences the interface takes.
 const stopLimit = 4
 
-// body makes the request; every call starts from nothing, so that no prompt of
+// body makes the request, with nothing in it that nobody has set; every call starts from nothing, so that no prompt of
 // another conversation can slip in.
 func (c *Client) body(req llm.Request) chatRequest {
 	b := chatRequest{
@@ -76,16 +90,13 @@ func (c *Client) body(req llm.Request) chatRequest {
 	if b.Model == "" {
 		b.Model = c.opts.Model
 	}
-	if b.MaxTokens == 0 && c.opts.MaxTokens > 0 {
-		b.MaxTokens = c.opts.MaxTokens
-	}
-	switch {
-	case c.opts.Name == OpenAI && c.base.Host == "api.openai.com" && thinks(b.Model):
-		// OpenAI's own reasoning models refuse both of the usual members.
+	if c.opts.Name == OpenAI && c.base.Host == "api.openai.com" && thinks(b.Model) {
+		// OpenAI's own reasoning models refuse the usual members.
 		b.Temperature, b.TopP = nil, nil
 		b.MaxCompletionTokens, b.MaxTokens = b.MaxTokens, 0
-	case b.Temperature == nil:
-		b.Temperature = c.opts.Temperature
+	}
+	if _, refuses := c.noJSON.Load(b.Model); req.JSON && !refuses {
+		b.ResponseFormat = &responseFormat{"json_object"}
 	}
 	if c.opts.Name == OpenRouter {
 		b.Models, b.Provider = c.opts.Routing.Backups, c.route

@@ -24,6 +24,7 @@ const (
 type stream struct {
 	ctx      context.Context
 	provider string
+	hide     llm.Secrets
 	yield    func(llm.Chunk, error) bool
 
 	finish string     // as the server named it
@@ -111,7 +112,7 @@ func (s *stream) event(data []byte) {
 		}
 	}
 	if ev.err != nil {
-		s.fail(readError(s.provider, ev.err, 0, 0))
+		s.fail(readError(s.provider, ev.err, s.hide, 0, 0))
 		return
 	}
 	if ev.model != nil && string(ev.model) != s.model {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/llm/llmtest"
+)
+
+// TestAPickyServer plays with a server as many run one: its template wants strict
+// turns, its model writes 8,192 tokens at most, and it makes no embeddings.
+func TestAPickyServer(t *testing.T) {
+	t.Parallel()
+	fake := llmtest.NewOpenAI(t)
+	fake.SetModels("deepseek-chat")
+	fake.Always(llmtest.NoEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
+		return llmtest.Say("<mem>You like tea.", "\n\nGood evening.")
+	}))))
+	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=deepseek-chat",
+		"OPENAI_BASE_URL="+fake.URL, "OPENAI_API_KEY=sk-4711-secret")
+	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
+	out, errOut, err := inst.command(t, strings.NewReader("Good evening.\nI like tea, and I live in Rome.\n/quit\n"), "chat", "Mira", "--new")
+	require.NoError(t, err, errOut)
+	require.Equal(t, 2, strings.Count(out, "Mira: You like tea.\n\nGood evening."), out)
+	chats := 0
+	for _, r := range fake.Requests() {
+		if strings.HasSuffix(r.Path, "/chat/completions") && len(r.Messages) > 1 {
+			require.NotContains(t, string(r.Body), "max_tokens")
+			chats++
+		}
+	}
+	require.Equal(t, 2, chats)
+
+	report := inst.ok(t, "doctor")
+	require.Contains(t, report, "✓ embeddings: offline-hash-512-1, because the server makes none")
+	require.NotContains(t, report, "✗")
+	inst.env = append(inst.env, "NODEST_MODEL=deepseek-chart")
+	report, _, err = inst.command(t, nil, "doctor")
+	require.Error(t, err)
+	require.Contains(t, report, `model "deepseek-chart" is not among the 1 that the server offers: did you mean deepseek-chat?`)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Requests are merged wherever it is not known that a model takes them as they are.
+func TestWhoGetsStrictTurns(t *testing.T) {
+	for _, tt := range []struct {
+		name, provider, model string
+		env                   []string
+		strict                bool
+	}{
+		{"OpenAI", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k"}, false},
+		{"Azure", "openai", "x", []string{"OPENAI_BASE_URL", "https://me.openai.azure.com/openai/v1"}, false},
+		{"a host that only looks like it", "openai", "x", []string{"OPENAI_BASE_URL", "https://api.openai.com.evil.example/v1"}, true},
+		{"DeepSeek", "openai", "deepseek-reasoner", []string{"OPENAI_BASE_URL", "https://api.deepseek.com/v1"}, true},
+		{"a server at home", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:11434/v1"}, true},
+		{"switched off", "openai", "gemma3", []string{"OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "NODEST_OPENAI_STRICT_TURNS", "off"}, false},
+		{"switched on", "openai", "gpt-4o", []string{"OPENAI_API_KEY", "k", "NODEST_OPENAI_STRICT_TURNS", "on"}, true},
+		{"a large model of OpenRouter", "openrouter", "anthropic/claude-sonnet-5", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"its default model", "openrouter", "", []string{"OPENROUTER_API_KEY", "k"}, false},
+		{"Gemma there", "openrouter", "google/gemma-3-27b-it", []string{"OPENROUTER_API_KEY", "k"}, true},
+		{"open weights there", "openrouter", "openai/gpt-oss-120b", []string{"OPENROUTER_API_KEY", "k"}, true},
+		{"a small model there, switched off", "openrouter", "x/y", []string{"OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_STRICT_TURNS", "off"}, false},
+		{"Gemini", "gemini", "gemini-2.5-pro", []string{"GEMINI_API_KEY", "k"}, false},
+		{"the offline model", "offline", "", nil, false},
+	} {
+		m, err := modelsOf(t, nil, tt.env...)
+		require.NoError(t, err, tt.name)
+		model, err := m.Resolve(t.Context(), "ann", tt.provider, tt.model, "")
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.strict, model.StrictTurns, tt.name)
+	}
+	_, err := loadConfig(from("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
+	require.ErrorContains(t, err, "NODEST_OPENAI_STRICT_TURNS")
+}

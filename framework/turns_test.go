@@ -1,0 +1,56 @@
+package framework
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// strictPrompt is the prompt of the case strict_turns with another text of the lore.
+func strictPrompt(t *testing.T, lore string) *Prompt {
+	t.Helper()
+	data, err := os.ReadFile("testdata/build/strict_turns.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c buildCase
+	if err := json.Unmarshal([]byte(strings.Replace(string(data), "LORE", lore, 1)), &c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Build(c.input(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What is stored of a merged request is what was sent, and comparing two of them
+// tells the parts apart that share a message.
+func TestMergedPromptsAreStoredAndCompared(t *testing.T) {
+	p := strictPrompt(t, "LORE")
+	var gone []string
+	back, err := Expand(p.Compact(), func(ids []string) ([]string, error) {
+		gone = ids
+		texts := map[string]string{"id0": "message 0", "id2": "message 2"}
+		out := make([]string, len(ids))
+		for i, id := range ids {
+			out[i] = texts[id]
+		}
+		return out, nil
+	})
+	if err != nil {
+		t.Fatalf("%v (ids %v)", err, gone)
+	}
+	if !reflect.DeepEqual(back.Messages, p.Messages) || !reflect.DeepEqual(back.Entries, p.Entries) || back.Base != p.Base {
+		t.Errorf("stored and read:\n%s\nwas:\n%s", render(back, nil), render(p, nil))
+	}
+	if text := p.UserText(); !strings.HasPrefix(text, "question\n\n<mem>") || strings.Contains(text, "POST") {
+		t.Errorf("the message that is answered reads %q", text)
+	}
+	d := Diff(p, strictPrompt(t, "LEGEND"))
+	if len(d.Changes) != 1 || d.Changes[0].Source != SourceBook || d.Changes[0].Old != "LORE" || d.Changes[0].New != "LEGEND" {
+		t.Errorf("changes: %+v", d.Changes)
+	}
+}

@@ -1,0 +1,35 @@
+package gemini
+
+import (
+	"strings"
+	"testing"
+
+	"nodest/llm"
+	"nodest/llm/llmtest"
+)
+
+func TestJSONThroughBothSDKs(t *testing.T) {
+	for _, tc := range []struct {
+		model, prefer string
+		json, want    bool
+	}{
+		{"gemini-2.0-flash", CardSDK, true, true},
+		{"gemini-2.0-flash", CurrentSDK, true, true},
+		{"gemini-2.5-flash", "", true, true},
+		{"gemini-2.5-flash", "", false, false},
+		{"gemma-3-27b-it", "", true, false}, // has no such mode
+		{"gemini-pro", CardSDK, true, false},
+	} {
+		f := llmtest.NewGemini(t)
+		p := connect(t, f, Options{Prefer: tc.prefer}, llm.NewKey("KEY"))
+		req := llmtest.Ask("As JSON, please.")
+		req.Model, req.JSON = tc.model, tc.json
+		if r := llmtest.Read(t, p.Stream(t.Context(), req)); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		body := string(f.Requests()[0].Body)
+		if got := strings.Contains(body, `application/json`); got != tc.want {
+			t.Errorf("%+v: asked for JSON: %v\n%s", tc, got, body)
+		}
+	}
+}

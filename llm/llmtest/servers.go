@@ -1,0 +1,69 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Server says what a fake replies; see Fake.Always.
+type Server func(Request) Reply
+
+// StrictTurns is a server with a chat template that raises an exception on turns
+// that do not alternate, as those of Gemma, Mistral and Llama 2 do: system messages
+// only at the beginning, then user and assistant in turn, beginning with the user.
+func StrictTurns(next Server) Server {
+	return func(r Request) Reply {
+		if why := brokenTurns(r.Messages); why != "" && isChat(r) {
+			return Reply{Status: http.StatusBadRequest, Message: why, Reason: "invalid_request_error"}
+		}
+		return next(r)
+	}
+}
+
+func brokenTurns(messages []Message) string {
+	want := "user"
+	for i, m := range messages {
+		switch {
+		case m.Role == "system" && i == 0:
+		case m.Role == "system":
+			return "System message must be at the beginning."
+		case m.Role != want:
+			return "Conversation roles must alternate user/assistant/user/assistant/..."
+		case want == "user":
+			want = "assistant"
+		default:
+			want = "user"
+		}
+	}
+	return ""
+}
+
+// TokenLimit is a server whose model writes at most limit tokens and refuses to be
+// asked for more.
+func TokenLimit(limit int, next Server) Server {
+	return func(r Request) Reply {
+		var body struct {
+			MaxTokens int `json:"max_tokens"`
+		}
+		_ = json.Unmarshal(r.Body, &body) // the fake has decoded it
+		if isChat(r) && body.MaxTokens > limit {
+			return Reply{Status: http.StatusBadRequest, Reason: "invalid_request_error",
+				Message: fmt.Sprintf("Invalid max_tokens value, the valid range of max_tokens is [1, %d]", limit)}
+		}
+		return next(r)
+	}
+}
+
+// NoEmbeddings is a server that has no address for embeddings.
+func NoEmbeddings(next Server) Server {
+	return func(r Request) Reply {
+		if strings.HasSuffix(r.Path, "/embeddings") {
+			return Reply{Status: http.StatusNotFound, Message: "404 page not found"}
+		}
+		return next(r)
+	}
+}
+
+func isChat(r Request) bool { return strings.HasSuffix(r.Path, "/chat/completions") }

@@ -1,0 +1,139 @@
+package llm
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+// Secrets are what a provider may quote in its errors and nobody may see there: the
+// key and the texts of a request.
+type Secrets struct {
+	Key   Key
+	Texts []string
+}
+
+// The bounds of a reason, in code points: its length, how much of a provider's
+// message is looked at, the length of a run that counts as a quotation of the
+// prompt, and that of a short text that counts when it is quoted whole.
+const (
+	longestReason = 300
+	longestRead   = 2000
+	quotedRun     = 24
+	quotedWhole   = 6
+)
+
+// keyLike finds what looks like a key, also one that the provider has shortened.
+var keyLike = regexp.MustCompile(`(?i)\b(?:bearer\s+\S+|(?:sk|pk|gsk|xai|key|rk)-[\w*.\-]{6,}|AIza[\w*.\-]{6,})`)
+
+// Reason makes a provider's own message fit to be shown: one line of bounded length,
+// without the key, and cut where it begins to quote the request. It may be empty.
+func (s Secrets) Reason(message string) string {
+	runes := []rune(oneLine(message))
+	text := string(runes[:min(len(runes), longestRead)])
+	if key := s.Key.Reveal(); len(key) >= shortestSecret {
+		text = strings.ReplaceAll(text, key, mask)
+	}
+	text = keyLike.ReplaceAllString(text, mask)
+	if at := s.quoted(text); at >= 0 {
+		text = strings.TrimRight(text[:at], " \"'`:{[(") + "…"
+	}
+	if runes = []rune(text); len(runes) > longestReason {
+		text = string(runes[:longestReason-1]) + "…"
+	}
+	return strings.Trim(text, " .…")
+}
+
+// quoted returns where text begins to quote the request, -1 if it does not.
+func (s Secrets) quoted(text string) int {
+	first := -1
+	found := func(at int) {
+		if at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	starts := make([]int, 0, len(text))
+	for i := range text {
+		starts = append(starts, i)
+	}
+	starts = append(starts, len(text))
+	for _, t := range s.Texts {
+		t = oneLine(t)
+		if n := utf8.RuneCountInString(t); n < quotedRun {
+			if n >= quotedWhole {
+				found(strings.Index(text, t))
+			}
+			continue
+		}
+		for i := 0; i+quotedRun < len(starts); i++ {
+			if strings.Contains(t, text[starts[i]:starts[i+quotedRun]]) {
+				found(starts[i])
+				break
+			}
+		}
+	}
+	return first
+}
+
+// oneLine makes one line of a text, without control characters.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// WithReason returns err with a provider's reason behind its message.
+func WithReason(err error, reason string) error {
+	var e *fault.Error
+	if reason != "" && errors.As(err, &e) {
+		e.Message += ": " + reason
+	}
+	return err
+}
+
+// NoAnswer is NetworkError for a request that got no answer from address, which it
+// tells together with the cause.
+func NoAnswer(ctx context.Context, provider, address string, err error) *fault.Error {
+	e := NetworkError(ctx, provider, err)
+	if e.Code == fault.UpstreamDown {
+		e.Message = label(provider) + " at " + address + " does not answer: " + networkCause(err)
+	}
+	return e
+}
+
+// networkCause is why a connection failed, in words without addresses.
+func networkCause(err error) string {
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the host cannot be reached"
+	case errors.As(err, &dns):
+		return "no such host"
+	case errors.As(err, &certificate), errors.As(err, &authority):
+		return "its certificate is not valid"
+	case errors.As(err, &record):
+		return "it does not speak TLS: use http instead of https"
+	}
+	return "the connection failed"
+}

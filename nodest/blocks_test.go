@@ -1,0 +1,75 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/nodest"
+)
+
+// A block that the model never closes is text or thought, and a reply that is
+// nothing but blocks is what they say: no reply is lost. The deltas of the text give
+// what is stored.
+func TestNoReplyIsLostInItsBlocks(t *testing.T) {
+	for _, tt := range []struct {
+		name, reply, text, reasoning string
+		blocks                       int
+	}{
+		{"mem, unclosed", "<mem>\nYou like tea.\n\nTea it is!", "You like tea.\n\nTea it is!", "", 0},
+		{"mem, unclosed behind text", "Yes.\n<mem>You like tea.", "Yes.\nYou like tea.", "", 0},
+		{"websearch, unclosed behind a block", "<mem>tea</mem>\nYes. <websearch>It rains.", "Yes. It rains.", "", 1},
+		{"thoughts, unclosed", "<think>Well, hello there", "Well, hello there", "", 0},
+		{"thoughts, unclosed behind text", "Hello. <thinking>What else?", "Hello.", "What else?", 0},
+		{"thoughts, closed", "<think>\nShe greets me.\n</think>\n\nHello.", "Hello.", "She greets me.", 0},
+		{"thoughts about tags", "<think>I put it in <mem></mem> tags.</think>Hello.", "Hello.", "I put it in <mem></mem> tags.", 0},
+		{"thoughts, closed and unclosed", "<think>First.</think><think>Then hello.", "Then hello.", "First.", 0},
+		{"only mem", "<mem>You like tea.</mem>", "You like tea.", "", 0},
+		{"only blocks", "<mem>You like tea.</mem><websearch>It rains.</websearch>\n", "You like tea.\n\nIt rains.", "", 0},
+		{"mem and unclosed thoughts", "<mem>You like tea.</mem><think>And now?", "You like tea.", "And now?", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStudio(t, nodest.Options{})
+			c := s.chat()
+			var letters []string
+			for _, r := range tt.reply {
+				letters = append(letters, string(r))
+			}
+			s.model.next(says(letters...))
+			m := s.say(c, "Hello")
+			check := func(m *nodest.Message) {
+				t.Helper()
+				if m.Status != nodest.StatusComplete || m.Text() != tt.text || m.Chosen().Reasoning != tt.reasoning || len(m.Chosen().Blocks) != tt.blocks {
+					t.Errorf("%s %q, reasoning %q, blocks %+v", m.Status, m.Text(), m.Chosen().Reasoning, m.Chosen().Blocks)
+				}
+				if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+					t.Errorf("deltas give %q, stored is %q", got, m.Text())
+				}
+			}
+			check(m)
+			s.model.next(says(tt.reply))
+			again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+			s.must(err)
+			s.wait(again.GenerationID)
+			check(s.message(m.ID))
+		})
+	}
+}
+
+func TestContinuingWithABlockLosesNothing(t *testing.T) {
+	for reply, want := range map[string]string{
+		"\n<mem>You like tea.":        "Yes.\nYou like tea.",
+		"<mem>You like tea.</mem>":    "Yes.\n\nYou like tea.",
+		" <think>Go on</think>Indeed": "Yes.Indeed",
+	} {
+		s := newStudio(t, nodest.Options{})
+		c := s.chat()
+		s.model.next(says("Yes."))
+		m := s.say(c, "Hello")
+		s.model.next(says(reply))
+		on, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+		s.must(err)
+		s.wait(on.GenerationID)
+		if got := s.message(m.ID).Text(); got != want {
+			t.Errorf("%q: continued to %q, want %q", reply, got, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/llmtest"
+	"nodest/llm/openai"
+	"nodest/nodest"
+)
+
+// wireOf is an error as clients see it.
+func wireOf(t *testing.T, err error) (detail, retry string) {
+	t.Helper()
+	b, failed := json.Marshal(nodest.WireError(err))
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	var w struct{ Detail, Retry string }
+	if err := json.Unmarshal(b, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w.Detail, w.Retry
+}
+
+// A provider's own reason stands in the message that failed, after a restart too,
+// and says truly whether trying again can help.
+func TestTheProvidersReasonReachesTheUser(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		reply llmtest.Reply
+		want  string
+		retry string
+	}{
+		{"no such model", llmtest.Reply{Status: 400, Message: `The model "x" does not exist`}, `OpenAI-compatible server rejected the request: The model "x" does not exist`, "no"},
+		{"not found", llmtest.Reply{Status: 404, Message: `model "x" not found, try pulling it first`}, `OpenAI-compatible server rejected the request: model "x" not found, try pulling it first`, "no"},
+		{"a bad key", llmtest.Reply{Status: 401, Message: "Incorrect API key provided: sk-te**st"}, "OpenAI-compatible server refused the key: Incorrect API key provided: [key]", "no"},
+		{"too many requests", llmtest.Reply{Status: 429, Message: "Slow down"}, "OpenAI-compatible server limits the number of requests: Slow down", "later"},
+		{"down", llmtest.Reply{Status: 500, Message: "CUDA out of memory"}, "OpenAI-compatible server is not available: CUDA out of memory", "later"},
+		{"the prompt is quoted", llmtest.Reply{Status: 400, Message: "cannot read: Tell nobody about my diary of today"}, "OpenAI-compatible server rejected the request: cannot read", "no"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, fake := withProvider(t)
+			fake.Script(tt.reply)
+			m := s.say(s.chat(), "Tell nobody about my diary of today")
+			if detail, retry := wireOf(t, m.Error); detail != tt.want || retry != tt.retry {
+				t.Errorf("%q, retry %s; want %q, %s", detail, retry, tt.want, tt.retry)
+			}
+		})
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	client, err := openai.New(nil, openai.Options{BaseURL: "http://127.0.0.1:1/v1?key=hidden"})
+	s.must(err)
+	s.real = &nodest.Model{Generator: llm.Dependable("openai", client, llm.Options{Retry: llm.Retry{Attempts: 1}}), Provider: "openai", Name: "m"}
+	m := s.say(s.chat(), "Hello")
+	detail, retry := wireOf(t, m.Error)
+	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not answer: connection refused"; detail != want || retry != "later" {
+		t.Errorf("%q, retry %s; want %q, later", detail, retry, want)
+	}
+	if m.Error.Code != fault.UpstreamDown || strings.Contains(m.Error.Error(), "hidden") {
+		t.Errorf("error %v", m.Error)
+	}
+}

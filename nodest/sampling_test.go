@@ -1,0 +1,114 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nodest/llm/llmtest"
+	"nodest/nodest"
+)
+
+// sampled is what a recorded request sets of the sampling.
+func sampled(t *testing.T, r llmtest.Request) string {
+	t.Helper()
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		t.Fatal(err)
+	}
+	var set []string
+	for _, name := range []string{"temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"} {
+		if v, ok := body[name]; ok {
+			set = append(set, name+"="+string(v))
+		}
+	}
+	return strings.Join(set, " ")
+}
+
+// preset binds a new preset to a character.
+func (s *studio) preset(characterID, document string) {
+	s.t.Helper()
+	_, err := s.CreateResource(s.t.Context(), s.call(), nodest.Preset, nodest.ResourceInput{
+		Document: json.RawMessage(document), Characters: []string{characterID},
+	})
+	s.must(err)
+}
+
+// Nothing is sent that nobody has set. Of those who set something the message comes
+// first, then the conversation, the preset, and the user's defaults.
+func TestWhoSetsTheSampling(t *testing.T) {
+	s, fake := withProvider(t)
+	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
+	c := s.chat()
+	check := func(who string, options nodest.TurnOptions, want string) {
+		t.Helper()
+		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Hello", Options: options})
+		s.must(err)
+		if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+			t.Fatalf("%s: %s %v", who, g.Status, g.Error)
+		}
+		all := fake.Requests()
+		if got := sampled(t, all[len(all)-1]); got != want {
+			t.Errorf("%s: sent %q, want %q", who, got, want)
+		}
+	}
+	float := func(f float64) *float64 { return &f }
+	number := func(n int) *int { return &n }
+	check("nobody", nodest.TurnOptions{}, "")
+
+	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{TurnOptions: nodest.TurnOptions{Temperature: float(0.1), TopP: float(0.2)}}, 0)
+	s.must(err)
+	check("the user", nodest.TurnOptions{}, "temperature=0.1 top_p=0.2")
+
+	s.preset(c.CharacterID, `{"prompts":[{"identifier":"main","content":"Play."},{"identifier":"chatHistory","marker":true}],
+		"temperature":0.8,"top_p":"0.9","openai_max_tokens":900,"openai_max_context":65536,"seed":-1}`)
+	check("the preset", nodest.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
+
+	settings := json.RawMessage(`{"temperature":1.2}`)
+	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: settings})
+	s.must(err)
+	check("the conversation", nodest.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
+	check("the message", nodest.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
+
+	s.preset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
+	check("a preset with senseless numbers", nodest.TurnOptions{}, "temperature=1.2 top_p=0.2")
+}
+
+// The size of the context is the preset's as well, and where nobody knows the
+// model's it may be larger than the usual one.
+func TestThePresetSetsTheContext(t *testing.T) {
+	s, fake := withProvider(t)
+	s.real.ContextTokens = 0
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
+	c := s.chat()
+	long := strings.Repeat("word ", 700)
+	for range 4 {
+		s.wait(s.send(c, long).GenerationID)
+	}
+	preset := func(context string) {
+		s.preset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":50,"openai_max_context":`+context+`}`)
+	}
+	words := func() int {
+		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Again"})
+		s.must(err)
+		n := 0
+		for _, m := range p.Messages {
+			n += strings.Count(m.Text, "word ")
+		}
+		return n
+	}
+	if n := words(); n != 4*700 {
+		t.Fatalf("without a preset the request has %d words", n)
+	}
+	preset("1000")
+	if n := words(); n != 700 {
+		t.Errorf("with a context of 1000 tokens the request has %d words, want one message", n)
+	}
+	preset("100000")
+	for range 50 {
+		s.wait(s.send(c, long).GenerationID)
+	}
+	if n := words(); n != 54*700 {
+		t.Errorf("with a context of 100,000 tokens the request has %d words, want all", n)
+	}
+}

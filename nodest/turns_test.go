@@ -1,0 +1,94 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"nodest/llm"
+	"nodest/llm/llmtest"
+	"nodest/nodest"
+)
+
+// saidTo is a request as the provider got it, or a prompt as it is explained.
+func saidTo(r llmtest.Request) string {
+	var parts []string
+	for _, m := range r.Messages {
+		parts = append(parts, m.Role+": "+m.Text)
+	}
+	return strings.Join(parts, "\n--\n")
+}
+
+func explained(messages []llm.Message) string {
+	var parts []string
+	for _, m := range messages {
+		parts = append(parts, string(m.Role)+": "+m.Text)
+	}
+	return strings.Join(parts, "\n--\n")
+}
+
+const systemPreset = `{"prompts":[{"identifier":"main","role":"system","content":"Play {{char}}."},
+	{"identifier":"charDescription","marker":true,"system_prompt":true},
+	{"identifier":"chatHistory","marker":true,"system_prompt":true},
+	{"identifier":"jailbreak","role":"system","content":"Stay in character."}]}`
+
+// A server whose template wants strict turns takes every kind of request, and what
+// is explained is what it got.
+func TestServersWithStrictTurns(t *testing.T) {
+	s, fake := withProvider(t)
+	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))
+	alice, err := s.CreateCharacter(t.Context(), s.call(), nodest.CharacterInput{
+		RoleCard: json.RawMessage(alicesCard), WorldBook: json.RawMessage(`{"entries":{}}`),
+	})
+	s.must(err)
+	c := s.chatWith(alice.ID)
+	s.preset(c.CharacterID, systemPreset)
+	loose := s.wait(s.send(c, "Is it refused?").GenerationID)
+	if loose.Status != nodest.GenFailed {
+		t.Fatalf("the server takes anything: %s", loose.Status)
+	}
+
+	s.real.StrictTurns = true
+	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Hello"})
+	s.must(err)
+	sent := s.send(c, "Hello")
+	g := s.wait(sent.GenerationID)
+	check := func(what string, g *nodest.Generation) {
+		t.Helper()
+		if g.Status != nodest.GenDone {
+			t.Fatalf("%s: %s %v", what, g.Status, g.Error)
+		}
+		all := fake.Requests()
+		got := saidTo(all[len(all)-1])
+		p, err := s.Prompt(t.Context(), ann, g.PromptID)
+		s.must(err)
+		if want := explained(p.Prompt.Messages); got != want {
+			t.Errorf("%s: sent\n%s\nexplained as\n%s", what, got, want)
+		}
+		for _, e := range p.Prompt.Entries {
+			m := p.Prompt.Messages[e.Message]
+			if e.Role != m.Role || e.At > len([]rune(m.Text)) {
+				t.Errorf("%s: entry %+v does not fit its message %q", what, e, m.Text)
+			}
+		}
+	}
+	check("a message", g)
+	all := fake.Requests()
+	if got, want := saidTo(all[len(all)-1]), explained(preview.Messages); got != want {
+		t.Errorf("sent\n%s\npreviewed as\n%s", got, want)
+	}
+	if got := saidTo(all[len(all)-1]); !strings.HasPrefix(got, "system: Play Alice.\n\nA guide of few words.\n--\nuser: [Start of the chat]\n--\nassistant: Hello, traveller.") ||
+		!strings.HasSuffix(got, "Hello\n\nStay in character.") {
+		t.Errorf("sent\n%s", got)
+	}
+
+	again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID, Wish: "shorter"})
+	s.must(err)
+	check("regenerate", s.wait(again.GenerationID))
+	on, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID})
+	s.must(err)
+	check("continue", s.wait(on.GenerationID))
+	mine, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
+	s.must(err)
+	check("impersonate", s.wait(mine))
+}
