@@ -53,6 +53,7 @@ func (p *program) importCommand() *cobra.Command {
 			"  chat       SillyTavern JSONL, JSON of other apps, or nodest export --chat with all its branches\n" +
 			"  save       save point, of nodest save export or of the NodeST app\n" +
 			"  memories   of the memory export\n" +
+			"  persona    JSON with name and description; only with --as persona\n" +
 			"A chat belongs to a character: the one of --character, else the one that it names. With --character a book, preset or\n" +
 			"set of scripts is bound to that character.",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +
@@ -93,7 +94,7 @@ func (p *program) importCommand() *cobra.Command {
 
 // importable lists the words for --as.
 func importable() []string {
-	return []string{characters.noun, books.noun, presets.noun, scripts.noun, chats.noun, asSave, asMemories}
+	return []string{characters.noun, books.noun, presets.noun, scripts.noun, chats.noun, asSave, asMemories, personas.noun}
 }
 
 // files imports each file and says what became of it; one that cannot be used
@@ -132,6 +133,8 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 		return in.save(ctx, file, data)
 	case asMemories:
 		return in.memories(ctx, file, data)
+	case personas.noun:
+		return in.persona(ctx, data)
 	}
 	for _, k := range []*kind{characters, books, presets, scripts} {
 		if k.noun == as {
@@ -170,13 +173,18 @@ func unknownFile(data []byte) error {
 	return fault.New(fault.InvalidImport, "cannot tell what this file is; name it with --as %s", strings.Join(importable(), "|"))
 }
 
-// document imports a character or a resource. A resource is bound to the character
-// of --character.
+// document imports a character or a resource.
 func (in *importing) document(ctx context.Context, k *kind, file string, data []byte) error {
 	var raw json.RawMessage
 	if err := in.c.upload(ctx, k.path+"/import", file, data, nil, &raw); err != nil {
 		return err
 	}
+	return in.boundIfAsked(ctx, k, raw)
+}
+
+// boundIfAsked says what a file became, and binds it to the character of
+// --character.
+func (in *importing) boundIfAsked(ctx context.Context, k *kind, raw json.RawMessage) error {
 	if err := in.say(k.noun, raw); err != nil || in.character == "" || k == characters {
 		return err
 	}
@@ -194,6 +202,19 @@ func (in *importing) document(ctx context.Context, k *kind, file string, data []
 		return err
 	}
 	return in.p.sayBound(ctx, in.c, k, bound)
+}
+
+// persona creates a persona: REST has no file form of it.
+func (in *importing) persona(ctx context.Context, data []byte) error {
+	if !json.Valid(data) {
+		return unknownFile(data)
+	}
+	var raw json.RawMessage
+	body := map[string]any{"document": json.RawMessage(data)}
+	if err := in.c.call(ctx, http.MethodPost, personas.path, body, &raw); err != nil {
+		return err
+	}
+	return in.boundIfAsked(ctx, personas, raw)
 }
 
 func (in *importing) chat(ctx context.Context, file string, data []byte) error {

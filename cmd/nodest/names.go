@@ -30,7 +30,7 @@ var (
 	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json"}
 	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json"}
 	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json"}
-	personas   = &kind{"persona", "personas", "/api/v1/personas", "POST /api/v1/personas creates one"}
+	personas   = &kind{"persona", "personas", "/api/v1/personas", "nodest import me.json --as persona, with {\"name\": …, \"description\": …}"}
 
 	kinds     = []*kind{characters, chats, books, presets, scripts, personas}
 	resources = []*kind{books, presets, scripts, personas} // what can be bound to characters
@@ -191,7 +191,7 @@ func (c *client) ambiguous(ctx context.Context, word string, found []item) error
 	return usage("%s", strings.TrimRight(text.String(), "\n"))
 }
 
-// rows are items as a table shows them, with a heading.
+// rows are items (one at least) as a table shows them, with a heading.
 func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 	var names map[string]string
 	if slices.ContainsFunc(items, func(i item) bool { return i.kind != characters && i.kind != saves }) {
@@ -200,19 +200,17 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 			return nil, err
 		}
 	}
-	heading := []string{"ID", "KIND", "CHANGED", "NAME"}
-	if len(items) > 0 {
-		switch items[0].kind {
-		case characters, saves:
-		case chats:
-			heading = append(heading, "CHARACTER", "LAST MESSAGE")
-		default:
-			heading = append(heading, "BOUND TO")
-		}
+	heading := []string{"ID", "CHANGED", "NAME"}
+	switch items[0].kind {
+	case characters, saves:
+	case chats:
+		heading = append(heading, "CHARACTER", "LAST MESSAGE")
+	default:
+		heading = append(heading, "KIND", "BOUND TO")
 	}
 	rows := [][]string{heading}
 	for _, i := range items {
-		row := []string{i.ID, i.kind.noun, i.UpdatedAt.Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
+		row := []string{i.ID, i.UpdatedAt.Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
 		switch i.kind {
 		case characters, saves:
 		case chats:
@@ -222,7 +220,7 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 			}
 			row = append(row, brief(names[i.CharacterID], 24), brief(last, 40))
 		default:
-			row = append(row, i.boundTo(names))
+			row = append(row, i.kind.noun, i.boundTo(names))
 		}
 		rows = append(rows, row)
 	}
