@@ -133,8 +133,9 @@ func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
 	kind := "SQLite"
 	if cfg.get("NODEST_DATABASE_URL") != "" {
 		kind = "PostgreSQL"
-	} else if _, err := os.Stat(cfg.get("NODEST_DATA")); err != nil {
-		return check{name: "database", detail: "SQLite; made at the first start"}
+	}
+	if !cfg.hasDatabase() {
+		return check{name: "database", detail: kind + "; created at the first start"}
 	}
 	r, err := open(ctx, cfg, newLog(p.err, cfg))
 	if err != nil {

@@ -367,16 +367,16 @@ func (in *importing) choose(ctx context.Context, file, named string, list []item
 		if line = strings.TrimSpace(line); line == "" {
 			return item{}, cmp.Or(err, errors.New("not imported"))
 		}
-		n, isNumber := strconv.Atoi(line)
+		n, notNumber := strconv.Atoi(line)
 		switch found := matches(line, list); {
-		case len(found) == 1:
-			return found[0], nil
-		case isNumber == nil && n == 0 && named != "":
+		case notNumber == nil && n == 0 && named != "":
 			made := item{kind: characters}
 			err := in.c.call(ctx, http.MethodPost, characters.path, map[string]any{"roleCard": map[string]any{"name": named}}, &made)
 			return made, err
-		case isNumber == nil && n > 0 && n <= len(list):
+		case notNumber == nil && n > 0 && n <= len(list):
 			return list[n-1], nil
+		case len(found) == 1:
+			return found[0], nil
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
 // when several fit.
 func (c *client) find(ctx context.Context, word string, of ...*kind) (item, error) {
 	if _, err := uuid.Parse(word); err == nil && len(of) == 1 {
-		found := item{kind: of[0], ID: word}
+		found := item{kind: of[0], ID: strings.ToLower(word)}
 		return found, c.call(ctx, http.MethodGet, found.path(), nil, &found)
 	}
 	items, err := c.items(ctx, of...)
@@ -156,13 +156,17 @@ func (c *client) findChat(ctx context.Context, word string) (item, error) {
 	return list[0], nil
 }
 
+// leastPrefix is how much of an id must be given: every id begins with the same
+// digit, and the word may be a slip.
+const leastPrefix = 4
+
 // matches returns the items that word names: what fits best counts alone.
 func matches(word string, items []item) []item {
 	for _, fits := range []func(i item) bool{
 		func(i item) bool { return i.ID == strings.ToLower(word) },
 		func(i item) bool { return i.called() == word },
 		func(i item) bool { return strings.EqualFold(strings.TrimSpace(i.called()), strings.TrimSpace(word)) },
-		func(i item) bool { return word != "" && strings.HasPrefix(i.ID, strings.ToLower(word)) },
+		func(i item) bool { return len(word) >= leastPrefix && strings.HasPrefix(i.ID, strings.ToLower(word)) },
 	} {
 		var found []item
 		for _, i := range items {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -199,7 +200,7 @@ func (p *program) savePoint(cmd *cobra.Command, f func(ctx context.Context, c *c
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if _, err := uuid.Parse(args[0]); err == nil {
-			return p.withClient(ctx, func(c *client) error { return f(ctx, c, saves.path+"/"+url.PathEscape(args[0])) })
+			return p.withClient(ctx, func(c *client) error { return f(ctx, c, saves.path+"/"+url.PathEscape(strings.ToLower(args[0]))) })
 		}
 		return p.inConversation(ctx, []string{*conversation}, func(c *client, path string) error {
 			list, err := all[chatSave](ctx, c, path+"/saves?automatic=true")
