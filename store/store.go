@@ -20,7 +20,7 @@ import (
 )
 
 // ErrInUse: another process works on the data folder of SQLite.
-var ErrInUse = errors.New("another nodest process uses the data folder")
+var ErrInUse = errors.New("the data folder is in use by another nodest process")
 
 // Options say where the data is and who hears of changes.
 type Options struct {

@@ -59,7 +59,7 @@ func TestCommandsTellAStory(t *testing.T) {
 	require.Empty(t, inst.ok(t, "export", id, "--format", "png", "-o", png))
 	require.Contains(t, inst.ok(t, "import", png), "Mira")
 
-	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", "Mira", "--new")
+	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", id, "--new") // the name is that of two now
 	require.NoError(t, err)
 	require.Contains(t, out, "Mira: Hello.")
 	_, rest, _ := strings.Cut(out, "(conversation ")

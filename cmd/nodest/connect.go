@@ -35,27 +35,36 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 	if p.alone {
 		return p.startOwn(ctx, cfg)
 	}
+	c, err = p.reach(ctx, cfg)
+	var nobody *nobodyError
+	if errors.As(err, &nobody) {
+		return p.instead(ctx, cfg, nobody)
+	}
+	return c, func() {}, err
+}
+
+// reach returns a client of the server that the configuration means.
+//
+// Errors: nobodyError; others with the reason in words.
+func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
 	token, from, err := p.token(cfg)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	addr := reachable(cfg.get("NODEST_ADDR"))
-	c = &client{base: "http://" + addr, token: token, http: &http.Client{}}
+	c := &client{base: "http://" + addr, token: token, http: &http.Client{}}
 	err = c.greet(ctx)
-	var nobody *nobodyError
 	switch {
 	case err == nil:
-		return c, func() {}, nil
-	case errors.As(err, &nobody):
-		return p.instead(ctx, cfg, nobody)
+		return c, nil
 	case !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.TokenExpired):
-		return nil, nil, err
+		return nil, err
 	case token == "":
-		return nil, nil, fmt.Errorf("a NodeST server answers at %s, but there is no token for it: the data folder %s has no %s. "+
+		return nil, fmt.Errorf("a NodeST server answers at %s, but there is no token for it: the data folder %s has no %s. "+
 			"Point --data to the folder of that server, or set NODEST_TOKEN to a token of yours (nodest token create makes one)",
 			addr, cfg.dataFolder(), tokenFile)
 	}
-	return nil, nil, fmt.Errorf("the NodeST server at %s does not accept the token of %s: %s. "+
+	return nil, fmt.Errorf("the NodeST server at %s does not accept the token of %s: %s. "+
 		"Is it the server that you mean? --addr and --data choose another one", addr, from, oneLine(err))
 }
 

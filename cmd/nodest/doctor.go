@@ -127,8 +127,15 @@ func (p *program) checkFolder(cfg *config) check {
 
 // checkDatabase asks the running server; without one it opens the database.
 func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
-	if p.health(ctx) == nil {
+	var nobody *nobodyError
+	switch _, err := p.reach(ctx, cfg); {
+	case err == nil:
+		if err := p.health(ctx); err != nil {
+			return check{"database", "the running server is not ready", oneLine(err)}
+		}
 		return check{name: "database", detail: "the running server is ready"}
+	case !errors.As(err, &nobody):
+		return check{"server", reachable(cfg.get("NODEST_ADDR")) + " cannot be used", oneLine(err)}
 	}
 	kind := "SQLite"
 	if cfg.get("NODEST_DATABASE_URL") != "" {

@@ -172,8 +172,15 @@ func TestTheWrongServer(t *testing.T) {
 
 	// The server's folder, and an address where nobody is.
 	lost := emptyFolder(t, "NODEST_ADDR="+freeAddr(t), "NODEST_DATA="+filepath.Join(inst.dir, "data"))
-	lost.refuses(t, []string{"list", "characters"}, "no NodeST server answers at", "another nodest process uses the data folder", "Set NODEST_ADDR")
-	lost.refuses(t, []string{"list", "characters", "--local"}, "another nodest process uses the data folder")
+	lost.refuses(t, []string{"list", "characters"}, "no NodeST server answers at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
+	lost.refuses(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
+	out, code = lost.types(t, "doctor", "--no-network")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "in use")
+	out, code = wrong.types(t, "doctor", "--no-network")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "does not accept the token")
+	wrong.untouched(t)
 	server.stop(t)
 	require.Contains(t, lost.gets(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
 }
@@ -204,6 +211,9 @@ func TestAnAddressOfSomethingElse(t *testing.T) {
 			addr := strings.TrimPrefix(stranger.URL, "http://")
 			f := emptyFolder(t, "NODEST_ADDR="+addr)
 			f.refuses(t, []string{"list", "characters"}, "the program that answers at "+addr+" is not NodeST")
+			out, code := f.types(t, "doctor", "--no-network")
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "is not NodeST")
 			f.refuses(t, []string{"serve"}, "cannot listen on "+addr, "another program")
 		})
 	}
