@@ -240,7 +240,7 @@ func TestSlipsOfTheHand(t *testing.T) {
 	for line, want := range map[string]string{
 		"sevre":                  "did you mean serve?",
 		"lits characters":        "did you mean list?",
-		"characters":             "did you mean list?",
+		"characters":             "did you mean list characters?",
 		"list charcters":         "did you mean characters?",
 		"token craete":           "did you mean create?",
 		"save sing":              "nodest save --help",

@@ -106,14 +106,18 @@ func (in *importing) files(ctx context.Context, files []string) error {
 		if err == nil {
 			err = in.file(ctx, file, data)
 		}
+		if err == nil {
+			continue
+		}
 		var wrong *usageError
 		switch {
-		case err == nil:
-		case errors.As(err, &wrong) && len(files) == 1:
-			return usage("%s: %s", file, wrong.text)
-		default:
+		case len(files) > 1:
 			failed++
 			fmt.Fprintf(in.p.err, "%s: %s\n", file, oneLine(err))
+		case errors.As(err, &wrong):
+			return usage("%s: %s", file, wrong.text)
+		default:
+			return fmt.Errorf("%s: %s", file, oneLine(err))
 		}
 	}
 	if failed > 0 {

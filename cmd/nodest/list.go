@@ -13,7 +13,7 @@ func (p *program) listCommand() *cobra.Command {
 		Use: "list", Short: "List your characters, chats, world books, presets, regex scripts or personas", Aliases: []string{"ls"},
 		Long:       "List what you have, the newest first. Other commands take the names and ids that are shown, and the beginning of an id.",
 		Example:    "  nodest list characters\n  nodest list chats --character Seraphina\n  nodest list books --json",
-		SuggestFor: []string{"show", "characters", "chats", "books", "presets", "scripts", "personas"},
+		SuggestFor: []string{"show"},
 	}
 	for _, k := range kinds {
 		cmd.AddCommand(p.listOf(k))

@@ -204,17 +204,24 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 			return nil, err
 		}
 	}
+	mixed := slices.ContainsFunc(items, func(i item) bool { return i.kind != items[0].kind })
 	heading := []string{"ID", "CHANGED", "NAME"}
+	if mixed {
+		heading = append(heading, "KIND")
+	}
 	switch items[0].kind {
 	case characters, saves:
 	case chats:
 		heading = append(heading, "CHARACTER", "LAST MESSAGE")
 	default:
-		heading = append(heading, "KIND", "BOUND TO")
+		heading = append(heading, "BOUND TO")
 	}
 	rows := [][]string{heading}
 	for _, i := range items {
 		row := []string{i.ID, i.UpdatedAt.Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
+		if mixed {
+			row = append(row, i.kind.noun)
+		}
 		switch i.kind {
 		case characters, saves:
 		case chats:
@@ -224,7 +231,7 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 			}
 			row = append(row, brief(names[i.CharacterID], 24), brief(last, 40))
 		default:
-			row = append(row, i.kind.noun, i.boundTo(names))
+			row = append(row, i.boundTo(names))
 		}
 		rows = append(rows, row)
 	}

@@ -67,20 +67,25 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var known []string
-	suggestion := ""
+	var known, meant []string
 	for _, sub := range c.Commands() {
 		if sub.Hidden {
 			continue
 		}
 		known = append(known, sub.Name())
 		if slices.Contains(sub.SuggestFor, args[0]) {
-			suggestion = didYouMean([]string{sub.Name()})
+			meant = append(meant, sub.Name())
+		}
+		for _, below := range sub.Commands() { // nodest characters: nodest list characters
+			if below.Name() == args[0] {
+				meant = append(meant, sub.Name()+" "+below.Name())
+			}
 		}
 	}
-	if suggestion == "" {
-		suggestion = didYouMean(near(args[0], known))
+	if meant == nil {
+		meant = near(args[0], known)
 	}
+	suggestion := didYouMean(meant)
 	if suggestion == "" {
 		suggestion = fmt.Sprintf("; %s --help lists the commands", c.CommandPath())
 	}
