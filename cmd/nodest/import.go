@@ -391,15 +391,15 @@ func (p *program) interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// imported is what an import answered with: the object itself, or one beside
-// warnings.
+// imported is the object that an import answered with: one beside its warnings, or
+// the created persona itself.
 func imported(raw json.RawMessage) item {
 	var out struct {
 		item
-		Character, Resource *item
+		Character, Resource, Conversation *item
 	}
 	_ = json.Unmarshal(raw, &out) // an answer of our own server, checked by its tests
-	return *cmp.Or(out.Character, out.Resource, &out.item)
+	return *cmp.Or(out.Character, out.Resource, out.Conversation, &out.item)
 }
 
 // say prints what a file became.
@@ -408,14 +408,14 @@ func (in *importing) say(what string, raw json.RawMessage) error {
 		return in.p.printJSON(raw)
 	}
 	var notes struct {
-		Warnings    []struct{ Path, Detail string }
-		Description string // of a save point
+		Warnings []struct{ Path, Detail string }
+		Save     struct{ Description string }
 	}
 	if err := json.Unmarshal(raw, &notes); err != nil {
 		return err
 	}
 	became := imported(raw)
-	line := became.ID + "  " + cmp.Or(became.called(), notes.Description)
+	line := became.ID + "  " + cmp.Or(became.called(), notes.Save.Description)
 	if what != characters.noun {
 		line += "  (" + what + ")"
 	}
