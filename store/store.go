@@ -19,7 +19,7 @@ import (
 	"nodest/stream"
 )
 
-// ErrInUse: another process works on the data folder of SQLite.
+// ErrInUse says that another process works on the data folder of SQLite.
 var ErrInUse = errors.New("the data folder is in use by another nodest process")
 
 // Options say where the data is and who hears of changes.

@@ -15,7 +15,7 @@ func (p *program) bindCommand() *cobra.Command {
 	cmd := p.binding("bind", true)
 	cmd.Short = "Use a world book, preset, set of regex scripts or persona with characters"
 	cmd.Long = "Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n" +
-		"It counts from the next message of their chats on. Names and ids are accepted."
+		"It takes effect with the next message of their chats. Names and ids are accepted."
 	cmd.Example = "  nodest bind Eldoria Seraphina\n  nodest bind \"Long replies\" --all"
 	return cmd
 }
@@ -24,7 +24,7 @@ func (p *program) unbindCommand() *cobra.Command {
 	cmd := p.binding("unbind", false)
 	cmd.Short = "Stop using a world book, preset, set of regex scripts or persona with characters"
 	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters; it stays stored.\n" +
-		"--all takes it away from all of them."
+		"--all unbinds it from all of them."
 	cmd.Example = "  nodest unbind Eldoria Seraphina\n  nodest unbind \"Long replies\" --all"
 	return cmd
 }
@@ -95,7 +95,7 @@ func kindsFor(as string, all []*kind) ([]*kind, error) {
 	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
 }
 
-// bind adds characters to those that a resource works for, or takes them away. It
+// bind binds a resource to characters, or unbinds it. It
 // fails when somebody else changed the resource at the same time.
 func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
 	ids := append([]string{}, r.CharacterIDs...)

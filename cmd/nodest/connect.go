@@ -77,7 +77,7 @@ func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError)
 	}
 	if !cfg.hasDatabase() {
 		return nil, nil, fmt.Errorf("%w, and the data folder %s has no database. Start a server with nodest serve, "+
-			"say where yours is with --addr or --data, or add --local to make a new database there", nobody, cfg.dataFolder())
+			"say where yours is with --addr or --data, or add --local to create a new database there", nobody, cfg.dataFolder())
 	}
 	c, closeAll, err := p.startOwn(ctx, cfg)
 	if errors.Is(err, store.ErrInUse) {

@@ -19,7 +19,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	var health, offlineOnly bool
 	var asJSON *bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check configuration, database and providers, and say what to mend", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check configuration, database and providers, and suggest fixes", Args: cobra.NoArgs,
 		Example: "  nodest doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if health {

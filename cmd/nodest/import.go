@@ -45,10 +45,10 @@ func (p *program) importCommand() *cobra.Command {
 	in := &importing{p: p}
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Import character cards, world books, presets, regex scripts, chats, save points and memories",
-		Long: "Import files; what each one is shows in its content:\n" +
+		Long: "Import files. The content of each tells what it is:\n" +
 			"  character  card as PNG, JSON or CHARX (V1, V2, V3, NodeST and other apps)\n" +
 			"  book       world book (lorebook)\n" +
-			"  preset     prompt preset, also the templates of text completion\n" +
+			"  preset     prompt preset for chats, or a system prompt\n" +
 			"  script     regex scripts\n" +
 			"  chat       SillyTavern JSONL, JSON of other apps, or nodest export --chat with all its branches\n" +
 			"  save       save point, of nodest save export or of the NodeST app\n" +
@@ -61,7 +61,7 @@ func (p *program) importCommand() *cobra.Command {
 		SuggestFor: []string{"load", "add", "upload"},
 	}
 	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
-	cmd.Flags().StringVar(&in.as, "as", "", "what the files are, instead of looking: "+strings.Join(importable(), ", "))
+	cmd.Flags().StringVar(&in.as, "as", "", "what the files are; default: their content tells: "+strings.Join(importable(), ", "))
 	cmd.Flags().StringVar(&in.character, "character", "", "the character that chats and memories belong to, or that the rest is bound to, by name or id")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat that save points belong to, by name or id")
 	cmd.Flags().BoolVar(&in.json, "json", false, "as JSON: what each file became, one object a line")

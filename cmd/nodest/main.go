@@ -70,14 +70,14 @@ func (p *program) root() *cobra.Command {
 		Short: "A chat-character backend: prompt building, memory, WebSocket",
 		Long: "A chat-character backend: prompt building, memory, WebSocket.\n\n" +
 			"All commands but serve and migrate talk to the server at NODEST_ADDR. When none runs there they work on the database\n" +
-			"of the data folder, if it has one; they make a new database only with --local.",
+			"of the data folder, if it has one; they create a new database only with --local.",
 		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("nodest {{.Version}}\n")
-	root.PersistentFlags().BoolVar(&p.alone, "local", false, "use the data folder without a server, and make its database if there is none")
+	root.PersistentFlags().BoolVar(&p.alone, "local", false, "use the data folder without a server, and create its database if there is none")
 	for _, name := range everywhere {
 		p.flag(root.PersistentFlags(), name)
 	}

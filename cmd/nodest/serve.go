@@ -29,7 +29,9 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the server", Args: cobra.NoArgs, SuggestFor: []string{"start", "run", "server"},
+		Long: "Run the server. The first start creates the data folder with the database, and prints how to sign in.\n" +
+			"Ctrl-C stops it after the running replies are complete.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()
