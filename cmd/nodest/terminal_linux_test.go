@@ -89,15 +89,17 @@ func TestTheTerminalIsAsked(t *testing.T) {
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, `this is a chat with "Ilse"; say with --character NAME`)
 
-	for answer, with := range map[string]string{"nobody\r1\r": "Wren Halloway", "wren halloway\r": "Wren Halloway", "0\r": "Ilse"} {
+	for _, tt := range []struct{ answer, with string }{
+		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // the last: then it is known
+	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "import", chat)
 		cmd.Dir, cmd.Env = f.dir, f.env
 		keyboard, screen := inTerminal(t, cmd)
 		screen.shows(t, "a new character named Ilse", 1)
-		_, err := keyboard.Write([]byte(answer))
+		_, err := keyboard.Write([]byte(tt.answer))
 		require.NoError(t, err)
 		require.NoError(t, cmd.Wait(), screen.text())
-		screen.shows(t, "(chat with "+with+")", 1)
+		screen.shows(t, "(chat with "+tt.with+")", 1)
 	}
 	require.Contains(t, f.gets(t, "import", chat), "(chat with Ilse)", "it is known now")
 	require.Equal(t, 2, strings.Count(f.gets(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
