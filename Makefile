@@ -5,15 +5,21 @@ TESTFLAGS  ?=
 PACKAGES   ?= ./...
 LINTER     ?= github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN        ?= bin/nodest
 LDFLAGS    := -X main.version=$(VERSION)
 
 .PHONY: run build test test-race test-postgres test-long lint fmt web bench clean
 
-run: ## start the server and show how to sign in
-	$(GO) run -ldflags '$(LDFLAGS)' ./cmd/nodest serve
+# In a terminal the server gets a process group of its own (set -m): Ctrl-C then
+# reaches it and not make, which would end with an error after it.
+run: build ## start the server and show how to sign in
+	@case "$$(ps -o stat= -p $$$$ 2>/dev/null)" in \
+	*+*) set -m; $(BIN) serve ;; \
+	*) exec $(BIN) serve ;; \
+	esac
 
 build: ## bin/nodest
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/nodest ./cmd/nodest
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/nodest
 
 test: ## all tests, a few minutes
 	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
@@ -39,8 +45,8 @@ web: ## build the page again into web/dist
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 bench: build ## the figures of the README
-	bin/nodest bench chat
-	bin/nodest bench framework
+	$(BIN) bench chat
+	$(BIN) bench framework
 
 clean:
 	rm -rf bin

@@ -178,8 +178,7 @@ func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, er
 	}
 	if !loopback {
 		if len(users) == 0 && s.opts.AdminToken == "" {
-			return "", fault.New(fault.NotConfigured,
-				"nobody could sign in: set NODEST_ADMIN_TOKEN, or make a user with `nodest user create`, before listening on an address that others can reach")
+			return "", NobodyCanSignIn()
 		}
 		return "", nil
 	}
@@ -188,6 +187,12 @@ func (s *Service) Bootstrap(ctx context.Context, loopback bool) (link string, er
 		return "", err
 	}
 	return s.NewTicket(ctx, owner.ID, PurposeSignIn)
+}
+
+// NobodyCanSignIn refuses to serve others a database without users.
+func NobodyCanSignIn() error {
+	return fault.New(fault.NotConfigured,
+		"nobody could sign in: set NODEST_ADMIN_TOKEN, or create a user with `nodest user create NAME --owner --local`, before listening on an address that others can reach")
 }
 
 // Login checks a password and returns a new session token. from is the address

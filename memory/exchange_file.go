@@ -41,6 +41,15 @@ type headerRecord struct {
 	ExportedAt  time.Time `json:"exportedAt"`
 }
 
+// IsExport reports whether a file begins with the header of an export, and of which
+// character.
+func IsExport(data []byte) (characterID string, ok bool) {
+	var h headerRecord
+	line, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n"))
+	ok = json.Unmarshal(line, &h) == nil && h.Format == fileFormat
+	return h.CharacterID, ok
+}
+
 type memoryRecord struct {
 	Type string `json:"type"`
 	*Memory

@@ -149,6 +149,19 @@ func without(members map[string]json.RawMessage, names []string) map[string]json
 	return rest
 }
 
+// IsSave reports whether a file is a save point, ours or one of the app, whatever it
+// holds.
+func IsSave(data []byte) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &members) != nil {
+		return false
+	}
+	var format string
+	_ = json.Unmarshal(members["format"], &format) // of another type it stays empty
+	_, app := members["nodestChatHistory"]
+	return format == saveFormat || app
+}
+
 func (in *saveImport) checkFormat() error {
 	format, version := in.members["format"], in.members["formatVersion"]
 	if isNull(format) { // a file of the app

@@ -28,8 +28,7 @@ func lockFolder(dir string) (*folderLock, error) {
 		holder, _ := io.ReadAll(io.LimitReader(f, 20))
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("store: the data folder %s is in use by another nodest process (pid %s): stop it, choose another folder, or use PostgreSQL",
-				dir, strings.TrimSpace(string(holder)))
+			return nil, fmt.Errorf("%w: %s (pid %s); stop it, choose another folder, or use PostgreSQL", ErrInUse, dir, strings.TrimSpace(string(holder)))
 		}
 		return nil, fmt.Errorf("store: lock %s: %w", path, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -54,12 +55,14 @@ func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Lo
 		return fault.New(fault.NewerVersion,
 			"the database has version %d, this program knows versions up to %d: run a newer nodest", at, newest)
 	}
-	done, err := p.Up(ctx)
-	if err != nil {
+	started := time.Now()
+	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("store: migrate: %w", translate(err))
 	}
-	for _, m := range done {
-		log.InfoContext(ctx, "database migrated", "version", m.Source.Version, "took", m.Duration)
+	what := "database migrated"
+	if at == 0 {
+		what = "database created"
 	}
+	log.InfoContext(ctx, what, "from", at, "version", newest, "took", time.Since(started).Round(time.Millisecond))
 	return nil
 }

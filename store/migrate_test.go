@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -173,5 +174,24 @@ func TestAFolderWithOddCharacters(t *testing.T) {
 	defer db.Close()
 	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "nodest.db")); len(files) != 1 {
 		t.Error(fmt.Sprint("the database is not in its folder: ", files))
+	}
+}
+
+// TestMigrationsAreOneLine: a new database is told in one line, however many
+// migrations there are, and one that is up to date in none.
+func TestMigrationsAreOneLine(t *testing.T) {
+	var said strings.Builder
+	o := store.Options{Dir: t.TempDir(), Log: slog.New(slog.NewTextHandler(&said, nil))}
+	for range 2 {
+		db, err := store.Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), `msg="database created"`) {
+		t.Errorf("said: %s", said.String())
 	}
 }

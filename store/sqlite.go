@@ -14,8 +14,8 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
 
-// sqliteFile is the database's name in the data folder.
-const sqliteFile = "nodest.db"
+// File is the name of the SQLite database in the data folder.
+const File = "nodest.db"
 
 // sqlite is the backend of one process alone: one writing connection, several
 // that only read.
@@ -64,7 +64,7 @@ func openSQLite(ctx context.Context, o Options) (_ *sqlite, err error) {
 	if s.lock, err = lockFolder(o.Dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(o.Dir, sqliteFile)
+	path := filepath.Join(o.Dir, File)
 	writing, err := sql.Open("sqlite3", sqliteDSN(path, false))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	"nodest/nodest"
 	"nodest/stream"
 )
+
+// ErrInUse says that another process works on the data folder of SQLite.
+var ErrInUse = errors.New("the data folder is in use by another nodest process")
 
 // Options say where the data is and who hears of changes.
 type Options struct {
@@ -80,8 +84,8 @@ var (
 )
 
 // Open opens the database and brings its schema up to date. It returns
-// fault.NewerVersion for a database of a newer program, and an error that names
-// the other process when the data folder of SQLite is in use.
+// fault.NewerVersion for a database of a newer program, and ErrInUse with the
+// other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
 	db := &DB{opts: o}

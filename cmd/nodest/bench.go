@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Print figures of this machine", Args: cobra.NoArgs, Example: "  nodest bench chat"}
+	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
 	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), &cobra.Command{
 		Use: "framework", Short: "Building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
 		RunE: func(*cobra.Command, []string) error { return bench.Framework(p.out) },

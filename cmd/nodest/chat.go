@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -23,8 +21,8 @@ func (p *program) chatCommand() *cobra.Command {
 	var conversation string
 	var fresh bool
 	cmd := &cobra.Command{
-		Use: "chat [character]", Short: "Talk to a character in the terminal", Args: cobra.MaximumNArgs(1),
-		Long:    "Talk to a character, by name or id; without one, to the character of the newest chat.\nCtrl-C stops the reply, not the program; /help lists the commands.",
+		Use: "chat [CHARACTER]", Short: "Talk to a character in the terminal", Args: cobra.MaximumNArgs(1),
+		Long:    "Talk to a character, by name or id; without one, to the character of the newest chat.\nIt goes on with the newest chat with that character, or starts one. Ctrl-C stops the reply, not the program; /help lists the commands.",
 		Example: "  nodest chat\n  nodest chat Seraphina --new",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Ctrl-C ends the context of every other command. Here it belongs to the
@@ -51,8 +49,8 @@ func (p *program) chatCommand() *cobra.Command {
 			return t.loop(ctx)
 		},
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "go on with this conversation")
-	cmd.Flags().BoolVar(&fresh, "new", false, "begin a new conversation")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "go on with this chat, by title or id")
+	cmd.Flags().BoolVar(&fresh, "new", false, "start a new chat")
 	return cmd
 }
 
@@ -101,9 +99,11 @@ type chatConversation struct {
 func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
 	var conv chatConversation
 	if conversation != "" {
-		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations/"+url.PathEscape(conversation), nil, &conv); err != nil {
+		found, err := t.c.findChat(ctx, conversation)
+		if err != nil {
 			return err
 		}
+		conv = chatConversation{ID: found.ID, CharacterID: found.CharacterID, Title: found.Title}
 	} else {
 		character, err := t.find(ctx, name)
 		if err != nil {
@@ -129,34 +129,29 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 	return nil
 }
 
-// find returns a character by id or name; without a name that of the newest
-// chat, else the newest character.
-func (t *talk) find(ctx context.Context, name string) (chatCharacter, error) {
-	characters, err := all[chatCharacter](ctx, t.c, "/api/v1/characters")
+// find returns a character by name or id; without one that of the newest chat,
+// else the newest character.
+func (t *talk) find(ctx context.Context, name string) (item, error) {
+	if name != "" {
+		return t.c.find(ctx, name, characters)
+	}
+	list, err := t.c.items(ctx, characters)
 	if err != nil {
-		return chatCharacter{}, err
+		return item{}, err
 	}
-	if len(characters) == 0 {
-		return chatCharacter{}, errors.New("there is no character yet: nodest import card.png, or nodest import --sample")
+	if len(list) == 0 {
+		return item{}, fault.New(fault.NotFound, "there is no character yet: %s", characters.first)
 	}
-	if name == "" {
-		var newest pageOf[chatConversation]
-		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1", nil, &newest); err != nil {
-			return chatCharacter{}, err
-		}
-		for _, ch := range characters {
-			if len(newest.Items) > 0 && ch.ID == newest.Items[0].CharacterID {
-				return ch, nil
-			}
-		}
-		return characters[0], nil
+	var newest pageOf[chatConversation]
+	if err := t.c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+		return item{}, err
 	}
-	for _, ch := range characters {
-		if ch.ID == name || strings.EqualFold(ch.Name, name) {
+	for _, ch := range list {
+		if len(newest.Items) > 0 && ch.ID == newest.Items[0].CharacterID {
 			return ch, nil
 		}
 	}
-	return chatCharacter{}, fault.New(fault.NotFound, "there is no character %q", name)
+	return list[0], nil
 }
 
 // newest returns the newest conversation with a character, or a new one.

@@ -19,7 +19,7 @@ func (i *installation) lines(t *testing.T, args []string, lines ...string) strin
 // in another chat with the reason, and gone after it was forgotten.
 func TestChatRemembers(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 
 	out := inst.lines(t, []string{"Mira", "--new"}, "/memory", "/remember Ana is allergic to peanuts.", "/memory", "My sister Ana keeps bees in Lisbon.", "/memory who keeps bees?")
@@ -45,7 +45,7 @@ func TestChatRemembers(t *testing.T) {
 // deletes it.
 func TestChatSummarises(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 	out := inst.lines(t, []string{"Mira", "--new"}, "/summary", "/summary now", "/summary tomorrow", "/remember", "/forget", "/forget!")
 	require.Contains(t, out, "! this chat has no summary; /summary now makes one")

@@ -81,7 +81,7 @@ var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) er
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, _ string) error {
-		return showPrompt(ctx, t.c, t.out, t.id, "")
+		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "")
 	},
 }
 

@@ -36,7 +36,7 @@ func (s *terminal) shows(t *testing.T, text string, times int) {
 }
 
 func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
-	i := newInstallation(t, "", "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
+	i := newDatabase(t, "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
 	_, errOut, err := i.command(t, nil, "import", "--sample")
 	require.NoError(t, err, errOut)
 

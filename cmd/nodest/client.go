@@ -10,10 +10,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -26,46 +24,6 @@ type client struct {
 	base  string // http://host:port
 	token string
 	http  *http.Client
-}
-
-// tokenFile holds a token of the owner for commands on this machine. Whoever can
-// read it can read the database beside it too.
-const tokenFile = "cli.token"
-
-// connect returns a client of the server that runs on NODEST_ADDR with this data
-// folder; if none runs, of one that is started in this process and stopped by
-// close.
-func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err error) {
-	cfg, err := p.config()
-	if err != nil {
-		return nil, nil, err
-	}
-	token := p.getenv("NODEST_TOKEN")
-	if text, err := os.ReadFile(filepath.Join(cfg.get("NODEST_DATA"), tokenFile)); err == nil && token == "" {
-		token = strings.TrimSpace(string(text))
-	}
-	c = &client{base: "http://" + reachable(cfg.get("NODEST_ADDR")), token: token, http: &http.Client{}}
-	if token != "" && c.alive(ctx) {
-		return c, func() {}, nil
-	}
-	return p.startOwn(ctx, cfg)
-}
-
-// reachable turns an address to listen on into one to connect to.
-func reachable(addr string) string {
-	for _, all := range []string{"0.0.0.0:", "[::]:", ":"} {
-		if port, ok := strings.CutPrefix(addr, all); ok {
-			return "127.0.0.1:" + port
-		}
-	}
-	return addr
-}
-
-// alive says whether our server answers there and takes our token.
-func (c *client) alive(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	return c.call(ctx, http.MethodGet, "/api/v1/me", nil, nil) == nil
 }
 
 // call sends body as JSON and decodes the answer into out; both may be nil.

@@ -15,15 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"nodest/framework"
-	"nodest/nodest"
 )
 
 // more lists the commands beside serve, config and version.
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
-		p.chatCommand(), p.saveCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
+		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
+		p.saveCommand(), p.lintCommand(), p.promptCommand(),
 		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
 	}
 }
@@ -46,73 +44,38 @@ func (p *program) withClient(ctx context.Context, f func(c *client) error) error
 	return f(c)
 }
 
-func (p *program) lintCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "lint FILE…", Short: "Check cards, world books, presets and regex scripts", Args: cobra.MinimumNArgs(1),
-		Example: "  nodest lint card.png book.json",
-		RunE: func(_ *cobra.Command, files []string) error {
-			found := map[string][]framework.Finding{}
-			bad := false
-			for _, file := range files {
-				data, err := os.ReadFile(file)
-				if err != nil {
-					return err
-				}
-				findings, err := nodest.Lint(data, file)
-				if err != nil {
-					return fmt.Errorf("%s: %s", file, oneLine(err))
-				}
-				found[file] = findings
-				bad = bad || len(findings) > 0
-				for _, f := range findings {
-					if !asJSON {
-						fmt.Fprintf(p.out, "%s: %s: %s: %s\n", file, f.Path, f.Code, f.Detail)
-					}
-				}
-			}
-			if asJSON {
-				if err := json.NewEncoder(p.out).Encode(found); err != nil {
-					return err
-				}
-			}
-			if bad {
-				return errSaid
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: findings by file")
-	return cmd
-}
-
 func (p *program) promptCommand() *cobra.Command {
 	var text string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "prompt CONVERSATION", Short: "Print the request that a message would cause, and why", Args: cobra.ExactArgs(1),
-		Example: "  nodest prompt 0199… --text 'Hello'",
+		Use: "prompt CHAT", Short: "Print the request that a message would send to the model, and why", Args: cobra.ExactArgs(1),
+		Long:    "Print the request that a message would send to the model, where each part comes from and what was left out.\nCHAT is a title, an id, or a character with a single chat. Nothing is sent or stored.",
+		Example: "  nodest prompt Seraphina --text 'Hello'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
-				if !asJSON {
-					return showPrompt(cmd.Context(), c, p.out, args[0], text)
-				}
-				var raw json.RawMessage
-				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/conversations/"+url.PathEscape(args[0])+"/prompt", map[string]any{"text": text}, &raw); err != nil {
+				conv, err := c.findChat(cmd.Context(), args[0])
+				if err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(p.out, string(raw))
+				if !asJSON {
+					return showPrompt(cmd.Context(), c, p.out, conv, text)
+				}
+				var raw json.RawMessage
+				if err := c.call(cmd.Context(), http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &raw); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(p.out, string(raw))
 				return err
 			})
 		},
 	}
-	cmd.Flags().StringVar(&text, "text", "", "the message; default: as a continue from the last one")
+	cmd.Flags().StringVar(&text, "text", "", "the message; without it, what continuing the last reply would send")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
 
 // showPrompt prints the messages of a request and where each entry came from.
-func showPrompt(ctx context.Context, c *client, out io.Writer, conversation, text string) error {
+func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text string) error {
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 		Entries  []struct {
@@ -124,7 +87,7 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conversation, tex
 		Budget    int
 		Tokenizer string
 	}
-	if err := c.call(ctx, http.MethodPost, "/api/v1/conversations/"+url.PathEscape(conversation)+"/prompt", map[string]any{"text": text}, &prompt); err != nil {
+	if err := c.call(ctx, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &prompt); err != nil {
 		return err
 	}
 	for _, m := range prompt.Messages {
@@ -147,7 +110,8 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conversation, tex
 
 func (p *program) migrateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Bring the database to this version (serve does it too)", Args: cobra.NoArgs,
+		Use: "migrate", Short: "Create the database, or bring it to this version (serve does it too)", Args: cobra.NoArgs,
+		Long:    "Create the database of the data folder, or of NODEST_DATABASE_URL, or bring it to this version. serve does it too.",
 		Example: "  nodest migrate",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()
@@ -169,12 +133,12 @@ func (p *program) migrateCommand() *cobra.Command {
 }
 
 func (p *program) tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Short: "Make, list and revoke your bearer tokens", Args: cobra.NoArgs, Example: "  nodest token create --name phone"}
+	cmd := &cobra.Command{Use: "token", Short: "Create, list and revoke your bearer tokens", Example: "  nodest token create --name phone"}
 	var name, expires string
 	var quiet bool
 	var asJSON *bool
 	create := &cobra.Command{
-		Use: "create", Short: "Make a token; its text is shown once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
+		Use: "create", Short: "Create a token; its text is shown once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
@@ -233,24 +197,24 @@ func (p *program) list(ctx context.Context, path string) error {
 }
 
 func (p *program) userCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "user", Short: "Make, list and delete accounts", Args: cobra.NoArgs, Example: "  nodest user create alice"}
+	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts", Example: "  nodest user create alice"}
 	var owner bool
 	var asJSON *bool
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make an account; the password is asked for", Args: cobra.ExactArgs(1),
+		Use: "create NAME", Short: "Create an account; it asks for the password", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			password, err := p.password()
-			if err != nil {
-				return err
-			}
 			role := "member"
 			if owner {
 				role = "owner"
 			}
 			return p.withClient(cmd.Context(), func(c *client) error {
+				password, err := p.password()
+				if err != nil {
+					return err
+				}
 				var raw json.RawMessage
-				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &raw)
+				err = c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &raw)
 				if err != nil {
 					return err
 				}
@@ -274,7 +238,7 @@ func (p *program) userCommand() *cobra.Command {
 	}
 	jsonFlag(list, "as JSON, one object a line (always)")
 	remove := &cobra.Command{
-		Use: "delete ID", Short: "Delete an account and everything of it", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
+		Use: "delete ID", Short: "Delete an account and all its data", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
 				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/users/"+url.PathEscape(args[0]), nil, nil)
@@ -287,9 +251,9 @@ func (p *program) userCommand() *cobra.Command {
 
 // password reads one line: unseen from a terminal, as it is from a pipe.
 func (p *program) password() (string, error) {
-	if f, ok := p.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if p.interactive() {
 		fmt.Fprint(p.err, "Password: ")
-		text, err := term.ReadPassword(int(f.Fd()))
+		text, err := term.ReadPassword(int(p.in.(*os.File).Fd()))
 		fmt.Fprintln(p.err)
 		return string(text), err
 	}

@@ -59,7 +59,7 @@ func TestCommandsTellAStory(t *testing.T) {
 	require.Empty(t, inst.ok(t, "export", id, "--format", "png", "-o", png))
 	require.Contains(t, inst.ok(t, "import", png), "Mira")
 
-	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", "Mira", "--new")
+	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", id, "--new") // the name is that of two now
 	require.NoError(t, err)
 	require.Contains(t, out, "Mira: Hello.")
 	_, rest, _ := strings.Cut(out, "(conversation ")
@@ -77,7 +77,7 @@ func TestCommandsTellAStory(t *testing.T) {
 
 func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	token := strings.TrimSpace(inst.ok(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
 	require.NotContains(t, token, " ")
 	var phone string
@@ -139,7 +139,7 @@ func TestLintTellsWhere(t *testing.T) {
 // that says what was wrong, and starts nothing where it need not.
 func TestBadInputIsOneClearLine(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	broken := inFile(t, "broken.json", `{"name":`)
 	nameless := inFile(t, "nameless.json", `{"spec":"chara_card_v2","data":{"description":"nobody"}}`)
 	cut := inFile(t, "cut.png", "\x89PNG\r\n\x1a\n\x00\x00")
@@ -163,8 +163,8 @@ func TestBadInputIsOneClearLine(t *testing.T) {
 		{args: []string{"lint"}, want: "requires at least 1 arg"},
 		{args: []string{"lint", "/no/such.json"}, want: "/no/such.json"},
 		{args: []string{"lint", broken}, want: broken},
-		{args: []string{"prompt", "nowhere"}, want: "no such conversation"},
-		{args: []string{"chat", "Nobody"}, want: "there is no character"},
+		{args: []string{"prompt", "nowhere"}, want: "there is no chat yet"},
+		{args: []string{"chat", "Nobody"}, want: "there is no character yet"},
 		{args: []string{"token", "create", "--expires", "soon"}, want: "expiresIn"},
 		{args: []string{"token", "revoke", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such token"},
 		{args: []string{"user", "create", "bob"}, in: "\n", want: "password"},

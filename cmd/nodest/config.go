@@ -40,7 +40,7 @@ func (s setting) names() []string {
 
 // settings is every setting there is, in the order in which it is shown.
 var settings = []setting{
-	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "address to listen on", check: isAddr},
+	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "address of the server: where serve listens, and where other commands look for it", check: isAddr},
 	{env: "NODEST_DATA", def: "./data", help: "folder of the database and the secret"},
 	{env: "NODEST_DATABASE_URL", help: "empty: SQLite in the data folder; postgres://…: PostgreSQL", secret: true, check: isDatabase},
 	{env: "NODEST_ADMIN_TOKEN", help: "a bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},

@@ -22,7 +22,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	var health, offlineOnly bool
 	var asJSON *bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check configuration, database and providers, and say what to mend", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check configuration, database and providers, and suggest fixes", Args: cobra.NoArgs,
 		Example: "  nodest doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if health {
@@ -130,14 +130,22 @@ func (p *program) checkFolder(cfg *config) check {
 
 // checkDatabase asks the running server; without one it opens the database.
 func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
-	if p.health(ctx) == nil {
+	var nobody *nobodyError
+	switch _, err := p.reach(ctx, cfg); {
+	case err == nil:
+		if err := p.health(ctx); err != nil {
+			return check{"database", "the running server is not ready", oneLine(err)}
+		}
 		return check{name: "database", detail: "the running server is ready"}
+	case !errors.As(err, &nobody):
+		return check{"server", reachable(cfg.get("NODEST_ADDR")) + " cannot be used", oneLine(err)}
 	}
 	kind := "SQLite"
 	if cfg.get("NODEST_DATABASE_URL") != "" {
 		kind = "PostgreSQL"
-	} else if _, err := os.Stat(cfg.get("NODEST_DATA")); err != nil {
-		return check{name: "database", detail: "SQLite; made at the first start"}
+	}
+	if !cfg.hasDatabase() {
+		return check{name: "database", detail: kind + "; created at the first start"}
 	}
 	r, err := open(ctx, cfg, newLog(p.err, cfg))
 	if err != nil {

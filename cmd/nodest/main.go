@@ -23,12 +23,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	if err != nil && !errors.Is(err, errSaid) {
-		fmt.Fprintln(os.Stderr, "nodest:", oneLine(err))
-	}
-	if err != nil {
-		os.Exit(1)
-	}
+	os.Exit(exitCode(err, os.Stderr))
 }
 
 // errSaid ends a command with exit code 1 when everything has been said.
@@ -51,6 +46,7 @@ type program struct {
 	out    io.Writer
 	err    io.Writer
 	flags  map[string]string // settings given as flags, by environment name
+	alone  bool              // --local
 }
 
 // run is the program without its process.
@@ -66,23 +62,28 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 
 // everywhere lists the settings that are flags of every command; those that are
 // no secret are flags of serve.
-var everywhere = []string{"NODEST_DATA", "NODEST_DATABASE_URL", "NODEST_CONFIG", "NODEST_LOG_LEVEL"}
+var everywhere = []string{"NODEST_ADDR", "NODEST_DATA", "NODEST_DATABASE_URL", "NODEST_CONFIG", "NODEST_LOG_LEVEL"}
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "nodest",
-		Short:         "A chat-character backend: prompt building, memory, WebSocket",
+		Use:   "nodest",
+		Short: "A chat-character backend: prompt building, memory, WebSocket",
+		Long: "A chat-character backend: prompt building, memory, WebSocket.\n\n" +
+			"All commands but serve and migrate talk to the server at NODEST_ADDR. When none runs there they work on the database\n" +
+			"of the data folder, if it has one; they create a new database only with --local.",
 		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	root.SetVersionTemplate("nodest {{.Version}}\n")
+	root.PersistentFlags().BoolVar(&p.alone, "local", false, "use the data folder without a server, and create its database if there is none")
 	for _, name := range everywhere {
 		p.flag(root.PersistentFlags(), name)
 	}
 	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand())
 	root.AddCommand(p.more()...)
+	strict(root)
 	return root
 }
 

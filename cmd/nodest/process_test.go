@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -33,11 +32,7 @@ func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "nodest:", oneLine(err))
-		os.Exit(1)
-	}
-	os.Exit(0)
+	os.Exit(exitCode(err, os.Stderr))
 }
 
 // patience is how long a test waits for something that will come.
@@ -57,6 +52,14 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 		"NODEST_OFFLINE_DELAY=1ms", "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", asProgram + "=1",
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
 	}, env...)}
+}
+
+// newDatabase returns an installation on SQLite whose database is there, so that
+// commands can work on it without a server.
+func newDatabase(t *testing.T, env ...string) *installation {
+	inst := newInstallation(t, "", env...)
+	inst.ok(t, "migrate")
+	return inst
 }
 
 // process is a running server.

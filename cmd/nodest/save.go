@@ -4,22 +4,27 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"nodest/fault"
 )
 
 // saveCommand is nodest save: save points without the chat.
 func (p *program) saveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "save", Short: "Make, list, restore, export and import save points", Args: cobra.NoArgs,
-		Long:    "Save points of a conversation. Where CONVERSATION is left out it is the one that changed last.",
-		Example: "  nodest save create --description 'before the storm'\n  nodest save list\n  nodest save restore 0199…",
+		Use: "save", Short: "Create, list, restore, export and import save points of a chat",
+		Long: "Save points of a chat. CHAT is a title, an id, or a character with a single chat; without it, the chat that changed last\n" +
+			"counts. SAVE is a description or an id.",
+		Example: "  nodest save create --description 'before the storm'\n  nodest save list Seraphina\n  nodest save restore 'before the storm'",
 	}
 	cmd.AddCommand(p.saveCreate(), p.saveList(), p.saveShow(), p.saveRestore(), p.saveDelete(), p.saveExport(), p.saveImport())
 	return cmd
@@ -28,10 +33,10 @@ func (p *program) saveCommand() *cobra.Command {
 func (p *program) saveCreate() *cobra.Command {
 	var description string
 	cmd := &cobra.Command{
-		Use: "create [CONVERSATION]", Short: "Make a save point of what a conversation shows now", Args: cobra.MaximumNArgs(1),
-		Example: "  nodest save create 0199… --description 'before the storm'",
+		Use: "create [CHAT]", Short: "Create a save point of what a chat shows now", Args: cobra.MaximumNArgs(1),
+		Example: "  nodest save create Seraphina --description 'before the storm'",
 	}
-	cmd.Flags().StringVarP(&description, "description", "d", "", "what it is")
+	cmd.Flags().StringVarP(&description, "description", "d", "", "what to call it")
 	asJSON := jsonFlag(cmd, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
@@ -48,10 +53,10 @@ func (p *program) saveCreate() *cobra.Command {
 func (p *program) saveList() *cobra.Command {
 	var automatic bool
 	cmd := &cobra.Command{
-		Use: "list [CONVERSATION]", Short: "List save points, the newest first", Args: cobra.MaximumNArgs(1),
-		Example: "  nodest save list 0199… --automatic",
+		Use: "list [CHAT]", Short: "List save points, the newest first", Args: cobra.MaximumNArgs(1),
+		Example: "  nodest save list Seraphina --automatic",
 	}
-	cmd.Flags().BoolVar(&automatic, "automatic", false, "also those that a restore made of what was shown before it")
+	cmd.Flags().BoolVar(&automatic, "automatic", false, "also those that restoring created of what was shown before")
 	asJSON := jsonFlag(cmd, "as JSON, one object a line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
@@ -73,93 +78,86 @@ func (p *program) saveList() *cobra.Command {
 func (p *program) saveShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show SAVE", Short: "Print the end of what a save point holds, without restoring it", Args: cobra.ExactArgs(1),
-		Example: "  nodest save show 0199… -n 20",
+		Example: "  nodest save show 'before the storm' -n 20",
 	}
 	n := cmd.Flags().IntP("messages", "n", 10, "how many messages, 1 to 200")
 	asJSON := jsonFlag(cmd, "as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			var raw json.RawMessage
-			if err := c.call(cmd.Context(), http.MethodGet, fmt.Sprintf("%s?limit=%d", savePath(args[0]), *n), nil, &raw); err != nil {
-				return err
-			}
-			if *asJSON {
-				return p.printJSON(raw)
-			}
-			var save struct {
-				chatSave
-				Messages []struct{ Sender, Text string } `json:"messages"`
-			}
-			if err := json.Unmarshal(raw, &save); err != nil {
-				return err
-			}
-			fmt.Fprintln(p.out, lineOf(save.chatSave))
-			for _, m := range save.Messages {
-				fmt.Fprintf(p.out, "\n%s: %s\n", m.Sender, m.Text)
-			}
-			return nil
-		})
-	}
+	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+		var raw json.RawMessage
+		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, &raw); err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.printJSON(raw)
+		}
+		var save struct {
+			chatSave
+			Messages []struct{ Sender, Text string } `json:"messages"`
+		}
+		if err := json.Unmarshal(raw, &save); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.out, lineOf(save.chatSave))
+		for _, m := range save.Messages {
+			fmt.Fprintf(p.out, "\n%s: %s\n", m.Sender, m.Text)
+		}
+		return nil
+	})
 	return cmd
 }
 
 func (p *program) saveRestore() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "restore SAVE", Short: "Set a conversation back to a save point", Args: cobra.ExactArgs(1),
-		Long:    "Set a conversation back to a save point. What it showed until now is kept as an automatic save point, and as a branch.",
-		Example: "  nodest save restore 0199…",
+		Use: "restore SAVE", Short: "Set a chat back to a save point", Args: cobra.ExactArgs(1),
+		Long:    "Set a chat back to a save point. What it showed until now is kept as an automatic save point, and as a branch.",
+		Example: "  nodest save restore 'before the storm'",
 	}
 	asJSON := jsonFlag(cmd, "as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			var raw json.RawMessage
-			if err := c.call(cmd.Context(), http.MethodPost, savePath(args[0])+"/restore", map[string]any{}, &raw); err != nil {
-				return err
-			}
-			if *asJSON {
-				return p.printJSON(raw)
-			}
-			var out struct {
-				Conversation chatConversation `json:"conversation"`
-				Before       *chatSave        `json:"before"`
-			}
-			if err := json.Unmarshal(raw, &out); err != nil {
-				return err
-			}
-			fmt.Fprintf(p.out, "conversation %s is as it was\n", out.Conversation.ID)
-			if out.Before != nil {
-				fmt.Fprintf(p.out, "what it showed until now: nodest save restore %s\n", out.Before.ID)
-			}
-			return nil
-		})
-	}
+	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+		var raw json.RawMessage
+		if err := c.call(ctx, http.MethodPost, path+"/restore", map[string]any{}, &raw); err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.printJSON(raw)
+		}
+		var out struct {
+			Conversation chatConversation `json:"conversation"`
+			Before       *chatSave        `json:"before"`
+		}
+		if err := json.Unmarshal(raw, &out); err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "chat %s is as it was\n", out.Conversation.ID)
+		if out.Before != nil {
+			fmt.Fprintf(p.out, "to undo: nodest save restore %s\n", out.Before.ID)
+		}
+		return nil
+	})
 	return cmd
 }
 
 func (p *program) saveDelete() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "delete SAVE", Short: "Delete a save point; the chat stays as it is", Args: cobra.ExactArgs(1),
-		Example: "  nodest save delete 0199…",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return c.call(cmd.Context(), http.MethodDelete, savePath(args[0]), nil, nil)
-			})
-		},
+		Example: "  nodest save delete 'before the storm'",
 	}
+	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+		return c.call(ctx, http.MethodDelete, path, nil, nil)
+	})
+	return cmd
 }
 
 func (p *program) saveExport() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "export SAVE", Short: "Write a save point as one JSON file", Args: cobra.ExactArgs(1),
-		Example: "  nodest save export 0199… -o storm.json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return p.download(cmd.Context(), c, savePath(args[0])+"/export", file)
-			})
-		},
+		Example: "  nodest save export 'before the storm' -o storm.json",
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; default standard output")
+	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+		return p.download(ctx, c, path+"/export", file)
+	})
 	return cmd
 }
 
@@ -167,9 +165,9 @@ func (p *program) saveImport() *cobra.Command {
 	var conversation string
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Read a save point from a file; the chat stays as it is until it is restored", Args: cobra.ExactArgs(1),
-		Example: "  nodest save import storm.json --conversation 0199…",
+		Example: "  nodest save import storm.json --conversation Seraphina",
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "which conversation gets it; default the one that changed last")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat that gets it, by title or id; default the one that changed last")
 	asJSON := jsonFlag(cmd, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		data, err := os.ReadFile(args[0])
@@ -193,24 +191,54 @@ func (p *program) saveImport() *cobra.Command {
 	return cmd
 }
 
-func savePath(id string) string { return "/api/v1/saves/" + url.PathEscape(id) }
+var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create"}
+
+// savePoint gives a command the save point of its argument: SAVE by id, or by
+// description or the beginning of its id among those of a chat.
+func (p *program) savePoint(cmd *cobra.Command, f func(ctx context.Context, c *client, path string) error) {
+	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE, by title or id; default the one that changed last")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		if _, err := uuid.Parse(args[0]); err == nil {
+			return p.withClient(ctx, func(c *client) error { return f(ctx, c, saves.path+"/"+url.PathEscape(strings.ToLower(args[0]))) })
+		}
+		return p.inConversation(ctx, []string{*conversation}, func(c *client, path string) error {
+			list, err := all[chatSave](ctx, c, path+"/saves?automatic=true")
+			if err != nil {
+				return err
+			}
+			items := make([]item, len(list))
+			for i, s := range list {
+				items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp), kind: saves}
+			}
+			found, err := c.choice(ctx, args[0], items, saves)
+			if err != nil {
+				return err
+			}
+			return f(ctx, c, found.path())
+		})
+	}
+}
 
 // inConversation runs f with the path of the conversation that args name, or of
 // the one that changed last.
 func (p *program) inConversation(ctx context.Context, args []string, f func(c *client, path string) error) error {
-	const path = "/api/v1/conversations"
 	return p.withClient(ctx, func(c *client) error {
-		if len(args) > 0 {
-			return f(c, path+"/"+url.PathEscape(args[0]))
+		if len(args) > 0 && args[0] != "" {
+			conv, err := c.findChat(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return f(c, conv.path())
 		}
 		var newest pageOf[chatConversation]
-		if err := c.call(ctx, http.MethodGet, path+"?limit=1", nil, &newest); err != nil {
+		if err := c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
 			return err
 		}
 		if len(newest.Items) == 0 {
-			return errors.New("there is no conversation yet: nodest chat begins one")
+			return fault.New(fault.NotFound, "there is no chat yet: %s", chats.first)
 		}
-		return f(c, path+"/"+newest.Items[0].ID)
+		return f(c, chats.path+"/"+newest.Items[0].ID)
 	})
 }
 

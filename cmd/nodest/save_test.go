@@ -22,9 +22,9 @@ func conversationIn(t *testing.T, out string) string {
 // back and takes it along as a file.
 func TestSavePointsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	_, _, err := inst.command(t, nil, "save", "list")
-	require.ErrorContains(t, err, "no conversation yet")
+	require.ErrorContains(t, err, "no chat yet")
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 	out, _, err := inst.command(t, strings.NewReader("Is the lamp lit?\n/quit\n"), "chat", "Mira")
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestSavePointsFromTheCommandLine(t *testing.T) {
 // alone, and reads both again.
 func TestChatsTravelAsFiles(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 	out, _, err := inst.command(t, strings.NewReader("Is the lamp lit?\n/branch Is the boat dry?\n/quit\n"), "chat", "Mira")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestChatsTravelAsFiles(t *testing.T) {
 // on the last one.
 func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newDatabase(t)
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 	lines := []string{
 		"One.", "Two.", // #1 is the greeting, #2 to #5 these and their answers

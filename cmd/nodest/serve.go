@@ -12,11 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"nodest/account"
+	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
@@ -27,7 +29,9 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
+		Use: "serve", Short: "Run the server", Args: cobra.NoArgs, SuggestFor: []string{"start", "run", "server"},
+		Long: "Run the server. The first start creates the data folder with the database, and prints how to sign in.\n" +
+			"Ctrl-C stops it after the running replies are complete.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()
@@ -50,22 +54,30 @@ func (p *program) serveCommand() *cobra.Command {
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
+	// What can be refused is refused before anything is created.
+	addr := cfg.get("NODEST_ADDR")
+	if !loopback(addr) && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
+		return account.NobodyCanSignIn()
+	}
+	listener, err := listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
 	log := newLog(p.err, cfg)
 	r, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, loopback(cfg.get("NODEST_ADDR")))
+	link, err := r.accounts.Bootstrap(ctx, loopback(addr))
 	if err != nil {
 		return err
 	}
 	if err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
 		return err
 	}
-	if err := r.listen(ctx, cfg.get("NODEST_ADDR")); err != nil {
-		return err
-	}
+	r.answer(ctx, listener)
 	p.welcome(r, link)
 
 	select {
@@ -229,13 +241,26 @@ func (r *running) leaveToken(ctx context.Context, dir string) error {
 	return os.WriteFile(path, []byte(secret+"\n"), 0o600)
 }
 
-// listen starts answering requests.
-func (r *running) listen(ctx context.Context, addr string) error {
+// listen takes an address. Where that fails it says who has it.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return err
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		if err != nil {
+			err = fmt.Errorf("cannot listen on %s: %w", addr, dialCause(err))
+		}
+		return ln, err
 	}
+	who := "another program"
+	c := &client{base: "http://" + reachable(addr), http: &http.Client{}}
+	if err := c.greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
+		who = "another NodeST server"
+	}
+	return nil, fmt.Errorf("cannot listen on %s: %s uses this address. Stop it, or choose another one with --addr", addr, who)
+}
+
+// answer starts answering requests.
+func (r *running) answer(ctx context.Context, ln net.Listener) {
 	r.addr = ln.Addr().String()
 	r.http = &http.Server{
 		Handler: r.server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -248,7 +273,6 @@ func (r *running) listen(ctx context.Context, addr string) error {
 			r.failed <- err
 		}
 	}()
-	return nil
 }
 
 // stop lets running replies and jobs finish for at most grace, then ends
@@ -310,11 +334,13 @@ func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), e
 		}
 		r.close()
 	}
-	err = r.leaveToken(ctx, cfg.get("NODEST_DATA"))
-	if err == nil {
-		err = r.listen(ctx, "127.0.0.1:0")
-	}
+	ln, err := listen(ctx, "127.0.0.1:0")
 	if err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	r.answer(ctx, ln)
+	if err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
 		closeAll()
 		return nil, nil, err
 	}

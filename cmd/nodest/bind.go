@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) bindCommand() *cobra.Command {
+	cmd := p.binding("bind", true)
+	cmd.Short = "Use a world book, preset, set of regex scripts or persona with characters"
+	cmd.Long = "Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n" +
+		"It takes effect with the next message of their chats. Names and ids are accepted."
+	cmd.Example = "  nodest bind Eldoria Seraphina\n  nodest bind \"Long replies\" --all"
+	return cmd
+}
+
+func (p *program) unbindCommand() *cobra.Command {
+	cmd := p.binding("unbind", false)
+	cmd.Short = "Stop using a world book, preset, set of regex scripts or persona with characters"
+	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters; it stays stored.\n" +
+		"--all unbinds it from all of them."
+	cmd.Example = "  nodest unbind Eldoria Seraphina\n  nodest unbind \"Long replies\" --all"
+	return cmd
+}
+
+// binding is bind or unbind.
+func (p *program) binding(verb string, bind bool) *cobra.Command {
+	var everybody bool
+	var as string
+	cmd := &cobra.Command{Use: verb + " RESOURCE [CHARACTER…]"}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < 2 && !everybody || len(args) == 0 {
+			return usage("name the resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
+		}
+		return nil
+	}
+	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, also future ones")
+	cmd.Flags().StringVar(&as, "as", "", "what RESOURCE is: book, preset, script or persona; default: any")
+	asJSON := jsonFlag(cmd, "as JSON: the resource")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		of, err := kindsFor(as, resources)
+		if err != nil {
+			return err
+		}
+		return p.withClient(cmd.Context(), func(c *client) error {
+			ctx := cmd.Context()
+			r, err := c.find(ctx, args[0], of...)
+			if err != nil {
+				return err
+			}
+			var with []item
+			for _, word := range args[1:] {
+				ch, err := c.find(ctx, word, characters)
+				if err != nil {
+					return err
+				}
+				with = append(with, ch)
+			}
+			raw, err := c.bind(ctx, r, with, everybody, bind)
+			if err != nil {
+				return err
+			}
+			if bind && r.kind == scripts {
+				if err := p.switchScriptsOn(ctx, c); err != nil {
+					return err
+				}
+			}
+			if *asJSON {
+				return p.printJSON(raw)
+			}
+			return p.sayBound(ctx, c, r.kind, raw)
+		})
+	}
+	return cmd
+}
+
+// kindsFor returns the kind that as names, all for "".
+func kindsFor(as string, all []*kind) ([]*kind, error) {
+	if as == "" {
+		return all, nil
+	}
+	var nouns []string
+	for _, k := range all {
+		if k.noun == as || k.list == as {
+			return []*kind{k}, nil
+		}
+		nouns = append(nouns, k.noun)
+	}
+	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
+}
+
+// bind binds a resource to characters, or unbinds it. It
+// fails when somebody else changed the resource at the same time.
+func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
+	ids := append([]string{}, r.CharacterIDs...)
+	for _, ch := range with {
+		at := slices.Index(ids, ch.ID)
+		switch {
+		case bind && at < 0:
+			ids = append(ids, ch.ID)
+		case !bind && at >= 0:
+			ids = slices.Delete(ids, at, at+1)
+		case !bind && r.BindAll:
+			return nil, usage("%s is bound to all characters; nodest unbind %s --all ends that", r.Name, r.ID)
+		case !bind:
+			return nil, usage("%s is not bound to %s", r.Name, ch.Name)
+		}
+	}
+	change := map[string]any{"characterIds": ids, "ifVersion": r.Version}
+	if everybody {
+		change["bindAll"] = bind
+		if !bind {
+			change["characterIds"] = []string{}
+		}
+	}
+	var raw json.RawMessage
+	return raw, c.call(ctx, http.MethodPatch, r.path(), change, &raw)
+}
+
+func (p *program) sayBound(ctx context.Context, c *client, k *kind, raw json.RawMessage) error {
+	r := item{}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	names, err := c.characterNames(ctx)
+	if err != nil {
+		return err
+	}
+	to := r.boundTo(names)
+	if to == "" {
+		to = "no character"
+	}
+	_, err = fmt.Fprintf(p.out, "%s %s is bound to %s\n", k.noun, r.Name, to)
+	return err
+}
+
+// switchScriptsOn makes bound regex scripts work, as the import of a card with
+// scripts does.
+func (p *program) switchScriptsOn(ctx context.Context, c *client) error {
+	var settings map[string]any
+	if err := c.call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings); err != nil || settings["globalRegexEnabled"] == true {
+		return err
+	}
+	settings["globalRegexEnabled"] = true
+	settings["ifVersion"] = settings["version"]
+	if err := c.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(p.err, "regex scripts were off in your settings; they are on now")
+	return err
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"nodest/fault"
+	"nodest/store"
+)
+
+// tokenFile holds a token of the owner for commands on this machine. Whoever can
+// read it can read the database beside it too.
+const tokenFile = "cli.token"
+
+// connect returns a client of the server that the configuration means. Without a
+// server it starts one in this process, on the database of the data folder: on
+// one that is there already, or with --local on a new one. In every other case it
+// says what is wrong and has created nothing.
+func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err error) {
+	cfg, err := p.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.alone {
+		return p.startOwn(ctx, cfg)
+	}
+	c, err = p.reach(ctx, cfg)
+	var nobody *nobodyError
+	if errors.As(err, &nobody) {
+		return p.instead(ctx, cfg, nobody)
+	}
+	return c, func() {}, err
+}
+
+// reach returns a client of the server that the configuration means.
+//
+// Errors: nobodyError; others with the reason in words.
+func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
+	token, from, err := p.token(cfg)
+	if err != nil {
+		return nil, err
+	}
+	addr := reachable(cfg.get("NODEST_ADDR"))
+	c := &client{base: "http://" + addr, token: token, http: &http.Client{}}
+	err = c.greet(ctx)
+	switch {
+	case err == nil:
+		return c, nil
+	case !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.TokenExpired):
+		return nil, err
+	case token == "":
+		return nil, fmt.Errorf("a NodeST server answers at %s, but there is no token for it: the data folder %s has no %s. "+
+			"Point --data to the folder of that server, or set NODEST_TOKEN to a token of yours (nodest token create makes one)",
+			addr, cfg.dataFolder(), tokenFile)
+	}
+	return nil, fmt.Errorf("the NodeST server at %s does not accept the token of %s: %s. "+
+		"Is it the server that you mean? --addr and --data choose another one", addr, from, oneLine(err))
+}
+
+// instead starts a server of our own where none answers, if that is what the user
+// means.
+func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError) (*client, func(), error) {
+	if p.getenv("NODEST_TOKEN") != "" || cfg.from["NODEST_ADDR"] == "flag" || !loopback(nobody.addr) {
+		return nil, nil, fmt.Errorf("%w. Check the address (--addr or NODEST_ADDR), or add --local to work on the data folder %s without a server",
+			nobody, cfg.dataFolder())
+	}
+	if !cfg.hasDatabase() {
+		return nil, nil, fmt.Errorf("%w, and the data folder %s has no database. Start a server with nodest serve, "+
+			"say where yours is with --addr or --data, or add --local to create a new database there", nobody, cfg.dataFolder())
+	}
+	c, closeAll, err := p.startOwn(ctx, cfg)
+	if errors.Is(err, store.ErrInUse) {
+		err = fmt.Errorf("%w, and %w. Set NODEST_ADDR to the address of that process", nobody, err)
+	}
+	return c, closeAll, err
+}
+
+// token returns the token for the server, and where it comes from; "" for none.
+func (p *program) token(cfg *config) (token, from string, err error) {
+	if token := p.getenv("NODEST_TOKEN"); token != "" {
+		return token, "NODEST_TOKEN", nil
+	}
+	path := filepath.Join(cfg.dataFolder(), tokenFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	return strings.TrimSpace(string(text)), path, err
+}
+
+// dataFolder is the data folder as an absolute path.
+func (c *config) dataFolder() string {
+	dir := c.get("NODEST_DATA")
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// hasDatabase reports whether a server has worked with this data folder.
+func (c *config) hasDatabase() bool {
+	files := []string{store.File}
+	if c.get("NODEST_DATABASE_URL") != "" { // the folder holds the secrets alone
+		files = []string{"secret.key", tokenFile}
+	}
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(c.dataFolder(), name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// reachable turns an address to listen on into one to connect to.
+func reachable(addr string) string {
+	for _, all := range []string{"0.0.0.0:", "[::]:", ":"} {
+		if port, ok := strings.CutPrefix(addr, all); ok {
+			return "127.0.0.1:" + port
+		}
+	}
+	return addr
+}
+
+// nobodyError: no server listens at an address.
+type nobodyError struct {
+	addr  string
+	cause error
+}
+
+func (e *nobodyError) Error() string {
+	return fmt.Sprintf("no NodeST server answers at %s (%v)", e.addr, e.cause)
+}
+
+// greetWait is how long a server may take to say that it is there.
+const greetWait = 3 * time.Second
+
+// greet reports whether a NodeST server answers and accepts the token.
+//
+// Errors: nobodyError; Unauthenticated or TokenExpired; others with the reason in
+// words, also where another program answers.
+func (c *client) greet(ctx context.Context) error {
+	var connected bool
+	addr := strings.TrimPrefix(c.base, "http://")
+	asked, cancel := context.WithTimeout(ctx, greetWait)
+	defer cancel()
+	res, err := c.ask(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	}))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+	case !connected:
+		return &nobodyError{addr, dialCause(err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the program at %s did not answer within %s: it is busy, or it is not NodeST", addr, greetWait)
+	default:
+		return notOurs(addr)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode >= 400 {
+		return c.refusal(res, addr)
+	}
+	var me struct{ ID, Username string }
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&me); err != nil || me.ID == "" || me.Username == "" {
+		return notOurs(addr)
+	}
+	return nil
+}
+
+func (c *client) ask(ctx context.Context) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/v1/me", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	return c.http.Do(req)
+}
+
+// refusal is a problem answer of NodeST as an error. Those of other programs do
+// not have our type.
+func (c *client) refusal(res *http.Response, addr string) error {
+	var problem struct {
+		Type   string     `json:"type"`
+		Code   fault.Code `json:"code"`
+		Detail string     `json:"detail"`
+	}
+	err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem)
+	if err != nil || !strings.HasPrefix(problem.Type, "urn:nodest:") {
+		return notOurs(addr)
+	}
+	return fault.New(problem.Code, "%s", problem.Detail)
+}
+
+func notOurs(addr string) error {
+	return fmt.Errorf("the program that answers at %s is not NodeST: give the address of your server with --addr or NODEST_ADDR", addr)
+}
+
+// dialCause is why a connection was not made, without the addresses.
+func dialCause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return errors.New(dns.Err)
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		return call.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no connection within %s", greetWait)
+	}
+	return err
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// folder is a working directory in which a new user types commands.
+type folder struct {
+	dir string
+	env []string
+}
+
+// emptyFolder returns one with nothing in it and no setting but those given.
+func emptyFolder(t *testing.T, env ...string) *folder {
+	t.Helper()
+	return &folder{t.TempDir(), append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
+	}, env...)}
+}
+
+// types runs the program there. It returns all that was printed and the exit code.
+func (f *folder) types(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Dir, cmd.Env = f.dir, f.env
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// gets runs a command that must succeed.
+func (f *folder) gets(t *testing.T, args ...string) string {
+	t.Helper()
+	out, code := f.types(t, args...)
+	require.Zero(t, code, "%v: %s", args, out)
+	return out
+}
+
+// untouched fails if anything is in the folder.
+func (f *folder) untouched(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(f.dir)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+// refuses runs a command that must fail with exit code 1 and one line that has
+// all of want, and that must leave the folder empty.
+func (f *folder) refuses(t *testing.T, args []string, want ...string) {
+	t.Helper()
+	out, code := f.types(t, args...)
+	require.Equal(t, 1, code, "%v: %s", args, out)
+	require.Equal(t, 1, strings.Count(out, "\n"), out)
+	for _, w := range want {
+		require.Contains(t, out, w, "%v", args)
+	}
+	f.untouched(t)
+}
+
+// freeAddr is an address on which nothing listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, ln.Close())
+	return ln.Addr().String()
+}
+
+// needServer are commands that need a server or a database.
+var needServer = [][]string{
+	{"list", "characters"}, {"chat"}, {"import", "--sample"}, {"export", "Mira"}, {"bind", "Book", "Mira"}, {"unbind", "Book", "Mira"},
+	{"token", "create"}, {"token", "list"}, {"user", "create", "bob"}, {"user", "list"}, {"save", "list"}, {"prompt", "Mira"}, {"lint", "Mira"},
+}
+
+// TestNoServerAndNoDatabase: without a server no command makes a database; it says
+// which server and folder it looked for.
+func TestNoServerAndNoDatabase(t *testing.T) {
+	t.Parallel()
+	addr := freeAddr(t)
+	f := emptyFolder(t, "NODEST_ADDR="+addr)
+	for _, args := range needServer {
+		f.refuses(t, args, addr, "connection refused", filepath.Join(f.dir, "data"), "--local")
+	}
+	require.Contains(t, f.gets(t, "doctor", "--no-network"), "does not exist yet")
+	f.untouched(t)
+
+	// A folder in which there is something else is no data folder.
+	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "data"), 0o700))
+	out, code := f.types(t, "list", "characters")
+	require.Equal(t, 1, code, out)
+	f.gets(t, "doctor", "--no-network")
+	entries, err := os.ReadDir(filepath.Join(f.dir, "data"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+// TestAnotherMachineIsNotReplaced: a server that the command line, a token or the
+// address of another machine names is never replaced by the data folder here.
+func TestAnotherMachineIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	f.gets(t, "migrate")
+	addr := freeAddr(t)
+	for _, tt := range []struct{ env, args []string }{
+		{args: []string{"--addr", addr}},
+		{env: []string{"NODEST_ADDR=" + addr, "NODEST_TOKEN=secret"}},
+		{env: []string{"NODEST_ADDR=nodest.invalid:8080"}},
+	} {
+		g := &folder{f.dir, append(append([]string{}, f.env...), tt.env...)}
+		out, code := g.types(t, append([]string{"list", "characters"}, tt.args...)...)
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "no NodeST server answers at ")
+		require.Contains(t, out, "--local")
+	}
+}
+
+// TestWorkingAlone: --local makes a database, and later commands work on it.
+func TestWorkingAlone(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
+	out := f.gets(t, "import", "--sample", "--local")
+	require.Contains(t, out, "Wren Halloway")
+	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line tells of the new database: %s", out)
+	require.Contains(t, out, "database created")
+	require.NotContains(t, f.gets(t, "list", "characters"), "level=")
+	out, code := f.types(t, "list", "characters", "--json")
+	require.Zero(t, code)
+	require.Contains(t, out, `"name":"Wren Halloway"`)
+}
+
+// TestTheWrongServer: each way to miss the server has a message of its own, and
+// leaves nothing behind.
+func TestTheWrongServer(t *testing.T) {
+	t.Parallel()
+	inst := newInstallation(t, "")
+	server := inst.start(t)
+	addr := strings.TrimPrefix(server.client.base, "http://")
+
+	f := emptyFolder(t, "NODEST_ADDR="+addr)
+	for _, args := range needServer {
+		f.refuses(t, args, "a NodeST server answers at "+addr, "no token", filepath.Join(f.dir, "data"), "NODEST_TOKEN")
+	}
+	wrong := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN=not-a-token")
+	for _, args := range needServer {
+		wrong.refuses(t, args, "does not accept the token of NODEST_TOKEN", addr)
+	}
+	// The token of another installation's folder.
+	other := emptyFolder(t)
+	other.gets(t, "import", "--sample", "--local")
+	out, code := other.types(t, "list", "characters", "--addr", addr)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "does not accept the token of "+filepath.Join(other.dir, "data", tokenFile))
+
+	// With a right token the folder does not matter.
+	right := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.token)
+	require.Contains(t, right.gets(t, "import", "--sample"), "Wren Halloway")
+	require.Contains(t, right.gets(t, "list", "characters"), "Wren Halloway")
+	right.untouched(t)
+
+	// The server's folder, and an address where nobody is.
+	lost := emptyFolder(t, "NODEST_ADDR="+freeAddr(t), "NODEST_DATA="+filepath.Join(inst.dir, "data"))
+	lost.refuses(t, []string{"list", "characters"}, "no NodeST server answers at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
+	lost.refuses(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
+	out, code = lost.types(t, "doctor", "--no-network")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "in use")
+	out, code = wrong.types(t, "doctor", "--no-network")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "does not accept the token")
+	wrong.untouched(t)
+	server.stop(t)
+	require.Contains(t, lost.gets(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
+}
+
+// TestAnAddressOfSomethingElse: another program that answers is told apart from
+// NodeST, whatever it says.
+func TestAnAddressOfSomethingElse(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"a page":    func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>It works!</html>")) },
+		"JSON":      func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"hello":"world"}`)) },
+		"not found": http.NotFound,
+		"a refusal": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"detail":"no"}`, http.StatusUnauthorized)
+		},
+		"a broken gateway": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"no HTTP whatsoever": func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = conn.Write([]byte("SSH-2.0-OpenSSH_9.2\r\n"))
+				_ = conn.Close()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stranger := httptest.NewServer(answer)
+			defer stranger.Close()
+			addr := strings.TrimPrefix(stranger.URL, "http://")
+			f := emptyFolder(t, "NODEST_ADDR="+addr)
+			f.refuses(t, []string{"list", "characters"}, "the program that answers at "+addr+" is not NodeST")
+			out, code := f.types(t, "doctor", "--no-network")
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "is not NodeST")
+			f.refuses(t, []string{"serve"}, "cannot listen on "+addr, "another program")
+		})
+	}
+}
+
+// TestServeRefusesBeforeItCreates: a taken port and an address that nobody could
+// sign in at leave an empty folder.
+func TestServeRefusesBeforeItCreates(t *testing.T) {
+	t.Parallel()
+	server := newInstallation(t, "").start(t)
+	addr := strings.TrimPrefix(server.client.base, "http://")
+	emptyFolder(t, "NODEST_ADDR="+addr).refuses(t, []string{"serve"}, "cannot listen on "+addr, "another NodeST server", "--addr")
+	emptyFolder(t).refuses(t, []string{"serve", "--addr", "0.0.0.0:0"}, "nobody could sign in")
+	emptyFolder(t).refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "nobody could sign in")
+	emptyFolder(t, "NODEST_ADMIN_TOKEN=long-enough-to-be-one").refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0")
+	server.stop(t)
+}
+
+// TestSlipsOfTheHand: what the program does not know ends with exit code 2 and a
+// suggestion, and starts nothing.
+func TestSlipsOfTheHand(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	for line, want := range map[string]string{
+		"sevre":                  "did you mean serve?",
+		"lits characters":        "did you mean list?",
+		"characters":             "did you mean list characters?",
+		"list charcters":         "did you mean characters?",
+		"token craete":           "did you mean create?",
+		"save sing":              "nodest save --help",
+		"sing":                   "nodest --help",
+		"chat --nwe":             "did you mean --new?",
+		"serve --adr x":          "did you mean --addr?",
+		"serve --port 1":         "nodest serve --help",
+		"export":                 "usage: nodest export NAME",
+		"prompt a b":             "usage: nodest prompt CHAT",
+		"bind Eldoria":           "name the resource and a character",
+		"import":                 "which file?",
+		"import x --as sandwich": "must be one of character, book",
+		"bind a b --as chat":     "must be one of book",
+	} {
+		out, code := f.types(t, strings.Fields(line)...)
+		require.Equal(t, 2, code, "%s: %s", line, out)
+		require.Contains(t, out, want, line)
+	}
+	for _, line := range []string{"--version", "-v", "version"} {
+		require.Equal(t, "nodest "+version+"\n", f.gets(t, line))
+	}
+	for _, line := range []string{"", "--help", "token", "list", "save", "help chat"} {
+		require.Contains(t, f.gets(t, strings.Fields(line)...), "Usage:", line)
+	}
+	f.untouched(t)
+}
+
+// TestNear: what is suggested is what may have been meant.
+func TestNear(t *testing.T) {
+	words := []string{"Seraphina", "Serafim", "玄清", "Mira", "list", "lint"}
+	for word, want := range map[string][]string{
+		"seraphian": {"Seraphina"}, "Sera": {"Seraphina", "Serafim"}, "玄": {"玄清"}, "Mria": {"Mira"}, "lits": {"list"}, "xyz": nil,
+	} {
+		require.Equal(t, want, near(word, words), word)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"nodest/framework"
+	"nodest/nodest"
+)
+
+func (p *program) lintCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "lint FILE|NAME…", Short: "Check cards, world books, presets and regex scripts for what will not work", Args: cobra.MinimumNArgs(1),
+		Long: "Check cards, world books, presets and regex scripts for what will not work as meant. Files need no server. A name or\n" +
+			"id that is no file is looked up among your characters, books, presets and scripts. Exits with 1 if there are findings.",
+		Example: "  nodest lint card.png book.json\n  nodest lint Seraphina",
+		RunE: func(cmd *cobra.Command, words []string) error {
+			found := map[string][]framework.Finding{}
+			bad := false
+			for _, word := range words {
+				findings, err := p.lint(cmd.Context(), word)
+				if err != nil {
+					return err
+				}
+				found[word] = findings
+				bad = bad || len(findings) > 0
+				for _, f := range findings {
+					if !asJSON {
+						fmt.Fprintf(p.out, "%s: %s: %s: %s\n", word, f.Path, f.Code, f.Detail)
+					}
+				}
+			}
+			if asJSON {
+				if err := p.printJSON(found); err != nil {
+					return err
+				}
+			}
+			if bad {
+				return errSaid
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: findings by file or name")
+	return cmd
+}
+
+// lint checks a file, or what is stored under a name.
+func (p *program) lint(ctx context.Context, word string) ([]framework.Finding, error) {
+	data, err := os.ReadFile(word)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && (!missing || filepath.Base(word) != word || filepath.Ext(word) != "") {
+		return nil, err
+	}
+	if missing {
+		var findings []framework.Finding
+		err := p.withClient(ctx, func(c *client) (err error) {
+			findings, err = c.lintStored(ctx, word)
+			return err
+		})
+		var wrong *usageError
+		if err != nil && !errors.As(err, &wrong) {
+			err = fmt.Errorf("there is no file %s; as a name: %s", word, oneLine(err))
+		}
+		return findings, err
+	}
+	findings, err := nodest.Lint(data, word)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", word, oneLine(err))
+	}
+	return findings, nil
+}
+
+// lintStored checks a stored document in its own form.
+func (c *client) lintStored(ctx context.Context, word string) ([]framework.Finding, error) {
+	found, err := c.find(ctx, word, characters, books, presets, scripts)
+	if err != nil {
+		return nil, err
+	}
+	path := found.path() + "/export"
+	if found.kind == characters {
+		path += "?format=json&spec=nodest"
+	}
+	res, err := c.send(ctx, http.MethodGet, path, nil, "*/*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Findings []framework.Finding `json:"findings"`
+	}
+	return out.Findings, c.call(ctx, http.MethodPost, "/api/v1/lint", json.RawMessage(data), &out)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) listCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List your characters, chats, world books, presets, regex scripts or personas", Aliases: []string{"ls"},
+		Long:       "List what you have, the newest first. Other commands take the names and ids that are shown, and the beginning of an id.",
+		Example:    "  nodest list characters\n  nodest list chats --character Seraphina\n  nodest list books --json",
+		SuggestFor: []string{"show"},
+	}
+	for _, k := range kinds {
+		cmd.AddCommand(p.listOf(k))
+	}
+	return cmd
+}
+
+func (p *program) listOf(k *kind) *cobra.Command {
+	what := map[*kind]string{books: "world books", scripts: "sets of regex scripts"}[k]
+	if what == "" {
+		what = k.list
+	}
+	cmd := &cobra.Command{
+		Use: k.list, Short: "List your " + what, Args: cobra.NoArgs, Aliases: []string{k.noun},
+		Example: "  nodest list " + k.list + "\n  nodest list " + k.list + " --json",
+	}
+	var with string
+	if k == chats {
+		cmd.Flags().StringVar(&with, "character", "", "only chats with this character, by name or id")
+	}
+	asJSON := jsonFlag(cmd, "as JSON, one object a line")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withClient(cmd.Context(), func(c *client) error {
+			path := k.path
+			if with != "" {
+				ch, err := c.find(cmd.Context(), with, characters)
+				if err != nil {
+					return err
+				}
+				path += "?characterId=" + url.QueryEscape(ch.ID)
+			}
+			list, err := all[json.RawMessage](cmd.Context(), c, path)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				for _, raw := range list {
+					fmt.Fprintln(p.out, string(raw))
+				}
+				return nil
+			}
+			items := make([]item, len(list))
+			for i, raw := range list {
+				if err := json.Unmarshal(raw, &items[i]); err != nil {
+					return err
+				}
+				items[i].kind = k
+			}
+			if len(items) == 0 {
+				_, err := fmt.Fprintf(p.err, "there is no %s yet: %s\n", k.noun, k.first)
+				return err
+			}
+			rows, err := c.rows(cmd.Context(), items)
+			if err != nil {
+				return err
+			}
+			return table(p.out, rows)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/text/width"
+
+	"nodest/fault"
+)
+
+// kind is a sort of thing that a user has, and that commands list and find.
+type kind struct {
+	noun  string // in messages, and for --as
+	list  string // nodest list …
+	path  string // of the list in REST
+	first string // how to get the first one
+}
+
+var (
+	characters = &kind{"character", "characters", "/api/v1/characters", "nodest import card.png, or nodest import --sample"}
+	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat starts one"}
+	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json"}
+	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json"}
+	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json"}
+	personas   = &kind{"persona", "personas", "/api/v1/personas", "nodest import me.json --as persona, with {\"name\": …, \"description\": …}"}
+
+	kinds     = []*kind{characters, chats, books, presets, scripts, personas}
+	resources = []*kind{books, presets, scripts, personas} // what can be bound to characters
+)
+
+// item is what every entry of a list may have.
+type item struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Title        string    `json:"title"` // of a chat
+	CharacterID  string    `json:"characterId"`
+	CharacterIDs []string  `json:"characterIds"`
+	BindAll      bool      `json:"bindAll"`
+	Version      int64     `json:"version"`
+	UpdatedAt    time.Time `json:"updatedAt"`
+	LastMessage  *struct {
+		Text string `json:"text"`
+	} `json:"lastMessage"`
+
+	kind *kind
+}
+
+// called is the name of an item.
+func (i item) called() string { return i.Name + i.Title }
+
+func (i item) path() string { return i.kind.path + "/" + url.PathEscape(i.ID) }
+
+// items reads the lists of some kinds.
+func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
+	var items []item
+	for _, k := range of {
+		some, err := all[item](ctx, c, k.path)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			some[i].kind = k
+		}
+		items = append(items, some...)
+	}
+	return items, nil
+}
+
+// find returns the item that a user names: by its id, its name in any case, or
+// the beginning of its id.
+//
+// Errors: NotFound with names that are near; a usage error that lists the items
+// when several fit.
+func (c *client) find(ctx context.Context, word string, of ...*kind) (item, error) {
+	if _, err := uuid.Parse(word); err == nil && len(of) == 1 {
+		found := item{kind: of[0], ID: strings.ToLower(word)}
+		return found, c.call(ctx, http.MethodGet, found.path(), nil, &found)
+	}
+	items, err := c.items(ctx, of...)
+	if err != nil {
+		return item{}, err
+	}
+	return c.choice(ctx, word, items, of...)
+}
+
+// choice is find among items that are there already.
+func (c *client) choice(ctx context.Context, word string, items []item, of ...*kind) (item, error) {
+	found := matches(word, items)
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return item{}, c.ambiguous(ctx, word, found)
+	case len(items) == 0:
+		return item{}, fault.New(fault.NotFound, "there is no %s yet: %s", of[0].noun, of[0].first)
+	}
+	var names []string
+	for _, i := range items {
+		names = append(names, i.called())
+	}
+	slices.Sort(names)
+	return item{}, notFound(of, word, near(word, slices.Compact(names)))
+}
+
+func notFound(of []*kind, word string, names []string) error {
+	nouns := make([]string, len(of))
+	for i, k := range of {
+		nouns[i] = k.noun
+	}
+	hint := didYouMean(names)
+	switch {
+	case hint != "":
+	case of[0] == saves:
+		hint = "; nodest save list shows those of the chat"
+	default:
+		hint = fmt.Sprintf("; nodest list %s shows yours", of[0].list)
+	}
+	return fault.New(fault.NotFound, "there is no %s %q%s", strings.Join(nouns, " or "), word, hint)
+}
+
+// findChat is find for chats. A chat can be named by its character too, when it
+// is the only one with that character.
+func (c *client) findChat(ctx context.Context, word string) (item, error) {
+	found, err := c.find(ctx, word, chats)
+	if !fault.Is(err, fault.NotFound) {
+		return found, err
+	}
+	with, missing := c.find(ctx, word, characters)
+	if missing != nil {
+		if fault.Is(missing, fault.NotFound) {
+			missing = err
+		}
+		return item{}, missing
+	}
+	list, err := all[item](ctx, c, chats.path+"?characterId="+url.QueryEscape(with.ID))
+	switch {
+	case err != nil:
+		return item{}, err
+	case len(list) == 0:
+		return item{}, fault.New(fault.NotFound, "there is no chat with %s yet: nodest chat starts one", with.Name)
+	}
+	for i := range list {
+		list[i].kind = chats
+	}
+	if len(list) > 1 {
+		return item{}, c.ambiguous(ctx, word, list)
+	}
+	return list[0], nil
+}
+
+// leastPrefix is how much of an id must be given: every id begins with the same
+// digit, and the word may be a slip.
+const leastPrefix = 4
+
+// matches returns the items that word names: what fits best counts alone.
+func matches(word string, items []item) []item {
+	for _, fits := range []func(i item) bool{
+		func(i item) bool { return i.ID == strings.ToLower(word) },
+		func(i item) bool { return i.called() == word },
+		func(i item) bool { return strings.EqualFold(strings.TrimSpace(i.called()), strings.TrimSpace(word)) },
+		func(i item) bool { return len(word) >= leastPrefix && strings.HasPrefix(i.ID, strings.ToLower(word)) },
+	} {
+		var found []item
+		for _, i := range items {
+			if fits(i) {
+				found = append(found, i)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// ambiguous is a usage error that lists what a word may mean.
+func (c *client) ambiguous(ctx context.Context, word string, found []item) error {
+	rows, err := c.rows(ctx, found)
+	if err != nil {
+		return err
+	}
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "%q names %d things; give the id of the one that you mean:\n", word, len(found))
+	if err := table(text, rows); err != nil {
+		return err
+	}
+	return usage("%s", strings.TrimRight(text.String(), "\n"))
+}
+
+// rows are items (one at least) as a table shows them, with a heading.
+func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
+	var names map[string]string
+	if slices.ContainsFunc(items, func(i item) bool { return i.kind != characters && i.kind != saves }) {
+		var err error
+		if names, err = c.characterNames(ctx); err != nil {
+			return nil, err
+		}
+	}
+	mixed := slices.ContainsFunc(items, func(i item) bool { return i.kind != items[0].kind })
+	heading := []string{"ID", "CHANGED", "NAME"}
+	if mixed {
+		heading = append(heading, "KIND")
+	}
+	switch items[0].kind {
+	case characters, saves:
+	case chats:
+		heading = append(heading, "CHARACTER", "LAST MESSAGE")
+	default:
+		heading = append(heading, "BOUND TO")
+	}
+	rows := [][]string{heading}
+	for _, i := range items {
+		row := []string{i.ID, i.UpdatedAt.Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
+		if mixed {
+			row = append(row, i.kind.noun)
+		}
+		switch i.kind {
+		case characters, saves:
+		case chats:
+			last := ""
+			if i.LastMessage != nil {
+				last = i.LastMessage.Text
+			}
+			row = append(row, brief(names[i.CharacterID], 24), brief(last, 40))
+		default:
+			row = append(row, i.boundTo(names))
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// characterNames are the names of the characters by id.
+func (c *client) characterNames(ctx context.Context) (map[string]string, error) {
+	list, err := c.items(ctx, characters)
+	names := make(map[string]string, len(list))
+	for _, ch := range list {
+		names[ch.ID] = ch.Name
+	}
+	return names, err
+}
+
+// boundTo names the characters that a resource works for.
+func (i item) boundTo(names map[string]string) string {
+	if i.BindAll {
+		return "all characters"
+	}
+	var bound []string
+	for _, id := range i.CharacterIDs {
+		bound = append(bound, names[id])
+	}
+	return brief(strings.Join(bound, ", "), 60)
+}
+
+// brief is the beginning of a text on one line.
+func brief(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if long := []rune(s); len(long) > n {
+		return string(long[:n-1]) + "…"
+	}
+	return s
+}
+
+// table prints rows in columns. A wide character, as of Chinese, takes two places.
+func table(out io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], places(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", widths[i]-places(cell)+2)
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// places counts the columns that a text takes in a terminal.
+func places(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// inTerminal starts a program in a terminal of its own and returns its keyboard
+// and its screen.
+func inTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *terminal) {
+	t.Helper()
+	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		t.Skip("skipped: no terminal can be made here")
+	}
+	require.NoError(t, err)
+	fd := int(keyboard.Fd())
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	line, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = line, line, line
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, line.Close())
+	screen = &terminal{}
+	closed := make(chan struct{})
+	go func() { // ends when nobody has the terminal open any more
+		defer close(closed)
+		b := make([]byte, 4096)
+		for {
+			n, err := keyboard.Read(b)
+			_, _ = screen.Write(b[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_, _ = keyboard.Write([]byte{0x1c}) // Ctrl-\: whatever still runs there ends
+		_ = cmd.Process.Kill()
+		<-closed
+		_ = keyboard.Close()
+	})
+	return keyboard, screen
+}
+
+// TestMakeRunEndsWell: Ctrl-C in a terminal stops the server, and make ends
+// with 0. The server here is this test binary.
+func TestMakeRunEndsWell(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("skipped: there is no make")
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", "run", "GO=true", "BIN="+os.Args[0])
+	cmd.Env = emptyFolder(t, "NODEST_ADDR=127.0.0.1:0", "NODEST_DATA="+filepath.Join(t.TempDir(), "data")).env
+	keyboard, out := inTerminal(t, cmd)
+	out.shows(t, " listens on ", 1)
+	_, err := keyboard.Write([]byte{3}) // Ctrl-C
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), out.text())
+	require.Contains(t, out.text(), "stopping")
+	require.NotContains(t, out.text(), "***")
+}
+
+// TestTheTerminalIsAsked: who imports a chat that names an unknown character is
+// asked whose it is, and may have the character made.
+func TestTheTerminalIsAsked(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
+	f.gets(t, "import", "--sample", "--local")
+	log := `{"user_name":"Ann","character_name":"Ilse","chat_metadata":{}}` + "\n" +
+		`{"name":"Ilse","is_user":false,"mes":"The boat is gone."}` + "\n"
+	chat := inFile(t, "boat.jsonl", log)
+
+	out, code := f.types(t, "import", chat)
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, `this is a chat with "Ilse"; say with --character NAME`)
+
+	for _, tt := range []struct{ answer, with string }{
+		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // the last: then it is known
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "import", chat)
+		cmd.Dir, cmd.Env = f.dir, f.env
+		keyboard, screen := inTerminal(t, cmd)
+		screen.shows(t, "a new character named Ilse", 1)
+		_, err := keyboard.Write([]byte(tt.answer))
+		require.NoError(t, err)
+		require.NoError(t, cmd.Wait(), screen.text())
+		screen.shows(t, "(chat with "+tt.with+")", 1)
+	}
+	require.Contains(t, f.gets(t, "import", chat), "(chat with Ilse)", "it is known now")
+	require.Equal(t, 2, strings.Count(f.gets(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
+}
+
+// text is what the terminal has shown.
+func (s *terminal) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(bytes.Clone(s.b.Bytes()))
+}
