@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"nodest/framework"
 	"nodest/nodest"
@@ -24,7 +20,7 @@ import (
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.saveCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
-		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
+		p.migrateCommand(), p.signinCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
 	}
 }
 
@@ -233,14 +229,14 @@ func (p *program) list(ctx context.Context, path string) error {
 }
 
 func (p *program) userCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "user", Short: "Make, list and delete accounts", Args: cobra.NoArgs, Example: "  nodest user create alice"}
+	cmd := &cobra.Command{Use: "user", Short: "Make, list and delete accounts, set passwords", Args: cobra.NoArgs, Example: "  nodest user create alice"}
 	var owner bool
 	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Make an account; the password is asked for", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			password, err := p.password()
+			answers, err := p.readSecrets("Password: ")
 			if err != nil {
 				return err
 			}
@@ -250,7 +246,7 @@ func (p *program) userCommand() *cobra.Command {
 			}
 			return p.withClient(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
-				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &raw)
+				err := c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": answers[0], "role": role}, &raw)
 				if err != nil {
 					return err
 				}
@@ -281,21 +277,6 @@ func (p *program) userCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.AddCommand(create, list, remove)
+	cmd.AddCommand(create, list, remove, p.userPasswordCommand())
 	return cmd
-}
-
-// password reads one line: unseen from a terminal, as it is from a pipe.
-func (p *program) password() (string, error) {
-	if f, ok := p.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(p.err, "Password: ")
-		text, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(p.err)
-		return string(text), err
-	}
-	line, err := bufio.NewReader(p.in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimRight(line, "\r\n"), nil
 }

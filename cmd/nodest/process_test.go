@@ -61,11 +61,12 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 
 // process is a running server.
 type process struct {
-	cmd    *exec.Cmd
-	client *client
-	link   string // secret of the sign-in link
-	errors *strings.Builder
-	gone   chan error
+	cmd      *exec.Cmd
+	client   *client
+	link     string // secret of the sign-in link
+	linkBase string // and its address
+	errors   *strings.Builder
+	gone     chan error
 }
 
 // start runs `nodest serve` and returns when it listens.
@@ -86,8 +87,8 @@ func (i *installation) start(t *testing.T) *process {
 			if _, after, ok := strings.Cut(lines.Text(), " listens on "); ok {
 				base = after
 			}
-			if _, link, ok := strings.Cut(lines.Text(), "/signin#"); ok {
-				listening <- []string{base, link}
+			if at, link, ok := strings.Cut(lines.Text(), "/signin#"); ok {
+				listening <- []string{base, link, at[strings.LastIndex(at, " ")+1:]}
 			}
 		}
 		p.gone <- cmd.Wait()
@@ -97,7 +98,7 @@ func (i *installation) start(t *testing.T) *process {
 	case said := <-listening:
 		token, err := os.ReadFile(filepath.Join(i.dir, "data", tokenFile))
 		require.NoError(t, err)
-		p.client, p.link = newTestClient(said[0], strings.TrimSpace(string(token))), said[1]
+		p.client, p.link, p.linkBase = newTestClient(said[0], strings.TrimSpace(string(token))), said[1], said[2]
 		return p
 	case err := <-p.gone:
 		t.Fatalf("the server ended: %v\n%s", err, p.errors)

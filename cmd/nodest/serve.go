@@ -56,7 +56,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 		return err
 	}
 	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, loopback(cfg.get("NODEST_ADDR")))
+	link, err := r.accounts.Bootstrap(ctx, cfg.onlyHere())
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p *program) welcome(r *running, link string) {
 	base := "http://" + reachable(r.addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
 	if link != "" {
-		fmt.Fprintf(p.out, "\n  Sign in once with:  %s/signin#%s\n", base, link)
+		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.cfg, base, link))
 		fmt.Fprintf(p.out, "  Or in a terminal:   nodest import --sample && nodest chat\n\n")
 	}
 	if r.models.def == "offline" {
