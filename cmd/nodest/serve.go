@@ -47,10 +47,19 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// databaseWait is how long a server waits for a PostgreSQL that is started
+// together with it.
+const databaseWait = 30 * time.Second
+
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
 	log := newLog(p.err, cfg)
+	if u := cfg.get("NODEST_DATABASE_URL"); u != "" {
+		if err := store.WaitForPostgres(ctx, u, databaseWait, log); err != nil {
+			return err
+		}
+	}
 	r, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
