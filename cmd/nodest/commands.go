@@ -20,7 +20,7 @@ import (
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.saveCommand(), p.importCommand(), p.exportCommand(), p.lintCommand(), p.promptCommand(),
-		p.migrateCommand(), p.signinCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
+		p.migrateCommand(), p.backupCommand(), p.restoreCommand(), p.signinCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
 	}
 }
 

@@ -129,15 +129,16 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 			r.close()
 		}
 	}()
-	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
-	if err != nil {
-		return r, err
-	}
 	r.db, err = store.Open(ctx, store.Options{
 		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
+	if err != nil {
+		return r, err
+	}
+	// After the database: opening it completes a restore, which brings its secret.
+	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
 	if err != nil {
 		return r, err
 	}
