@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -233,7 +234,8 @@ func (r *rowReader) next() bool {
 
 // close says what was wrong with the rows. It is to be called after the last.
 func (r *rowReader) close() error {
-	err := errors.Join(r.err, r.lines.Err(), r.entry.Close())
+	closed := r.entry.Close() // repeats what reading has found
+	err := cmp.Or(r.err, r.lines.Err(), closed)
 	switch {
 	case err != nil:
 		return damaged("row %d of the table %s: %v", r.rows, r.table.name, err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/store"
 	"nodest/store/storetest"
 )
 
@@ -58,6 +59,19 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
 	}, env...)}
 }
+
+// options are those of the installation's database.
+func (i *installation) options() store.Options {
+	o := store.Options{Dir: filepath.Join(i.dir, "data")}
+	for _, pair := range i.env {
+		if url, ok := strings.CutPrefix(pair, "NODEST_DATABASE_URL="); ok {
+			o.URL = url
+		}
+	}
+	return o
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // process is a running server.
 type process struct {

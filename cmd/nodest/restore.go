@@ -65,6 +65,9 @@ func (p *program) restore(ctx context.Context, cfg *config, path string, force b
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := b.Verify(ctx); err != nil { // nothing has been touched yet
+		return nil, nil, fmt.Errorf("%s: %s", path, oneLine(err))
+	}
 	progress, clear := p.progress("restoring")
 	defer clear()
 	done, err := store.Restore(ctx, p.storeOptions(cfg), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
