@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,16 +28,19 @@ func (p *program) backupCommand() *cobra.Command {
 		Use: "backup FILE", Short: "Write everything into one file, while the server runs", Args: cobra.ExactArgs(1),
 		Long: "Write everything into one file: all users with their chats, characters and memories, and the secret that opens stored\n" +
 			"provider keys. The server may run. The file is read back and compared before it gets its name; if FILE is a folder,\n" +
-			"the name is made of date and time. It fits both databases: a backup of SQLite can be restored into PostgreSQL and the\n" +
+			"the name is made of date and time; - is standard output. It fits both databases: a backup of SQLite can be restored into PostgreSQL and the\n" +
 			"other way round. Keep it as safe as the data folder: only its owner can read it. Settings from the environment are\n" +
 			"not in it.",
-		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip",
+		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
 	asJSON := jsonFlag(cmd, "as JSON: the manifest")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := p.config()
 		if err != nil {
 			return err
+		}
+		if args[0] == "-" {
+			return p.backupToOutput(cmd.Context(), cfg)
 		}
 		path, err := backupPath(args[0], time.Now())
 		if err != nil {
@@ -49,9 +53,32 @@ func (p *program) backupCommand() *cobra.Command {
 		if *asJSON {
 			return p.printJSON(map[string]any{"file": path, "manifest": m})
 		}
-		return p.tellBackup(path, m)
+		return p.tellBackup(p.out, path, m)
 	}
 	return cmd
+}
+
+// backupToOutput writes to standard output what was verified as a file.
+func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
+	dir, err := os.MkdirTemp("", "nodest-backup-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "backup.zip")
+	m, err := p.backup(ctx, cfg, path)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	if _, err := io.Copy(p.out, f); err != nil {
+		return err
+	}
+	return p.tellBackup(p.err, path, m)
 }
 
 // backupPath is where a backup goes; a file that exists is not overwritten.
@@ -169,13 +196,13 @@ func (p *program) storeOptions(cfg *config) store.Options {
 	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: newLog(p.err, cfg)}
 }
 
-func (p *program) tellBackup(path string, m *store.Manifest) error {
+func (p *program) tellBackup(out io.Writer, path string, m *store.Manifest) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "backup written and verified: %s (%.1f MB)\n", path, float64(info.Size())/1e6)
-	_, err = fmt.Fprintf(p.out, "  %s, schema version %d\n  It has the secret that opens stored provider keys: keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
+	fmt.Fprintf(out, "backup written and verified: %s (%.1f MB)\n", path, float64(info.Size())/1e6)
+	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It has the secret that opens stored provider keys: keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
 	return err
 }
 

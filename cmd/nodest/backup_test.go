@@ -368,6 +368,12 @@ func TestBackupSaysWhatIsWrong(t *testing.T) {
 	var told struct{ File string }
 	require.NoError(t, json.Unmarshal([]byte(inst.ok(t, "backup", "--json", folder)), &told))
 	require.Equal(t, folder, filepath.Dir(told.File))
+	piped, said, err := inst.command(t, nil, "backup", "-")
+	require.NoError(t, err)
+	require.Contains(t, said, "written and verified")
+	out, _, err := newInstallation(t, "").command(t, strings.NewReader(piped), "restore", "-")
+	require.NoError(t, err)
+	require.Contains(t, out, "restored into")
 	_, _, err = inst.command(t, nil, "restore", inFile(t, "x.zip", "no zip"))
 	require.ErrorContains(t, err, "not a complete backup")
 	_, _, err = inst.command(t, nil, "restore", filepath.Join(folder, "none.zip"))

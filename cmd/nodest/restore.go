@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +21,10 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long: "Restore a backup into the data folder, or into the PostgreSQL of NODEST_DATABASE_URL. The server must be stopped. The\n" +
 			"new database is complete before it takes its place; a restore that fails or is interrupted changes nothing. Data that\n" +
 			"is there is only replaced with --force, and then moved aside: to the folder replaced-… in the data folder, or to the\n" +
-			"schema nodest_replaced_… in PostgreSQL. A backup of an older version is brought to this one.",
+			"schema nodest_replaced_… in PostgreSQL. A backup of an older version is brought to this one. FILE - is standard input.",
 		Example: "  nodest restore nodest-20261122-040000.zip\n  nodest restore --check nodest-20261122-040000.zip\n" +
-			"  NODEST_DATABASE_URL=postgres://… nodest restore backup-of-sqlite.zip",
+			"  NODEST_DATABASE_URL=postgres://… nodest restore backup-of-sqlite.zip\n" +
+			"  docker compose run --rm -T nodest restore - < nodest.zip",
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace the data that is there; it is moved aside")
 	cmd.Flags().BoolVar(&check, "check", false, "only read the backup and verify it")
@@ -31,8 +34,13 @@ func (p *program) restoreCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		path, remove, err := p.backupFile(args[0])
+		if err != nil {
+			return err
+		}
+		defer remove()
 		if check {
-			m, err := p.verify(cmd.Context(), args[0])
+			m, err := p.verify(cmd.Context(), path)
 			if err != nil {
 				return fmt.Errorf("%s: %s", args[0], oneLine(err))
 			}
@@ -43,7 +51,7 @@ func (p *program) restoreCommand() *cobra.Command {
 				args[0], m.CreatedAt.Local().Format("2006-01-02 15:04"), m.Program, m.Database, contents(m), m.SchemaVersion)
 			return err
 		}
-		m, done, err := p.restore(cmd.Context(), cfg, args[0], force)
+		m, done, err := p.restore(cmd.Context(), cfg, path, force)
 		if err != nil {
 			return err
 		}
@@ -53,6 +61,22 @@ func (p *program) restoreCommand() *cobra.Command {
 		return p.tellRestore(cfg, m, done)
 	}
 	return cmd
+}
+
+// backupFile is the file to read: for - a temporary one with the standard input.
+func (p *program) backupFile(arg string) (path string, remove func(), err error) {
+	if arg != "-" {
+		return arg, func() {}, nil
+	}
+	f, err := os.CreateTemp("", "nodest-restore-*") // made with mode 0600
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = io.Copy(f, p.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), func() { _ = os.Remove(f.Name()) }, nil
 }
 
 func (p *program) restore(ctx context.Context, cfg *config, path string, force bool) (*store.Manifest, *store.Restored, error) {
