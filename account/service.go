@@ -238,6 +238,7 @@ func (s *Service) SignIn(ctx context.Context, link, from string) (secret string,
 	userID, err := s.TakeTicket(ctx, PurposeSignIn, link)
 	if fault.Is(err, fault.Unauthenticated) {
 		s.tries.failed("", from)
+		err = fault.New(fault.Unauthenticated, "the sign-in link is invalid, already used, or expired")
 	}
 	if err != nil {
 		return "", nil, err
@@ -387,7 +388,7 @@ func (s *Service) insertTicket(ctx context.Context, secret, userID, purpose stri
 func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (userID string, err error) {
 	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
 	if fault.Is(err, fault.NotFound) {
-		return "", fault.New(fault.Unauthenticated, "this ticket was used already, or is too old")
+		return "", fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
 	}
 	if err != nil {
 		return "", err

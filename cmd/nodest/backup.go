@@ -201,7 +201,7 @@ func (p *program) tellBackup(out io.Writer, path string, m *store.Manifest) erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "backup written and verified: %s (%.1f MB)\n", path, float64(info.Size())/1e6)
+	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", path, grouped((info.Size()+999)/1000))
 	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It has the secret that opens stored provider keys: keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
 	return err
 }

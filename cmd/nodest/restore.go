@@ -116,13 +116,13 @@ func filesFor(cfg *config, b *store.BackupFile) (map[string][]byte, error) {
 }
 
 func (p *program) tellRestore(cfg *config, m *store.Manifest, done *store.Restored) error {
-	where := "the data folder " + cfg.get("NODEST_DATA")
+	where, before := "the data folder "+cfg.get("NODEST_DATA"), "the folder"
 	if cfg.get("NODEST_DATABASE_URL") != "" {
-		where = "PostgreSQL"
+		where, before = "PostgreSQL", "the schema"
 	}
 	fmt.Fprintf(p.out, "restored into %s: the state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))
 	if done.MovedTo != "" {
-		fmt.Fprintf(p.out, "  What was there before is in %s.\n", done.MovedTo)
+		fmt.Fprintf(p.out, "  What was there before is in %s %s.\n", before, done.MovedTo)
 	}
 	_, err := fmt.Fprintln(p.out, "  Start the server; tokens and passwords of the backup work. nodest signin prints a new sign-in link.")
 	return err

@@ -44,7 +44,7 @@ func (p *program) signinCommand() *cobra.Command {
 			ExpiresIn int    `json:"expiresIn"`
 		}
 		if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
-			return whyNot(err, cfg, c.base, user)
+			return whyNot(err, cfg, c, user)
 		}
 		link := signInURL(cfg, c.base, made.Link)
 		if *asJSON {
@@ -79,20 +79,21 @@ func (p *program) running(cfg *config) (*client, error) {
 		}
 		token = strings.TrimSpace(string(text))
 	}
-	if token == "" {
-		return nil, fmt.Errorf("no token: there is no %s. Name the data folder of the server with --data, or set NODEST_TOKEN", file)
-	}
 	return &client{base: "http://" + reachable(cfg.get("NODEST_ADDR")), token: token, http: &http.Client{}}, nil
 }
 
 // whyNot says what to do when the server did not make a link.
-func whyNot(err error, cfg *config, base, user string) error {
+func whyNot(err error, cfg *config, c *client, user string) error {
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &dial):
-		return fmt.Errorf("no server answers at %s: start it with nodest serve, or set NODEST_ADDR to its address", base)
+		return fmt.Errorf("no server answers at %s: start it with nodest serve, or set NODEST_ADDR to its address", c.base)
+	case fault.Is(err, fault.Unauthenticated) && c.token == "":
+		return fmt.Errorf("a server answers at %s, but there is no %s: name its data folder with --data, or set NODEST_TOKEN",
+			c.base, filepath.Join(cfg.get("NODEST_DATA"), tokenFile))
 	case fault.Is(err, fault.Unauthenticated), fault.Is(err, fault.TokenExpired):
-		return fmt.Errorf("the server at %s does not accept this token: is %s its data folder? Name another with --data, or set NODEST_TOKEN", base, cfg.get("NODEST_DATA"))
+		return fmt.Errorf("the server at %s does not accept this token: is %s its data folder? Name another with --data, or set NODEST_TOKEN",
+			c.base, cfg.get("NODEST_DATA"))
 	case fault.Is(err, fault.NotFound) && user != "":
 		return fmt.Errorf("there is no user %q; nodest user list shows all", user)
 	}

@@ -45,6 +45,8 @@ func TestSigninPrintsALinkOfTheRunningServer(t *testing.T) {
 	stranger := newInstallation(t, "", "NODEST_TOKEN=nst_unknown").onItsPort(p)
 	_, _, err = stranger.command(t, nil, "signin")
 	require.ErrorContains(t, err, "does not accept this token")
+	_, _, err = newInstallation(t, "").onItsPort(p).command(t, nil, "signin")
+	require.ErrorContains(t, err, "but there is no ")
 	p.stop(t)
 }
 
@@ -56,7 +58,7 @@ func TestSigninSaysThatNoServerRuns(t *testing.T) {
 	require.NoError(t, ln.Close())
 	inst := newInstallation(t, "", "NODEST_ADDR="+addr)
 	_, _, err = inst.command(t, nil, "signin")
-	require.ErrorContains(t, err, tokenFile)
+	require.ErrorContains(t, err, "no server answers at http://"+addr)
 	inst.env = append(inst.env, "NODEST_TOKEN=nst_whatever")
 	_, _, err = inst.command(t, nil, "signin")
 	require.ErrorContains(t, err, "no server answers at http://"+addr)
