@@ -47,6 +47,15 @@ func (s *sealer) open(sealed []byte, bound string) (string, error) {
 	return string(plain), err
 }
 
+// Opens says whether a secret opens a provider key as it is stored.
+func Opens(secret []byte, userID, provider string, sealed []byte) bool {
+	s, err := newSealer(secret)
+	if err == nil {
+		_, err = s.open(sealed, userID+"/"+provider)
+	}
+	return err == nil
+}
+
 // SetProviderKey stores the user's own key (or comma list of keys) of a provider.
 func (s *Service) SetProviderKey(ctx context.Context, userID, provider, key string) error {
 	key = strings.TrimSpace(key)

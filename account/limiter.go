@@ -38,7 +38,7 @@ func (l *limiter) allow(name, from string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	for _, key := range []string{"name/" + name, "from/" + from} {
+	for _, key := range keysOf(name, from) {
 		if t := l.by[key]; t != nil && now.Before(t.until) {
 			return fault.New(fault.RateLimited, "too many failed sign-ins; try again later").After(t.until.Sub(now))
 		}
@@ -51,7 +51,7 @@ func (l *limiter) failed(name, from string) {
 	defer l.mu.Unlock()
 	now := l.now()
 	l.makeRoom(now)
-	for _, key := range []string{"name/" + name, "from/" + from} {
+	for _, key := range keysOf(name, from) {
 		t := l.by[key]
 		if t == nil || now.Sub(t.last) > longestWait {
 			t = &tries{}
@@ -63,6 +63,19 @@ func (l *limiter) failed(name, from string) {
 			t.until = now.Add(min(longestWait, firstWait<<min(over, 20)))
 		}
 	}
+}
+
+// keysOf lists what failures are counted by. A sign-in by token or link has no
+// name; a change of a password has no address.
+func keysOf(name, from string) []string {
+	var keys []string
+	if name != "" {
+		keys = append(keys, "name/"+name)
+	}
+	if from != "" {
+		keys = append(keys, "from/"+from)
+	}
+	return keys
 }
 
 func (l *limiter) succeeded(name string) {

@@ -234,9 +234,17 @@ func (s *Service) compare(ctx context.Context, password, hash string) (bool, err
 	return argon2id.ComparePasswordAndHash(password, hash)
 }
 
-// SignIn redeems the secret of a sign-in link for a session token.
-func (s *Service) SignIn(ctx context.Context, link string) (secret string, u *User, err error) {
+// SignIn redeems the secret of a sign-in link for a session token. from is as in
+// Login: links and tokens cannot be guessed faster than passwords.
+func (s *Service) SignIn(ctx context.Context, link, from string) (secret string, u *User, err error) {
+	if err := s.tries.allow("", from); err != nil {
+		return "", nil, err
+	}
 	userID, err := s.TakeTicket(ctx, PurposeSignIn, link)
+	if fault.Is(err, fault.Unauthenticated) {
+		s.tries.failed("", from)
+		err = fault.New(fault.Unauthenticated, "the sign-in link is invalid, already used, or expired")
+	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -244,6 +252,44 @@ func (s *Service) SignIn(ctx context.Context, link string) (secret string, u *Us
 		return "", nil, err
 	}
 	secret, _, err = s.newToken(ctx, userID, "sign-in link", true, s.opts.SessionTTL)
+	return secret, u, err
+}
+
+// SignInWithToken makes a session for whoever has a bearer token, as a browser
+// needs one: signing out ends the session and not the token. The session does not
+// outlive a token that expires.
+func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secret string, u *User, err error) {
+	if err := s.tries.allow("", from); err != nil {
+		return "", nil, err
+	}
+	who, err := s.Authenticate(ctx, strings.TrimSpace(token))
+	if fault.Is(err, fault.Unauthenticated) {
+		s.tries.failed("", from)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	ttl := s.opts.SessionTTL
+	if who.ExpiresAt != nil {
+		ttl = min(ttl, who.ExpiresAt.Sub(s.now()))
+	}
+	secret, _, err = s.newToken(ctx, who.User.ID, "sign-in with a token", true, ttl)
+	return secret, who.User, err
+}
+
+// NewLink makes the secret of a one-time sign-in link: for oneself, or, as an
+// owner, for the user of that name.
+func (s *Service) NewLink(ctx context.Context, by *User, username string) (secret string, u *User, err error) {
+	u = by
+	if username != "" && !strings.EqualFold(strings.TrimSpace(username), by.Username) {
+		if err := onlyOwner(by); err != nil {
+			return "", nil, err
+		}
+		if u, err = s.UserByName(ctx, username); err != nil {
+			return "", nil, err
+		}
+	}
+	secret, err = s.NewTicket(ctx, u.ID, PurposeSignIn)
 	return secret, u, err
 }
 
@@ -347,7 +393,7 @@ func (s *Service) insertTicket(ctx context.Context, secret, userID, purpose stri
 func (s *Service) TakeTicket(ctx context.Context, purpose, secret string) (userID string, err error) {
 	t, err := s.store.TakeTicket(ctx, purpose, digest(secret), s.now())
 	if fault.Is(err, fault.NotFound) {
-		return "", fault.New(fault.Unauthenticated, "this ticket was used already, or is too old")
+		return "", fault.New(fault.Unauthenticated, "the ticket is invalid, already used, or expired")
 	}
 	if err != nil {
 		return "", err

@@ -74,6 +74,9 @@ func (o *office) member(t *testing.T, name string) *account.User {
 	return u
 }
 
+// as is the identity of a user who came without a token.
+func as(u *account.User) *account.Identity { return &account.Identity{User: u} }
+
 func requireCode(t *testing.T, err error, code fault.Code) {
 	t.Helper()
 	require.Error(t, err)
@@ -88,10 +91,10 @@ func TestFirstStart(t *testing.T) {
 
 	link, err := o.Bootstrap(ctx, true)
 	require.NoError(t, err)
-	token, u, err := o.SignIn(ctx, link)
+	token, u, err := o.SignIn(ctx, link, "1.2.3.4")
 	require.NoError(t, err)
 	require.Equal(t, account.RoleOwner, u.Role)
-	_, _, err = o.SignIn(ctx, link)
+	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated) // a link works once
 
 	who, err := o.Authenticate(ctx, token)
@@ -260,13 +263,13 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 	requireCode(t, err, fault.Forbidden)
 	_, err = o.Users(ctx, ann)
 	requireCode(t, err, fault.Forbidden)
-	_, err = o.UpdateUser(ctx, ann, owner.ID, account.UserPatch{})
+	_, err = o.UpdateUser(ctx, as(ann), owner.ID, account.UserPatch{})
 	requireCode(t, err, fault.Forbidden)
 	requireCode(t, o.DeleteUser(ctx, ann, owner.ID), fault.Forbidden)
 
 	requireCode(t, o.DeleteUser(ctx, owner, owner.ID), fault.Conflict) // the last owner stays
 	member := account.RoleMember
-	_, err = o.UpdateUser(ctx, owner, owner.ID, account.UserPatch{Role: &member})
+	_, err = o.UpdateUser(ctx, as(owner), owner.ID, account.UserPatch{Role: &member})
 	requireCode(t, err, fault.Conflict)
 
 	for name, in := range map[string]account.NewUser{
@@ -288,7 +291,7 @@ func TestNewPasswordEndsOldTokens(t *testing.T) {
 	secret, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
 	require.NoError(t, err)
 	other := "another password"
-	_, err = o.UpdateUser(ctx, o.owner(t), ann.ID, account.UserPatch{Password: &other})
+	_, err = o.UpdateUser(ctx, as(o.owner(t)), ann.ID, account.UserPatch{Password: &other})
 	require.NoError(t, err)
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.Unauthenticated)

@@ -21,9 +21,10 @@ type NewUser struct {
 
 // UserPatch changes the members that are not nil.
 type UserPatch struct {
-	Password *string `json:"password"`
-	Role     *string `json:"role"`
-	Limits   *Limits `json:"limits"`
+	Password        *string `json:"password"`
+	CurrentPassword *string `json:"currentPassword"` // to change one's own, if there is one
+	Role            *string `json:"role"`
+	Limits          *Limits `json:"limits"`
 }
 
 // CreateUser makes an account. by must be an owner; nil = the command line.
@@ -51,14 +52,26 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	return u, nil
 }
 
-// UpdateUser changes an account; a new password or role ends all its tokens.
-func (s *Service) UpdateUser(ctx context.Context, by *User, id string, p UserPatch) (*User, error) {
-	if err := onlyOwner(by); err != nil {
-		return nil, err
+// UpdateUser changes an account: any as an owner, and everybody their own
+// password. A new role, or a password that somebody else has set, ends all tokens
+// of the account; a new password of one's own ends the other sessions.
+func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p UserPatch) (*User, error) {
+	own := by.User.ID == id
+	if !own || p.Role != nil || p.Limits != nil {
+		if err := onlyOwner(by.User); err != nil {
+			return nil, err
+		}
 	}
 	u, err := s.store.User(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	// The admin token stands above passwords: it is the way back for an owner who
+	// has forgotten theirs.
+	if own && by.TokenID != "" && p.Password != nil && u.PasswordHash != "" {
+		if err := s.knowsPassword(ctx, u, p.CurrentPassword); err != nil {
+			return nil, err
+		}
 	}
 	if p.Role != nil && *p.Role != u.Role {
 		if err := s.keepsAnOwner(ctx, u); err != nil {
@@ -75,10 +88,53 @@ func (s *Service) UpdateUser(ctx context.Context, by *User, id string, p UserPat
 	if err := s.store.UpdateUser(ctx, u); err != nil {
 		return nil, err
 	}
-	if p.Password != nil || p.Role != nil {
+	switch {
+	case p.Role != nil, p.Password != nil && !own:
 		return u, s.revokeAll(ctx, u.ID)
+	case p.Password != nil:
+		return u, s.endSessions(ctx, u.ID, by.TokenID)
 	}
 	return u, nil
+}
+
+// knowsPassword checks the current password of somebody who is signed in.
+// Guessing it is limited as signing in is.
+func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) error {
+	if password == nil {
+		return fault.InvalidField("currentPassword", "required", "the current password is needed to change it")
+	}
+	name := strings.ToLower(u.Username)
+	if err := s.tries.allow(name, ""); err != nil {
+		return err
+	}
+	ok, err := s.compare(ctx, *password, u.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		s.tries.failed(name, "")
+		return fault.InvalidField("currentPassword", "wrong", "the current password is wrong")
+	}
+	s.tries.succeeded(name)
+	return nil
+}
+
+// endSessions ends the sessions of a user, but not the one with the token keep,
+// and no token that was made on purpose.
+func (s *Service) endSessions(ctx context.Context, userID, keep string) error {
+	tokens, err := s.store.Tokens(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if !t.Session || t.ID == keep {
+			continue
+		}
+		if err := s.RevokeToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 // DeleteUser removes an account and everything that belongs to it.

@@ -17,7 +17,8 @@ import (
 // operations of the engine and exist in REST only.
 func (s *Server) accountRoutes(e *echo.Echo) {
 	e.POST(base+"/auth/login", s.login)
-	e.POST(base+"/auth/signin", s.signInWithLink)
+	e.POST(base+"/auth/signin", s.signInWithSecret)
+	e.POST(base+"/auth/links", s.signedIn(s.createLink))
 	e.POST(base+"/auth/logout", s.signedIn(s.logout))
 	e.GET(base+"/me", s.signedIn(s.me))
 	e.GET(base+"/tokens", s.signedIn(s.tokens))
@@ -66,15 +67,16 @@ type ProviderModel struct {
 }
 
 type wireUser struct {
-	ID        string         `json:"id"`
-	Username  string         `json:"username"`
-	Role      string         `json:"role"`
-	Limits    account.Limits `json:"limits"`
-	CreatedAt wireTime       `json:"createdAt"`
+	ID          string         `json:"id"`
+	Username    string         `json:"username"`
+	Role        string         `json:"role"`
+	Limits      account.Limits `json:"limits"`
+	HasPassword bool           `json:"hasPassword"`
+	CreatedAt   wireTime       `json:"createdAt"`
 }
 
 func wireUserOf(u *account.User) any {
-	return wireUser{u.ID, u.Username, u.Role, u.Limits, wireTime(u.CreatedAt)}
+	return wireUser{u.ID, u.Username, u.Role, u.Limits, u.PasswordHash != "", wireTime(u.CreatedAt)}
 }
 
 type wireToken struct {
@@ -128,19 +130,43 @@ func (s *Server) login(c echo.Context) error {
 	return s.signedInAs(c, token, u)
 }
 
-// signInWithLink redeems the secret of a one-time link.
-func (s *Server) signInWithLink(c echo.Context) error {
+// signInWithSecret makes a session from a one-time link or a bearer token.
+func (s *Server) signInWithSecret(c echo.Context) error {
 	var in struct {
-		Link string `json:"link"`
+		Link  string `json:"link"`
+		Token string `json:"token"`
 	}
 	if err := s.decodeBody(c, &in); err != nil {
 		return err
 	}
-	token, u, err := s.accounts.SignIn(c.Request().Context(), in.Link)
+	signIn, secret := s.accounts.SignIn, in.Link
+	if in.Token != "" {
+		signIn, secret = s.accounts.SignInWithToken, in.Token
+	}
+	token, u, err := signIn(c.Request().Context(), secret, remote(c.Request()))
 	if err != nil {
 		return err
 	}
 	return s.signedInAs(c, token, u)
+}
+
+// createLink makes the secret of a one-time sign-in link.
+func (s *Server) createLink(c echo.Context, who *account.Identity) error {
+	var in struct {
+		Username string `json:"username"`
+	}
+	if err := s.decodeBody(c, &in); err != nil {
+		return err
+	}
+	secret, u, err := s.accounts.NewLink(c.Request().Context(), who.User, in.Username)
+	if err != nil {
+		return err
+	}
+	lives := account.TicketTTL(account.PurposeSignIn)
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return answer(c, http.StatusCreated, &nodest.Call{}, map[string]any{
+		"link": secret, "username": u.Username, "expiresIn": int(lives.Seconds()),
+	})
 }
 
 // signedInAs answers a sign-in. A browser (it names its origin) gets the token
@@ -260,7 +286,7 @@ func (s *Server) updateUser(c echo.Context, who *account.Identity) error {
 	if err := s.decodeBody(c, &in); err != nil {
 		return err
 	}
-	u, err := s.accounts.UpdateUser(c.Request().Context(), who.User, c.Param("id"), in)
+	u, err := s.accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in)
 	if err != nil {
 		return err
 	}

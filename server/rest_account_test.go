@@ -232,3 +232,56 @@ func TestCookiesAndOrigins(t *testing.T) {
 	}
 	h.rest("GET", "/me", "", "Authorization: ", sent).refuses(t, 401, "unauthenticated")
 }
+
+func TestLinksAndTokensSignIn(t *testing.T) {
+	h := build(t, nil)
+	mia := h.mia()
+	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
+	made := h.rest("POST", "/auth/links", "", bearer)
+	got := made.wants(t, 201)
+	if got["username"] != "Mia" || got["expiresIn"] != 86400.0 || made.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v %v", got, made.header)
+	}
+	in := h.rest("POST", "/auth/signin", `{"link":"`+got["link"].(string)+`"}`, "Authorization: ").wants(t, 200)
+	if in["user"].(map[string]any)["id"] != mia.ID {
+		t.Errorf("signed in as %v", in["user"])
+	}
+	h.rest("POST", "/auth/links", `{"username":"mia"}`).wants(t, 201) // an owner, for her
+	h.rest("POST", "/auth/links", `{"username":"nobody"}`).refuses(t, 404, "not_found")
+	h.rest("POST", "/auth/links", `{"username":"`+h.user.Username+`"}`, bearer).refuses(t, 403, "forbidden")
+	h.rest("POST", "/auth/links", `{"username":"nobody"}`, bearer).refuses(t, 403, "forbidden")
+	h.rest("POST", "/auth/links", "", "Authorization: ").refuses(t, 401, "unauthenticated")
+
+	token := h.newToken(mia.ID)
+	browser := h.rest("POST", "/auth/signin", `{"token":"`+token+`"}`, "Authorization: ", "Origin: "+h.http.URL)
+	browser.wants(t, 200)
+	cookie, err := http.ParseSetCookie(browser.header.Get("Set-Cookie"))
+	h.must(err)
+	if !cookie.HttpOnly || cookie.Value == token {
+		t.Errorf("cookie %s", browser.header.Get("Set-Cookie"))
+	}
+	sent := []string{"Authorization: ", "Cookie: " + cookie.Name + "=" + cookie.Value, "Origin: " + h.http.URL}
+	h.rest("POST", "/auth/logout", "", sent...).wants(t, 204)
+	h.rest("GET", "/me", "", sent...).refuses(t, 401, "unauthenticated")
+	h.rest("GET", "/me", "", "Authorization: Bearer "+token).wants(t, 200) // it was not used up
+	h.rest("POST", "/auth/signin", `{"token":"nst_unknown"}`, "Authorization: ").refuses(t, 401, "unauthenticated")
+}
+
+func TestMembersChangeTheirOwnPassword(t *testing.T) {
+	h := build(t, nil)
+	mia := h.mia()
+	bearer := "Authorization: Bearer " + h.newToken(mia.ID)
+	path := "/users/" + mia.ID
+	h.rest("PATCH", path, `{"password":"a better password"}`, bearer).refuses(t, 400, "invalid_field", "currentPassword")
+	h.rest("PATCH", path, `{"password":"a better password","currentPassword":"x"}`, bearer).refuses(t, 400, "invalid_field", "currentPassword")
+	h.rest("PATCH", "/users/"+h.user.ID, `{"password":"a better password"}`, bearer).refuses(t, 403, "forbidden")
+	h.rest("PATCH", path, `{"role":"owner"}`, bearer).refuses(t, 403, "forbidden")
+	changed := h.rest("PATCH", path, `{"password":"a better password","currentPassword":"`+goodPassword+`"}`, bearer).wants(t, 200)
+	if changed["hasPassword"] != true {
+		t.Errorf("user %v", changed)
+	}
+	h.rest("POST", "/auth/login", `{"username":"mia","password":"a better password"}`, "Authorization: ").wants(t, 200)
+	if strings.Contains(h.log.String(), "a better password") || strings.Contains(h.log.String(), goodPassword) {
+		t.Error("the log has a password")
+	}
+}

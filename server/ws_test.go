@@ -51,7 +51,7 @@ func TestHelloTellsTheUsersOwnLimit(t *testing.T) {
 		t.Errorf("gensParallel %v, want the default", got)
 	}
 	own := account.Limits{Generations: 5}
-	_, err := h.accounts.UpdateUser(context.Background(), h.user, h.user.ID, account.UserPatch{Limits: &own})
+	_, err := h.accounts.UpdateUser(context.Background(), &account.Identity{User: h.user}, h.user.ID, account.UserPatch{Limits: &own})
 	h.must(err)
 	_, f = h.phone(nil)
 	if got := field[float64](t, f, "limits.gensParallel"); got != 5 {

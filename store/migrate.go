@@ -32,6 +32,11 @@ var (
 // migrate brings the database to the newest version that this program knows. It
 // returns fault.NewerVersion, and changes nothing, when the database is ahead.
 func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Logger) error {
+	return migrateTo(ctx, db, from, newestVersion(), log)
+}
+
+// migrateTo is migrate up to a version.
+func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version int64, log *slog.Logger) error {
 	folder, err := fs.Sub(migrations.Files(), from.folder)
 	if err != nil {
 		return err
@@ -49,20 +54,20 @@ func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Lo
 	switch {
 	case err != nil:
 		return fmt.Errorf("store: read the version of the database: %w", err)
-	case at == newest:
+	case at == min(version, newest):
 		return nil
 	case at > newest:
 		return fault.New(fault.NewerVersion,
 			"the database has version %d, this program knows versions up to %d: run a newer nodest", at, newest)
 	}
 	started := time.Now()
-	if _, err := p.Up(ctx); err != nil {
+	if _, err := p.UpTo(ctx, version); err != nil {
 		return fmt.Errorf("store: migrate: %w", translate(err))
 	}
 	what := "database migrated"
 	if at == 0 {
 		what = "database created"
 	}
-	log.InfoContext(ctx, what, "from", at, "version", newest, "took", time.Since(started).Round(time.Millisecond))
+	log.InfoContext(ctx, what, "from", at, "version", version, "took", time.Since(started).Round(time.Millisecond))
 	return nil
 }

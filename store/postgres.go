@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -12,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"nodest/fault"
 )
 
 // A transaction that lost a race runs again, after a pause that doubles from
@@ -25,26 +28,59 @@ const (
 // postgres is the backend that several processes share.
 type postgres struct {
 	db        *bun.DB
+	lock      *sql.Conn // held while the database is open
 	now       func() int64
 	deadlocks atomic.Int64 // found by the database; the lock order should leave none
 }
 
 func openPostgres(ctx context.Context, o Options) (*postgres, error) {
-	config, err := pgx.ParseConfig(o.URL)
+	config, err := postgresConfig(o.URL)
 	if err != nil {
-		return nil, fmt.Errorf("store: the database URL cannot be read") // the cause may hold the password
+		return nil, err
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(max(o.Readers, 2) + 1) // migrations take two, the lock one
+	db.SetMaxIdleConns(o.Readers)
+	lock, err := lockSchema(ctx, db, true)
+	if err == nil {
+		err = migratePostgres(ctx, db, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &postgres{db: bun.NewDB(db, pgdialect.New()), lock: lock, now: o.millis}, nil
+}
+
+func postgresConfig(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("store: the database URL cannot be read") // the cause may hold the password
 	}
 	// bun writes the arguments into the statement, so that no two are alike:
 	// preparing them would cost a round trip and help nobody.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(max(o.Readers, 2)) // migrations take two
-	db.SetMaxIdleConns(o.Readers)
-	if err := migratePostgres(ctx, db, o); err != nil {
-		_ = db.Close()
-		return nil, err
+	return config, nil
+}
+
+// lockSchema keeps a restore and processes that use the database apart: they
+// share the lock, a restore has it alone. It ends with the connection.
+func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store: connect to PostgreSQL: %w", err)
 	}
-	return &postgres{db: bun.NewDB(db, pgdialect.New()), now: o.millis}, nil
+	lock, busy := "pg_try_advisory_lock", "the database is in use by another nodest process: stop it first"
+	if shared {
+		lock, busy = lock+"_shared", "a restore into this database is running"
+	}
+	var ok bool
+	if err := conn.QueryRowContext(ctx, "SELECT "+lock+"(hashtextextended('nodest restore ' || COALESCE(current_schema(), ''), 0))").Scan(&ok); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: lock the database: %w", err), conn.Close())
+	}
+	if !ok {
+		return nil, errors.Join(fault.New(fault.Conflict, "%s", busy), conn.Close())
+	}
+	return conn, nil
 }
 
 // migratePostgres lets one process migrate at a time. The lock is of this
@@ -108,4 +144,7 @@ func (p *postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*session)
 
 func (p *postgres) ping(ctx context.Context) error { return p.db.PingContext(ctx) }
 
-func (p *postgres) close() error { return p.db.Close() }
+func (p *postgres) close() error {
+	_ = p.lock.Close() // also when PostgreSQL has ended the connection
+	return p.db.Close()
+}

@@ -64,6 +64,9 @@ func openSQLite(ctx context.Context, o Options) (_ *sqlite, err error) {
 	if s.lock, err = lockFolder(o.Dir); err != nil {
 		return nil, err
 	}
+	if err := completeRestores(o.Dir); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(o.Dir, File)
 	writing, err := sql.Open("sqlite3", sqliteDSN(path, false))
 	if err != nil {

@@ -1,27 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // more lists the commands beside serve, config and version.
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
-		p.saveCommand(), p.lintCommand(), p.promptCommand(),
+		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
 		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(),
 	}
 }
@@ -197,7 +192,7 @@ func (p *program) list(ctx context.Context, path string) error {
 }
 
 func (p *program) userCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts", Example: "  nodest user create alice"}
+	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts, set passwords", Example: "  nodest user create alice"}
 	var owner bool
 	var asJSON *bool
 	create := &cobra.Command{
@@ -209,12 +204,12 @@ func (p *program) userCommand() *cobra.Command {
 				role = "owner"
 			}
 			return p.withClient(cmd.Context(), func(c *client) error {
-				password, err := p.password()
+				answers, err := p.readSecrets("Password: ")
 				if err != nil {
 					return err
 				}
 				var raw json.RawMessage
-				err = c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": password, "role": role}, &raw)
+				err = c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": answers[0], "role": role}, &raw)
 				if err != nil {
 					return err
 				}
@@ -245,21 +240,6 @@ func (p *program) userCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.AddCommand(create, list, remove)
+	cmd.AddCommand(create, list, remove, p.userPasswordCommand())
 	return cmd
-}
-
-// password reads one line: unseen from a terminal, as it is from a pipe.
-func (p *program) password() (string, error) {
-	if p.interactive() {
-		fmt.Fprint(p.err, "Password: ")
-		text, err := term.ReadPassword(int(p.in.(*os.File).Fd()))
-		fmt.Fprintln(p.err)
-		return string(text), err
-	}
-	line, err := bufio.NewReader(p.in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	return strings.TrimRight(line, "\r\n"), nil
 }

@@ -41,6 +41,7 @@ func (s setting) names() []string {
 // settings is every setting there is, in the order in which it is shown.
 var settings = []setting{
 	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "address of the server: where serve listens, and where other commands look for it", check: isAddr},
+	{env: "NODEST_PUBLIC_URL", help: "address that browsers use for this server, where it differs from NODEST_ADDR (a proxy, a container); stands in sign-in links", check: isURL},
 	{env: "NODEST_DATA", def: "./data", help: "folder of the database and the secret"},
 	{env: "NODEST_DATABASE_URL", help: "empty: SQLite in the data folder; postgres://…: PostgreSQL", secret: true, check: isDatabase},
 	{env: "NODEST_ADMIN_TOKEN", help: "a bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},
@@ -224,6 +225,13 @@ func isDuration(v string) error {
 		return fmt.Errorf("%q is not a duration like 20s", v)
 	}
 	return nil
+}
+
+// onlyHere says whether only this machine can reach the server: it listens on a
+// loopback address, or, in a container, its port is published on one.
+func (c *config) onlyHere() bool {
+	public, err := url.Parse(c.get("NODEST_PUBLIC_URL"))
+	return loopback(c.get("NODEST_ADDR")) || err == nil && loopback(net.JoinHostPort(public.Hostname(), "0"))
 }
 
 // loopback says whether only this machine can reach addr.

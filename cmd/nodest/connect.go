@@ -94,7 +94,7 @@ func (p *program) token(cfg *config) (token, from string, err error) {
 	path := filepath.Join(cfg.dataFolder(), tokenFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
+		return cfg.get("NODEST_ADMIN_TOKEN"), "NODEST_ADMIN_TOKEN", nil
 	}
 	return strings.TrimSpace(string(text)), path, err
 }
@@ -110,11 +110,10 @@ func (c *config) dataFolder() string {
 
 // hasDatabase reports whether a server has worked with this data folder.
 func (c *config) hasDatabase() bool {
-	files := []string{store.File}
-	if c.get("NODEST_DATABASE_URL") != "" { // the folder holds the secrets alone
-		files = []string{"secret.key", tokenFile}
+	if c.get("NODEST_DATABASE_URL") == "" {
+		return store.Exists(c.dataFolder())
 	}
-	for _, name := range files {
+	for _, name := range []string{"secret.key", tokenFile} { // the folder holds the secrets alone
 		if _, err := os.Stat(filepath.Join(c.dataFolder(), name)); err == nil {
 			return true
 		}

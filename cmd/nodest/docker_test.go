@@ -88,36 +88,85 @@ func TestDockerfileCopiesWhatExists(t *testing.T) {
 	require.NotEmpty(t, entries)
 }
 
-// TestComposeNamesSettings reads compose.yaml: every variable of the server is a
-// setting, and volumes that are used are there.
-func TestComposeNamesSettings(t *testing.T) {
+type composeService struct {
+	Image, Build string
+	Environment  map[string]string
+	Ports        []string
+	Volumes      []string
+	Profiles     []string
+	Healthcheck  struct{ Test []string }
+	DependsOn    map[string]struct {
+		Condition string
+		Required  *bool
+	} `yaml:"depends_on"`
+}
+
+func composeFile(t *testing.T) (services map[string]composeService, volumes map[string]any) {
+	t.Helper()
 	text, err := os.ReadFile("../../compose.yaml")
 	require.NoError(t, err)
 	var compose struct {
-		Services map[string]struct {
-			Image, Build string
-			Environment  map[string]string
-			Volumes      []string
-			Profiles     []string
-		}
-		Volumes map[string]any
+		Services map[string]composeService
+		Volumes  map[string]any
 	}
 	require.NoError(t, yaml.Unmarshal(text, &compose))
-	server, ok := compose.Services["nodest"]
-	require.True(t, ok)
-	require.NotEmpty(t, server.Environment)
-	names := append([]string(nil), environmentOfImage(t)...)
-	for name := range server.Environment {
-		names = append(names, name)
+	return compose.Services, compose.Volumes
+}
+
+// TestComposePassesEverySetting: what somebody sets in the environment or in .env
+// reaches the container, but for those that the image fixes.
+func TestComposePassesEverySetting(t *testing.T) {
+	services, _ := composeFile(t)
+	passed := services["nodest"].Environment
+	fixed := environmentOfImage(t)
+	for _, s := range settings {
+		if slices.Contains(fixed, s.env) {
+			require.NotContains(t, passed, s.env, "an empty value would replace that of the image")
+			continue
+		}
+		require.True(t, strings.HasPrefix(passed[s.env], "${"+s.env+":-") && strings.HasSuffix(passed[s.env], "}"), "%s: %q", s.env, passed[s.env])
 	}
-	for _, name := range names {
+	for name := range passed {
 		require.True(t, slices.ContainsFunc(settings, func(s setting) bool { return s.env == name }), "%s is no setting", name)
 	}
-	for service, s := range compose.Services {
+}
+
+// TestComposeHasAWayIn: with the defaults of compose.yaml and the image the server
+// starts without any account, prints a link to the published port, and prints
+// another when it is asked.
+func TestComposeHasAWayIn(t *testing.T) {
+	services, _ := composeFile(t)
+	server := services["nodest"]
+	_, public, ok := strings.Cut(strings.TrimSuffix(server.Environment["NODEST_PUBLIC_URL"], "}"), ":-")
+	require.True(t, ok)
+	require.Equal(t, "http://127.0.0.1:8080", public)
+	require.Equal(t, []string{"127.0.0.1:8080:8080"}, server.Ports, "the link leads to the published port, and only from this machine")
+
+	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0", "NODEST_PUBLIC_URL="+public)
+	p := inst.start(t)
+	require.Equal(t, public, p.linkBase)
+	_, port, _ := strings.Cut(strings.TrimPrefix(p.client.base, "http://"), ":")
+	inst.env = append(inst.env, "NODEST_ADDR=0.0.0.0:"+port)
+	link := strings.TrimSpace(inst.ok(t, "signin"))
+	require.True(t, strings.HasPrefix(link, public+"/signin#"), link)
+	require.NotContains(t, link, p.link)
+	p.stop(t)
+}
+
+// TestComposeWaitsForPostgres reads what compose waits for, and that volumes that
+// are used are there.
+func TestComposeWaitsForPostgres(t *testing.T) {
+	services, volumes := composeFile(t)
+	wait := services["nodest"].DependsOn["postgres"]
+	require.Equal(t, "service_healthy", wait.Condition)
+	require.NotNil(t, wait.Required)
+	require.False(t, *wait.Required, "the server runs without the profile too")
+	require.Contains(t, strings.Join(services["postgres"].Healthcheck.Test, " "), "pg_isready")
+	for service, s := range services {
 		require.True(t, s.Image != "" || s.Build != "", service)
 		for _, v := range s.Volumes {
 			volume, _, _ := strings.Cut(v, ":")
-			require.Contains(t, compose.Volumes, volume, service)
+			require.Contains(t, volumes, volume, service)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/store"
 	"nodest/store/storetest"
 )
 
@@ -62,13 +63,27 @@ func newDatabase(t *testing.T, env ...string) *installation {
 	return inst
 }
 
+// options are those of the installation's database.
+func (i *installation) options() store.Options {
+	o := store.Options{Dir: filepath.Join(i.dir, "data")}
+	for _, pair := range i.env {
+		if url, ok := strings.CutPrefix(pair, "NODEST_DATABASE_URL="); ok {
+			o.URL = url
+		}
+	}
+	return o
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
 // process is a running server.
 type process struct {
-	cmd    *exec.Cmd
-	client *client
-	link   string // secret of the sign-in link
-	errors *strings.Builder
-	gone   chan error
+	cmd      *exec.Cmd
+	client   *client
+	link     string // secret of the sign-in link
+	linkBase string // and its address
+	errors   *strings.Builder
+	gone     chan error
 }
 
 // start runs `nodest serve` and returns when it listens.
@@ -89,8 +104,8 @@ func (i *installation) start(t *testing.T) *process {
 			if _, after, ok := strings.Cut(lines.Text(), " listens on "); ok {
 				base = after
 			}
-			if _, link, ok := strings.Cut(lines.Text(), "/signin#"); ok {
-				listening <- []string{base, link}
+			if at, link, ok := strings.Cut(lines.Text(), "/signin#"); ok {
+				listening <- []string{base, link, at[strings.LastIndex(at, " ")+1:]}
 			}
 		}
 		p.gone <- cmd.Wait()
@@ -100,7 +115,7 @@ func (i *installation) start(t *testing.T) *process {
 	case said := <-listening:
 		token, err := os.ReadFile(filepath.Join(i.dir, "data", tokenFile))
 		require.NoError(t, err)
-		p.client, p.link = newTestClient(said[0], strings.TrimSpace(string(token))), said[1]
+		p.client, p.link, p.linkBase = newTestClient(said[0], strings.TrimSpace(string(token))), said[1], said[2]
 		return p
 	case err := <-p.gone:
 		t.Fatalf("the server ended: %v\n%s", err, p.errors)

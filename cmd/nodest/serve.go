@@ -51,12 +51,16 @@ func (p *program) serveCommand() *cobra.Command {
 	return cmd
 }
 
+// databaseWait is how long a server waits for a PostgreSQL that is started
+// together with it.
+const databaseWait = 30 * time.Second
+
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
 	// What can be refused is refused before anything is created.
 	addr := cfg.get("NODEST_ADDR")
-	if !loopback(addr) && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
+	if !cfg.onlyHere() && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
 		return account.NobodyCanSignIn()
 	}
 	listener, err := listen(ctx, addr)
@@ -65,12 +69,17 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	}
 	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
 	log := newLog(p.err, cfg)
+	if u := cfg.get("NODEST_DATABASE_URL"); u != "" {
+		if err := store.WaitForPostgres(ctx, u, databaseWait, log); err != nil {
+			return err
+		}
+	}
 	r, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, loopback(addr))
+	link, err := r.accounts.Bootstrap(ctx, cfg.onlyHere())
 	if err != nil {
 		return err
 	}
@@ -93,7 +102,7 @@ func (p *program) welcome(r *running, link string) {
 	base := "http://" + reachable(r.addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
 	if link != "" {
-		fmt.Fprintf(p.out, "\n  Sign in once with:  %s/signin#%s\n", base, link)
+		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.cfg, base, link))
 		fmt.Fprintf(p.out, "  Or in a terminal:   nodest import --sample && nodest chat\n\n")
 	}
 	if r.models.def == "offline" {
@@ -132,15 +141,16 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 			r.close()
 		}
 	}()
-	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
-	if err != nil {
-		return r, err
-	}
 	r.db, err = store.Open(ctx, store.Options{
 		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log,
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
+	if err != nil {
+		return r, err
+	}
+	// After the database: opening it completes a restore, which brings its secret.
+	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
 	if err != nil {
 		return r, err
 	}

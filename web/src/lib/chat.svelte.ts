@@ -73,6 +73,13 @@ export class Chat {
     if (ok) await this.begin()
   }
 
+  /** signInWith takes a token, or a sign-in link that was pasted. */
+  async signInWith(secret: string) {
+    const link = secret.split('/signin#')[1]
+    const ok = await this.attempt(() => request('POST', '/auth/signin', link ? { link: link.trim() } : { token: secret.trim() }))
+    if (ok) await this.begin()
+  }
+
   /** load reads everything that is shown. */
   private async load(): Promise<{ epoch: string; seq: number }> {
     const snapshot = await request<Snapshot>('GET', '/sync')

@@ -1,0 +1,161 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/account"
+	"nodest/fault"
+)
+
+func TestLinksAreForOneselfAndByOwnersForAll(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	owner, ann, bob := o.owner(t), o.member(t, "Ann"), o.member(t, "bob")
+	for _, c := range []struct {
+		by   *account.User
+		name string
+		want *account.User
+	}{{owner, "", owner}, {owner, " ANN ", ann}, {ann, "", ann}, {ann, "ann", ann}} {
+		link, whose, err := o.NewLink(ctx, c.by, c.name)
+		require.NoError(t, err)
+		require.Equal(t, c.want.ID, whose.ID)
+		_, in, err := o.SignIn(ctx, link, "1.2.3.4")
+		require.NoError(t, err)
+		require.Equal(t, c.want.ID, in.ID)
+	}
+	for _, name := range []string{"bob", "owner", "nobody"} { // a member does not learn who exists
+		_, _, err := o.NewLink(ctx, ann, name)
+		requireCode(t, err, fault.Forbidden)
+	}
+	_, _, err := o.NewLink(ctx, owner, "nobody")
+	requireCode(t, err, fault.NotFound)
+
+	link, _, err := o.NewLink(ctx, owner, "bob")
+	require.NoError(t, err)
+	require.NoError(t, o.DeleteUser(ctx, owner, bob.ID))
+	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
+	requireCode(t, err, fault.Unauthenticated)
+}
+
+func TestATokenMakesASession(t *testing.T) {
+	ctx := t.Context()
+	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	ann := o.member(t, "ann")
+	secret, tok, err := o.CreateToken(ctx, ann.ID, "phone", time.Hour)
+	require.NoError(t, err)
+	session, u, err := o.SignInWithToken(ctx, " "+secret+"\n", "1.2.3.4")
+	require.NoError(t, err)
+	require.Equal(t, ann.ID, u.ID)
+	require.NotEqual(t, secret, session)
+	who, err := o.Authenticate(ctx, session)
+	require.NoError(t, err)
+	require.Equal(t, *tok.ExpiresAt, *who.ExpiresAt, "it does not outlive the token")
+	require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+	_, err = o.Authenticate(ctx, secret)
+	require.NoError(t, err, "signing out leaves the token alone")
+
+	_, u, err = o.SignInWithToken(ctx, "a long and random text", "1.2.3.4")
+	require.NoError(t, err)
+	require.Equal(t, o.owner(t).ID, u.ID)
+}
+
+func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	ann := o.member(t, "ann")
+	good, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
+	require.NoError(t, err)
+	for range 3 {
+		_, _, err := o.SignInWithToken(ctx, "nst_guess", "6.6.6.6")
+		requireCode(t, err, fault.Unauthenticated)
+		_, _, err = o.SignIn(ctx, "guess", "6.6.6.6")
+		if err != nil && fault.Is(err, fault.RateLimited) {
+			break
+		}
+		requireCode(t, err, fault.Unauthenticated)
+	}
+	_, _, err = o.SignInWithToken(ctx, good, "6.6.6.6")
+	requireCode(t, err, fault.RateLimited)
+	_, _, err = o.Login(ctx, "ann", "correct horse", "6.6.6.6")
+	requireCode(t, err, fault.RateLimited) // one count for all ways in
+	_, _, err = o.SignInWithToken(ctx, good, "1.2.3.4")
+	require.NoError(t, err, "others are not kept out")
+}
+
+func TestOnesOwnPassword(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	ann, bob := o.member(t, "ann"), o.member(t, "bob")
+	phone, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
+	require.NoError(t, err)
+	here, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
+	require.NoError(t, err)
+	elsewhere, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, here)
+	require.NoError(t, err)
+
+	old, wrong, next := "correct horse", "wrong horse", "battery staple"
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next})
+	requireCode(t, err, fault.Invalid)
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &wrong})
+	requireCode(t, err, fault.Invalid)
+	_, err = o.UpdateUser(ctx, who, bob.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
+	requireCode(t, err, fault.Forbidden)
+	owner := account.RoleOwner
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Role: &owner})
+	requireCode(t, err, fault.Forbidden)
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old, Limits: &account.Limits{}})
+	requireCode(t, err, fault.Forbidden)
+
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
+	require.NoError(t, err)
+	for _, stays := range []string{here, phone} {
+		_, err = o.Authenticate(ctx, stays)
+		require.NoError(t, err)
+	}
+	_, err = o.Authenticate(ctx, elsewhere)
+	requireCode(t, err, fault.Unauthenticated) // other sessions end
+	_, _, err = o.Login(ctx, "ann", next, "1.2.3.4")
+	require.NoError(t, err)
+}
+
+func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
+	ctx := t.Context()
+	o := open(t)
+	ann := o.member(t, "ann")
+	token, _, err := o.CreateToken(ctx, ann.ID, "phone", 0)
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, token)
+	require.NoError(t, err)
+	old, wrong, next := "correct horse", "wrong horse", "battery staple"
+	for range 5 {
+		_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &wrong})
+		requireCode(t, err, fault.Invalid)
+	}
+	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
+	requireCode(t, err, fault.RateLimited)
+}
+
+func TestTheOwnerCanHaveAPassword(t *testing.T) {
+	ctx := t.Context()
+	o := open(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
+	token, _, err := o.CreateToken(ctx, o.owner(t).ID, "command line", 0)
+	require.NoError(t, err)
+	who, err := o.Authenticate(ctx, token)
+	require.NoError(t, err)
+	first, second := "the first password", "the second password"
+	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &first})
+	require.NoError(t, err, "there was none")
+	_, _, err = o.Login(ctx, "owner", first, "1.2.3.4")
+	require.NoError(t, err)
+	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &second})
+	requireCode(t, err, fault.Invalid)
+	admin, err := o.Authenticate(ctx, "a long and random text")
+	require.NoError(t, err)
+	_, err = o.UpdateUser(ctx, admin, who.User.ID, account.UserPatch{Password: &second})
+	require.NoError(t, err, "the admin token is the way back when it was forgotten")
+}

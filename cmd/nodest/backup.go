@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"nodest/account"
+	"nodest/store"
+)
+
+// secretFile is the file of the data folder that opens stored provider keys.
+const secretFile = "secret.key"
+
+func (p *program) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "backup FILE", Short: "Write everything into one file, while the server runs", Args: cobra.ExactArgs(1),
+		Long: "Write everything into one file: all users with their chats, characters and memories, and the secret that opens stored\n" +
+			"provider keys. The server may run. The file is read back and compared before it gets its name; if FILE is a folder,\n" +
+			"the name is made of date and time; - is standard output. It fits both databases: a backup of SQLite can be restored into PostgreSQL and the\n" +
+			"other way round. Keep it as safe as the data folder: only its owner can read it. Settings from the environment are\n" +
+			"not in it.",
+		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
+	}
+	asJSON := jsonFlag(cmd, "as JSON: the manifest")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := p.config()
+		if err != nil {
+			return err
+		}
+		if args[0] == "-" {
+			return p.backupToOutput(cmd.Context(), cfg)
+		}
+		path, err := backupPath(args[0], time.Now())
+		if err != nil {
+			return err
+		}
+		m, err := p.backup(cmd.Context(), cfg, path)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.printJSON(map[string]any{"file": path, "manifest": m})
+		}
+		return p.tellBackup(p.out, path, m)
+	}
+	return cmd
+}
+
+// backupToOutput writes to standard output what was verified as a file.
+func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
+	dir, err := os.MkdirTemp("", "nodest-backup-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "backup.zip")
+	m, err := p.backup(ctx, cfg, path)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	if _, err := io.Copy(p.out, f); err != nil {
+		return err
+	}
+	return p.tellBackup(p.err, path, m)
+}
+
+// backupPath is where a backup goes; a file that exists is not overwritten.
+func backupPath(arg string, now time.Time) (string, error) {
+	path := filepath.Clean(arg)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "nodest-"+now.Format("20060102-150405")+".zip")
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return "", errors.Join(err, fmt.Errorf("%s exists already: choose another name, or a folder", path))
+	}
+	return path, nil
+}
+
+// backup writes a file beside path, verifies it, and gives it its name.
+func (p *program) backup(ctx context.Context, cfg *config, path string) (m *store.Manifest, err error) {
+	secret, err := secretFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	partial := path + ".partial"
+	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(partial)
+		}
+	}()
+	progress, done := p.progress("backing up")
+	defer done()
+	_, err = store.Backup(ctx, p.storeOptions(cfg), f, store.BackupOptions{
+		Program: version, Files: map[string][]byte{secretFile: secret}, Progress: progress,
+	})
+	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	if m, err = p.verify(ctx, partial); err != nil {
+		return nil, fmt.Errorf("the backup was written but not verified: %w", err)
+	}
+	if err := os.Rename(partial, path); err != nil {
+		return nil, err
+	}
+	return m, syncDir(filepath.Dir(path))
+}
+
+// syncDir waits until the names in a folder are on the disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync() // some file systems have nothing to do here and say so
+	return d.Close()
+}
+
+// secretFor is what a data folder would hold as secret.key.
+func secretFor(cfg *config) ([]byte, error) {
+	dir := cfg.get("NODEST_DATA")
+	if cfg.get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
+		if _, err := os.Stat(filepath.Join(dir, secretFile)); errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("there is no %s: name the data folder of the server with --data", filepath.Join(dir, secretFile))
+		}
+	}
+	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
+	return []byte(hex.EncodeToString(secret) + "\n"), err
+}
+
+// verify reads a backup as a restore would, and says which provider keys its
+// secret does not open.
+func (p *program) verify(ctx context.Context, path string) (*store.Manifest, error) {
+	b, err := store.OpenBackup(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close() //nolint:errcheck // it was only read
+	if err := b.Verify(ctx); err != nil {
+		return nil, err
+	}
+	secret, err := secretIn(b)
+	if err != nil {
+		return nil, err
+	}
+	lost := 0
+	err = b.Each("provider_keys", func(row map[string]any) error {
+		user, _ := row["user_id"].(string)
+		provider, _ := row["provider"].(string)
+		sealed, _ := row["sealed"].([]byte)
+		if !account.Opens(secret, user, provider, sealed) {
+			lost++
+		}
+		return nil
+	})
+	if lost > 0 {
+		fmt.Fprintf(p.err, "warning: the secret does not open %d of %d stored provider keys; their users must enter them again\n", lost, b.Manifest.Rows("provider_keys"))
+	}
+	return &b.Manifest, err
+}
+
+// secretIn returns the secret of a backup.
+func secretIn(b *store.BackupFile) ([]byte, error) {
+	text, err := b.File(secretFile)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) != 32 {
+		return nil, errors.New("the backup has no secret.key that can be used")
+	}
+	return secret, nil
+}
+
+func (p *program) storeOptions(cfg *config) store.Options {
+	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: newLog(p.err, cfg)}
+}
+
+func (p *program) tellBackup(out io.Writer, path string, m *store.Manifest) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", path, grouped((info.Size()+999)/1000))
+	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It has the secret that opens stored provider keys: keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
+	return err
+}
+
+// contents counts what people know of.
+func contents(m *store.Manifest) string {
+	return fmt.Sprintf("users: %s, characters: %s, chats: %s, messages: %s, memories: %s",
+		grouped(m.Rows("users")), grouped(m.Rows("characters")), grouped(m.Rows("conversations")), grouped(m.Rows("messages")), grouped(m.Rows("memories")))
+}
+
+// grouped writes 1234567 as 1,234,567.
+func grouped(n int64) string {
+	digits := []byte(strconv.FormatInt(n, 10))
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = slices.Insert(digits, i, ',')
+	}
+	return string(digits)
+}
+
+// progress shows on a terminal how far something is; done clears the line.
+func (p *program) progress(what string) (tell func(table string, rows int64), done func()) {
+	f, ok := p.err.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil, func() {}
+	}
+	return func(table string, rows int64) {
+			fmt.Fprintf(f, "\r\x1b[K%s %s: %s", what, table, grouped(rows))
+		}, func() {
+			fmt.Fprint(f, "\r\x1b[K")
+		}
+}

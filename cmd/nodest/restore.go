@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"nodest/account"
+	"nodest/store"
+)
+
+func (p *program) restoreCommand() *cobra.Command {
+	var force, check bool
+	cmd := &cobra.Command{
+		Use: "restore FILE", Short: "Restore a backup into an empty data folder or database", Args: cobra.ExactArgs(1),
+		Long: "Restore a backup into the data folder, or into the PostgreSQL of NODEST_DATABASE_URL. The server must be stopped. The\n" +
+			"new database is complete before it takes its place; a restore that fails or is interrupted changes nothing. Data that\n" +
+			"is there is only replaced with --force, and then moved aside: to the folder replaced-… in the data folder, or to the\n" +
+			"schema nodest_replaced_… in PostgreSQL. A backup of an older version is brought to this one. FILE - is standard input.",
+		Example: "  nodest restore nodest-20261122-040000.zip\n  nodest restore --check nodest-20261122-040000.zip\n" +
+			"  NODEST_DATABASE_URL=postgres://… nodest restore backup-of-sqlite.zip\n" +
+			"  docker compose run --rm -T nodest restore - < nodest.zip",
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace the data that is there; it is moved aside")
+	cmd.Flags().BoolVar(&check, "check", false, "only read the backup and verify it")
+	asJSON := jsonFlag(cmd, "as JSON: the manifest, and where older data went")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := p.config()
+		if err != nil {
+			return err
+		}
+		path, remove, err := p.backupFile(args[0])
+		if err != nil {
+			return err
+		}
+		defer remove()
+		if check {
+			m, err := p.verify(cmd.Context(), path)
+			if err != nil {
+				return fmt.Errorf("%s: %s", args[0], oneLine(err))
+			}
+			if *asJSON {
+				return p.printJSON(map[string]any{"manifest": m})
+			}
+			_, err = fmt.Fprintf(p.out, "%s is complete: written %s by nodest %s from %s\n  %s, schema version %d\n",
+				args[0], m.CreatedAt.Local().Format("2006-01-02 15:04"), m.Program, m.Database, contents(m), m.SchemaVersion)
+			return err
+		}
+		m, done, err := p.restore(cmd.Context(), cfg, path, force)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return p.printJSON(map[string]any{"manifest": m, "movedTo": done.MovedTo})
+		}
+		return p.tellRestore(cfg, m, done)
+	}
+	return cmd
+}
+
+// backupFile is the file to read: for - a temporary one with the standard input.
+func (p *program) backupFile(arg string) (path string, remove func(), err error) {
+	if arg != "-" {
+		return arg, func() {}, nil
+	}
+	f, err := os.CreateTemp("", "nodest-restore-*") // made with mode 0600
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = io.Copy(f, p.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", nil, errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), func() { _ = os.Remove(f.Name()) }, nil
+}
+
+func (p *program) restore(ctx context.Context, cfg *config, path string, force bool) (*store.Manifest, *store.Restored, error) {
+	b, err := store.OpenBackup(ctx, path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %s", path, oneLine(err))
+	}
+	defer b.Close() //nolint:errcheck // it was only read
+	files, err := filesFor(cfg, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.Verify(ctx); err != nil { // nothing has been touched yet
+		return nil, nil, fmt.Errorf("%s: %s", path, oneLine(err))
+	}
+	progress, clear := p.progress("restoring")
+	defer clear()
+	done, err := store.Restore(ctx, p.storeOptions(cfg), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
+	return &b.Manifest, done, err
+}
+
+// filesFor is what the data folder gets: the secret, unless the setting gives it.
+func filesFor(cfg *config, b *store.BackupFile) (map[string][]byte, error) {
+	secret, err := secretIn(b)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.get("NODEST_SECRET_KEY") == "" {
+		text, err := b.File(secretFile)
+		return map[string][]byte{secretFile: text}, err
+	}
+	configured, err := account.Secret("", cfg.get("NODEST_SECRET_KEY"))
+	if err == nil && !bytes.Equal(secret, configured) {
+		err = errors.New("NODEST_SECRET_KEY is not that of the backup, so stored provider keys could not be opened: unset it, or give it the old value")
+	}
+	return nil, err
+}
+
+func (p *program) tellRestore(cfg *config, m *store.Manifest, done *store.Restored) error {
+	where, before := "the data folder "+cfg.get("NODEST_DATA"), "the folder"
+	if cfg.get("NODEST_DATABASE_URL") != "" {
+		where, before = "PostgreSQL", "the schema"
+	}
+	fmt.Fprintf(p.out, "restored into %s: the state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))
+	if done.MovedTo != "" {
+		fmt.Fprintf(p.out, "  What was there before is in %s %s.\n", before, done.MovedTo)
+	}
+	_, err := fmt.Fprintln(p.out, "  Start the server; tokens and passwords of the backup work. nodest signin prints a new sign-in link.")
+	return err
+}

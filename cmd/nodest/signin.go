@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"nodest/fault"
+)
+
+func (p *program) signinCommand() *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use: "signin", Short: "Print a new sign-in link for the running server", Args: cobra.NoArgs,
+		Long: "Print a new sign-in link for the running server. The link works once, and for 24 hours. The server is the one on\n" +
+			"NODEST_ADDR; the command uses NODEST_TOKEN, NODEST_ADMIN_TOKEN or the token that the server keeps in its data folder.",
+		Example: "  nodest signin\n  nodest signin --user alice\n  docker compose exec nodest nodest signin",
+	}
+	cmd.Flags().StringVar(&user, "user", "", "whom the link signs in; default: the owner")
+	asJSON := jsonFlag(cmd, "as JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := p.config()
+		if err != nil {
+			return err
+		}
+		c, err := p.reach(cmd.Context(), cfg)
+		var nobody *nobodyError
+		if errors.As(err, &nobody) {
+			return fmt.Errorf("%w. Start it with nodest serve, or give its address with --addr", nobody)
+		}
+		if err != nil {
+			return err
+		}
+		var made struct {
+			Link      string `json:"link"`
+			Username  string `json:"username"`
+			ExpiresIn int    `json:"expiresIn"`
+		}
+		if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
+			if fault.Is(err, fault.NotFound) {
+				return fmt.Errorf("no user %q; nodest user list shows all", user)
+			}
+			return err
+		}
+		link := signInURL(cfg, c.base, made.Link)
+		if *asJSON {
+			return p.printJSON(map[string]any{"url": link, "username": made.Username, "expiresIn": made.ExpiresIn})
+		}
+		fmt.Fprintf(p.err, "Sign in once as %s, within 24 hours:\n", made.Username)
+		_, err = fmt.Fprintln(p.out, link)
+		return err
+	}
+	return cmd
+}
+
+// signInURL is where a browser opens a sign-in link.
+func signInURL(cfg *config, base, link string) string {
+	if public := cfg.get("NODEST_PUBLIC_URL"); public != "" {
+		base = strings.TrimSuffix(public, "/")
+	}
+	return base + "/signin#" + link
+}
+
+func (p *program) userPasswordCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "password [NAME]", Short: "Set a password: your own, or as an owner that of another user", Args: cobra.MaximumNArgs(1),
+		Long: "Set a password: your own, or as an owner that of another user. It is read from the terminal, or from standard input,\n" +
+			"one line each: the current password if you change your own and have one, then the new one. An owner who has forgotten\n" +
+			"theirs sets NODEST_ADMIN_TOKEN on the server and in NODEST_TOKEN here, and is not asked for it.",
+		Example: "  nodest user password\n  nodest user password alice",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withClient(cmd.Context(), func(c *client) error {
+				return p.setPassword(cmd.Context(), c, strings.Join(args, ""))
+			})
+		},
+	}
+}
+
+type cliUser struct {
+	ID          string `json:"id"`
+	Username    string `json:"username"`
+	HasPassword bool   `json:"hasPassword"`
+}
+
+func (p *program) setPassword(ctx context.Context, c *client, name string) error {
+	var me cliUser
+	if err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &me); err != nil {
+		return err
+	}
+	u, own := me, true
+	if name != "" && !strings.EqualFold(name, me.Username) {
+		own = false
+		users, err := all[cliUser](ctx, c, "/api/v1/users")
+		if err != nil {
+			return err
+		}
+		u = cliUser{}
+		for _, other := range users {
+			if strings.EqualFold(name, other.Username) {
+				u = other
+			}
+		}
+		if u.ID == "" {
+			return fmt.Errorf("no user %q; nodest user list shows all", name)
+		}
+	}
+	var prompts []string
+	isAdmin := c.token != "" && c.token == p.getenv("NODEST_ADMIN_TOKEN")
+	if own && u.HasPassword && !isAdmin {
+		prompts = append(prompts, "Current password: ")
+	}
+	answers, err := p.readSecrets(append(prompts, "New password: ")...)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"password": answers[len(answers)-1]}
+	if len(answers) > 1 {
+		body["currentPassword"] = answers[0]
+	}
+	if err := c.call(ctx, http.MethodPatch, "/api/v1/users/"+url.PathEscape(u.ID), body, nil); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.out, "%s can sign in with the new password\n", u.Username)
+	return err
+}
+
+// readSecrets reads one line per prompt: from a terminal without echo, from
+// anything else as it is.
+func (p *program) readSecrets(prompts ...string) ([]string, error) {
+	answers := make([]string, len(prompts))
+	f, ok := p.in.(*os.File)
+	if ok && term.IsTerminal(int(f.Fd())) {
+		for i, prompt := range prompts {
+			fmt.Fprint(p.err, prompt)
+			text, err := term.ReadPassword(int(f.Fd()))
+			fmt.Fprintln(p.err)
+			if err != nil {
+				return nil, err
+			}
+			answers[i] = string(text)
+		}
+		return answers, nil
+	}
+	lines := bufio.NewReader(p.in)
+	for i, prompt := range prompts {
+		line, err := lines.ReadString('\n')
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+			return nil, fmt.Errorf("standard input ended before the line for %q", strings.TrimSuffix(prompt, ": "))
+		}
+		answers[i] = strings.TrimRight(line, "\r\n")
+	}
+	return answers, nil
+}

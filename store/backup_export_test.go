@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"io"
+	"testing"
+)
+
+// BackupTable shows tests how a backup sees a table.
+type BackupTable struct {
+	Name    string
+	Columns []column
+}
+
+// BackupTables are those of the newest schema, each after those that it refers to.
+func BackupTables(ctx context.Context) ([]BackupTable, error) {
+	tables, err := tablesAt(ctx, newestVersion())
+	all := make([]BackupTable, len(tables))
+	for i, t := range tables {
+		all[i] = BackupTable{t.name, t.columns}
+	}
+	return all, err
+}
+
+// NewestVersion is that of the schema.
+func NewestVersion() int64 { return newestVersion() }
+
+// Parent is the column that a foreign key names.
+func (b BackupTable) Parent(t testing.TB, db *sql.DB, name string) (parent, key string, ok bool) {
+	t.Helper()
+	err := db.QueryRow(`SELECT "table", COALESCE("to", '') FROM pragma_foreign_key_list(?) WHERE "from" = ?`, b.Name, name).Scan(&parent, &key)
+	return parent, key, err == nil
+}
+
+// Nullable says whether a column takes NULL.
+func (b BackupTable) Nullable(t testing.TB, db *sql.DB, name string) bool {
+	t.Helper()
+	var not bool
+	if err := db.QueryRow(`SELECT "notnull" FROM pragma_table_info(?) WHERE name = ?`, b.Name, name).Scan(&not); err != nil {
+		t.Fatal(err)
+	}
+	return !not
+}
+
+// DecodeBackupRow reads a row with a column of each kind and writes it again.
+func DecodeBackupRow(line []byte) (again []byte, ok bool) {
+	columns := []column{{"a", kindText}, {"b", kindInt}, {"c", kindBool}, {"d", kindReal}, {"e", kindBlob}}
+	r := &rowReader{table: &table{columns: columns}, row: make(cells, len(columns))}
+	if r.decode(line) != nil {
+		return nil, false
+	}
+	targets := scanTargets(columns)
+	for i, v := range r.row {
+		switch target := targets[i].(type) {
+		case sql.Scanner:
+			if target.Scan(v) != nil {
+				return nil, false
+			}
+		case *[]byte:
+			*target, _ = v.([]byte)
+		}
+	}
+	scanned(targets, r.row)
+	w := newRowWriter(io.Discard)
+	if w.add(r.row) != nil {
+		return nil, false
+	}
+	return w.line, true
+}

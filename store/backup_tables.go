@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"nodest/fault"
+	"nodest/migrations"
+)
+
+// column is a column as a backup has it. Its kind is what both databases agree
+// on. In JSON it is "name kind".
+type column struct {
+	Name string
+	Kind columnKind
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c column) MarshalText() ([]byte, error) { return []byte(c.Name + " " + string(c.Kind)), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *column) UnmarshalText(text []byte) error {
+	name, kind, _ := strings.Cut(string(text), " ")
+	c.Name, c.Kind = name, columnKind(kind)
+	return nil
+}
+
+type columnKind string
+
+const (
+	kindText columnKind = "text"
+	kindInt  columnKind = "integer"
+	kindReal columnKind = "real"
+	kindBool columnKind = "boolean"
+	kindBlob columnKind = "blob"
+)
+
+// kindOf names the kinds by the types that the migrations declare.
+var kindOf = map[string]columnKind{
+	"TEXT": kindText, "BIGINT": kindInt, "DOUBLE PRECISION": kindReal, "BOOLEAN": kindBool, "BLOB": kindBlob,
+}
+
+// table is a table with what it refers to.
+type table struct {
+	name    string
+	columns []column
+	parents []string // tables that its foreign keys name
+}
+
+func (t *table) columnNames() []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// tablesAt returns the tables that a database of a version has, each after those
+// that it refers to. They are read from a database that is made for it in memory:
+// so there is no list to keep, and both databases have the same tables.
+func tablesAt(ctx context.Context, version int64) ([]*table, error) {
+	db, err := sql.Open("sqlite3", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // it was in memory
+	db.SetMaxOpenConns(1)
+	if err := migrateTo(ctx, db, sqliteSchema, version, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err
+	}
+	return readTables(ctx, db)
+}
+
+func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
+	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type FROM sqlite_master t JOIN pragma_table_info(t.name) c
+		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.name <> ? ORDER BY t.name, c.cid`, versionTable)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // read to the end
+	var all []*table
+	for rows.Next() {
+		var name, declared string
+		var c column
+		if err := rows.Scan(&name, &c.Name, &declared); err != nil {
+			return nil, err
+		}
+		if c.Kind = kindOf[declared]; c.Kind == "" {
+			return nil, fmt.Errorf("store: a backup does not know the type %s of %s.%s", declared, name, c.Name)
+		}
+		if len(all) == 0 || all[len(all)-1].name != name {
+			all = append(all, &table{name: name})
+		}
+		t := all[len(all)-1]
+		t.columns = append(t.columns, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		if t.parents, err = queryTexts(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)`, t.name); err != nil {
+			return nil, err
+		}
+	}
+	return parentsFirst(all)
+}
+
+// parentsFirst puts each table behind those that it refers to.
+func parentsFirst(all []*table) ([]*table, error) {
+	var ordered []*table
+	placed := map[string]bool{}
+	for len(ordered) < len(all) {
+		before := len(ordered)
+		for _, t := range all {
+			waits := slices.ContainsFunc(t.parents, func(p string) bool { return !placed[p] })
+			if !placed[t.name] && !waits {
+				placed[t.name] = true
+				ordered = append(ordered, t)
+			}
+		}
+		if len(ordered) == before {
+			return nil, fmt.Errorf("store: the foreign keys of the tables form a circle")
+		}
+	}
+	return ordered, nil
+}
+
+// queryTexts reads a column of texts.
+func queryTexts(ctx context.Context, db queryer, query string, args ...any) (values []string, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // read to the end
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, rows.Err()
+}
+
+// queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// newestVersion is the newest schema that this program knows.
+func newestVersion() int64 {
+	var newest int64
+	files, _ := fs.Glob(migrations.Files(), sqliteSchema.folder+"/*.sql") // the pattern is a good one
+	for _, file := range files {
+		number, _, _ := strings.Cut(strings.TrimPrefix(file, sqliteSchema.folder+"/"), "_")
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
+			newest = max(newest, n)
+		}
+	}
+	return newest
+}
+
+// knownVersion refuses a schema of a newer program.
+func knownVersion(what string, version int64) error {
+	if newest := newestVersion(); version > newest {
+		return fault.New(fault.NewerVersion,
+			"the %s has schema version %d, this program knows versions up to %d: use a newer nodest", what, version, newest)
+	}
+	return nil
+}
+
+// cells are the values of a row, of the type that its column's kind has in Go, or
+// nil. They can be bound on both databases.
+type cells []any
+
+// scanTargets returns where a row of these columns is scanned to.
+func scanTargets(columns []column) []any {
+	targets := make([]any, len(columns))
+	for i, c := range columns {
+		switch c.Kind {
+		case kindText:
+			targets[i] = new(sql.NullString)
+		case kindInt:
+			targets[i] = new(sql.NullInt64)
+		case kindReal:
+			targets[i] = new(sql.NullFloat64)
+		case kindBool:
+			targets[i] = new(sql.NullBool)
+		case kindBlob:
+			targets[i] = new([]byte)
+		}
+	}
+	return targets
+}
+
+// scanned reads a row from the targets. A real number that JSON cannot hold
+// becomes its name.
+func scanned(targets []any, into cells) {
+	for i, t := range targets {
+		into[i] = nil
+		switch v := t.(type) {
+		case *sql.NullString:
+			if v.Valid {
+				into[i] = v.String
+			}
+		case *sql.NullInt64:
+			if v.Valid {
+				into[i] = v.Int64
+			}
+		case *sql.NullBool:
+			if v.Valid {
+				into[i] = v.Bool
+			}
+		case *[]byte:
+			if *v != nil {
+				into[i] = *v
+			}
+		case *sql.NullFloat64:
+			switch {
+			case !v.Valid:
+			case math.IsNaN(v.Float64), math.IsInf(v.Float64, 0):
+				into[i] = strconv.FormatFloat(v.Float64, 'g', -1, 64)
+			default:
+				into[i] = v.Float64
+			}
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// lateProxy passes connections on to the test PostgreSQL, after it was opened.
+func lateProxy(t *testing.T, ln net.Listener, socket string) {
+	t.Helper()
+	go func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("unix", socket)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
+		}
+	}()
+}
+
+func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
+	base, err := url.Parse(storetest.PostgresURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := base.Query()
+	socket := q.Get("host") + "/.s.PGSQL.5432"
+	if _, err := os.Stat(socket); err != nil {
+		t.Skip("the test PostgreSQL listens on no Unix socket here")
+	}
+	reserved, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := reserved.Addr().String()
+	_ = reserved.Close()
+	q.Del("host")
+	base.Host, base.RawQuery = addr, q.Encode()
+
+	log := &lines{first: make(chan struct{})}
+	done := make(chan error, 1)
+	go func() {
+		done <- store.WaitForPostgres(context.Background(), base.String(), time.Minute, slog.New(slog.NewTextHandler(log, nil)))
+	}()
+	<-log.first // it has tried, and says so
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	lateProxy(t, ln, socket)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "PostgreSQL does not answer yet") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+func TestWaitingForPostgresIsBounded(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_ = ln.Close()
+	err = store.WaitForPostgres(context.Background(), "postgres://u:hunter2@"+addr+"/d?sslmode=disable", time.Millisecond, quiet)
+	if err == nil || !strings.Contains(err.Error(), "did not answer within 1ms") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAPostgresThatRefusesIsNotWaitedFor(t *testing.T) {
+	u, err := url.Parse(storetest.PostgresURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/no_such_database"
+	err = store.WaitForPostgres(context.Background(), u.String(), time.Hour, quiet)
+	if err == nil || !strings.Contains(err.Error(), "no_such_database") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// lines is a log that says when its first line came.
+type lines struct {
+	bytes.Buffer
+	first chan struct{}
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	select {
+	case <-l.first:
+	default:
+		defer close(l.first)
+	}
+	return l.Buffer.Write(p)
+}

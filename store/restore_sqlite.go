@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func (r *restoring) sqlite(ctx context.Context) (_ *Restored, err error) {
+	dir := r.options.Dir
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	if err := completeRestores(dir); err != nil {
+		return nil, err
+	}
+	if !r.Force && folderHasData(ctx, dir) {
+		return nil, r.refuse("the data folder " + dir)
+	}
+	staged, err := r.stageFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(staged) }() // nothing after the rename
+	if err := r.stageSQLite(ctx, filepath.Join(staged, File)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(ctx.Err(), syncFolder(staged)); err != nil {
+		return nil, err
+	}
+	ready := strings.TrimSuffix(staged, stagedSuffix) + readySuffix
+	if err := errors.Join(os.Rename(staged, ready), syncFolder(dir)); err != nil {
+		return nil, err
+	}
+	aside := filepath.Join(dir, replacedPrefix+r.stamp)
+	moved, err := replaceFiles(dir, ready, aside)
+	if err != nil {
+		return nil, fmt.Errorf("store: complete the restore: %w; the next start of the server tries again", err)
+	}
+	if !moved {
+		aside = ""
+	}
+	return &Restored{MovedTo: aside}, nil
+}
+
+// stageFolder makes the folder for what is restored, with the files of the data
+// folder in it, and removes those that killed restores have left.
+func (r *restoring) stageFolder(dir string) (string, error) {
+	old, err := filepath.Glob(filepath.Join(escapeGlob(dir), restorePrefix+"*"+stagedSuffix))
+	if err != nil {
+		return "", err
+	}
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			return "", err
+		}
+	}
+	staged := filepath.Join(dir, restorePrefix+r.stamp+stagedSuffix)
+	if err := os.Mkdir(staged, 0o700); err != nil {
+		return "", err
+	}
+	for name, data := range r.Files {
+		if err := writeSynced(filepath.Join(staged, name), data); err != nil {
+			return staged, errors.Join(err, os.RemoveAll(staged))
+		}
+	}
+	return staged, nil
+}
+
+// folderHasData says whether a data folder has a database with users, or one that
+// cannot be read.
+func folderHasData(ctx context.Context, dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, File)); errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	db, err := openForReading(dir)
+	if err != nil {
+		return true
+	}
+	defer db.Close() //nolint:errcheck // nothing was written
+	var tables, users int
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'users'").Scan(&tables)
+	if err != nil || tables == 0 {
+		return err != nil
+	}
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM users").Scan(&users)
+	return err != nil || users > 0
+}
+
+// stageSQLite makes a complete database file that is on the disk.
+func (r *restoring) stageSQLite(ctx context.Context, path string) error {
+	// Nobody reads it before it is complete, so nothing waits for the disk until then.
+	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqliteDSN(path, false))
+	db, err := sql.Open("sqlite3", dsn)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	err = r.load(ctx, db, sqliteSchema, func(ctx context.Context, rows *rowReader) error {
+		return insertSQLite(ctx, db, rows, r.Progress)
+	})
+	if err == nil {
+		err = checkSQLite(ctx, db)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
+}
+
+func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress func(string, int64)) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
+	names := rows.table.columnNames()
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO "`+rows.table.name+`" ("`+strings.Join(names, `", "`)+`") VALUES (?`+strings.Repeat(", ?", len(names)-1)+")")
+	if err != nil {
+		return err
+	}
+	defer insert.Close() //nolint:errcheck // ends with the transaction
+	for rows.next() {
+		if _, err := insert.ExecContext(ctx, rows.row...); err != nil {
+			return err
+		}
+		tell(progress, rows.table.name, rows.rows)
+	}
+	return tx.Commit()
+}
+
+// checkSQLite looks at a database file as a whole.
+func checkSQLite(ctx context.Context, db *sql.DB) error {
+	damage, err := queryTexts(ctx, db, "PRAGMA integrity_check(3)")
+	if err != nil {
+		return err
+	}
+	if len(damage) != 1 || damage[0] != "ok" {
+		return fmt.Errorf("store: the restored database is damaged: %s", strings.Join(damage, "; "))
+	}
+	orphans, err := queryTexts(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
+	if err == nil && len(orphans) > 0 {
+		err = damaged("rows of %s refer to rows that do not exist", strings.Join(orphans, ", "))
+	}
+	return err
+}
