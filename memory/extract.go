@@ -43,6 +43,7 @@ type Candidate struct {
 	Evidence   []Evidence
 	Origin     Origin    // ByModel or ByRule
 	At         time.Time // when it was said
+	Corrects   bool      // the user says there that something is otherwise than it was
 }
 
 func (c *Candidate) last() int64 {
@@ -235,6 +236,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	}
 	c.source(sources)
 	c.date(o.text("event_time"), sources)
+	c.Corrects = corrects(c.Text, sources)
 	return c, ""
 }
 
