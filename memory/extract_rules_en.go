@@ -25,7 +25,7 @@ const (
 	aName    = `(\p{Lu}[\p{L}'.-]*(?: \p{Lu}[\p{L}'.-]*){0,3})`
 )
 
-var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|picture|photo|bit|scene|aspect|time|way)s?\b`)
+var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|picture|photo|bit|scene|aspect|time)s?\b`)
 
 // englishRules read a clause from its beginning; $1 and so on are put into text.
 var englishRules = []rule{
