@@ -77,7 +77,7 @@ func TestRulesLeaveOut(t *testing.T) {
 // The same words in earnest, and what a clause behind them adds, are facts.
 func TestRulesStillRead(t *testing.T) {
 	for text, want := range map[string][]string{
-		"我叫小明，今年二十岁，住在上海，喜欢爬山。":                    {"用户叫小明", "用户今年二十岁", "用户住在上海"},
+		"我叫小明，今年二十岁，住在上海，喜欢爬山。":                   {"用户叫小明", "用户今年二十岁", "用户住在上海"},
 		"你好，我是张伟。":                                {"用户叫张伟"},
 		"我改名叫李雷了。":                                {"用户叫李雷"},
 		"我的名字叫韩梅梅":                                {"用户叫韩梅梅"},
