@@ -134,6 +134,10 @@ func withoutReadBy(model, rules []Candidate) []Candidate {
 	})
 }
 
+// answerTokens bounds an answer of extraction. Twelve facts with their members are
+// about 1,000 tokens.
+const answerTokens = 2048
+
 var (
 	errLanguage = errors.New("facts must be written in the language of the messages, names unchanged")
 	errShape    = errors.New(`each of facts must be an object with the members "text", "subject", "kind" and "seqs"`)
