@@ -132,7 +132,7 @@ func (n Names) englishPledge(clause string) []found {
 		return []found{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.7}}
 	}
 	m := englishWill.FindStringSubmatch(clause)
-	if m == nil || idleWords.MatchString(m[1]) || !lasting.MatchString(m[1]) {
+	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
 		return nil
 	}
 	will := " will "
@@ -142,7 +142,7 @@ func (n Names) englishPledge(clause string) []found {
 	return []found{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.6}}
 }
 
-var pointingAlone = regexp.MustCompile(`(?i)\b(?:it|this|that|so)$`)
+var pointingAlone = regexp.MustCompile(`(?i)\b(?:it|this|that|so|them|him|her)$`)
 
 var englishPronouns = regexp.MustCompile(`(?i)\b(?:i am|i'm|i've|i'll|i|my|me|mine|myself|you're|you|your|yours|yourself)\b`)
 

@@ -364,3 +364,33 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 		}
 	})
 }
+
+// Without a model nobody is renamed by a joke or a movie: another name is put to the
+// user, and only their own word changes it at once.
+func TestRulesDoNotRenameTheUser(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		c.model = nil
+		c.exchange("My name is Anna. I live in Paris.", "Hello Anna!")
+		c.exchange("I watched a movie called Amelie.", "Nice.")
+		c.exchange("我看了一部电影，叫《活着》。", "好看吗？")
+		c.exchange("*bows* My name is Sir Lancelot.", "*bows too*")
+		c.exchange("Haha, my name is Batman.", "Hi Batman!")
+		c.readNow()
+		c.equal("memory", c.chronicle(), []string{"User's name is Anna v1 active", "User lives in Paris v1 active"})
+		c.exchange("My name is Tom.", "Tom?")
+		c.exchange("I live in Rome.", "Oh!")
+		c.readNow()
+		c.equal("memory", c.chronicle(), []string{
+			"User's name is Anna v1 active", "User lives in Paris v1 superseded", "User lives in Rome v2 active", "suggested UPDATE User's name is Tom",
+		})
+		c.exchange("Actually, my real name is Maria.", "I see.")
+		c.readNow()
+		c.equal("known", c.known(), []string{"User lives in Rome", "User's name is Maria"})
+		s := c.suggestions()[0]
+		c.update(func(tx nodest.Tx) error {
+			_, err := memory.Decide(tx, "phone", c.character, s.ID, memory.AcceptSuggestion)
+			return err
+		})
+		c.equal("known after the user's word", c.known(), []string{"User lives in Rome", "User's name is Tom"})
+	})
+}
