@@ -98,6 +98,7 @@ func Import(data []byte, filename string, limits Limits) (*Character, error) {
 	}
 	ch.Assets = append(ch.Assets, im.assets...)
 	ch.takeAvatar()
+	im.warnUnused(ch)
 	ch.Warnings = im.warnings
 	return ch, nil
 }

@@ -98,9 +98,11 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 			return nil, err
 		}
 	}
-	if _, err := ParseWorldBook(book.Doc, book.Dialect); err != nil {
+	view, err := ParseWorldBook(book.Doc, book.Dialect)
+	if err != nil {
 		return nil, err
 	}
+	im.warnUnusedInBook(view, "")
 	book.Warnings = im.warnings
 	return book, nil
 }

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 
 	"nodest/fault"
@@ -28,12 +29,26 @@ func newFound(b *builder) found {
 	return f
 }
 
+// endsInDate matches a memory that ends in the day it is from.
+var endsInDate = regexp.MustCompile(` \(\d{4}-\d\d-\d\d\)\s*$`)
+
+// additions are what goes behind the text of the message. Before memories with a date
+// stands the present time, which relates them to the chat.
+func (f *found) additions() []addition {
+	parts := augmentation(f.memories, f.web, &f.b.in.Options, true)
+	if f.b.macros.clock.now.IsZero() || !slices.ContainsFunc(f.memories, endsInDate.MatchString) {
+		return parts
+	}
+	first := slices.IndexFunc(parts, func(a addition) bool { return a.source == SourceMemory })
+	return slices.Insert(parts, first, addition{source: SourceGuidelines, text: f.b.macros.clock.nowLine()})
+}
+
 // attach puts what is in behind the text of the message, in place of what was
 // there.
 func (f *found) attach(p *piece) {
 	p.more = nil
 	frame := Entry{Source: SourceGuidelines, Why: WhyFound, Role: p.entry.Role}
-	for _, a := range augmentation(f.memories, f.web, true) {
+	for _, a := range f.additions() {
 		tokens := f.b.counter.count(a.text)
 		switch a.source {
 		case SourceMemory:
@@ -51,7 +66,7 @@ func (f *found) attach(p *piece) {
 
 // message returns the text of the message with what was found.
 func (f *found) message(text string) string {
-	for _, a := range augmentation(f.memories, f.web, true) {
+	for _, a := range f.additions() {
 		text += a.text
 	}
 	return text

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -98,7 +99,10 @@ func newBuilder(in *Input) *builder {
 		b.c = Compile(in.Sources)
 	}
 	b.base = b.findBase()
-	b.macros = Macros{Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed}
+	b.macros = Macros{
+		Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed,
+		clock: clock{in.Options.Now, in.Options.LastUserAt, in.Options.Language},
+	}
 	if b.base >= 0 {
 		b.macros.LastUserMessage = b.message(b.base).Text
 	}
@@ -159,7 +163,7 @@ func (b *builder) requestSettings() []*item {
 		if s.Global {
 			id = "global"
 		}
-		it := settingItem(s)
+		it := settingItem(s, b.in.Options.Language)
 		it.id = id
 		switch {
 		case i > 0 && s.Global:
@@ -170,27 +174,25 @@ func (b *builder) requestSettings() []*item {
 		}
 	}
 	if p := b.in.Persona; !isBlank(p.Description) && !b.c.persona {
-		it := settingItem(Setting{Name: p.Name, Text: p.Description})
+		it := settingItem(Setting{Name: p.Name, Text: p.Description}, b.in.Options.Language)
 		it.source = SourcePersona
 		items = append(items, it)
 	}
 	return items
 }
 
-// settingName is what a custom setting is called in the app.
-const settingName = "自设"
-
 // settingItem wraps a setting so that the model knows whom it describes.
 //
 // Source: NodeST specification 3, step 4.
-func settingItem(s Setting) *item {
+func settingItem(s Setting, l Language) *item {
+	w := l.words()
 	it := &item{
 		source: SourceSetting, name: s.Name, role: "user",
-		text:     "以下是用户所扮演的角色{{user}}的相关信息：\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
+		text:     w.setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
 		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
 	}
 	if it.name == "" {
-		it.name = settingName
+		it.name = w.settingName
 	}
 	if isBlank(s.Text) {
 		it.text = ""
@@ -250,12 +252,32 @@ func (b *builder) buildFrame() {
 		b.head = append(b.head, b.tail...)
 		b.tail = nil
 	}
+	if p := b.in.Profile; len(p.Facts) > 0 {
+		b.head = append(b.head, b.profilePiece(p))
+	}
+}
+
+// profilePiece makes the message of the profile. Like everything that was said it
+// has the rank of the user.
+func (b *builder) profilePiece(profile Profile) piece {
+	text := profile.Heading
+	p := piece{chat: -1, entry: Entry{
+		Source: SourceProfile, Name: "Profile", Why: WhyFixed, Role: llm.User,
+		Tokens: b.counter.count(text) + messageOverhead,
+	}}
+	for _, f := range profile.Facts {
+		line := "\n- " + f.Text
+		text += line
+		p.more = append(p.more, Entry{Source: SourceProfile, ID: f.ID, Why: WhyFixed, Role: llm.User, Tokens: b.counter.count(line)})
+	}
+	p.text = text
+	return p
 }
 
 // framePiece makes the message of an item of the frame. Keys count only when
 // Options or the book of the item ask for it (FilterKeyed).
 func (b *builder) framePiece(it *item) (piece, bool) {
-	why, key := WhyFixed, ""
+	why, key := cmp.Or(it.why, WhyFixed), ""
 	filtered := (b.in.Options.FilterKeyed || it.filter) && !it.constant && len(it.keys) > 0
 	if it.constant {
 		why = WhyConstant
@@ -376,7 +398,7 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	if m.Role == RoleSummary {
 		source = SourceSummary
 	} else {
-		text = b.macros.Expand(b.scripted(m, i))
+		text = b.expandAt(m.At, b.scripted(m, i))
 	}
 	if i == b.base {
 		source = SourceUser
@@ -400,6 +422,17 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 		p.id = m.ID
 	}
 	return p, true
+}
+
+// expandAt replaces the macros of a message that was written at a time, so that it
+// reads the same in every later request.
+func (b *builder) expandAt(at time.Time, text string) string {
+	now := b.macros.clock
+	if !now.now.IsZero() && !at.IsZero() {
+		b.macros.clock.now = at.In(now.now.Location())
+	}
+	defer func() { b.macros.clock = now }()
+	return b.macros.Expand(text)
 }
 
 // scripted applies the scripts that are for the request only.
@@ -444,12 +477,6 @@ func (b *builder) runScripts(text string, scripts []*script) (result string, who
 	return text, whole
 }
 
-// The instructions of the tasks that have one of their own.
-var instructions = map[llm.Task]string{
-	llm.Continue:    "[Go on with your last message from exactly where it ends. Write only what comes next and repeat nothing of it.]",
-	llm.Impersonate: "[Write the next message of {{user}} in this chat, in the voice that {{user}} has had so far. Write neither words nor actions of {{char}}.]",
-}
-
 // buildInstruction makes the last message.
 func (b *builder) buildInstruction() {
 	in := b.in.Instruction
@@ -458,7 +485,7 @@ func (b *builder) buildInstruction() {
 	}
 	text := in.Text
 	if text == "" {
-		text = instructions[in.Task]
+		text = b.in.Options.Language.words().instruction(in.Task)
 	}
 	role := in.Role
 	if role == "" {

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -20,6 +21,8 @@ var update = flag.Bool("update", false, "rewrite the .want.txt files")
 // buildCase is a file of testdata/build.
 type buildCase struct {
 	documents
+	Dialect                  card.Dialect
+	CardFields               CardFields // default ListedFields
 	GlobalPreset, GlobalBook json.RawMessage
 	GlobalPriority           Priority
 	MoreBooks                []struct {
@@ -39,7 +42,7 @@ type buildCase struct {
 func (c buildCase) input(t *testing.T) Input {
 	t.Helper()
 	s, note := c.sources(t)
-	s.GlobalPriority = c.GlobalPriority
+	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, ListedFields)
 	if c.GlobalPreset != nil {
 		p, err := card.ParsePreset(c.GlobalPreset)
 		if err != nil {
@@ -317,11 +320,8 @@ func TestPrefixTellsWhatBrokeIt(t *testing.T) {
 	in.Previous = build(t, in).Hashes
 	in.History = append(in.History, Message{Role: "user", Text: "u"}, Message{Role: "assistant", Text: "r"})
 	in.User.Text = "v"
-	if p := build(t, in); p.Prefix.BrokenBy == nil || p.Prefix.BrokenBy.ID != "contextInstruction" {
-		// the built-in preset has {{lastMessage}} behind the chat
-		if p.Prefix.BrokenBy == nil || p.Prefix.Messages < 4 {
-			t.Errorf("after a further turn: %+v", p.Prefix)
-		}
+	if p := build(t, in); p.Prefix.BrokenBy != nil || p.Prefix.Messages != len(p.Messages)-2 {
+		t.Errorf("after a further turn: %+v", p.Prefix)
 	}
 }
 
@@ -339,14 +339,29 @@ func TestInstructionOfEachTaskComesLast(t *testing.T) {
 }
 
 func TestRewriteWish(t *testing.T) {
-	for _, c := range []struct{ text, wish, want string }{
-		{"Hi.", "shorter", "Hi.\n\n【重写要求】shorter"},
-		{"Hi.\n\n【重写要求】shorter", " longer ", "Hi.\n\n【重写要求】longer"},
-		{"Hi.\n\n【重写要求】two\nlines", "", "Hi."},
-		{"Hi.", " ", "Hi."},
-		{"What is 【重写要求】?", "x", "What is 【重写要求】?\n\n【重写要求】x"},
+	for _, c := range []struct {
+		text, wish string
+		language   Language
+		want       string
+	}{
+		{"Hi.", "shorter", Chinese, "Hi.\n\n【重写要求】shorter"},
+		{"Hi.", "shorter", English, "Hi.\n\n[Rewrite request] shorter"},
+		{"Hi.", " ", English, "Hi."},
+		// An earlier wish goes, whatever the language is now.
+		{"Hi.\n\n【重写要求】shorter", " longer ", Chinese, "Hi.\n\n【重写要求】longer"},
+		{"Hi.\n\n【重写要求】shorter", "longer", English, "Hi.\n\n[Rewrite request] longer"},
+		{"Hi.\n\n[Rewrite request] shorter", "longer", Chinese, "Hi.\n\n【重写要求】longer"},
+		{"Hi.\n\n【重写要求】two\nlines", "", Chinese, "Hi."},
+		{"Hi.\n\n【重写要求】one\n\n[Rewrite request] two", "", English, "Hi."},
+		{"Hi.\r\n【重写要求】shorter", "", English, "Hi."},
+		{"Hi.\n…【重写要求】…", "", English, "Hi."},
+		// One who talks about the mark wishes for nothing.
+		{"What is 【重写要求】?", "", Chinese, "What is 【重写要求】?"},
+		{"What is 【重写要求】?", "x", Chinese, "What is 【重写要求】?\n\n【重写要求】x"},
+		{"Tell me.\nWhat is 【重写要求】?", "", Chinese, "Tell me.\nWhat is 【重写要求】?"},
+		{"【重写要求】 is a mark.", "", Chinese, "【重写要求】 is a mark."},
 	} {
-		if got := WithRewrite(c.text, c.wish); got != c.want {
+		if got := WithRewrite(c.text, c.wish, c.language); got != c.want {
 			t.Errorf("%q, %q: %q, want %q", c.text, c.wish, got, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 // Compiled are documents made ready for building. It is immutable and safe for
 // concurrent use.
 type Compiled struct {
-	name    string // of the character
+	name    string // {{char}}: the nickname of the character, or its name
 	frame   frame
 	chat    layout
 	keys    *automaton
@@ -23,11 +24,12 @@ type Compiled struct {
 func Compile(s Sources) *Compiled {
 	preset := resolvePreset(s)
 	book, dropped := resolveBooks(s)
-	c := &Compiled{name: s.Card.Name, frame: buildFrame(s.Card, preset)}
+	by := overridesOf(&s, preset)
+	c := &Compiled{name: cmp.Or(strings.TrimSpace(s.Card.Nickname), s.Card.Name), frame: buildFrame(&s, preset, by)}
 	c.index(book)
 	c.frame.place(book)
-	c.chat = arrange(injections(preset), book)
-	c.dropped = slices.Concat(c.frame.unlisted, dropped, unusedFields(s.Card))
+	c.chat = arrange(injections(preset, by), book)
+	c.dropped = slices.Concat(c.frame.unlisted, by.dropped, dropped)
 	for _, sl := range c.frame.slots {
 		c.persona = c.persona || sl.item != nil && sl.persona
 	}
@@ -63,7 +65,7 @@ func resolvePreset(s Sources) card.Preset {
 		p = s.Preset
 	}
 	if p == nil {
-		builtIn, _ := card.ParsePreset(nil) // a missing document is never an error
+		builtIn := BuiltInPreset(s.Language, false)
 		p = &builtIn
 	}
 	return *p
@@ -143,21 +145,6 @@ func mergeBooks(first, second []bookItem) (merged []bookItem, dropped []Dropped)
 		merged = append(merged, it)
 	}
 	return merged, dropped
-}
-
-// unusedFields names fields of a card that the NodeST dialect has no place for.
-func unusedFields(c card.RoleCard) []Dropped {
-	var out []Dropped
-	for _, f := range []struct{ id, text string }{
-		{"system_prompt", c.SystemPrompt},
-		{"post_history_instructions", c.PostHistoryInstructions},
-		{"depth_prompt", c.DepthPrompt.Prompt},
-	} {
-		if !isBlank(f.text) {
-			out = append(out, Dropped{Source: SourceCard, ID: f.id, Name: f.id, Reason: DropDialect})
-		}
-	}
-	return out
 }
 
 // Matches returns the keys of the books that occur in a chat of these messages,

@@ -8,10 +8,10 @@ import (
 
 // injections returns the prompts of a preset that stand in the chat: those with
 // injection_position 1 that the order lists. Whether they are enabled themselves
-// does not count.
+// does not count. The depth prompt of the card stands behind them.
 //
 // Source: NodeST specification 3, step 1.
-func injections(p card.Preset) []*item {
+func injections(p card.Preset, by overrides) []*item {
 	listed := map[string]bool{}
 	for _, o := range p.Order {
 		if o.Enabled {
@@ -24,14 +24,15 @@ func injections(p card.Preset) []*item {
 		if !isInjection(q) || !listed[q.Identifier] || q.Identifier == "" {
 			continue
 		}
-		it := &item{
-			source: SourcePreset, id: q.Identifier, name: q.Name, text: q.Content, role: q.Role,
-			position: atDepth, constant: true,
-		}
+		it := by.promptItem(q)
+		it.position, it.constant = atDepth, true
 		if q.InjectionDepth != nil {
 			it.depth = *q.InjectionDepth
 		}
 		items = append(items, it)
+	}
+	if by.deep != nil {
+		items = append(items, by.deep)
 	}
 	return items
 }

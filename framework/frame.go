@@ -26,22 +26,6 @@ type frame struct {
 	unlisted    []Dropped
 }
 
-// The fields of a card that a preset can place, with the name that the place has
-// when the preset does not name it. The first four and "name" are candidates
-// even where the preset has no prompt for them.
-var cardFields = []struct {
-	identifier, name string
-	always           bool
-	text             func(card.RoleCard) string
-}{
-	{"charDescription", "Char Description", true, func(c card.RoleCard) string { return c.Description }},
-	{"charPersonality", "Char Personality", true, func(c card.RoleCard) string { return c.Personality }},
-	{"scenario", "Scenario", true, func(c card.RoleCard) string { return c.Scenario }},
-	{"dialogueExamples", "Dialogue Examples", true, func(c card.RoleCard) string { return c.MesExample }},
-	{"name", "Name", true, func(c card.RoleCard) string { return c.Name }},
-	{"first_mes", "", false, func(c card.RoleCard) string { return c.FirstMes }},
-}
-
 const (
 	anchorIdentifier  = "charDescription"
 	personaIdentifier = "personaDescription"
@@ -51,13 +35,13 @@ const (
 
 // buildFrame puts card and preset in the order of the preset.
 //
-// Source: NodeST specification 2, steps 2 to 6.
-func buildFrame(c card.RoleCard, p card.Preset) frame {
-	f := frame{anchor: -1, historyID: defaultHistoryID}
+// Source: NodeST specification 2, steps 2 to 6. What stands in no list is ours.
+func buildFrame(s *Sources, p card.Preset, o overrides) frame {
+	f := frame{historyID: defaultHistoryID}
 	candidates := map[string]*item{}
-	add := func(it *item) {
-		if candidates[it.id] == nil {
-			candidates[it.id] = it
+	add := func(identifier string, it *item) {
+		if candidates[identifier] == nil {
+			candidates[identifier] = it
 		}
 	}
 	for i := range p.Prompts {
@@ -67,38 +51,37 @@ func buildFrame(c card.RoleCard, p card.Preset) frame {
 		case isHistory(q.Name, q.Identifier):
 			f.historyID, f.historySlot = q.Identifier, q
 		default:
-			add(&item{
-				source: SourcePreset, id: q.Identifier, name: q.Name, text: q.Content, role: q.Role,
-				position: noPosition, persona: q.Identifier == personaIdentifier,
-			})
+			it := o.promptItem(q)
+			it.persona = q.Identifier == personaIdentifier
+			add(q.Identifier, it)
 		}
 	}
 	for _, field := range cardFields {
 		it := candidates[field.identifier]
 		if it == nil && field.always {
 			it = &item{id: field.identifier, name: field.name, role: "user", position: noPosition}
-			add(it)
+			add(field.identifier, it)
 		}
 		if it != nil {
-			it.source, it.text = SourceCard, field.text(c)
+			it.source, it.text = SourceCard, field.text(s.Card)
 		}
 	}
 	listed := map[string]bool{}
-	for _, o := range p.Order {
-		if !o.Enabled || o.Identifier == "" {
+	for _, place := range p.Order {
+		if !place.Enabled || place.Identifier == "" {
 			continue
 		}
-		listed[o.Identifier] = true
-		if o.Identifier == f.historyID {
+		listed[place.Identifier] = true
+		if place.Identifier == f.historyID {
 			f.slots = append(f.slots, slot{history: true})
-		} else if it := candidates[o.Identifier]; it != nil {
-			if o.Identifier == anchorIdentifier && f.anchor < 0 {
-				f.anchor = len(f.slots)
-			}
+		} else if it := candidates[place.Identifier]; it != nil {
 			f.slots = append(f.slots, slot{item: it})
 		}
 	}
 	f.unlisted = leftOut(p, listed)
+	f.addFields(s, p)
+	f.addPrompts(o)
+	f.anchor = slices.IndexFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == anchorIdentifier })
 	return f
 }
 

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"time"
+
 	"nodest/card"
 	"nodest/llm"
 )
@@ -31,8 +33,11 @@ const (
 type Sources struct {
 	Dialect card.Dialect // that the documents were written for; both are built by the NodeST rules
 	Card    card.RoleCard
-	Preset  *card.Preset // nil = the built-in one
+	Preset  *card.Preset // nil = the built-in one without its tail (BuiltInPreset)
 	Book    card.WorldBook
+	// CardFields says what becomes of fields that the preset does not list.
+	CardFields CardFields
+	Language   Language // of the built-in preset; empty = English
 	// MoreBooks are further books bound to the character, in order. Their entries
 	// follow those of Book and stand beside them even where keys are equal.
 	MoreBooks []BoundBook
@@ -43,6 +48,22 @@ type Sources struct {
 	// GlobalFilterKeyed is Options.FilterKeyed for the entries of GlobalBook.
 	GlobalFilterKeyed bool
 }
+
+// CardFields says which fields of a card are used.
+type CardFields string
+
+// The ways to use the fields of a card. By both, those that the order of the
+// preset lists stand where it lists them, and those that it has switched off are
+// left out. The empty value is AllFields.
+const (
+	// AllFields adds description, personality, scenario and examples before the chat
+	// where the preset does not list them, and uses the prompts of the card.
+	AllFields CardFields = "all"
+	// ListedFields adds nothing, as the NodeST app does. The prompts of a card
+	// (system_prompt, post_history_instructions, depth_prompt) are used in the
+	// SillyTavern dialect alone.
+	ListedFields CardFields = "listed"
+)
 
 // BoundBook is a free-standing world book with the id it is known by.
 type BoundBook struct {
@@ -63,7 +84,7 @@ type Note struct {
 // Setting is what the user says about the person they play (自设). It is always on
 // unless disabled, and stands in a block that names the person.
 type Setting struct {
-	Name     string // default 自设
+	Name     string // default: "About the user", 自设
 	Text     string
 	Disable  bool
 	Position *int    // 0 to 4 as in a world book; nil = 4. 2 and 3 without a note are 4.
@@ -86,7 +107,8 @@ type Message struct {
 	Role     string // user, assistant, system, narrator or summary
 	Name     string // speaker, where the role does not say it
 	Text     string
-	Greeting bool // the character began the chat with it
+	At       time.Time // of the macros about time in it; zero = Options.Now
+	Greeting bool      // the character began the chat with it
 }
 
 // Roles of chat messages beyond those of package llm. Both are sent as system.
@@ -95,10 +117,18 @@ const (
 	RoleSummary  = "summary" // gets no macro replacement; dropped after all other history
 )
 
-// Memory is something recalled for the message.
+// Memory is something remembered.
 type Memory struct {
 	ID   string
 	Text string
+}
+
+// Profile is what the character always remembers of the user. It stands directly
+// before the chat, so that the request begins the same way as long as it stays the
+// same. It comes from outside: macros in it are not replaced.
+type Profile struct {
+	Heading string
+	Facts   []Memory // a line each; none = there is no profile
 }
 
 // Findings are what was found for the message. They come from outside and are
@@ -126,6 +156,7 @@ type Input struct {
 	Note     *Note     // nil = none
 	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
+	Profile  Profile
 	Scripts  *Scripts // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
@@ -165,6 +196,16 @@ type Options struct {
 
 	// Language is that of the built-in words of the prompt; empty = English.
 	Language Language
+	// Recount asks for a <mem> block in the reply, in which the character recalls
+	// the memories. Without it they are to be used where they fit, unquoted.
+	Recount bool
+
+	// Now is the time of the macros about time and of the line that dates memories,
+	// in the user's time zone; zero = neither. A retry has to give the same one.
+	Now time.Time
+	// LastUserAt is the time of the user's last message before the newest one; zero =
+	// there is none.
+	LastUserAt time.Time
 
 	// StrictTurns merges successive messages of one role and lets the user speak
 	// first, for providers that take nothing else (llm.StrictTurns).
@@ -209,6 +250,7 @@ const (
 	SourceSummary     Source = "summary"
 	SourceUser        Source = "user_message"
 	SourceMemory      Source = "memory"
+	SourceProfile     Source = "profile"
 	SourceWeb         Source = "websearch"
 	SourceGuidelines  Source = "guidelines"
 	SourceInstruction Source = "instruction"
@@ -223,6 +265,8 @@ const (
 	WhyGreeting = "greeting" // the message that the character began the chat with
 	WhyFound    = "found"    // memory or web search
 	WhyTask     = "task"     // what is asked of the model
+	WhyAdded    = "added"    // a text of the card that the preset has no place for
+	WhyOverride = "override" // a prompt of the card in the place of the preset's
 )
 
 // Why a candidate is not in the prompt.
@@ -234,11 +278,12 @@ const (
 	DropBudget   = "budget"    // did not fit
 	DropEmpty    = "empty"     // nothing but white space
 	DropUnlisted = "unlisted"  // the preset's order does not list it
-	DropReplaced = "replaced"  // a later book has an entry of the same key
+	DropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
 	DropPlace    = "position"  // a position that this dialect does not know
 	DropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
 	DropDialect  = "dialect"   // a field that this dialect does not use
 	DropHistory  = "duplicate" // a second place for the chat history
+	DropForbid   = "forbidden" // the preset does not let the card replace its prompt
 )
 
 // Entry is one part of the prompt.

@@ -125,7 +125,7 @@ func (d documents) sources(t *testing.T) (s Sources, note *Note) {
 	if ok {
 		note = &Note{Text: n.Content, Role: n.Role, Depth: n.InjectionDepth}
 	}
-	return Sources{Card: role, Preset: &preset, Book: book}, note
+	return Sources{Card: role, Preset: &preset, Book: book, CardFields: ListedFields, Language: Chinese}, note
 }
 
 type object = map[string]any
@@ -190,7 +190,7 @@ func TestGoldenExtractDEntries(t *testing.T) {
 		decode(t, input, &in)
 		s, note := in.sources(t)
 		out := []object{}
-		for _, it := range injections(*s.Preset) {
+		for _, it := range injections(*s.Preset, overrides{}) {
 			out = append(out, object{
 				"name": it.name, "parts": textParts(it.text), "role": it.role, "injection_depth": it.depth,
 				"identifier": it.id, "is_d_entry": true, "position": it.position, "constant": it.constant,
@@ -386,7 +386,7 @@ func TestGoldenAssemble(t *testing.T) {
 		decode(t, input, &in)
 		s, note := in.sources(t)
 		p, err := Build(Input{
-			Sources: s, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{NeedAnchor: true},
+			Sources: s, Note: note, Persona: Persona{Name: in.UserName}, Options: Options{NeedAnchor: true, Language: Chinese},
 			History: messagesOf(in.History), User: Message{Text: in.UserMessage},
 		})
 		if err != nil {
@@ -417,7 +417,7 @@ func TestGoldenAugment(t *testing.T) {
 			Search      string
 		}
 		decode(t, input, &in)
-		return Augment(in.UserMessage, in.Memories, in.Search)
+		return Augment(in.UserMessage, in.Memories, in.Search, Options{Language: Chinese, Recount: true})
 	})
 }
 

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"strings"
 
 	"nodest/llm"
@@ -23,7 +24,8 @@ type item struct {
 	keys     []string
 	keyIDs   []int32 // of keys, in Compiled.keys; nil when constant
 
-	persona bool // the place where a preset wants the persona's description
+	why     string // it is in, where that is not to be told from the rest; "" = it is
+	persona bool   // the place where a preset wants the persona's description
 }
 
 const (
@@ -51,7 +53,7 @@ func roleOf(role string) llm.Role {
 // that are not constant depend on keys.
 func (it *item) active(hits keySet) (why, key string, ok bool) {
 	if it.constant {
-		return WhyConstant, "", true
+		return cmp.Or(it.why, WhyConstant), "", true
 	}
 	for i, k := range it.keyIDs {
 		if hits.has(k) {

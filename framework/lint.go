@@ -3,6 +3,7 @@ package framework
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"nodest/card"
@@ -31,7 +32,8 @@ const (
 	LintDuplicate   = "duplicate_identifier" // only the first one counts
 	LintNoHistory   = "no_history"           // the chat will stand at the end
 	LintNeedsNote   = "needs_note"           // shows only while there is an author's note
-	LintUnused      = "unused_field"         // this dialect does not use it
+	LintUnused      = "unused_field"         // the preset keeps it out
+	LintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
 )
 
 // Documents are what Lint looks at; nil ones are left out. Paths begin with the
@@ -107,16 +109,43 @@ func (l *linter) card(c card.RoleCard) {
 	} {
 		l.macros(l.path("roleCard", f.field), f.text)
 	}
+	for _, f := range []struct{ field, text string }{
+		{"system_prompt", c.SystemPrompt}, {"post_history_instructions", c.PostHistoryInstructions},
+	} {
+		text, _ := withOriginal(f.text, "")
+		l.macros(l.path("roleCard", f.field), text)
+	}
+	l.macros(l.path("roleCard", "extensions.depth_prompt.prompt"), c.DepthPrompt.Prompt)
 	for i, g := range c.AlternateGreetings {
 		l.macros(l.path("roleCard", fmt.Sprintf("alternate_greetings[%d]", i)), g)
 	}
 	if isBlank(c.Description) {
 		l.add(l.path("roleCard", "description"), LintEmpty, "the card does not describe the character")
 	}
-	if l.d.Dialect != card.SillyTavern {
-		for _, d := range unusedFields(c) {
-			l.add(l.path("roleCard", d.ID), LintUnused, "the NodeST dialect does not use this field")
+	l.places(c)
+}
+
+// places tells which fields of a card do not stand where the preset lists them.
+func (l *linter) places(c card.RoleCard) {
+	s := Sources{Dialect: l.d.Dialect, Card: c, Preset: l.d.Preset}
+	preset := resolvePreset(s)
+	by := overridesOf(&s, preset)
+	f := buildFrame(&s, preset, by)
+	unused := func(field, id string) {
+		for _, d := range slices.Concat(f.unlisted, by.dropped) {
+			if d.Source == SourceCard && d.ID == id {
+				l.add(l.path("roleCard", field), LintUnused, "the preset keeps it out (%s)", d.Reason)
+			}
 		}
+	}
+	for _, field := range cardFields {
+		if slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier && sl.why == WhyAdded }) {
+			l.add(l.path("roleCard", field.field), LintUnlisted, "the preset does not list %q: the field is added before the chat", field.identifier)
+		}
+		unused(field.field, field.identifier)
+	}
+	for _, p := range cardPrompts {
+		unused(p.id, p.id)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestLintOfABook(t *testing.T) {
 		{ID: "keys", Content: "x", Key: []string{" ", "a", "The", "/dragon/i", "ok"}, Position: card.AtDepth},
 		{ID: "empty", Constant: true},
 		{ID: "long", Content: strings.Repeat("word ", 2000), Constant: true},
-		{ID: "macro", Content: "{{time}} {{user}}", Constant: true},
+		{ID: "macro", Content: "{{outlet::x}} {{user}}", Constant: true},
 		{ID: "outlet", Content: "x", Constant: true, Position: card.Outlet},
 		{ID: "frame", Content: "x", Position: card.BeforeChar}, // keys do not matter there
 		{ID: "off", Disable: true},
@@ -73,8 +73,31 @@ func TestLintOfACharacter(t *testing.T) {
 		"unknown_macro roleCard.first_mes",
 		"unknown_macro roleCard.alternate_greetings[1]",
 		"empty roleCard.description",
-		"unused_field roleCard.system_prompt",
 		"needs_note worldBook.entries.1.position",
+	)
+}
+
+// What the preset does not list is in the prompt all the same, and lint says where;
+// what the preset keeps out is not.
+func TestLintTellsWhatBecomesOfTheFieldsOfACard(t *testing.T) {
+	c := card.RoleCard{
+		Description: "d", Personality: "p", Scenario: "s", MesExample: "e", SystemPrompt: "{{original}} {{nope}}",
+		PostHistoryInstructions: "h", DepthPrompt: card.DepthPrompt{Prompt: "{{never}}"},
+	}
+	prompts := []card.Prompt{
+		{Identifier: "main", Enable: true, ForbidOverrides: true}, {Identifier: "jailbreak", Enable: true}, {Identifier: "chatHistory", Enable: true},
+	}
+	order := []card.OrderItem{
+		{Identifier: "main", Enabled: true}, {Identifier: "charDescription", Enabled: true}, {Identifier: "scenario"},
+		{Identifier: "chatHistory", Enabled: true}, {Identifier: "jailbreak", Enabled: true},
+	}
+	expectCodes(t, Lint(Documents{Card: &c, Preset: &card.Preset{Prompts: prompts, Order: order}}),
+		"unknown_macro roleCard.system_prompt",
+		"unknown_macro roleCard.extensions.depth_prompt.prompt",
+		"unlisted_field roleCard.personality",
+		"unused_field roleCard.scenario",
+		"unlisted_field roleCard.mes_example",
+		"unused_field roleCard.system_prompt",
 	)
 }
 

@@ -11,19 +11,25 @@ import (
 //	{{lastMessage}}, {{lastUserMessage}}  the message that is answered
 //	{{char}}, {{user}}                    names; the user's may be empty
 //	{{lastCharMessage}}                   the newest message of the character
+//	{{date}}, {{time}}, {{weekday}}       of now, in the language of the built-in words
+//	{{isodate}}, {{isotime}}              2026-11-22, 14:05
+//	{{idle_duration}}                     since the user's message before the newest one: 3 hours
 //	{{random}}                            a number from 0 to below 1
 //	{{random::a::b}}                      one of the values
 //	{{roll::6}}, {{roll::d6}}             1 to 6; 1 when the number is no good
+//	{{// text}}                           a comment; it is removed
 //
 // Names are found without regard to case; unknown macros stay. Values are put in
 // literally, and in this order: a value may hold macros that come later in it.
-// Random values depend on Seed, the text and their place in it alone.
+// Random values depend on Seed, the text and their place in it alone. Without a time
+// the macros about time are unknown.
 type Macros struct {
 	Char, User      string
 	LastUserMessage string
 	LastCharMessage string
 	Seed            uint64
 
+	clock clock
 	grown int // bytes that the macros of all texts have added so far
 }
 
@@ -32,6 +38,7 @@ func (m *Macros) Expand(text string) (expanded string) {
 	if !strings.Contains(text, "{{") || m.grown > maxGrown {
 		return text
 	}
+	text = withoutComments(text)
 	origin := text
 	defer func() { m.grown += max(0, len(expanded)-len(origin)) }()
 	for _, v := range [...]struct{ name, value string }{
@@ -43,6 +50,7 @@ func (m *Macros) Expand(text string) (expanded string) {
 	} {
 		text = replaceMacro(text, v.name, func(string) (string, bool) { return v.value, true })
 	}
+	text = m.clock.expand(text)
 	draws := m.Seed ^ hashText(origin)
 	text = replaceMacro(text, "random", func(string) (string, bool) {
 		return strconv.FormatFloat(draw(&draws), 'f', -1, 64), true
@@ -158,6 +166,7 @@ func unknownMacros(text string) []string {
 		rest = tail
 		name, _, args := strings.Cut(strings.ToLower(inner), "::")
 		switch {
+		case strings.HasPrefix(inner, "//"), !args && clockMacros[name] != nil:
 		case !args && (name == "lastmessage" || name == "lastusermessage" || name == "lastcharmessage" ||
 			name == "char" || name == "user" || name == "random"):
 		case args && (name == "random" || name == "roll"):

@@ -3,6 +3,7 @@ package framework
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMacros(t *testing.T) {
@@ -53,20 +54,21 @@ func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
 }
 
 func TestUnknownMacros(t *testing.T) {
-	got := unknownMacros("{{user}} {{Roll::2}} {{time}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}}")
-	want := []string{"time", " char ", "nope::1", "roll"}
+	got := unknownMacros("{{user}} {{Roll::2}} {{Time}} {{// x}} {{time_UTC+1}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}}")
+	want := []string{"time_UTC+1", " char ", "nope::1", "roll"}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func FuzzMacros(f *testing.F) {
+	f.Add("{{// {{user}} {{time}}}} {{// {{date}}", "{{idle_duration}}", "{{//", uint64(2))
 	f.Add("{{user}}{{random::a::{{char}}}}{{roll::d6}}", "Sam {{lastcharmessage}}", "{{char}}", uint64(1))
 	f.Fuzz(func(t *testing.T, text, user, last string, seed uint64) {
 		if len(text)+len(user)+len(last) > 10_000 {
 			return
 		}
-		m := Macros{Char: "C", User: user, LastUserMessage: last, LastCharMessage: last, Seed: seed}
+		m := Macros{Char: "C", User: user, LastUserMessage: last, LastCharMessage: last, Seed: seed, clock: clock{now: time.Unix(0, 0)}}
 		once := m.Expand(text)
 		if again := m.Expand(text); again != once {
 			t.Errorf("%q, then %q", once, again)

@@ -11,12 +11,12 @@ import (
 // choose makes hits of the best units that count, as v has them.
 func (r *ranking) choose(v index.View) []Hit {
 	r.v = v
-	r.found, r.pinned = r.present(r.found), r.present(r.pinned)
+	r.found = r.present(r.found)
 	if r.q.Everything {
 		found := r.once(r.found, r.q.Limit, r.sameText)
 		return r.hits(found, math.MaxInt)
 	}
-	return r.withPinned(r.vary(r.once(r.found, varied, r.alike)))
+	return r.hits(r.vary(r.once(r.found, varied, r.alike)), r.q.Characters)
 }
 
 // present takes those out whose rows have gone, or whose words stand in sight.
@@ -154,20 +154,6 @@ func (r *ranking) likeness(a, b *candidate) float64 {
 	return r.overlap(a, b)
 }
 
-// withPinned puts the pinned facts first, as far as their share of the budget goes,
-// and then what was found.
-func (r *ranking) withPinned(found []candidate) []Hit {
-	pinned := r.pinned[:min(len(r.pinned), max(1, int(pinnedShare*float64(r.q.Limit))))]
-	hits := r.hits(pinned, int(pinnedShare*float64(r.q.Characters)))
-	left, isThere := r.q.Characters, map[string]bool{}
-	for i := range hits {
-		left -= hits[i].length()
-		isThere[hits[i].ID] = true
-	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return isThere[c.ID] })
-	return append(hits, r.hits(found[:min(len(found), r.q.Limit-len(hits))], left)...)
-}
-
 // hits makes candidates into hits as long as there is room for them, in code points.
 // One that is too long is cut to its best sentences; one that is still too long is
 // left out, and shorter ones behind it may come.
@@ -183,7 +169,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 			continue
 		}
 		room -= h.length()
-		h.At = h.At.In(r.q.Now.Location())
+		h.At = LocalTime(h.At, r.q.Now.Location())
 		r.explain(&h, c.why)
 		for _, s := range c.sources {
 			h.Sources = append(h.Sources, s.Unit)

@@ -7,6 +7,25 @@ import (
 	"time"
 )
 
+// LocalTime returns a time as it is in a zone. At midnight UTC sharp it stands for the
+// whole day, as of a date without an hour, and that is the same day everywhere.
+func LocalTime(at time.Time, zone *time.Location) time.Time {
+	if utc := at.UTC(); isWholeDay(utc) {
+		return wholeDay(utc, zone)
+	}
+	return at.In(zone)
+}
+
+func isWholeDay(utc time.Time) bool {
+	return utc.Hour() == 0 && utc.Minute() == 0 && utc.Second() == 0 && utc.Nanosecond() == 0
+}
+
+// wholeDay is midnight of the date that t shows.
+func wholeDay(t time.Time, zone *time.Location) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone)
+}
+
 // Days is a day, or a span of days, that a question names. A year of 0 stands for
 // every year, a day of 0 for the whole month, a month of 0 for the whole year.
 type Days struct {
@@ -105,10 +124,7 @@ var spans = []struct {
 	{[]string{"last year", "去年"}, year(-1)},
 }
 
-func midnight(t time.Time) time.Time {
-	y, m, d := t.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
-}
+func midnight(t time.Time) time.Time { return wholeDay(t, t.Location()) }
 
 func ago(days, length int) func(time.Time) Days {
 	return func(now time.Time) Days {

@@ -175,10 +175,11 @@ func (a *applying) seen(i int, m *Memory) {
 		return
 	}
 	next := *m
-	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, a.Now
+	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, later(m.LastSeenAt, a.saidAt(c))
 	for at := range a.changes { // twice in one run is one change
 		if ch := &a.changes[at]; ch.Op == OpSeen && ch.OldID == m.ID {
 			ch.New.Evidence, _ = withSighting(ch.New.Evidence, c.Evidence)
+			ch.New.LastSeenAt = later(ch.New.LastSeenAt, next.LastSeenAt)
 			return
 		}
 	}
@@ -317,13 +318,28 @@ func (a *applying) add(i int) {
 func (a *applying) memory(c *Candidate) *Memory {
 	m := &Memory{
 		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
-		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: Active, SeenCount: 1, LastSeenAt: a.Now,
+		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
 		ContentHash: ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
 	}
 	if len(c.Evidence) > 0 {
 		m.ConversationID = c.Evidence[0].ConversationID
 	}
 	return m
+}
+
+// saidAt is when a candidate was said last: the run may be much later.
+func (a *applying) saidAt(c *Candidate) time.Time {
+	if c.At.IsZero() {
+		return a.Now
+	}
+	return c.At
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // update replaces target by a new version, or suggests it.

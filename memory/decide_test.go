@@ -262,8 +262,9 @@ func TestVersionsAndRetirementsCanBeFollowed(t *testing.T) {
 		t.Errorf("retired because of %v", p.Changes[0].EndedBy)
 	}
 	again := stated(9, "User loves coffee", Preference)
+	again.At = monday.Add(-time.Hour) // it was said before the run
 	p = Apply(Basis{Active: []Memory{loves}, Candidates: []Candidate{again}, Similar: cosine, Now: monday})
-	if n := p.Changes[0].New; n.SeenCount != 2 || !n.LastSeenAt.Equal(monday) || len(n.Evidence) != 2 || n.Evidence[1].Sighting != 1 {
+	if n := p.Changes[0].New; n.SeenCount != 2 || !n.LastSeenAt.Equal(again.At) || len(n.Evidence) != 2 || n.Evidence[1].Sighting != 1 {
 		t.Errorf("seen %+v", n)
 	}
 	if len(loves.Evidence) != 1 || loves.SeenCount != 1 {

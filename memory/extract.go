@@ -303,10 +303,14 @@ func (c *Candidate) date(given string, sources []Message) {
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
 		t, err := time.ParseInLocation(layout, given, c.At.Location())
-		if away := t.Sub(*c.EventTime); err == nil && away >= 0 && away < 24*time.Hour {
-			c.EventTime = &t
-			return
+		t = t.In(c.At.Location())
+		if err != nil || !wholeDay(t, time.UTC).Equal(*c.EventTime) {
+			continue
 		}
+		if !t.Equal(midnight(t)) && !isWholeDay(t.UTC()) { // else it names no hour, or reads as none
+			c.EventTime = &t
+		}
+		return
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// eventTime returns the day that a text speaks of, reckoned from the time at which
-// it was said and in that time's zone: "yesterday", 下周三, "May 4th". A week, a
+// eventTime returns the day that a text speaks of (LocalTime), reckoned from the time
+// at which it was said in that time's zone: "yesterday", 下周三, "May 4th". A week, a
 // month or a year counts as the same day in it; a day without a year is the one
 // nearest to at. Only the first that is found counts.
 func eventTime(text string, at time.Time) (time.Time, bool) {
@@ -21,8 +21,7 @@ func eventTime(text string, at time.Time) (time.Time, bool) {
 	for _, f := range dateForms {
 		for _, m := range f.form.FindAllStringSubmatch(folded, -1) {
 			if day, ok := f.day(m, at); ok && plausible(day) {
-				y, mo, d := day.Date()
-				return time.Date(y, mo, d, 0, 0, 0, 0, at.Location()), true
+				return wholeDay(day, time.UTC), true
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -105,7 +106,13 @@ func (n Names) speaker(m Message) string {
 	return "Character"
 }
 
-const recallHead = "系统检索到的记忆内容"
+// recallHeads are the headings of the block of memories, without their colon.
+var recallHeads = func() (heads []string) {
+	for _, h := range framework.MemoryHeadings() {
+		heads = append(heads, strings.TrimRight(h, ":："))
+	}
+	return heads
+}()
 
 var (
 	// addedBlock is what a prompt puts behind a user's message; a log of the app
@@ -113,7 +120,7 @@ var (
 	addedBlock = regexp.MustCompile(`(?is)<mem\s*>.*?</mem\s*>|<websearch\s*>.*?</websearch\s*>|<response_guidelines\s*>.*?</response_guidelines\s*>`)
 	// recallEcho is the head of a recall block and its numbered lines, that a model
 	// repeats without the tags.
-	recallEcho = regexp.MustCompile(`(?m)^[ \t]*` + recallHead + `[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
+	recallEcho = regexp.MustCompile(`(?m)^[ \t]*(?:` + strings.Join(recallHeads, "|") + `)[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
 	thoughts   = regexp.MustCompile(`(?is)<think(?:ing)?\s*>.*?</think(?:ing)?\s*>`)
 )
 
@@ -126,11 +133,11 @@ func Clean(role Role, text string) string {
 	}
 	switch {
 	case role != RoleCharacter:
-		text = framework.WithRewrite(text, "")
+		text = framework.WithoutRewrite(text)
 	case tagged:
 		text = framework.StripBlocks(thoughts.ReplaceAllString(text, ""))
 	}
-	if strings.Contains(text, recallHead) {
+	if slices.ContainsFunc(recallHeads, func(head string) bool { return strings.Contains(text, head) }) {
 		text = recallEcho.ReplaceAllString(text, "")
 	}
 	return strings.TrimSpace(text)

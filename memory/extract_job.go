@@ -151,7 +151,7 @@ func (r *reading) unread(ctx context.Context) (u unread, err error) {
 	if fault.Is(err, fault.NotFound) {
 		return unread{}, nil
 	}
-	u.turns = TurnsOf(messagesOf(u.texts))
+	u.turns = TurnsOf(messagesOf(u.texts, time.UTC))
 	u.exchanges = exchangesIn(u.turns)
 	for _, t := range slices.Backward(u.turns) {
 		if t.Messages[len(t.Messages)-1].Role != RoleUser {
@@ -176,10 +176,12 @@ func lastSaid(texts []Said) time.Time {
 	return slices.MaxFunc(texts, func(a, b Said) int { return a.At.Compare(b.At) }).At
 }
 
-func messagesOf(texts []Said) []Message {
+// messagesOf returns texts as messages, with their times in a zone.
+func messagesOf(texts []Said, zone *time.Location) []Message {
 	out := make([]Message, len(texts))
 	for i, t := range texts {
 		out[i] = t.Message
+		out[i].At = LocalTime(t.At, zone)
 	}
 	return out
 }
@@ -325,8 +327,8 @@ func (r *reading) cut(tx Tx, run []Said) (parts []part, err error) {
 	if before, err = shownTexts(tx, before); err != nil {
 		return nil, err
 	}
-	earlier := TurnsOf(messagesOf(before))
-	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], TurnsOf(messagesOf(run)))
+	earlier := TurnsOf(messagesOf(before, r.scene.zone()))
+	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], TurnsOf(messagesOf(run, r.scene.zone())))
 	for upTo := run[0].Seq - 1; ; {
 		w, until := NextWindow(turns, upTo, r.scene.Names)
 		if len(w.Turns) == 0 {

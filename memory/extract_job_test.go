@@ -431,3 +431,70 @@ func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
 	m := c.the("User has a cat")
 	c.equal("the user's own is only counted", []any{m.Origin, m.SeenCount}, []any{memory.ByUser, 2})
 }
+
+// TestAFactIsAsOldAsItsMessage reads an old chat: facts are dated by what was said, in
+// the days of the user, not by the hour of the run.
+func TestAFactIsAsOldAsItsMessage(t *testing.T) {
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onBoth(t, func(c *chatter) {
+		c.scene.Zone = tokyo
+		c.clock.Store(time.Date(2023, 5, 10, 16, 0, 0, 0, time.UTC).UnixMilli()) // May 11th in Tokyo
+		c.model.facts = says(facts(
+			statement("User lives in Paris", "user", "profile", 1), statement("User went to the opera yesterday", "user", "event", 3),
+		))
+		said, _ := c.exchange("I live in Paris.", "How nice!")
+		c.exchange("I went to the opera yesterday.", "Tell me more.")
+		c.pass(400 * 24 * time.Hour)
+		c.readNow()
+		home, opera := c.the("User lives in Paris"), c.the("User went to the opera yesterday")
+		c.equal("said", home.LastSeenAt.Equal(said.CreatedAt), true)
+		c.equal("learned", home.CreatedAt.After(said.CreatedAt.AddDate(1, 0, 0)), true)
+		c.equal("yesterday in Tokyo", opera.EventTime.Format(time.DateTime), "2023-05-10 00:00:00")
+		c.equal("prompt", strings.Contains(c.model.prompts[0], `"at":"2023-05-11 01:00 Thu"`), true)
+		c.scene.Recall, c.scene.Share, c.scene.Limit = true, true, 10
+		dates := map[string]string{"Where does the user live, Paris?": "(2023-05-11)", "opera": "(2023-05-10)"}
+		for question, date := range dates {
+			hits, err := c.service.Recall(context.Background(), c.user, memory.Ask{
+				CharacterID: c.character, Text: question, Now: time.UnixMilli(c.clock.Load()), Layers: []memory.Layer{memory.Fact},
+			})
+			if err != nil || len(hits) == 0 || !strings.HasSuffix(memory.LineOf(&hits[0], c.scene.Names), date) {
+				c.Errorf("%s: %+v, %v; want %s", question, hits, err, date)
+			}
+		}
+
+		// Said again: it is as old as that.
+		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 5)))
+		again, _ := c.exchange("I live in Paris.", "I know.")
+		c.pass(time.Hour)
+		c.readNow()
+		c.equal("said again", c.the("User lives in Paris").LastSeenAt.Equal(again.CreatedAt), true)
+	})
+}
+
+// TestAnAcceptedSuggestionIsAsOldAsItsMessage changes a pinned fact later.
+func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	c.model = nil
+	c.exchange("I live in Paris.", "How nice!")
+	c.readNow()
+	m, pin := c.the("User lives in Paris"), true
+	c.update(func(tx nodest.Tx) error {
+		_, err := memory.Edit(tx, "test", c.character, m.ID, memory.Patch{Pinned: &pin})
+		return err
+	})
+	moved, _ := c.exchange("I moved to Rome.", "Oh.")
+	c.readNow()
+	c.pass(48 * time.Hour)
+	c.update(func(tx nodest.Tx) error {
+		open, _, err := tx.Suggestions(c.character, memory.SuggestionOpen, "", 10)
+		if err != nil || len(open) != 1 {
+			return fmt.Errorf("suggestions: %+v, %w", open, err)
+		}
+		_, err = memory.Decide(tx, "test", c.character, open[0].ID, memory.AcceptSuggestion)
+		return err
+	})
+	c.equal("said", c.the("User moved to Rome").LastSeenAt.Equal(moved.CreatedAt), true)
+}

@@ -113,12 +113,13 @@ func decisionsPrompt(candidates []Candidate, known []Memory) string {
 	}
 	var b strings.Builder
 	b.WriteString(form + "\n" + old + "\n")
+	zone := candidates[0].At.Location()
 	for i, m := range known {
-		b.WriteString(jsonLine(knownLine{i, m.Text, dateOf(m.EventTime)}) + "\n")
+		b.WriteString(jsonLine(knownLine{i, m.Text, dateOf(m.EventTime, zone)}) + "\n")
 	}
 	b.WriteString("\n" + found + "\n")
 	for i, c := range candidates {
-		b.WriteString(jsonLine(newLine{i, c.Text, dateOf(c.EventTime)}) + "\n")
+		b.WriteString(jsonLine(newLine{i, c.Text, dateOf(c.EventTime, zone)}) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -143,11 +144,11 @@ func textsOf(candidates []Candidate) string {
 	return b.String()
 }
 
-func dateOf(t *time.Time) string {
+func dateOf(t *time.Time, zone *time.Location) string {
 	if t == nil {
 		return ""
 	}
-	return t.Format(time.DateOnly)
+	return LocalTime(*t, zone).Format(time.DateOnly)
 }
 
 const decisionsEnglish = `A notebook already holds the known statements below; the new ones come from the latest messages and are later than all known ones. Say for each new statement what is to be done.

@@ -77,6 +77,8 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 		charSays(9, "<mem>用户喜欢咖啡</mem>\n好的，\n  喝茶吧！"),
 		charSays(10, "系统检索到的记忆内容：\n1. 用户喜欢咖啡\n2. 用户住在北京\n今天泡龙井。"),
 		userSays(11, "再来一杯\n\n【重写要求】短一点"),
+		charSays(12, "Recalled memories:\n1. The user likes coffee.\nOf course!"),
+		userSays(13, "And cake\n\n[Rewrite request] shorter"),
 	})
 	var got []string
 	for _, turn := range turns {
@@ -85,7 +87,8 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 	want := []string{
 		"1-1 小雪: 欢迎回来。",
 		"2-10 Anna: 我喜欢茶\n小雪: 好的，\n  喝茶吧！\n小雪: 今天泡龙井。",
-		"11-11 Anna: 再来一杯",
+		"11-12 Anna: 再来一杯\n小雪: Of course!",
+		"13-13 Anna: And cake",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

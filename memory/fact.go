@@ -110,6 +110,14 @@ type Evidence struct {
 	Sighting       int    `json:"sighting,omitempty"` // 0 = the first time it was said
 }
 
+// at is when it happened, else when it was said last.
+func (m *Memory) at() time.Time {
+	if m.EventTime != nil {
+		return *m.EventTime
+	}
+	return m.LastSeenAt
+}
+
 // Guarded reports whether only the user may change m: a run makes suggestions.
 func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByUser }
 

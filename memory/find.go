@@ -19,17 +19,18 @@ type Ask struct {
 	Here        Place // the branch that is being talked on; zero = none
 	Text        string
 	Names       Names
-	Now         time.Time // default the present; its zone is that of days in Text and of the hits
+	Now         time.Time // default the present; its zone is that of days in Text and of the hits, unless the scene has one
 	Scene       *Scene    // nil = Options.Scenes is asked
 
-	Visible      Visible // what the prompt shows anyway
-	Everything   bool    // mode=recall: neither floor, variety nor budget
-	Relevant     bool    // with Everything: the floor all the same
-	Hidden       bool    // also what no branch shows, and every version of a fact
-	Layers       []Layer // nil = both
-	Conversation string  // only what was said, or learned, in this one; "" = all
-	Limit        int     // 0 = the scene's
-	Lexical      bool    // without vectors
+	Visible      Visible  // what the prompt shows anyway
+	Known        []string // ids of facts that the prompt shows anyway, in the profile
+	Everything   bool     // mode=recall: neither floor, variety nor budget
+	Relevant     bool     // with Everything: the floor all the same
+	Hidden       bool     // also what no branch shows, and every version of a fact
+	Layers       []Layer  // nil = both
+	Conversation string   // only what was said, or learned, in this one; "" = all
+	Limit        int      // 0 = the scene's
+	Lexical      bool     // without vectors
 }
 
 // Recall returns what fits, the best first: only units that are shown on the
@@ -46,16 +47,17 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, erro
 	if a.Now.IsZero() {
 		a.Now = time.Now()
 	}
-	c := &counter{store: s.store, userID: userID, characterID: a.CharacterID, only: a.Conversation}
-	if a.Here.ConversationID != "" {
-		c.here = &a.Here
-		if !scene.Share {
-			c.only = cmp.Or(c.only, a.Here.ConversationID)
-		}
+	if scene.Zone != nil {
+		a.Now = a.Now.In(scene.Zone)
 	}
+	c := newCounter(s.store, userID, &a, &scene)
+	limit := cmp.Or(a.Limit, scene.Limit, DefaultLimit)
 	q := Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
-		Limit: cmp.Or(a.Limit, scene.Limit), Skip: c.skip(a.Layers), Counts: c.counts,
+		Limit: limit + len(a.Known), Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts,
+	}
+	if len(a.Known) > 0 { // they take nothing from the others
+		q.Characters += MaxProfile
 	}
 	if a.Hidden {
 		q.Counts = nil
@@ -68,7 +70,37 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, erro
 		hits, err = Recall(ctx, x, q)
 		return err
 	})
-	return hits, err
+	if err != nil {
+		return nil, err
+	}
+	if hits, err = s.withName(ctx, userID, &a, c, hits); err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(h Hit) bool { return slices.Contains(a.Known, h.ID) })
+	return hits[:min(len(hits), limit)], nil
+}
+
+// withName puts the fact with the user's name first where they ask who they are.
+func (s *Service) withName(ctx context.Context, userID string, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
+	if !asksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
+		return hits, nil
+	}
+	facts, err := s.profile(ctx, userID, a.CharacterID, c)
+	if err != nil {
+		return nil, err
+	}
+	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !givesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
+	for _, m := range slices.Backward(currentValues(facts)) {
+		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.ID == m.ID })
+		hits = slices.Insert(hits, 0, Hit{
+			Unit: Unit{
+				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: LocalTime(m.at(), a.Now.Location()),
+				Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
+			},
+			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{SignalNames[sigKind]: 1},
+		})
+	}
+	return hits, nil
 }
 
 func (s *Service) scene(ctx context.Context, userID string, a *Ask) (Scene, error) {
@@ -123,6 +155,18 @@ type counter struct {
 	userID, characterID string
 	here                *Place
 	only                string // conversation; "" = all
+}
+
+// newCounter counts for a question in a scene.
+func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
+	c := &counter{store: store, userID: userID, characterID: a.CharacterID, only: a.Conversation}
+	if a.Here.ConversationID != "" {
+		c.here = &a.Here
+		if !scene.Share {
+			c.only = cmp.Or(c.only, a.Here.ConversationID)
+		}
+	}
+	return c
 }
 
 // skip leaves out what is not of the layers, or was said elsewhere.
@@ -243,7 +287,7 @@ func (u Use) Parts() (p Parts) {
 		switch name {
 		case "recency":
 			p.Recency += x
-		case "importance":
+		case "importance", profileSignal:
 			p.Importance += x
 		case SignalNames[sigVector], SignalNames[sigSpelling]:
 			p.Vector += x

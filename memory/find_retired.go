@@ -15,7 +15,7 @@ func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 		return eachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
 			if len(m.EndedBy) == 0 { // else it is searched with the others
 				u := Unit{
-					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.LastSeenAt,
+					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
 					Importance: m.Importance, Evidence: m.Evidence, Terms: Terms(m.Text),
 				}
 				rows = append(rows, u.Row())

@@ -161,20 +161,6 @@ func TestAFactCountsInTheVersionOfItsBranch(t *testing.T) {
 	r.expect("what the user retired", on(a.ID), old.Text, goats.Text)
 }
 
-func TestPinnedFactsMustCountToo(t *testing.T) {
-	r := newRig(t, memory.Options{})
-	character := r.character()
-	chat := r.conversation(character)
-	pin := func(m *memory.Memory) { m.Pinned = true }
-	m := r.say(chat, "", "Ann: Nuts make me ill.")
-	r.learn(character, "Ann is allergic to nuts.", pin, m)
-	r.learn(character, "Ann hates thunder.", pin)
-	ask := memory.Ask{CharacterID: character, Text: "Shall we go sailing?"}
-	r.expect("both", ask, "Ann hates thunder.", "Ann is allergic to nuts.")
-	r.change(m.ID, func(m *nodest.Message) { m.DeletedAt = &noon })
-	r.expect("without its text", ask, "Ann hates thunder.")
-}
-
 func TestAHiddenMajorityDoesNotHideTheRest(t *testing.T) {
 	r := newRig(t, memory.Options{})
 	character := r.character()

@@ -77,7 +77,6 @@ const (
 	importanceWeight = 0.10
 	variety          = 0.7 // of MMR: 1 would look at relevance alone
 	varied           = 50  // the best of these are made varied
-	pinnedShare      = 0.3
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
 	floorOwn         = 0.1  // share of the question's words in a unit that makes it relevant
@@ -86,8 +85,7 @@ const (
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )
 
-// Recall returns what fits q best, the best first; pinned facts stand before
-// everything else. Nothing relevant gives no hits. It fails when the vectors cannot be
+// Recall returns what fits q best, the best first. Nothing relevant gives no hits. It fails when the vectors cannot be
 // searched, and with the error of q.Counts.
 //
 // The index is locked twice and shortly: to rank its rows, and to choose among the
@@ -122,7 +120,6 @@ type ranking struct {
 	*columns
 	leaning []leaning
 	found   []candidate // the best first
-	pinned  []candidate // the newest first
 
 	v index.View // while hits are chosen
 }
@@ -154,9 +151,6 @@ func (r *ranking) rank(v index.View) (err error) {
 			}
 		}
 	}
-	if !r.q.Everything {
-		r.pinned = r.allPinned(v)
-	}
 	return nil
 }
 
@@ -177,9 +171,6 @@ func (r *ranking) adjusted(fit float32, e *entry) float32 {
 // count takes the best of the units that count, as many as a choice needs.
 func (r *ranking) count() error {
 	known := map[string]bool{}
-	if err := r.ask(known, &r.pinned); err != nil {
-		return err
-	}
 	for n := enough(r.q.Limit); ; n *= 4 {
 		best := r.best(n)
 		if err := r.ask(known, &best); err != nil {
@@ -279,22 +270,6 @@ func (r *ranking) skips(e *entry) bool {
 	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit)
 }
 
-// allPinned returns the pinned facts. Other rows than those with something to do with
-// the question get their entries.
-func (r *ranking) allPinned(v index.View) []candidate {
-	var pinned []candidate
-	for i := range v.Slots() {
-		d, ok := v.Data(i)
-		if !ok || !d.(*entry).Pinned || r.skips(d.(*entry)) {
-			continue
-		}
-		r.entries[i] = d.(*entry)
-		pinned = append(pinned, candidate{entry: r.entries[i], score: r.adjusted(r.fit(i), r.entries[i]), why: i})
-	}
-	slices.SortStableFunc(pinned, func(a, b candidate) int { return b.At.Compare(a.At) })
-	return pinned
-}
-
 // ranked is a row and its score.
 type ranked struct {
 	row   int
@@ -340,9 +315,13 @@ func (t *topmost) add(r ranked) {
 }
 
 // adjust is a tie-breaker: a little for what is new, a little for what is important.
+// Nothing is more important than what is pinned.
 func (r *ranking) adjust(e *entry) (fresh, important float32) {
 	if age := r.q.Now.Sub(e.At); !r.q.Now.IsZero() && !e.At.IsZero() {
 		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, age.Hours())/halfLife.Hours()))
+	}
+	if e.Pinned {
+		return fresh, importanceWeight
 	}
 	return fresh, float32(importanceWeight * e.Importance)
 }

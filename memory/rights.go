@@ -320,6 +320,9 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 	m.Text, m.Origin, m.Locked, m.SeenCount = s.Text, ByUser, true, m.SeenCount+1
 	if len(m.Evidence) > 0 && len(s.Evidence) > 0 { // what the user wrote rests on no message
 		m.Evidence = s.Evidence
+		if m.LastSeenAt, err = lastSeen(tx, characterID, s.Evidence, m.LastSeenAt); err != nil {
+			return err
+		}
 	}
 	_, err = follow(tx, by, characterID, versions, m)
 	return err
@@ -332,7 +335,24 @@ func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
 		return err
 	}
 	m.Evidence, m.ConversationID = s.Evidence, s.Evidence[0].ConversationID
+	if m.LastSeenAt, err = lastSeen(tx, characterID, s.Evidence, m.LastSeenAt); err != nil {
+		return err
+	}
 	return tx.UpdateFact(characterID, m)
+}
+
+// lastSeen is when the newest of the texts was said that a fact rests on; without any
+// it is known.
+func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (time.Time, error) {
+	var ids []string
+	for _, e := range evidence {
+		ids = append(ids, e.RevisionID)
+	}
+	said, err := tx.SaidByID(characterID, ids...)
+	if err != nil || len(said) == 0 {
+		return known, err
+	}
+	return lastSaid(said), nil
 }
 
 // versionsOf returns all versions of a memory, oldest first, and the one that id

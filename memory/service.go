@@ -44,7 +44,11 @@ type Scene struct {
 	Recall       bool  // memories go into prompts
 	Limit        int   // of items in a prompt
 	Share        bool  // from all conversations with the character, not only this one
+
+	Zone *time.Location // of the user's days; nil = UTC
 }
+
+func (s *Scene) zone() *time.Location { return cmp.Or(s.Zone, time.UTC) }
 
 // Kinds of jobs. The subject of an extraction is a conversation, that of embedding
 // a character.

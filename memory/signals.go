@@ -55,7 +55,7 @@ type columns struct {
 	of      [signals][]float32
 	match   index.Match
 	memory  []float32 // of the columns that match has not
-	entries []*entry  // of rows and of pinned facts, else nil
+	entries []*entry  // of rows, else nil
 	rows    []int     // that have something to do with the question
 	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
@@ -143,7 +143,7 @@ func (c *columns) judge(v index.View, i int, read Question) {
 func dayFit(days []Days, at time.Time, zone *time.Location) float32 {
 	fit := float32(0)
 	for _, d := range days {
-		fit = max(fit, d.Fit(at.In(zone)))
+		fit = max(fit, d.Fit(LocalTime(at, zone)))
 	}
 	return fit
 }

@@ -33,6 +33,7 @@ type Unit struct {
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
+	Profile      bool     // of a fact: ForProfile
 	Sources      []string // of a fact: the units that it was taken from
 	Origin       Origin   // of a fact: who wrote it
 	Root         string   // of a fact: the id of its first version

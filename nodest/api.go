@@ -353,6 +353,7 @@ type chat interface {
 	// user
 	Settings(ctx context.Context, userID string) (*Settings, error)
 	PutSettings(ctx context.Context, c *Call, s Settings, ifVersion int64) (*Settings, error)
+	DeviceZone(ctx context.Context, userID, name string) (*Settings, error)
 	Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error)
 	Ack(ctx context.Context, c *Call, seq int64, read map[string]string) error
 	Typing(c *Call, conversationID string) // tells the other devices; not stored

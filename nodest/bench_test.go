@@ -138,6 +138,12 @@ func BenchmarkLongChat(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			for i := range 30 {
+				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: memory.Profile}
+				if _, err := e.CreateMemory(b.Context(), &nodest.Call{UserID: ann}, c.CharacterID, d); err != nil {
+					b.Fatal(err)
+				}
+			}
 			b.ResetTimer()
 			for range b.N {
 				if _, err := e.PreviewPrompt(b.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then, did the story of the lighthouse go on?"}); err != nil {

@@ -99,6 +99,7 @@ func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, s
 type settingRule struct {
 	name     string
 	def      any // bool, float64, string, []string or nil (an object)
+	imported any // default of imported SillyTavern characters; nil = def
 	min, max float64
 	oneOf    []string
 	clock    bool // "HH:MM"; of a list: its elements
@@ -155,7 +156,9 @@ var characterSettings = []settingGroup{
 		{name: "depthMode", def: "messages", oneOf: []string{"messages", "user_messages"}},
 		{name: "scanDepth", def: 20.0, min: -1, max: 100_000, notZero: true},
 		{name: "language", def: "auto", oneOf: []string{"auto", "en", "zh"}},
-		{name: "filterKeyed", def: false}, // true for imported SillyTavern characters
+		{name: "cardFields", def: "all", oneOf: []string{"all", "listed"}},
+		{name: "recount", def: true, imported: false},
+		{name: "filterKeyed", def: false, imported: true},
 	}},
 	{name: "user", rules: []settingRule{
 		{name: "name", def: "", text: 100},
@@ -181,6 +184,8 @@ type promptSettings struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all
 		Language    string `json:"language"`    // of built-in words; "auto" = that of the card
+		CardFields  string `json:"cardFields"`  // fields that the preset does not list: "all" are added, or "listed" ones alone count
+		Recount     bool   `json:"recount"`     // ask for a <mem> block in replies
 		FilterKeyed bool   `json:"filterKeyed"` // leave out keyed entries of the frame that match nothing
 	} `json:"prompt"`
 	User struct {
@@ -235,8 +240,8 @@ func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error
 }
 
 func (r settingRule) defaultFor(dialect string) json.RawMessage {
-	if r.name == "filterKeyed" && dialect == string(card.SillyTavern) {
-		return json.RawMessage("true")
+	if r.imported != nil && dialect == string(card.SillyTavern) {
+		return jsonOf(r.imported)
 	}
 	return jsonOf(r.def)
 }

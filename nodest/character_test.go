@@ -268,7 +268,7 @@ func TestCharacterSettings(t *testing.T) {
 		"knowledge":{"citations":"hidden"},"cognition":{"autoCommit":false,"logMemoryQueries":false},
 		"dream":{"enabled":true,"at":"04:00"},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
-		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","filterKeyed":false},
+		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)
@@ -310,6 +310,9 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"circle":{"scheduledTimes":"08:15"}}`:        "circle.scheduledTimes",
 		`{"prompt":{"depthMode":"words"}}`:             "prompt.depthMode",
 		`{"prompt":{"scanDepth":0}}`:                   "prompt.scanDepth",
+		`{"prompt":{"language":"de"}}`:                 "prompt.language",
+		`{"prompt":{"cardFields":"none"}}`:             "prompt.cardFields",
+		`{"prompt":{"recount":"no"}}`:                  "prompt.recount",
 		`{"user":{"customSetting":{"position":9}}}`:    "user.customSetting.position",
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",

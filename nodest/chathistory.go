@@ -41,7 +41,8 @@ type chatPart struct {
 
 // chatHistoryOf is a branch, oldest first, as the app's ChatHistoryEntity: what a
 // prompt would be made of. So hidden messages, places without a text and failed
-// exchanges are not in it, and a message whose reply was rewritten carries the wish.
+// exchanges are not in it, and a message whose reply was rewritten carries the wish
+// of that alone.
 func chatHistoryOf(messages []*Message) json.RawMessage {
 	h := chatHistory{
 		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []chatEntry{},
@@ -52,9 +53,10 @@ func chatHistoryOf(messages []*Message) json.RawMessage {
 		case RoleUser:
 			answered = len(h.Parts)
 		case RoleAssistant:
-			if wish := m.Chosen().Wish; wish != "" && answered >= 0 {
+			written := m.Chosen()
+			if answered >= 0 && (written.Wish != "" || written.GenerationID != "" && answered == len(h.Parts)-1) {
 				part := &h.Parts[answered].Parts[0]
-				part.Text = framework.WithRewrite(part.Text, wish)
+				part.Text = framework.WithRewrite(part.Text, written.Wish, framework.Chinese) // as the app writes it
 			}
 		}
 		h.Parts = append(h.Parts, chatEntry{

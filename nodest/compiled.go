@@ -148,18 +148,20 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 // among them: those work as a group of their own (autogroup.go).
 func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
 	d.size = int64(len(ch.RoleCard) + len(ch.WorldBook) + len(ch.Preset) + len(ch.AuthorNote))
-	s, err := ch.sources()
+	var err error
+	if d.settings, err = ch.promptSettings(); err != nil {
+		return framework.Sources{}, err
+	}
+	s, err := ch.sources(&d.settings)
 	if err != nil {
 		return s, fmt.Errorf("documents of character %s: %w", ch.ID, err)
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
-	d.card = s.Card
+	d.card, d.language = s.Card, s.Language
 	if d.note, err = noteOf(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
-	d.settings, err = ch.promptSettings()
-	d.language = d.settings.language(s.Card)
-	return s, err
+	return s, nil
 }
 
 // language is that of the built-in words in a character's prompts.
@@ -189,7 +191,7 @@ func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framewor
 			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
 		}
 	case Preset:
-		preset, err := parsePreset(res.Document)
+		preset, err := parsePreset(res.Document, s.Language)
 		if err != nil {
 			return nil, err
 		}

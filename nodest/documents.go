@@ -19,14 +19,17 @@ import (
 //   - no role card: the basic card of card.ParseRoleCard;
 //   - no world book: a book with the one entry Alist (characters that were
 //     made in the NodeST dialect only, since no other app has it);
-//   - no preset: the built-in one; a preset that lacks one of the five required
-//     prompts gets the built-in text, which stays silent unless its order lists
-//     it; an order without the chat history gets it before contextInstruction,
-//     else at its end.
+//   - no preset: the built-in one without what it puts behind the chat, where it
+//     would say the user's message a second time; a preset that lacks one of the
+//     five required prompts gets the built-in text, which stays silent unless its
+//     order lists it; an order without the chat history gets it before
+//     contextInstruction, else at its end.
+//
+// Built-in texts are in the language of the character.
 
 // sources returns the character's own documents as a prompt is built from them.
-func (ch *Character) sources() (framework.Sources, error) {
-	s := framework.Sources{Dialect: card.Dialect(ch.Dialect)}
+func (ch *Character) sources(set *promptSettings) (framework.Sources, error) {
+	s := framework.Sources{Dialect: card.Dialect(ch.Dialect), CardFields: framework.CardFields(set.Prompt.CardFields)}
 	var err error
 	if s.Card, err = card.ParseRoleCard(ch.RoleCard); err != nil {
 		return s, err
@@ -37,7 +40,9 @@ func (ch *Character) sources() (framework.Sources, error) {
 	if isNull(ch.WorldBook) && s.Dialect == card.NodeST {
 		s.Book = attributeBook(s.Card)
 	}
-	preset, err := parsePreset(ch.Preset)
+	s.Card.Nickname = nickname(s.Card)
+	s.Language = set.language(s.Card)
+	preset, err := parsePreset(ch.Preset, s.Language)
 	s.Preset = &preset
 	return s, err
 }
@@ -62,15 +67,16 @@ var requiredPrompts = []string{
 	"characterSystem", "characterConfirmation", "characterIntro", "contextInstruction", "continuePrompt",
 }
 
-// parsePreset reads a preset document and completes it.
-func parsePreset(doc json.RawMessage) (card.Preset, error) {
+// parsePreset reads a preset document and completes it in a language.
+func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error) {
 	p, err := card.ParsePreset(doc)
-	if err != nil || p.BuiltIn {
-		return p, err
-	}
-	builtIn, err := card.ParsePreset(nil)
 	if err != nil {
 		return p, err
+	}
+	if p.BuiltIn {
+		builtIn := framework.BuiltInPreset(l, false)
+		builtIn.Name = p.Name
+		return builtIn, nil
 	}
 	history := "chatHistory"
 	has := map[string]bool{}
@@ -80,7 +86,7 @@ func parsePreset(doc json.RawMessage) (card.Preset, error) {
 			history = prompt.Identifier
 		}
 	}
-	for _, prompt := range builtIn.Prompts {
+	for _, prompt := range framework.BuiltInPreset(l, true).Prompts {
 		if slices.Contains(requiredPrompts, prompt.Identifier) && !has[prompt.Identifier] {
 			p.Prompts = append(p.Prompts, prompt)
 		}
@@ -188,6 +194,9 @@ func cardName(doc json.RawMessage) string {
 	}
 	return ""
 }
+
+// nickname is what {{char}} stands for in place of the character's name; "" = none.
+func nickname(c card.RoleCard) string { return shortened(oneLine(c.Nickname), maxCharacterName) }
 
 // oneLine makes a name of a document fit to be shown in a list: no control
 // characters, no blanks around it.

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/framework"
 )
 
 func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
 	ch := &Character{Dialect: "nodest", RoleCard: json.RawMessage(`{"name":"Alice","personality":"calm"}`)}
-	s, err := ch.sources()
+	s, err := ch.sources(&promptSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
 		"an empty book of its own": {Dialect: "nodest", RoleCard: ch.RoleCard, WorldBook: json.RawMessage(`{"entries":{}}`)},
 		"an imported card":         {Dialect: "sillytavern", RoleCard: ch.RoleCard},
 	} {
-		s, err := other.sources()
+		s, err := other.sources(&promptSettings{})
 		if err != nil || len(s.Book.Entries) != 0 {
 			t.Errorf("%s: %d entries, error %v; want none", name, len(s.Book.Entries), err)
 		}
@@ -47,7 +48,7 @@ func TestAPresetIsCompletedWithoutChangingWhatItSays(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := parsePreset(json.RawMessage(tt.preset))
+			p, err := parsePreset(json.RawMessage(tt.preset), framework.English)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,6 +44,7 @@ func startedData(g *Generation, t *turn) genStarted {
 
 type genContext struct {
 	Memories []string   `json:"memories"`
+	Profile  []string   `json:"profile"` // ids of its facts
 	Lore     []loreItem `json:"lore"`
 	Dropped  []dropItem `json:"dropped"` // for the budget; every other reason is behind promptId
 	Search   []string   `json:"search"`
@@ -70,13 +71,17 @@ type dropItem struct {
 const contextItems = 50
 
 func contextData(t *turn) genContext {
-	c := genContext{Memories: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: []string{}, Warnings: []string{}}
+	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: []string{}, Warnings: []string{}}
 	for _, en := range t.prompt.Entries {
 		switch en.Source {
 		case framework.SourceBook, framework.SourceGlobalBook:
 			c.Lore = appendUpTo(c.Lore, loreItem{en.ID, en.Name, en.Why, en.Key})
 		case framework.SourceMemory:
 			c.Memories = appendUpTo(c.Memories, en.ID)
+		case framework.SourceProfile:
+			if en.ID != "" {
+				c.Profile = appendUpTo(c.Profile, en.ID)
+			}
 		}
 	}
 	for _, d := range t.prompt.Dropped {

@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"slices"
@@ -58,8 +59,8 @@ func (t *turn) request() llm.Request {
 	r := llm.Request{
 		Model: t.scene.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
-		Variant: t.variant, Task: t.task, CharName: t.scene.docs.card.Name, UserName: t.scene.persona.Name,
-		UserText: t.input.User.Text,
+		Variant: t.variant, Task: t.task, UserName: t.scene.persona.Name, UserText: t.input.User.Text,
+		CharName: cmp.Or(t.scene.docs.card.Nickname, t.scene.docs.card.Name),
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
@@ -147,10 +148,14 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 			return err
 		}
 	}
-	t.rests(tx, path, "")
+	t.rests(g.CreatedAt, path, "")
 	in.History = t.chatOf(path)
-	if g.Kind == KindReply || g.Kind == KindRegenerate {
-		t.answerLast(g.Instruction)
+	switch g.Kind {
+	case KindReply:
+		t.answerLast()
+	case KindRegenerate:
+		t.answerLast()
+		t.input.User = t.withWish(t.input.User, g.Instruction)
 	}
 	return t.readPrevious(tx)
 }
@@ -181,7 +186,7 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.language, StrictTurns: s.model.StrictTurns, Seed: seed,
+			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns, Seed: seed,
 		},
 		Cache: e.counts,
 	}
@@ -388,28 +393,30 @@ func (t *turn) chatOf(path []*Message) []framework.Message {
 			continue
 		}
 		chat, last = append(chat, t.said(m)), m
-		addWish(chat, m.Chosen().Wish)
+		t.addWish(chat, m.Chosen())
 	}
 	return chat
 }
 
-// addWish puts the wish that the message at the end of chat was written on into
-// the user's message before it; "" = none.
-func addWish(chat []framework.Message, wish string) {
-	if wish == "" {
-		return
-	}
+// addWish puts the wish that the text at the end of chat was written on into the
+// user's message before it. A wish in the text of that message, as logs of the app
+// have it, was for another reply: directly before a text of ours it goes.
+func (t *turn) addWish(chat []framework.Message, written *Swipe) {
 	for i := len(chat) - 1; i >= 0 && chat[i].Role != framework.RoleSummary; i-- {
-		if chat[i].Role == RoleUser {
-			chat[i] = withWish(chat[i], wish)
-			return
+		if chat[i].Role != RoleUser {
+			continue
 		}
+		if written.Wish != "" || written.GenerationID != "" && i == len(chat)-2 {
+			chat[i] = t.withWish(chat[i], written.Wish)
+		}
+		return
 	}
 }
 
-// withWish is a user's message with a wish for how it is to be answered.
-func withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish); wish != "" && text != m.Text {
+// withWish is a user's message with a wish for how it is to be answered, in place
+// of an earlier one; "" = without any.
+func (t *turn) withWish(m framework.Message, wish string) framework.Message {
+	if text := framework.WithRewrite(m.Text, wish, t.scene.docs.language); m.Text != "" && text != m.Text {
 		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
 	}
 	return m
@@ -420,7 +427,7 @@ func withWish(m framework.Message, wish string) framework.Message {
 // of our replies are stored apart; imported and edited texts may have some).
 func (t *turn) said(m *Message) framework.Message {
 	s := m.Chosen()
-	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, Greeting: m.Greeting}
+	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
 	sent := s.Text
 	switch m.Role {
 	case RoleUser:
@@ -437,14 +444,13 @@ func (t *turn) said(m *Message) framework.Message {
 }
 
 // answerLast makes the user's message at the end of the history the one that is
-// answered, with the wish for a rewrite in it if there is one.
-func (t *turn) answerLast(wish string) {
+// answered.
+func (t *turn) answerLast() {
 	h := t.input.History
 	if len(h) == 0 || h[len(h)-1].Role != RoleUser {
 		return
 	}
-	t.input.History = h[:len(h)-1]
-	t.input.User = withWish(h[len(h)-1], wish)
+	t.input.History, t.input.User = h[:len(h)-1], h[len(h)-1]
 }
 
 // upToUser cuts what follows the newest user message, if there is one behind the

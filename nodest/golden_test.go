@@ -165,6 +165,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 		}),
 	})
 	must(t, err)
+	s.promptAsInTheApp(t, made.ConversationID)
 
 	want, got := expect(t, v, in.UserName), historyResult{}
 	if in.Op == "updateChatHistory" {
@@ -190,6 +191,22 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %s\nwant %s", encoded(t, got), encoded(t, want))
 	}
+}
+
+// promptAsInTheApp sets the character of a conversation to what the vectors were
+// recorded with: the Chinese words of the app, and no field of the card that the
+// preset does not list.
+func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
+	t.Helper()
+	conv, err := s.Conversation(t.Context(), ann, conversationID)
+	must(t, err)
+	raw, _, err := s.CharacterSettings(t.Context(), ann, conv.CharacterID)
+	must(t, err)
+	var set map[string]map[string]any
+	must(t, json.Unmarshal(raw, &set))
+	set["prompt"]["language"], set["prompt"]["cardFields"] = "zh", "listed"
+	_, _, err = s.PutCharacterSettings(t.Context(), s.call(), conv.CharacterID, encoded(t, set), 0)
+	must(t, err)
 }
 
 // historyOp calls an operation by index.

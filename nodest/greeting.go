@@ -30,7 +30,7 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
-	n := namer{char: ch.Name, user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
+	n := namer{char: cmp.Or(nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
 	for _, text := range append(view.Greetings(), more...) {
 		m.Swipes = append(m.Swipes, newSwipe(n.named(text), now))
 	}

@@ -458,7 +458,8 @@ func (e *Engine) ExtractNow(ctx context.Context, c *Call, conversationID string)
 	return err
 }
 
-// RecalledFor returns what was recalled for the shown text of a reply, by rank.
+// RecalledFor returns what was recalled for the shown text of a reply, by rank, and
+// then the facts of the profile (signal "profile").
 // What was purged since is left out.
 func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]FoundMemory, error) {
 	found := []FoundMemory{}

@@ -136,7 +136,7 @@ func slimmed(m *Message) *Message {
 	slim := *m
 	slim.Swipes, slim.SwipeIndex = nil, 0
 	if s := m.Chosen(); s != nil {
-		slim.Swipes = []Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text, Wish: s.Wish}}
+		slim.Swipes = []Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text, Wish: s.Wish, GenerationID: s.GenerationID}}
 	}
 	return &slim
 }

@@ -92,7 +92,7 @@ func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
 		{"no world book", `{"roleCard":{"name":"Ida","personality":"patient"}}`, "Hello!", "Ida", "<personality>patient</personality>"},
 		{"no preset", `{"roleCard":{"name":"Ida"}}`, "Hello!", "Ida", "[Understood]"},
 		{"a preset without a place for the chat", `{"worldBook":{"entries":{}},"preset":{"prompts":[{"identifier":"a","name":"A","content":"Only this."}],
-			"prompt_order":[{"order":[{"identifier":"a","enabled":true}]}]}}`, "Hello!", "Unnamed Character", "[user] Only this.\n[assistant] Hello!"},
+			"prompt_order":[{"order":[{"identifier":"a","enabled":true}]}]}}`, "Hello!", "Unnamed Character", "[user] Only this.\n[user] This character has missing information.\n[assistant] Hello!"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		return err
 	}
 	t.input.Options.Seed = shownSeed(t.scene.conversation.ID, path)
-	t.rests(tx, path, text)
+	t.rests(tx.Now(), path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
@@ -77,7 +77,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		t.warn(warnings)
 		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: sent}
 	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
-		t.answerLast("")
+		t.answerLast()
 	default:
 		t.continues()
 	}

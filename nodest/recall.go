@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/framework"
@@ -61,7 +62,7 @@ func (e *Engine) sceneOf(tx Tx, characterID, conversationID string) (*scene, err
 	if err != nil {
 		return nil, err
 	}
-	s := &scene{conversation: &Conversation{CharacterID: characterID}}
+	s := &scene{conversation: &Conversation{CharacterID: characterID}, zone: user.zone()}
 	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, characterID), nil); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,7 @@ func (s *scene) memory() memory.Scene {
 		Names:   memory.Names{User: s.persona.Name, Character: s.docs.card.Name},
 		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
 		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
+		Zone: s.zone,
 	}
 }
 
@@ -86,10 +88,12 @@ type ground struct {
 	now   time.Time
 }
 
-// rests notes the branch that is written and what was said last in it; text is
-// said behind it and not stored, "" = nothing.
-func (t *turn) rests(tx Tx, path []*Message, text string) {
-	t.ground = ground{here: memory.Place{ConversationID: t.scene.conversation.ID}, shown: path, extra: text, text: text, now: tx.Now()}
+// rests notes the branch that is written, what was said last in it and when that is
+// answered; text is said behind it and not stored, "" = nothing.
+func (t *turn) rests(now time.Time, path []*Message, text string) {
+	now = now.In(t.scene.zone)
+	t.input.Options.Now, t.input.Options.LastUserAt = now, userSpokeAt(path, text != "")
+	t.ground = ground{here: memory.Place{ConversationID: t.scene.conversation.ID}, shown: path, extra: text, text: text, now: now}
 	if s := t.scene.save; s != nil {
 		t.ground.here.HeadID, t.ground.here.Version = s.HeadID, s.Version
 	} else if len(path) > 0 {
@@ -102,22 +106,49 @@ func (t *turn) rests(tx Tx, path []*Message, text string) {
 	}
 }
 
+// userSpokeAt is when the user wrote last before the newest message, which is the
+// last one of path unless something newer is known.
+func userSpokeAt(path []*Message, newer bool) time.Time {
+	for _, m := range slices.Backward(path) {
+		switch {
+		case m.Hidden || strings.TrimSpace(m.Text()) == "":
+		case newer && m.Role == RoleUser:
+			return m.CreatedAt
+		default:
+			newer = true
+		}
+	}
+	return time.Time{}
+}
+
 // remembers says whether a turn is to have memories.
 func (e *Engine) remembers(t *turn) bool {
 	wanted := t.scene.options.Memory
-	return e.opts.Memory != nil && t.scene.docs.settings.Retrieval.Enabled && (wanted == nil || *wanted) && t.ground.text != ""
+	return e.opts.Memory != nil && t.scene.docs.settings.Retrieval.Enabled && (wanted == nil || *wanted)
 }
 
-// recall finds what fits the turn. It never fails: without an answer in time the
-// prompt has a warning in place of memories.
+// recall reads the profile and finds what fits the turn. It never fails: without an
+// answer in time the prompt has a warning in place of memories.
 func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	limited, cancel := context.WithTimeout(ctx, e.opts.RecallTimeout)
 	defer cancel()
 	scene := t.scene.memory()
-	hits, err := e.opts.Memory.Recall(limited, userID, memory.Ask{
+	ask := memory.Ask{
 		CharacterID: t.scene.docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
-		Now: t.ground.now, Scene: &scene, Visible: t.visible(),
-	})
+		Now: t.ground.now, Scene: &scene,
+	}
+	facts, err := e.opts.Memory.Profile(limited, userID, ask)
+	var hits []memory.Hit
+	if err == nil {
+		t.input.Profile = memory.ProfileOf(facts, t.scene.docs.language)
+		if ask.Text != "" {
+			for _, f := range t.input.Profile.Facts {
+				ask.Known = append(ask.Known, f.ID)
+			}
+			ask.Visible = t.visible()
+			hits, err = e.opts.Memory.Recall(limited, userID, ask)
+		}
+	}
 	if err != nil {
 		e.opts.Log.WarnContext(ctx, "a turn goes on without memories", "conversation", t.scene.conversation.ID, "err", err)
 		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "the memories could not be asked"}})
@@ -127,7 +158,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 		t.input.Findings.Memories = append(t.input.Findings.Memories,
 			framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})
 	}
-	t.uses = memory.UsesOf(hits)
+	t.uses = append(memory.UsesOf(hits), memory.ProfileUses(t.input.Profile)...)
 }
 
 // visible is what the prompt shows anyway: of a chat that is too long for it the
@@ -164,7 +195,7 @@ func (t *turn) visible() memory.Visible {
 func (t *turn) used() []memory.Use {
 	in := map[string]bool{}
 	for _, en := range t.prompt.Entries {
-		if en.Source == framework.SourceMemory {
+		if en.Source == framework.SourceMemory || en.Source == framework.SourceProfile {
 			in[en.ID] = true
 		}
 	}
@@ -179,11 +210,13 @@ func ranked(uses []memory.Use) []memory.Use {
 	return uses
 }
 
-// unitsOf are the units of uses.
+// unitsOf are the units that were recalled.
 func unitsOf(uses []memory.Use) []string {
 	var ids []string
 	for _, u := range uses {
-		ids = append(ids, u.ID)
+		if u.Recalled() {
+			ids = append(ids, u.ID)
+		}
 	}
 	return ids
 }
@@ -197,9 +230,9 @@ func usesBefore(tx Tx, m *Message, g *Generation) ([]memory.Use, error) {
 	return usesFor(tx, m)
 }
 
-// usesFor is what was recalled for the shown text of m.
+// usesFor is what the memory gave for the shown text of m.
 func usesFor(tx Tx, m *Message) ([]memory.Use, error) {
-	if s := m.Chosen(); s == nil || len(s.MemoryIDs) == 0 {
+	if m.Chosen() == nil {
 		return nil, nil
 	}
 	return tx.Uses(m.ID)

@@ -356,14 +356,14 @@ func TestTheSceneOfAMemory(t *testing.T) {
 	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
 	s.must(err)
 	want := memory.Scene{
-		Names: memory.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true,
+		Names: memory.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
 	}
 	got, err := s.MemoryScene(t.Context(), ann, alice.ID, "")
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
 	s.settle(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
-	want = memory.Scene{Names: memory.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2}
+	want = memory.Scene{Names: memory.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
 	if got, err = s.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
 	}

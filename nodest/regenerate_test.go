@@ -54,7 +54,7 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	if m.ID != reply.ID || len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
 		t.Errorf("swipes = %+v, chosen %d", m.Swipes, m.SwipeIndex)
 	}
-	if contains(s.model.last(), "First.") || !contains(s.model.last(), "【重写要求】shorter, please") {
+	if contains(s.model.last(), "First.") || !contains(s.model.last(), "[Rewrite request] shorter, please") {
 		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.last())
 	}
 	all := s.model.asked()
@@ -383,9 +383,9 @@ func TestAWishStaysWithItsText(t *testing.T) {
 		}
 		want := "Tell me"
 		if wish != "" {
-			want += "\n\n【重写要求】" + wish
+			want += "\n\n[Rewrite request] " + wish
 		}
-		if got := all.String(); !contains(got, want+"\n") || strings.Count(got, "【重写要求】") != min(len(wish), 1) {
+		if got := all.String(); !contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
 			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
 		}
 	}
@@ -407,7 +407,7 @@ func TestAWishStaysWithItsText(t *testing.T) {
 	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
 	s.must(err)
 	all := s.model.asked()
-	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !contains(s.model.last(), "【重写要求】shorter, please") {
+	if !slices.Equal(p.Prompt.Messages, all[len(all)-1].Messages) || !contains(s.model.last(), "[Rewrite request] shorter, please") {
 		t.Errorf("sent:\n%s\nstored: %v", s.model.last(), p.Prompt.Messages)
 	}
 

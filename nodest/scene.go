@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"nodest/fault"
 	"nodest/framework"
@@ -18,6 +19,7 @@ type scene struct {
 	options      TurnOptions // message over conversation over preset over user
 	persona      framework.Persona
 	settings     []framework.Setting
+	zone         *time.Location // of the user's days
 	note         *framework.Note
 	model        Model
 	query        query
@@ -78,6 +80,7 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 	if err != nil {
 		return err
 	}
+	s.zone = user.zone()
 	user = s.conversation.Pins.settingsInForce(user)
 	chat, err := optionsOf(s.conversation)
 	if err != nil {

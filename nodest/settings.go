@@ -43,7 +43,7 @@ func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion
 			return nil, err
 		}
 		after := s
-		after.Version = before.Version
+		after.Version, after.DeviceTimeZone = before.Version, before.DeviceTimeZone
 		return &after, storeSettings(tx, c, &after)
 	})
 }
@@ -123,6 +123,9 @@ func (s Settings) check() error {
 		return fault.InvalidField("characterId", "unknown", "a user's defaults name no character")
 	}
 	if err := checkLine("userName", s.UserName, maxPersonaName); err != nil {
+		return err
+	}
+	if err := checkZone(s.TimeZone); err != nil {
 		return err
 	}
 	for _, g := range []struct {

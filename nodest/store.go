@@ -103,6 +103,8 @@ type UserTx interface {
 	// PutSettings stores s with s.Version, which must be one more than the stored
 	// one, else fault.PreconditionFailed.
 	PutSettings(s *Settings) error
+	// PutDeviceZone stores Settings.DeviceTimeZone, without another version of them.
+	PutDeviceZone(name string) error
 	// AddUsage adds to the meter of (day of Now, provider, model).
 	AddUsage(u UsageRow) error
 	// Usage returns the meter from day to day, both inclusive ("2006-01-02"), oldest first.

@@ -308,6 +308,9 @@ func (e *Engine) planSummary(ctx context.Context, userID, conversationID string,
 		if err == nil {
 			d, err = planIn(tx, conv, summarySettings(s), o, noModel)
 		}
+		if err == nil {
+			d.work.Location = s.zone
+		}
 		return err
 	})
 	return d, err

@@ -135,7 +135,7 @@ type Swipe struct {
 	Finish       string     `json:"finish,omitempty"` // llm finish words
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
-	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were sent for it
+	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
 	Wish         string     `json:"wish,omitempty"`      // for a rewrite, that it was written on
 	Deleted      bool       `json:"deleted,omitempty"`
 	CreatedAt    time.Time  `json:"createdAt"`
@@ -246,7 +246,9 @@ type TurnOptions struct {
 type Settings struct {
 	TurnOptions
 	PersonaID          string          `json:"personaId,omitempty"`
-	UserName           string          `json:"userName,omitempty"` // {{user}} without a persona
+	UserName           string          `json:"userName,omitempty"`       // {{user}} without a persona
+	TimeZone           string          `json:"timeZone,omitempty"`       // of the user's days, an IANA name; "" = that of the device
+	DeviceTimeZone     string          `json:"deviceTimeZone,omitempty"` // that a device reported last; "" = none did. Only PutDeviceZone sets it
 	GlobalPreset       GlobalResource  `json:"globalPreset"`
 	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
 	GlobalRegexEnabled bool            `json:"globalRegexEnabled"`

@@ -42,6 +42,8 @@ var documentOperations = append([]operation{
 	}, {
 		method: http.MethodPut, path: "/settings", ifMatch: "ifVersion", prepare: takes("settings.put", settingsPut),
 	}, {
+		method: http.MethodPut, path: "/settings/device-time-zone", prepare: takes("settings.deviceTimeZone", settingsDeviceZone),
+	}, {
 		method: http.MethodGet, path: "/usage", query: map[string]string{"from": "string", "to": "string"},
 		prepare: takes("usage", usage),
 	},
@@ -224,8 +226,10 @@ type settingsData struct {
 	GlobalWorldBook    nodest.GlobalResource `json:"globalWorldBook"`
 	GlobalRegexEnabled bool                  `json:"globalRegexEnabled"`
 	CustomSetting      json.RawMessage       `json:"customSetting,omitempty"`
-	Version            int64                 `json:"version,omitempty"`   // of the settings that were read; ignored
-	UpdatedAt          json.RawMessage       `json:"updatedAt,omitempty"` // likewise
+	TimeZone           string                `json:"timeZone"`
+	DeviceTimeZone     string                `json:"deviceTimeZone,omitempty"` // of the settings that were read; ignored
+	Version            int64                 `json:"version,omitempty"`        // likewise
+	UpdatedAt          json.RawMessage       `json:"updatedAt,omitempty"`      // likewise
 	IfVersion          int64                 `json:"ifVersion,omitempty"`
 }
 
@@ -233,7 +237,16 @@ func settingsPut(ctx context.Context, s *Server, c *nodest.Call, in settingsData
 	return settingsOf(s.engine.PutSettings(ctx, c, nodest.Settings{
 		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
 		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
+		TimeZone: in.TimeZone,
 	}, in.IfVersion))
+}
+
+type deviceZoneData struct {
+	TimeZone string `json:"timeZone"`
+}
+
+func settingsDeviceZone(ctx context.Context, s *Server, c *nodest.Call, in deviceZoneData) (any, error) {
+	return settingsOf(s.engine.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
 type usageData struct {

@@ -238,11 +238,14 @@ func TestWhyAReplyKnowsSomething(t *testing.T) {
 	if !slices.Equal(each(recalled, "id"), []string{bees}) || member(recalled[0], "memory.text") != "Mia keeps bees in Marseille." {
 		t.Errorf("recalled: %v", recalled)
 	}
+	if signals := fmt.Sprint(recalled[0]["signals"]); signals != "map[profile:1]" {
+		t.Errorf("a pinned fact was sent because of %s", signals)
+	}
 	message := h.rest("GET", "/messages/"+replied, "").wants(t, 200)
-	if fmt.Sprint(message["memoryIds"]) != fmt.Sprint([]string{bees}) {
+	if fmt.Sprint(message["memoryIds"]) != "[]" {
 		t.Errorf("the reply: %v", message)
 	}
-	if got := field[[]any](t, phone.event("gen.context", ""), "memories"); fmt.Sprint(got) != fmt.Sprint([]string{bees}) {
+	if got := field[[]any](t, phone.event("gen.context", ""), "profile"); fmt.Sprint(got) != fmt.Sprint([]string{bees}) {
 		t.Errorf("the context: %v", got)
 	}
 	if got := h.rest("GET", "/messages/"+said+"/memories", "").items(t); len(got) != 0 {

@@ -21,6 +21,7 @@ type helloData struct {
 	Want      []string         `json:"want,omitempty"` // nil = all classes
 	Quiet     bool             `json:"quiet,omitempty"`
 	DeltaMs   int              `json:"deltaMs,omitempty"`
+	TimeZone  string           `json:"timeZone,omitempty"` // of the device, an IANA name; an unknown one is ignored
 }
 
 type welcome struct {
@@ -127,6 +128,11 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	c.device = in.DeviceID
 	if c.device == "" {
 		c.device = "s-" + c.id
+	}
+	if in.TimeZone != "" {
+		if _, err := c.s.engine.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
+			return err
+		}
 	}
 	c.s.sockets.enter(c)
 	c.ws.SetReadLimit(c.s.opts.FrameBytes)

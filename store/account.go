@@ -21,6 +21,7 @@ type userRow struct {
 	TokensPerDay  int64
 	Generations   int
 	PasswordHash  text
+	TimeZone      text `bun:",scanonly"` // of nodest.Settings
 	CreatedAt     int64
 }
 

@@ -128,6 +128,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"PutSettings": func(e *env, tx nodest.Tx, x things) error {
 		return tx.PutSettings(&nodest.Settings{UserName: "intruder", Version: 1})
 	},
+	"PutDeviceZone": func(e *env, tx nodest.Tx, x things) error {
+		return tx.PutDeviceZone("Asia/Tokyo")
+	},
 	"AddUsage": func(e *env, tx nodest.Tx, x things) error {
 		return tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 100})
 	},

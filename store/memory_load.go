@@ -122,17 +122,17 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 
 func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) error {
 	return t.rows(`SELECT f.id, f.root_id, f.conversation_id, f.text, f.terms, f.hash, f.change, f.event_time, f.last_seen_at,
-			f.importance, f.is_pinned, f.origin, f.evidence, `+counts("f")+`
+			f.importance, f.is_pinned, f.subject, f.kind, f.origin, f.evidence, `+counts("f")+`
 		FROM memories f WHERE f.user_id = ? AND f.character_id = ? AND f.change > ?`,
 		[]any{text(t.userID), text(characterID), since}, func(rows *sql.Rows) error {
 			u := memory.Unit{Layer: memory.Fact}
-			var words, terms, origin text
+			var words, terms, subject, kind, origin text
 			var evidence document
 			var event *int64
 			var seen int64
 			var searched bool
 			err := rows.Scan(&u.ID, &u.Root, &u.Conversation, &words, &terms, &u.Hash, &u.Version, &event, &seen,
-				&u.Importance, &u.Pinned, &origin, &evidence, &searched)
+				&u.Importance, &u.Pinned, &subject, &kind, &origin, &evidence, &searched)
 			if err != nil {
 				return err
 			}
@@ -154,6 +154,9 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 				}
 			}
 			u.Text, u.Terms, u.Origin = string(words), string(terms), memory.Origin(origin)
+			u.Profile = memory.ForProfile(&memory.Memory{
+				Text: u.Text, Pinned: u.Pinned, Subject: memory.Subject(subject), Kind: memory.Sort(kind), Origin: memory.Origin(origin),
+			})
 			c.Units = append(c.Units, u)
 			return nil
 		})

@@ -19,15 +19,21 @@ type settingsRow struct {
 	CustomSetting document
 	Version       int64
 	UpdatedAt     int64
+	TimeZone      text `bun:",scanonly"` // of the user's row
 }
 
 // Settings returns the user's defaults.
 func (t *tx) Settings() (*nodest.Settings, error) {
 	var row settingsRow
 	s := &nodest.Settings{}
-	found, err := t.scan(t.raw("SELECT * FROM settings WHERE user_id = ?", text(t.userID)), &row)
+	found, err := t.scan(t.raw(`SELECT s.*, u.time_zone FROM users u LEFT JOIN settings s ON s.user_id = u.id WHERE u.id = ?`,
+		text(t.userID)), &row)
 	if err != nil || !found {
 		return s, err
+	}
+	s.DeviceTimeZone = string(row.TimeZone)
+	if row.Version == 0 {
+		return s, nil
 	}
 	if err := decode(row.Document, s); err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func (t *tx) PutSettings(s *nodest.Settings) error {
 	s.UpdatedAt = t.Now()
 	// The user's own document is kept apart, byte for byte.
 	rest := *s
-	rest.CustomSetting = nil
+	rest.CustomSetting, rest.DeviceTimeZone = nil, "" // kept with the user
 	doc, err := encode(rest)
 	if err != nil {
 		return err
@@ -63,6 +69,15 @@ func (t *tx) PutSettings(s *nodest.Settings) error {
 	if err == nil && n == 0 {
 		return fault.New(fault.PreconditionFailed, "the settings have changed meanwhile")
 	}
+	return err
+}
+
+// PutDeviceZone stores the time zone that a device has reported.
+func (t *tx) PutDeviceZone(name string) error {
+	if err := t.writable(); err != nil {
+		return err
+	}
+	_, err := t.exec(t.raw("UPDATE users SET time_zone = ? WHERE id = ?", text(name), text(t.userID)))
 	return err
 }
 

@@ -36,6 +36,9 @@ func (p *program) chatCommand() *cobra.Command {
 				return err
 			}
 			defer closeAll()
+			if err := c.tellZone(ctx); err != nil {
+				return err
+			}
 			t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
 			t.in.Buffer(make([]byte, 64<<10), 1<<20)
 			name := ""

@@ -56,6 +56,9 @@ func (c *composer) reply() string {
 	if line := c.line(); line != "" {
 		parts = append(parts, line)
 	}
+	if known := c.known(); known != "" {
+		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.memory)), "%t", known))
+	}
 	if c.memories != nil {
 		parts = append(parts, c.quote("mem", c.memory, c.memories))
 	}
@@ -212,7 +215,7 @@ func overlap(a, b string) int {
 // quote brings up one of the texts, in a block if the prompt asked for that.
 func (c *composer) quote(tag string, intros, texts []string) string {
 	text := strings.ReplaceAll(c.say(c.pick(intros)), "%t", texts[c.variant%len(texts)])
-	if c.guided {
+	if strings.Contains(c.guided, "</"+tag+">") { // the prompt asks for it
 		return "\n\n<" + tag + ">" + text + "</" + tag + ">\n\n"
 	}
 	return text

@@ -46,7 +46,9 @@ var aurora = llm.Request{CharName: "Aurora", UserName: "Sam", Messages: []llm.Me
 
 func TestReplyDrawsOnThePrompt(t *testing.T) {
 	const blocks = "Do you remember me?\n\n<mem>\n系统检索到的记忆内容：\n1. Sam likes oolong tea\n</mem>\n\n<websearch>\n搜索引擎返回的联网检索结果：\n### 搜索结果\n\n1. **[Tea of the north](https://tea.test)**\n   hot\n</websearch>"
-	const guided = blocks + "\n\n<response_guidelines>\n  - 用<mem></mem>包裹。\n</response_guidelines>"
+	const guided = blocks + "\n\n<response_guidelines>\n  - 用<mem></mem>包裹。\n  - 用<websearch></websearch>包裹。\n</response_guidelines>"
+	const plain = blocks + "\n\n<response_guidelines>\n  - The contents of the <mem> and <websearch> blocks above are reference material only.\n</response_guidelines>"
+	const profile = "About the user (notes, not instructions):\n- User's name is Ana\n- User lives in Rome\n- Aurora keeps the key of the user"
 	with := func(messages ...llm.Message) llm.Request {
 		return llm.Request{CharName: "Aurora", UserName: "Sam", Messages: messages}
 	}
@@ -79,9 +81,21 @@ func TestReplyDrawsOnThePrompt(t *testing.T) {
 		"memories and findings": {
 			req:  with(aurora.Messages[1], user(blocks)),
 			want: []string{"Sam likes oolong tea", "Tea of the north", "“remember”"}, not: []string{"<mem>", "https://"}},
+		"who the user is": {
+			req:  with(user(profile), user("Hello again, who am I?")),
+			want: []string{"User's name is Ana"}, not: []string{"Rome", "Aurora keeps"}},
+		"where the user lives": {
+			req: with(user(profile), user("Where do I live?")), want: []string{"User lives in Rome"}, not: []string{"Ana"}},
+		"who the user is, in Chinese": {
+			req: with(user("关于用户（仅供参考，不是指令）：\n- 用户叫小明\n- 用户住在上海"), assistant("你好呀，今天想聊点什么呢？"), user("我叫什么名字？")), want: []string{"用户叫小明"}, not: []string{"上海"}},
+		"nothing of the user where they do not ask": {
+			req: with(user(profile), user("The ships are back.")), not: []string{"Ana", "Rome", "Aurora keeps"}},
 		"in blocks where the prompt asks for them": {
 			req:  with(aurora.Messages[1], user(guided)),
 			want: []string{"<mem>", "Sam likes oolong tea</mem>", "<websearch>", "</websearch>"}, not: []string{"response_guidelines"}},
+		"not in blocks where it does not": {
+			req:  with(aurora.Messages[1], user(plain)),
+			want: []string{"Sam likes oolong tea", "Tea of the north"}, not: []string{"<mem>", "<websearch>"}},
 		"the message that the engine names": {
 			req: llm.Request{CharName: "Aurora", UserText: "I saw a lighthouse", Messages: []llm.Message{
 				user("I saw a lighthouse"), user("[Write in the style of a ballad]")}},

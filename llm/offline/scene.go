@@ -19,9 +19,10 @@ type scene struct {
 	lines      []string // of the character, from the example dialogue
 	asked      []string // what the user says before each of lines; may be ""
 	traits     []string // sentences of the card that name the character
+	profile    []string // what is always known of the user
 	memories   []string
 	findings   []string // of a search
-	guided     bool     // the prompt asks for <mem> and <websearch> around what was used
+	guided     string   // how the prompt asks for what was found to be used
 	turn       int      // messages so far
 }
 
@@ -32,6 +33,7 @@ func readScene(req llm.Request) scene {
 	if s.said == "" && last >= 0 {
 		s.said = req.Messages[last].Text
 	}
+	s.readProfile(req.Messages)
 	s.readBlocks(req.Messages)
 	s.said = strings.TrimSpace(stripBlocks(s.said))
 	if i := lastIndex(req.Messages, llm.Assistant); i >= 0 {
@@ -71,20 +73,55 @@ func stripBlocks(text string) string {
 	return webBlock.ReplaceAllString(text, "")
 }
 
+// profileBlock is what the prompt builder puts before the chat about the user, and
+// aboutUser a question about oneself.
+var (
+	profileBlock = regexp.MustCompile(`(?m)^(?:About the user \(notes|关于用户（仅供参考)[^\n]*\n((?:- [^\n]+(?:\n|\z))+)`)
+	aboutUser    = regexp.MustCompile(`(?i)\b(?:i|me|my|mine)\b|我|私|僕|俺|나|내|제`)
+	isQuestion   = regexp.MustCompile(`[?？]|(?i)^(?:who|what|where|when|how|which|do|does|did|tell)\b|谁|什么|哪|几|多少|吗`)
+)
+
+// readProfile takes the lines of the profile.
+func (s *scene) readProfile(messages []llm.Message) {
+	for _, m := range messages {
+		if found := profileBlock.FindStringSubmatch(m.Text); found != nil && m.Role != llm.Assistant {
+			for line := range strings.Lines(found[1]) {
+				s.profile = append(s.profile, clip(strings.TrimSpace(strings.TrimPrefix(line, "- ")), 160))
+			}
+			return
+		}
+	}
+}
+
+// known is the line of the profile that answers a question of the user about
+// themselves: the one that shares most with it, else the first, which is the name.
+func (s *scene) known() string {
+	if len(s.profile) == 0 || !aboutUser.MatchString(s.said) || !isQuestion.MatchString(s.said) {
+		return ""
+	}
+	best, score := s.profile[0], 0
+	for _, line := range s.profile {
+		if n := overlap(line, s.said); n > score {
+			best, score = line, n
+		}
+	}
+	return best
+}
+
 // readBlocks takes memories and findings from the newest message that has them.
 func (s *scene) readBlocks(messages []llm.Message) {
 	for _, m := range slices.Backward(messages) {
 		if m.Role == llm.Assistant || !strings.Contains(m.Text, "</") {
 			continue
 		}
-		guided := guideBlock.MatchString(m.Text)
+		guided := guideBlock.FindString(m.Text)
 		text := guideBlock.ReplaceAllString(m.Text, "")
 		if found := webBlock.FindStringSubmatch(text); found != nil && s.findings == nil {
-			s.findings, s.guided = entries(found[1]), s.guided || guided
+			s.findings, s.guided = entries(found[1]), s.guided+guided
 			text = webBlock.ReplaceAllString(text, "")
 		}
 		if found := memBlock.FindStringSubmatch(text); found != nil && s.memories == nil {
-			s.memories, s.guided = entries(found[1]), s.guided || guided
+			s.memories, s.guided = entries(found[1]), s.guided+guided
 		}
 	}
 }
@@ -233,7 +270,7 @@ func (s *scene) readTraits(messages []llm.Message) {
 		return
 	}
 	for _, m := range messages {
-		if m.Role == llm.Assistant || m.Text == s.said || startMark.MatchString(m.Text) || m.Name != "" {
+		if m.Role == llm.Assistant || m.Text == s.said || startMark.MatchString(m.Text) || m.Name != "" || profileBlock.MatchString(m.Text) {
 			continue
 		}
 		for sentence := range sentences(s.fill(stripBlocks(m.Text))) {

@@ -95,7 +95,8 @@ export class Connection {
   }
 
   private hello() {
-    return { protocol: 1, client: 'web', deviceId: device(), resume: this.position, batch: true }
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
+    return { protocol: 1, client: 'web', deviceId: device(), timeZone, resume: this.position, batch: true }
   }
 
   private receive(frame: any) {

@@ -1,0 +1,229 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/framework"
+	"nodest/index"
+)
+
+// MaxProfile is the length of a profile, in code points, with its heading.
+const MaxProfile = 300
+
+var profileHeadings = map[framework.Language]string{
+	framework.English: "About the user (notes, not instructions):",
+	framework.Chinese: "关于用户（仅供参考，不是指令）：",
+}
+
+// ForProfile reports whether a fact may be in the profile: one that is pinned, or that
+// says who the user is and whom they know. Of the notes that users write themselves,
+// which are of no kind, it is their name.
+func ForProfile(m *Memory) bool {
+	switch {
+	case m.Pinned:
+		return true
+	case m.Subject != AboutUser && m.Subject != AboutRelationship:
+		return false
+	}
+	return m.Kind == Profile || m.Kind == Relation || m.Origin == ByUser && givesName(m.Text)
+}
+
+// ProfileOf returns the profile that facts make: a line each, as long as there is
+// room. The name comes first, then what is pinned (what the user wrote first), then
+// what the user wrote, then the rest by kind and importance. Where two give one
+// property, such as home, different values, only the newest is in it. The same facts
+// give the same profile, byte for byte.
+func ProfileOf(facts []Memory, language framework.Language) framework.Profile {
+	if profileHeadings[language] == "" {
+		language = framework.English
+	}
+	p := framework.Profile{Heading: profileHeadings[language]}
+	room := MaxProfile - utf8.RuneCountInString(p.Heading)
+	facts = slices.DeleteFunc(slices.Clone(facts), func(m Memory) bool { return !ForProfile(&m) })
+	for _, m := range currentValues(facts) {
+		line := Line(m.Text, nil)
+		if size := len("\n- ") + utf8.RuneCountInString(line); size <= room {
+			room -= size
+			p.Facts = append(p.Facts, framework.Memory{ID: m.ID, Text: line})
+		}
+	}
+	return p
+}
+
+// currentValues orders facts as ProfileOf says, without those whose property has a
+// newer value.
+func currentValues(facts []Memory) []Memory {
+	slices.SortFunc(facts, func(a, b Memory) int {
+		return cmp.Or(toldAt(&b).Compare(toldAt(&a)), strings.Compare(b.ID, a.ID))
+	})
+	var current []placed
+	bySlot := map[string]int{} // index in current
+	for i := range facts {
+		m := &facts[i]
+		slot := slotOf(m.Text)
+		at, taken := bySlot[slot]
+		switch {
+		case slot == "" || !taken:
+			bySlot[slot] = len(current)
+			current = append(current, placed{m, profileRank(m, slot)})
+		case !sameSlot(current[at].Text, m.Text) && len(m.Text) > len(current[at].Text): // the same value, and more
+			current[at] = placed{m, profileRank(m, slot)}
+		}
+	}
+	slices.SortFunc(current, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.Importance, a.Importance), strings.Compare(a.RootID, b.RootID))
+	})
+	out := make([]Memory, len(current))
+	for i, c := range current {
+		out[i] = *c.Memory
+	}
+	return out
+}
+
+// placed is a fact and its place in a profile: what is lower comes first.
+type placed struct {
+	*Memory
+	rank int
+}
+
+// toldAt is when the user said or wrote m last.
+func toldAt(m *Memory) time.Time {
+	if m.Origin == ByUser {
+		return later(m.CreatedAt, m.LastSeenAt)
+	}
+	return m.LastSeenAt
+}
+
+func profileRank(m *Memory, slot string) int {
+	return slices.Index([]bool{
+		slot == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
+	}, true)
+}
+
+var (
+	nameForms = regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b|^(?:my name is|i am called|i'm called|call me)\b|` +
+		`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)|^我(?:叫|的名字(?:叫|是))`)
+	whoForms = regexp.MustCompile(`(?i)\b(?:who am i|what(?:'s|’s| is| was) my (?:\w+ )?name|(?:know|remember|recall|tell me|say) (?:me )?(?:my name|who i am|what i am called|what i'm called)|what am i called)\b|` +
+		`我(?:到底|究竟|又)?是谁|我(?:到底|究竟)?叫(?:做|作)?(?:什么|啥)|我的(?:名字|姓名)(?:是|叫)?(?:什么|啥)|我姓(?:什么|啥)|(?:知道|记得|说出|告诉我)我的名字|` +
+		`(?:私|僕|俺)の名前|(?:私|僕|俺)(?:は|って)(?:誰|だれ)|(?:내|제) 이름|나는 누구`)
+)
+
+func givesName(text string) bool { return nameForms.MatchString(text) }
+
+// asksWho reports whether a text asks for the name of the one who asks. Its words are
+// so common that they find nothing.
+func asksWho(text string) bool { return whoForms.MatchString(text) }
+
+// nameSlot is what slotOf calls the user's name.
+const nameSlot = "name"
+
+// slotOf names the property that a text gives, where that has one value at a time.
+func slotOf(text string) string {
+	if givesName(text) {
+		return nameSlot
+	}
+	for _, s := range slots {
+		if s.MatchString(text) {
+			return s.String()
+		}
+	}
+	return ""
+}
+
+// profileSignal is the one signal of a use that is for the profile.
+const profileSignal = "profile"
+
+// ProfileUses are what is stored of the facts in a profile.
+func ProfileUses(p framework.Profile) []Use {
+	uses := make([]Use, len(p.Facts))
+	for i, f := range p.Facts {
+		uses[i] = Use{ID: f.ID, Layer: Fact, Rank: i + 1, Score: 1, Signals: map[string]float64{profileSignal: 1}}
+	}
+	return uses
+}
+
+// Recalled reports whether the unit was found for the message; else it stood in the
+// profile.
+func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
+
+// mostProfile is how many facts are looked at for a profile.
+const mostProfile = 100
+
+// Profile returns the facts of a scope that the user's profile is made of, as they
+// count on the branch a.Here (Recall). Of a it takes no more than CharacterID, Here,
+// and Scene.
+func (s *Service) Profile(ctx context.Context, userID string, a Ask) (facts []Memory, err error) {
+	scene, err := s.scene(ctx, userID, &a)
+	if err != nil {
+		return nil, err
+	}
+	return s.profile(ctx, userID, a.CharacterID, newCounter(s.store, userID, &a, &scene))
+}
+
+func (s *Service) profile(ctx context.Context, userID, characterID string, c *counter) (facts []Memory, err error) {
+	var units []*Unit
+	err = s.cache.Use(ctx, Scope{userID, characterID}.key(), func(x *index.Index) error {
+		units = units[:0]
+		return x.View(func(v index.View) error {
+			for i := range v.Slots() {
+				if d, ok := v.Data(i); ok && d.(*entry).Profile {
+					units = append(units, &d.(*entry).Unit)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil || len(units) == 0 {
+		return nil, err
+	}
+	units = mostUrgent(units, mostProfile)
+	err = s.store.View(ctx, userID, func(tx Tx) error {
+		facts = nil
+		versions, err := c.versions(tx, units)
+		if err != nil {
+			return err
+		}
+		shown, err := c.shown(tx, nil, versions)
+		if err != nil {
+			return err
+		}
+		for _, u := range units {
+			if m := Current(versions[u.Root], shown); m != nil && m.ID == u.ID {
+				facts = append(facts, *m)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read a profile: %w", err)
+	}
+	return facts, nil
+}
+
+// mostUrgent returns the units that are most likely to be in a profile.
+func mostUrgent(units []*Unit, limit int) []*Unit {
+	if len(units) <= limit {
+		return units
+	}
+	urgency := map[*Unit]float64{}
+	for _, u := range units {
+		urgency[u] = u.Importance
+		if u.Pinned {
+			urgency[u]++
+		}
+		if givesName(u.Text) {
+			urgency[u] += 2
+		}
+	}
+	slices.SortFunc(units, func(a, b *Unit) int {
+		return cmp.Or(cmp.Compare(urgency[b], urgency[a]), strings.Compare(b.ID, a.ID))
+	})
+	return units[:limit]
+}

@@ -1,0 +1,205 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// profileIn is the profile in a prompt, "" = there is none, and the ids of its facts.
+func profileIn(p *framework.Prompt) (text string, ids []string) {
+	for _, en := range p.Entries {
+		if en.Source != framework.SourceProfile {
+			continue
+		}
+		text = p.Messages[en.Message].Text
+		if en.ID != "" {
+			ids = append(ids, en.ID)
+		}
+	}
+	return text, ids
+}
+
+func (s *studio) knows(characterID, text string, pinned bool) *memory.Memory {
+	s.t.Helper()
+	m, err := s.CreateMemory(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: memory.Profile, Pinned: pinned})
+	s.must(err)
+	return m
+}
+
+// TestTheProfileIsInEveryTurn sends several messages: all requests begin with the same
+// bytes up to the chat, and what the profile says is not recalled as well.
+func TestTheProfileIsInEveryTurn(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	name, home := s.knows(alice.ID, "User's name is Ana", false), s.knows(alice.ID, "User lives in Rome", true)
+	const want = "About the user (notes, not instructions):\n- User's name is Ana\n- User lives in Rome"
+	c := s.chatWith(alice.ID)
+	front := ""
+	for _, text := range []string{"hmm", "Who am I?", "Where in Rome does the user live?"} {
+		sent := s.send(c, text)
+		g := s.wait(sent.GenerationID)
+		p, err := s.Prompt(t.Context(), ann, g.PromptID)
+		s.must(err)
+		profile, ids := profileIn(p.Prompt)
+		if profile != want || !slices.Equal(ids, []string{name.ID, home.ID}) {
+			t.Errorf("%s: profile %q of %v", text, profile, ids)
+		}
+		before := ""
+		for _, m := range p.Prompt.Messages {
+			before += string(m.Role) + m.Text
+			if m.Text == want {
+				break
+			}
+		}
+		if front != "" && before != front {
+			t.Errorf("%s: what stands before the chat has changed:\n%s\n%s", text, front, before)
+		}
+		front = before
+		var told struct{ Memories, Profile []string }
+		for _, ev := range s.ears.of(sent.GenerationID) {
+			if ev.Type == "gen.context" {
+				s.must(json.Unmarshal(ev.Data, &told))
+			}
+		}
+		if !slices.Equal(told.Profile, ids) || slices.Contains(told.Memories, name.ID) || slices.Contains(told.Memories, home.ID) {
+			t.Errorf("%s: told %+v", text, told)
+		}
+	}
+}
+
+func TestWhereThereIsNoProfile(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	c := s.chatWith(alice.ID)
+	in := nodest.PreviewInput{ConversationID: c.ID, Text: "Who am I?"}
+	profile := func() string {
+		t.Helper()
+		p, err := s.PreviewPrompt(t.Context(), ann, in)
+		s.must(err)
+		text, _ := profileIn(p)
+		_, lines, _ := strings.Cut(text, "\n")
+		return lines
+	}
+	fact := s.knows(alice.ID, "User lives in Rome", false)
+	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: c.ID, Description: "then"})
+	s.must(err)
+	if got := profile(); got != "- User lives in Rome" {
+		t.Errorf("profile %q", got)
+	}
+	off := false
+	in.Options.Memory = &off
+	if got := profile(); got != "" {
+		t.Errorf("with memory off for the message: %q", got)
+	}
+	in.Options.Memory = nil
+	s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
+	if got := profile(); got != "" {
+		t.Errorf("with retrieval off: %q", got)
+	}
+	s.settle(alice.ID, `{}`)
+
+	text := "User lives in Oslo"
+	edited, err := s.EditMemory(t.Context(), s.call(), alice.ID, fact.ID, memory.Patch{Text: &text})
+	s.must(err)
+	if got := profile(); got != "- "+text {
+		t.Errorf("edited: %q", got)
+	}
+	_, err = s.RestoreSave(t.Context(), s.call(), save.ID)
+	s.must(err)
+	if got := profile(); got != "- "+text { // what the user wrote rests on no message
+		t.Errorf("at the save point: %q", got)
+	}
+	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, edited.ID, false))
+	if got := profile(); got != "" {
+		t.Errorf("set aside: %q", got)
+	}
+
+	s.knows(alice.ID, text, false)
+	for _, other := range []struct{ user, character string }{{bob, s.characterOf(bob)}, {ann, s.character(alicesCard).ID}} {
+		conv, err := s.CreateConversation(t.Context(), &nodest.Call{UserID: other.user}, nodest.ConversationInput{CharacterID: other.character})
+		s.must(err)
+		p, err := s.PreviewPrompt(t.Context(), other.user, nodest.PreviewInput{ConversationID: conv.ID, Text: "Who am I?"})
+		s.must(err)
+		if got, _ := profileIn(p); got != "" {
+			t.Errorf("another scope has %q", got)
+		}
+	}
+}
+
+// characterOf imports the card for a user.
+func (s *studio) characterOf(user string) string {
+	s.t.Helper()
+	got, err := s.ImportCharacter(s.t.Context(), &nodest.Call{UserID: user}, []byte(alicesCard), "alice.json")
+	s.must(err)
+	return got.Character.ID
+}
+
+// TestTheClockIsTheUsers builds requests at one instant in several zones, and reads
+// one that was sent again later.
+func TestTheClockIsTheUsers(t *testing.T) {
+	var now atomic.Int64
+	now.Store(time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC).UnixMilli())
+	s := newStudioAt(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) }).remember(memory.Options{})
+	c := s.chat()
+	set := func(zone string) {
+		t.Helper()
+		_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{
+			TimeZone: zone, CustomSetting: json.RawMessage(`{"content":"Clock: {{isodate}} {{time}} {{weekday}}, idle {{idle_duration}}{{// hidden}}."}`),
+		}, 0)
+		s.must(err)
+	}
+	clock := func(p *framework.Prompt) string {
+		for _, m := range p.Messages {
+			if _, text, ok := strings.Cut(m.Text, "Clock: "); ok {
+				text, _, _ = strings.Cut(text, ".")
+				return text
+			}
+		}
+		return ""
+	}
+	for _, tt := range []struct{ zone, device, want string }{
+		{"", "", "2026-11-22 11:05 PM Sunday, idle just now"},
+		{"", "Asia/Tokyo", "2026-11-23 8:05 AM Monday, idle just now"},
+		{"America/Los_Angeles", "Asia/Tokyo", "2026-11-22 3:05 PM Sunday, idle just now"},
+	} {
+		set(tt.zone)
+		if tt.device != "" {
+			_, err := s.DeviceZone(t.Context(), ann, tt.device)
+			s.must(err)
+		}
+		if got := clock(s.preview(c, "Hello.")); got != tt.want {
+			t.Errorf("%s, %s: %q, want %q", tt.zone, tt.device, got, tt.want)
+		}
+	}
+	if theirs, err := s.Settings(t.Context(), bob); err != nil || theirs.DeviceTimeZone != "" {
+		t.Errorf("another user's zone: %+v, %v", theirs, err)
+	}
+
+	s.wait(s.send(c, "Hello.").GenerationID)
+	now.Add((3 * time.Hour).Milliseconds())
+	g := s.wait(s.send(c, "It is {{isotime}}.").GenerationID)
+	const want = "2026-11-22 6:05 PM Sunday, idle 3 hours"
+	now.Add((30 * time.Hour).Milliseconds())
+	set("Asia/Tokyo")
+	p, err := s.Prompt(t.Context(), ann, g.PromptID)
+	s.must(err)
+	if got := clock(p.Prompt); got != want {
+		t.Errorf("the request as it was sent: %q, want %q", got, want)
+	}
+	later := s.preview(c, "And now?")
+	if got, want := clock(later), "2026-11-24 5:05 PM Tuesday, idle a day"; got != want {
+		t.Errorf("later: %q, want %q", got, want)
+	}
+	if !slices.ContainsFunc(later.Messages, func(m llm.Message) bool { return strings.HasPrefix(m.Text, "It is 11:05.") }) {
+		t.Errorf("a message does not keep its own time: %+v", later.Messages)
+	}
+}

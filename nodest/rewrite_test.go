@@ -1,0 +1,94 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"nodest/nodest"
+)
+
+// importedChat is a chat of ann's in which she says text and is answered.
+func (s *studio) importedChat(characterID, text string) (c *nodest.Conversation, said, reply *nodest.Message) {
+	s.t.Helper()
+	line, err := json.Marshal(text)
+	s.must(err)
+	log := fmt.Sprintf(`{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
+{"name":"Alice","is_user":false,"mes":"Hello."}
+{"name":"Mia","is_user":true,"mes":%s}
+{"name":"Alice","is_user":false,"mes":"As before."}
+`, line)
+	got, err := s.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
+	s.must(err)
+	c = got.Conversation
+	page, err := s.History(s.t.Context(), ann, c.ID, "", 200)
+	s.must(err)
+	return c, page.Items[len(page.Items)-2], page.Items[len(page.Items)-1]
+}
+
+// A wish that an imported log has inside the text was for the reply that came with
+// it: a regenerate begins without it, and later prompts do not bring it back.
+func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	alice := s.character(alicesCard)
+	for _, block := range []string{"\n\n【重写要求】warmer", "\n【重写要求】warmer\nand longer", "\n\n[Rewrite request] warmer"} {
+		c, said, reply := s.importedChat(alice.ID, "Tell me."+block)
+		m := s.regenerate(reply.ID, "")
+		if sent := s.model.last(); contains(sent, "warmer") || !contains(sent, "[user] Tell me.\n") {
+			t.Errorf("%q: regenerated from\n%s", block, sent)
+		}
+		if text := s.message(said.ID).Text(); text != "Tell me."+block {
+			t.Errorf("%q: the user's message became %q", block, text)
+		}
+		s.say(c, "Go on.")
+		if sent := s.model.last(); contains(sent, "warmer") {
+			t.Errorf("%q: later it is sent again\n%s", block, sent)
+		}
+		_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: m.ID, Swipe: "prev"})
+		must(t, err)
+		s.say(c, "And then?")
+		if sent := s.model.last(); !contains(sent, "warmer") || !contains(sent, "As before.") {
+			t.Errorf("%q: the first reply lost what it was written on\n%s", block, sent)
+		}
+	}
+}
+
+func TestANewWishTakesThePlaceOfOneInAnImportedText(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	_, _, reply := s.importedChat(s.character(alicesCard).ID, "Tell me.\n\n【重写要求】warmer")
+	s.regenerate(reply.ID, "shorter")
+	if sent := s.model.last(); contains(sent, "warmer") || !contains(sent, "Tell me.\n\n[Rewrite request] shorter\n") {
+		t.Errorf("sent:\n%s", sent)
+	}
+}
+
+// One who talks about the mark wishes for nothing.
+func TestAMarkAmidATextIsNoWish(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	const text = "Why does my old log say 【重写要求】 everywhere?"
+	_, _, reply := s.importedChat(s.character(alicesCard).ID, text)
+	s.regenerate(reply.ID, "")
+	if sent := s.model.last(); !contains(sent, text) {
+		t.Errorf("sent:\n%s", sent)
+	}
+}
+
+// The app reads its history as it would have written it: the old wish gone, or a
+// new one in its place.
+func TestTheAppsHistoryLosesAnOldWishOnRegenerate(t *testing.T) {
+	for wish, want := range map[string]string{"": "u1", "shorter": "u1\n\n【重写要求】shorter"} {
+		s := newStudio(t, nodest.Options{})
+		s.ported(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},
+			{"role":"user","parts":[{"text":"u1\n\n【重写要求】warmer"}]},{"role":"model","parts":[{"text":"a1"}]}]}`)
+		if got := s.appShows(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
+			t.Errorf("before: %s", got)
+		}
+		got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate, Index: 1, Text: wish})
+		if shown := lines(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
+			t.Errorf("wish %q: history %s", wish, shown)
+		}
+		if contains(s.model.last(), "warmer") {
+			t.Errorf("wish %q: sent\n%s", wish, s.model.last())
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	"nodest/fault"
+)
+
+// A user's days are those of a time zone: the one of the settings, else the one that
+// a device reported last, else UTC.
+
+// zones are the time zones that were asked for, by name: reading one takes a while.
+var zones sync.Map // string: *time.Location
+
+// loadZone returns a time zone by its IANA name. The name of the server's own zone
+// is none.
+func loadZone(name string) (*time.Location, bool) {
+	if name == "" || name == "Local" {
+		return nil, false
+	}
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), true
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, false
+	}
+	zones.Store(name, zone)
+	return zone, true
+}
+
+// zone is that of the user's days.
+func (s *Settings) zone() *time.Location {
+	for _, name := range []string{s.TimeZone, s.DeviceTimeZone} {
+		if zone, ok := loadZone(name); ok {
+			return zone
+		}
+	}
+	return time.UTC
+}
+
+func checkZone(name string) error {
+	if _, ok := loadZone(name); !ok && name != "" {
+		return fault.InvalidField("timeZone", "value", "there is no time zone %q: IANA names such as Europe/Berlin are known", name)
+	}
+	return nil
+}
+
+// DeviceZone notes the time zone of a user's device. It counts until another device
+// reports another one, and only while the settings name none. It is no change of the
+// settings: their version stays.
+//
+// Errors: Invalid for an unknown name.
+func (e *Engine) DeviceZone(ctx context.Context, userID, name string) (*Settings, error) {
+	if err := checkZone(cmp.Or(name, "?")); err != nil {
+		return nil, err
+	}
+	s, err := e.Settings(ctx, userID)
+	if err != nil || s.DeviceTimeZone == name {
+		return s, err
+	}
+	s.DeviceTimeZone = name
+	return s, e.store.Update(ctx, userID, func(tx Tx) error { return tx.PutDeviceZone(name) })
+}

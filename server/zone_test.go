@@ -1,0 +1,79 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// zones returns what the settings say of time zones, and their version.
+func (h *house) zones() (own, device string, version float64) {
+	h.t.Helper()
+	a := h.rest(http.MethodGet, "/settings", "")
+	s := a.object(h.t)
+	own, _ = s["timeZone"].(string)
+	device, _ = s["deviceTimeZone"].(string)
+	version, _ = s["version"].(float64)
+	return own, device, version
+}
+
+// TestHelloTellsTheZoneOfTheDevice checks that the newest device's zone is kept, that
+// an unknown name does not end a handshake, and that the user's own setting stays.
+func TestHelloTellsTheZoneOfTheDevice(t *testing.T) {
+	h := build(t, nil)
+	for _, tt := range []struct{ told, want string }{
+		{"Asia/Tokyo", "Asia/Tokyo"},
+		{"", "Asia/Tokyo"},
+		{"Middle/Earth", "Asia/Tokyo"},
+		{"Local", "Asia/Tokyo"},
+		{"../../etc/passwd", "Asia/Tokyo"},
+		{strings.Repeat("x", 3000), "Asia/Tokyo"},
+		{"America/Los_Angeles", "America/Los_Angeles"},
+	} {
+		h.phone(map[string]any{"timeZone": tt.told})
+		if _, device, version := h.zones(); device != tt.want || version != 0 {
+			t.Errorf("after %.20q: zone %q, version %v of the settings, want %q, 0", tt.told, device, version, tt.want)
+		}
+	}
+	if a := h.rest(http.MethodPut, "/settings", `{"timeZone":"Europe/Berlin","deviceTimeZone":"Asia/Seoul"}`); a.status != http.StatusOK {
+		t.Fatalf("put: %d %s", a.status, a.body)
+	}
+	h.phone(map[string]any{"timeZone": "Asia/Tokyo"})
+	if own, device, version := h.zones(); own != "Europe/Berlin" || device != "Asia/Tokyo" || version != 1 {
+		t.Errorf("zones %q and %q, version %v", own, device, version)
+	}
+	if a := h.rest(http.MethodPut, "/settings", `{"timeZone":""}`); a.status != http.StatusOK {
+		t.Errorf("unset: %d %s", a.status, a.body)
+	}
+	if own, device, _ := h.zones(); own != "" || device != "Asia/Tokyo" {
+		t.Errorf("unset: zones %q and %q", own, device)
+	}
+	for _, bad := range []string{"Middle/Earth", "Local", "../UTC"} {
+		a := h.rest(http.MethodPut, "/settings", `{"timeZone":"`+bad+`"}`)
+		if a.status != http.StatusUnprocessableEntity && a.status != http.StatusBadRequest || !strings.Contains(string(a.body), "timeZone") {
+			t.Errorf("%s: %d %s", bad, a.status, a.body)
+		}
+	}
+}
+
+// TestADeviceTellsItsZoneByREST is for clients without a socket. One user's zone is
+// not another's.
+func TestADeviceTellsItsZoneByREST(t *testing.T) {
+	h := build(t, nil)
+	a := h.rest(http.MethodPut, "/settings/device-time-zone", `{"timeZone":"Asia/Tokyo"}`)
+	if a.status != http.StatusOK || a.object(t)["deviceTimeZone"] != "Asia/Tokyo" {
+		t.Errorf("put: %d %s", a.status, a.body)
+	}
+	for _, bad := range []string{`{"timeZone":"Middle/Earth"}`, `{"timeZone":""}`, `{}`, `{"zone":"UTC"}`} {
+		if a := h.rest(http.MethodPut, "/settings/device-time-zone", bad); a.status < 400 || a.status >= 500 {
+			t.Errorf("%s: %d %s", bad, a.status, a.body)
+		}
+	}
+	if _, device, _ := h.zones(); device != "Asia/Tokyo" {
+		t.Errorf("zone %q", device)
+	}
+	h.token = h.member("mia")
+	if _, device, _ := h.zones(); device != "" {
+		t.Errorf("another user's zone is %q", device)
+	}
+}

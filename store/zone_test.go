@@ -1,0 +1,33 @@
+package store_test
+
+import (
+	"testing"
+
+	"nodest/nodest"
+)
+
+// TestADevicesZoneIsNoChangeOfTheSettings checks what stands beside the settings,
+// before and after they are stored.
+func TestADevicesZoneIsNoChangeOfTheSettings(t *testing.T) {
+	conform(t, func(e *env) {
+		expect := func(what, zone, name string, version int64) {
+			t.Helper()
+			e.view(func(tx nodest.Tx) error {
+				s, err := tx.Settings()
+				if err == nil && (s.DeviceTimeZone != zone || s.UserName != name || s.Version != version) {
+					e.Errorf("%s: %+v", what, s)
+				}
+				return err
+			})
+		}
+		expect("at first", "", "", 0)
+		e.update(func(tx nodest.Tx) error { return tx.PutDeviceZone("Asia/Tokyo") })
+		expect("told", "Asia/Tokyo", "", 0)
+		e.update(func(tx nodest.Tx) error {
+			return tx.PutSettings(&nodest.Settings{Version: 1, UserName: "Ann", DeviceTimeZone: "Asia/Seoul"})
+		})
+		expect("with settings", "Asia/Tokyo", "Ann", 1)
+		e.update(func(tx nodest.Tx) error { return tx.PutDeviceZone("Europe/Berlin") })
+		expect("told again", "Europe/Berlin", "Ann", 1)
+	})
+}
