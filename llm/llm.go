@@ -114,7 +114,11 @@ type Request struct {
 	Seed        *int64
 	JSON        bool // the reply is to be one JSON object; providers that have a mode for it get it set
 
-	// What follows is not sent to a provider; the offline model lives on it.
+	// What follows is not sent to a provider; most of it is for the offline model.
+
+	// Once says that WithRetry does not repeat the request: who asks counts its
+	// requests, and repeats what failed.
+	Once bool
 
 	// Variant counts the swipes that exist already: 0 for the first reply. Models
 	// that answer alike to the same prompt (offline) must answer differently for

@@ -33,7 +33,8 @@ func (r Retry) withDefaults() Retry {
 // the provider limits us (429), is down (5xx, no connection), broke its protocol
 // or answered nothing. It waits longer each time, at least as long as the provider
 // asks for, and only as long as no text was passed on. Requests that were refused
-// (400, 401, 403), blocked, cancelled or cut off by WithDeadlines are not repeated.
+// (400, 401, 403), blocked, cancelled or cut off by WithDeadlines are not repeated,
+// nor is one that is to be sent once.
 func WithRetry(gen Generator, r Retry) Generator {
 	r = r.withDefaults()
 	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
@@ -45,7 +46,7 @@ func WithRetry(gen Generator, r Retry) Generator {
 					return
 				}
 				wait := pause(err)
-				if !repeatable || attempt == r.Attempts || !passes(err) || wait > r.Patience || ctx.Err() != nil {
+				if !repeatable || req.Once || attempt == r.Attempts || !Passes(err) || wait > r.Patience || ctx.Err() != nil {
 					yield(Chunk{}, err)
 					return
 				}
@@ -98,8 +99,8 @@ func (r Retry) pauses() func(error) time.Duration {
 	}
 }
 
-// passes reports whether err may be gone after a while.
-func passes(err error) bool {
+// Passes reports whether err may be gone after a while.
+func Passes(err error) bool {
 	status := ProviderStatus(err)
 	switch fault.Public(err).Code {
 	case fault.UpstreamRate, fault.UpstreamDown:

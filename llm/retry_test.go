@@ -12,6 +12,17 @@ import (
 	"nodest/llm"
 )
 
+// Who counts requests repeats them.
+func TestARequestThatIsToBeSentOnceIsNotRepeated(t *testing.T) {
+	for _, failure := range [][]step{{fail(status(503))}, answer(), {}} {
+		model := script(failure, answer("hi"))
+		_, _, err := read(llm.Dependable("test", model, llm.Options{}).Stream(t.Context(), llm.Request{Once: true}))
+		if err == nil || len(model.requests) != 1 {
+			t.Errorf("%v after %d requests, want a failure after one", err, len(model.requests))
+		}
+	}
+}
+
 func TestRetryRepeatsWhatPassesByItself(t *testing.T) {
 	limited := func(d time.Duration) error { return llm.StatusError("test", 429, d, nil) }
 	for name, c := range map[string]struct {

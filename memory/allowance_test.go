@@ -98,6 +98,22 @@ func TestAnAnswerThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// An empty answer is asked for once more, not again by the job as well, and then
+// rules read.
+func TestAnEmptyAnswerIsAskedForOnceMore(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		c.model.facts = func(string) (string, error) { return "", fault.New(fault.EmptyReply, "nothing") }
+		c.exchange("I live in Paris.", "How nice!")
+		c.chats(4)
+		c.pass(time.Minute)
+		c.equal("jobs", len(c.read()), 1)
+		c.equal("calls", len(c.model.prompts), 2)
+		c.equal("known", c.known(), []string{"User lives in Paris"})
+		c.equal("unread", c.unread(), 0)
+		c.equal("cost", c.reading(), memory.Reading{Exchanges: 5, Calls: 2})
+	})
+}
+
 // Exchanges that fill a window each do not pay for a call each: rules read some.
 func TestLargeExchangesPayLikeOthers(t *testing.T) {
 	c := newChatter(t, "sqlite")
@@ -264,11 +280,17 @@ func (r *random) answer(text string) (string, error) {
 		r.Errorf("%d calls for %d exchanges", r.calls, r.said)
 	}
 	if r.crashing {
-		switch r.IntN(10) {
+		switch r.IntN(12) {
 		case 0:
 			return down("")
 		case 1:
 			return "I am sorry.", nil
+		case 2:
+			return `{"facts":["loves tea"],"memory":["loves tea"]}`, nil
+		case 3:
+			return strings.ReplaceAll(text, "User loves", "用户很喜欢喝"), nil
+		case 4:
+			return "", fault.New(fault.EmptyReply, "nothing")
 		}
 	}
 	return text, nil

@@ -32,7 +32,7 @@ func (r *ranking) present(found []candidate) []candidate {
 
 // once keeps the first n candidates of which no two say the same. Of two that do the
 // newer one stays, in the place of the better. An exchange that a fact was taken from
-// goes with the fact.
+// goes with the fact, unless a rule has read it there: then both stay.
 func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool) []candidate {
 	kept := make([]candidate, 0, min(n, len(found)))
 	sourceOf := map[string]int{} // id of an exchange: index in kept
@@ -61,7 +61,7 @@ func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	place := len(kept)
 	for at := 0; at < len(kept); at++ {
 		k := &kept[at]
-		if k.Layer != Exchange || !slices.Contains(c.Sources, k.ID) {
+		if k.Layer != Exchange || !c.standsFor(k.ID) {
 			continue
 		}
 		c.sources = append(c.sources, k.entry)
@@ -81,7 +81,9 @@ func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	clear(sourceOf)
 	for at := range kept {
 		for _, id := range kept[at].Sources {
-			sourceOf[id] = at
+			if kept[at].standsFor(id) {
+				sourceOf[id] = at
+			}
 		}
 	}
 	return kept
@@ -92,8 +94,12 @@ func (r *ranking) sameText(a, b *candidate) bool {
 	return a.Hash != "" && a.Hash == b.Hash && a.Layer == Fact && b.Layer == Fact
 }
 
-// alike reports whether two candidates say the same.
+// alike reports whether two candidates say the same. What a rule has read never does
+// what its source does.
 func (r *ranking) alike(a, b *candidate) bool {
+	if slices.Contains(a.Sources, b.ID) || slices.Contains(b.Sources, a.ID) {
+		return false // where a fact takes the place of its source that is done already
+	}
 	return a.Hash != "" && a.Hash == b.Hash || r.overlap(a, b) >= alikeTerms || r.cosine(a, b) >= alikeVectors
 }
 

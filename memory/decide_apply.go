@@ -14,6 +14,7 @@ const (
 	reasonUnfounded = "nothing that was said calls for it"
 	reasonRepeated  = "was just said again"
 	reasonSuggested = "suggested before"
+	reasonIdentity  = "something else was said before about who somebody is"
 )
 
 // Op is what a change does.
@@ -301,6 +302,9 @@ func (a *applying) add(i int) {
 		case older(c, m):
 			a.drop(c.Text, reasonOlder)
 			return
+		case identity(m) && !c.Corrects:
+			a.drop(c.Text, reasonIdentity)
+			return
 		}
 		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
 		a.added[at] = next
@@ -472,12 +476,33 @@ func (a *applying) rule(i int) {
 			known = append(known, m)
 		}
 	}
-	switch event, m := byRule(&a.Candidates[i], known, a.Similar); event {
-	case EventNone:
+	c := &a.Candidates[i]
+	event, m := byRule(c, known, a.Similar)
+	switch {
+	case event == EventNone:
 		a.seen(i, m)
-	case EventUpdate:
-		a.update(i, m, "")
+	case event == EventAdd || m.Kind == Relation && !c.Corrects:
+		a.add(i) // who else there is takes nobody's place
+	case identity(m) && !c.Corrects && !older(c, m):
+		a.done[i] = true
+		a.suggest(Suggestion{m.ID, EventUpdate, c.Text, reasonIdentity, c.Evidence})
 	default:
-		a.add(i)
+		a.update(i, m, "")
 	}
 }
+
+// identity reports whether m says who somebody is: a name, an age, a birthday, an
+// origin, what one is. A rule replaces it only where the user says that it is
+// otherwise; a home and work do change.
+func identity(m *Memory) bool {
+	if m.Kind != Profile {
+		return false
+	}
+	switch propertyOf(m.Text) {
+	case "name", "age", "birth", "is":
+		return true
+	}
+	return origin.MatchString(m.Text)
+}
+
+var origin = regexp.MustCompile(`(?i)^(?:the )?\S+ is (?:originally )?from\b|^用户(?:来自|老家)`)

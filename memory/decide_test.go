@@ -279,15 +279,21 @@ func TestRuleDecisions(t *testing.T) {
 		kind        Sort
 		want        string
 	}{
-		{"用户叫小明", "用户叫小红", Profile, "replace 1"},
+		{"用户叫小明", "用户叫小红", Profile, "suggest 1"},
 		{"用户住在北京", "用户搬到上海", Profile, "replace 1"},
-		{"用户今年二十五岁", "用户今年26岁", Profile, "replace 1"},
+		{"用户今年二十五岁", "用户今年26岁", Profile, "suggest 1"},
+		{"用户是医生", "用户是骑士", Profile, "add"},
+		{"用户的狗叫旺财", "用户的狗叫来福", Relation, "add"},
 		{"用户喜欢香菜", "用户讨厌香菜", Preference, "replace 1"},
 		{"用户喜欢绿茶", "用户喜欢香菜", Preference, "add"},
 		{"用户有一只猫", "用户有一只狗", Profile, "add"},
 		{"用户对花生过敏", "用户对青霉素过敏", Profile, "add"},
 		{"用户喜欢在周末的早上去公园里跑步", "用户喜欢在周末的早上去公园里跑步的", Preference, "seen 1"},
-		{"User's name is Emily", "User's name is Emma", Profile, "replace 1"},
+		{"User's name is Emily", "User's name is Emma", Profile, "suggest 1"},
+		{"User is 29 years old", "User is 92 years old", Profile, "suggest 1"},
+		{"User's birthday is May 4", "User's birthday is June 5", Profile, "suggest 1"},
+		{"User is from Lyon", "User is from Mars", Profile, "suggest 1"},
+		{"User's dog is called Rex", "User's dog is called Max", Relation, "add"},
 		{"User lives in Paris", "User moved to Berlin", Profile, "replace 1"},
 		{"User loves sushi", "User hates sushi", Preference, "replace 1"},
 		{"User loves sushi", "User doesn't like sushi", Preference, "replace 1"},
@@ -300,6 +306,19 @@ func TestRuleDecisions(t *testing.T) {
 		p := Apply(Basis{Active: []Memory{stored("1", tt.known, tt.kind)}, Candidates: []Candidate{stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
 		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
 			t.Errorf("%q after %q: %q, want %s (cosine %.2f)", tt.said, tt.known, got, tt.want, cosine(tt.known, tt.said))
+		}
+		if !strings.HasPrefix(tt.want, "suggest") {
+			continue
+		}
+		corrected := stated(9, tt.said, tt.kind)
+		corrected.Corrects = true
+		p = Apply(Basis{Active: []Memory{stored("1", tt.known, tt.kind)}, Candidates: []Candidate{corrected}, Similar: cosine, Now: monday})
+		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], "replace 1") {
+			t.Errorf("%q, which corrects %q: %q", tt.said, tt.known, got)
+		}
+		p = Apply(Basis{Candidates: []Candidate{stated(8, tt.known, tt.kind), stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
+		if got := told(p); len(got) != 2 || got[0] != "add "+tt.known || !strings.HasPrefix(got[1], "drop") {
+			t.Errorf("%q and then %q in one run: %q", tt.known, tt.said, got)
 		}
 	}
 }

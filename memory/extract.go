@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"nodest/fault"
 )
 
 // Prompt is what a model is asked in the background.
@@ -43,6 +45,7 @@ type Candidate struct {
 	Evidence   []Evidence
 	Origin     Origin    // ByModel or ByRule
 	At         time.Time // when it was said
+	Corrects   bool      // the user says there that something is otherwise than it was
 }
 
 func (c *Candidate) last() int64 {
@@ -100,23 +103,22 @@ func (x *Extraction) Candidates(ctx context.Context, w Window) ([]Candidate, err
 		if err != nil {
 			return err
 		}
-		good, dropped := w.read(o)
+		good, dropped, err := w.read(o)
 		found = merged(append(found, good...))
 		x.Outcome.Dropped = append(x.Outcome.Dropped, dropped...)
-		if slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }) {
-			return errLanguage
-		}
-		return nil
+		return err
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err != nil && !errors.Is(err, errLanguage) {
-		x.note("candidates", err)
-		return merged(w.byRules()), nil
+	if len(found) > 0 || err == nil {
+		x.Outcome.Method = ByModel
 	}
-	x.Outcome.Method = ByModel
-	if len(found) > maxCandidates {
+	if err != nil {
+		x.note("candidates", err)
+		found = merged(append(found, withoutReadBy(found, w.byRules())...))
+	}
+	if len(found) > maxCandidates && x.Outcome.Method == ByModel {
 		for _, c := range found[maxCandidates:] {
 			x.Outcome.Dropped = append(x.Outcome.Dropped, Dropped{c.Text, reasonTooMany})
 		}
@@ -125,12 +127,21 @@ func (x *Extraction) Candidates(ctx context.Context, w Window) ([]Candidate, err
 	return found, nil
 }
 
+// withoutReadBy leaves out what rules have read in a message that a model has read too.
+func withoutReadBy(model, rules []Candidate) []Candidate {
+	return slices.DeleteFunc(rules, func(r Candidate) bool {
+		return slices.ContainsFunc(model, func(c Candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
+	})
+}
+
 // answerTokens bounds an answer of extraction. Twelve facts with their members are
 // about 1,000 tokens.
 const answerTokens = 2048
 
 var (
 	errLanguage = errors.New("facts must be written in the language of the messages, names unchanged")
+	errShape    = errors.New(`each of facts must be an object with the members "text", "subject", "kind" and "seqs"`)
+	errEmpty    = errors.New("the answer was empty")
 	errNoModel  = errors.New("no model")
 )
 
@@ -148,11 +159,16 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 			return cmp.Or(unusable, err)
 		}
 		x.Outcome.Calls++
-		if err != nil {
+		switch {
+		case fault.Is(err, fault.EmptyReply):
+			err = errEmpty
+		case err != nil:
 			x.down = err
 			return fmt.Errorf("ask the model: %w", err)
+		default:
+			err = use(reply)
 		}
-		if err = use(reply); err == nil || x.retried {
+		if err == nil || x.retried {
 			return err
 		}
 		x.retried, unusable = true, err
@@ -166,11 +182,17 @@ func (x *Extraction) note(step string, err error) {
 	}
 }
 
-// read takes the candidates of an answer one by one.
-func (w Window) read(answer object) (good []Candidate, dropped []Dropped) {
-	for i, doc := range answer.list("facts") {
+// read takes the candidates of an answer one by one. The error is for the model: it
+// says what is wrong with all of an answer, or with its language.
+func (w Window) read(answer object) (good []Candidate, dropped []Dropped, err error) {
+	entries := answer.list("facts")
+	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
+		return nil, nil, errShape
+	}
+	for i, doc := range entries {
 		o := objectOf(string(doc), "text")
 		if o == nil {
+			err = errShape
 			continue
 		}
 		c, reason := w.candidate(o)
@@ -183,7 +205,18 @@ func (w Window) read(answer object) (good []Candidate, dropped []Dropped) {
 		}
 		good = append(good, c)
 	}
-	return good, dropped
+	switch {
+	case slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }):
+		err = errLanguage
+	case len(good) > 0:
+		err = nil // what else stands in the answer is noise
+	}
+	return good, dropped, err
+}
+
+func isEmptyList(doc []byte) bool {
+	var all []json.RawMessage
+	return json.Unmarshal(doc, &all) == nil // null too
 }
 
 // candidate checks one entry of an answer.
@@ -225,7 +258,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 		}
 	}
 	if c.Subject == AboutUser || w.Names.speaksOfUser(c.Text) {
-		subject, reason := w.aboutUser(c.Text, sources)
+		subject, reason := w.aboutUser(&c, sources)
 		if reason != "" {
 			return c, reason
 		}
@@ -235,6 +268,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	}
 	c.source(sources)
 	c.date(o.text("event_time"), sources)
+	c.Corrects = corrects(c.Text, sources)
 	return c, ""
 }
 
@@ -328,28 +362,69 @@ func (w Window) all() []Message {
 }
 
 // aboutUser checks a statement about the user: the user must have said a part of it,
-// or have answered yes. What is said in the course of the story (*draws a sword*) is
+// or have answered yes, and what they like and are must not be the character's own
+// words about itself. What is said in the course of the story (*draws a sword*) is
 // about the world.
-func (w Window) aboutUser(text string, sources []Message) (Subject, string) {
-	var spoken, all []string
-	for _, m := range sources {
-		if m.Role != RoleUser {
+func (w Window) aboutUser(c *Candidate, sources []Message) (Subject, string) {
+	var spoken, all, offered, own []string
+	for i, m := range sources {
+		if m.Role == RoleCharacter {
+			for _, s := range sentencesOf(m.Text) {
+				if isQuestion(s) || secondPerson.MatchString(s) {
+					offered = append(offered, s)
+				} else {
+					own = append(own, s)
+				}
+			}
 			continue
 		}
-		if yes.MatchString(m.Text) {
+		if i > 0 && w.confirms(c.Text, sources[i-1], m) {
 			return AboutUser, ""
 		}
 		all = append(all, m.Text)
-		spoken = append(spoken, narration.ReplaceAllString(m.Text, " "))
+		spoken = append(spoken, ofOneself(narration.ReplaceAllString(m.Text, " ")))
 	}
-	pieces := piecesOf(text)
+	pieces := piecesOf(c.Text)
+	if content := slices.DeleteFunc(slices.Clone(pieces), func(p piece) bool { return p.class != "" }); len(content) > 0 {
+		pieces = content
+	}
+	said, others := saidIn(append(offered, spoken...)...), saidIn(own...)
+	personal := c.Kind == Preference || c.Kind == Profile || c.Kind == OtherSort || feeling(c.Text) != 0
+	if personal && slices.ContainsFunc(pieces, func(p piece) bool {
+		return said.covers(p) < p.weight/2 && others.covers(p) >= p.weight/2
+	}) {
+		return "", reasonNotUser
+	}
 	if share, _ := saidIn(spoken...).share(pieces); share >= enoughByUser {
 		return AboutUser, ""
 	}
-	if share, _ := saidIn(all...).share(pieces); share >= enoughByUser {
+	if share, _ := saidIn(all...).share(pieces); share >= enoughByUser && len(narration.FindString(strings.Join(all, "\n"))) > 0 {
 		return AboutWorld, ""
 	}
 	return "", reasonNotUser
+}
+
+// confirms reports whether the user answers yes to what the character has just asked
+// or said about them, and that is text.
+func (w Window) confirms(text string, asked, answer Message) bool {
+	if asked.Role != RoleCharacter || !yes.MatchString(answer.Text) || !secondPerson.MatchString(asked.Text) {
+		return false
+	}
+	all := w.all()
+	at := slices.IndexFunc(all, func(m Message) bool { return m.Evidence == asked.Evidence })
+	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && unsaid(text, []Message{asked, answer}, w.Names) == ""
+}
+
+var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)
+
+var toOther = regexp.MustCompile(`(?i)^\W*(?:and |but |so )?(?:you|your|you're)\b|^[\s\pP]*[你您]`)
+
+// ofOneself leaves out the sentences of the user that are about the character.
+func ofOneself(text string) string {
+	said := sentencesOf(text)
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool {
+		return toOther.MatchString(s) && !firstPerson.MatchString(s)
+	}), "\n")
 }
 
 var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)

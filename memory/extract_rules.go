@@ -15,13 +15,19 @@ const (
 
 // byRules finds statements without a model: what the user says of themselves in
 // plain first-person sentences, and what the character promises, in Chinese and
-// English. Questions, quotations, conditions and acts of a played scene give none.
+// English. Questions, quotations, conditions, hearsay, jokes and played scenes give
+// none.
 func (w Window) byRules() []Candidate {
 	var out []Candidate
-	for _, m := range w.all() {
+	all := w.all()
+	for i, m := range all {
+		if takenBack(all, i) {
+			continue
+		}
 		for _, f := range w.Names.statements(m) {
 			c := Candidate{
 				Text: f.text, Subject: f.subject, Kind: f.kind, Importance: f.importance, Origin: ByRule,
+				Corrects: corrects(f.text, []Message{m}),
 			}
 			c.source([]Message{m})
 			c.date("", []Message{{Role: m.Role, Text: f.text}})
@@ -41,11 +47,16 @@ type found struct {
 
 // statements returns the most important statements of a message, in their order.
 func (n Names) statements(m Message) []found {
+	if !earnest(m) {
+		return nil
+	}
 	var all []found
 	text := narration.ReplaceAllString(m.Text, "\n")
 	for _, s := range statements(text) {
-		s = unquoted(s)
-		if s == "" || conditional.MatchString(s) {
+		if supposed.MatchString(s) {
+			continue
+		}
+		if s = unquoted(s); s == "" {
 			continue
 		}
 		if hasCJK(s) {
@@ -75,11 +86,10 @@ func (n Names) statements(m Message) []found {
 }
 
 var (
-	conditional = regexp.MustCompile(`(?i)如果|要是|假如|假设|假使|倘若|除非|的话[，,]|比如说|听说|据说|梦见|梦到|\bif\b|\bunless\b|\bsuppose\b|\bimagine\b|\bpretend\b|\bI wish\b|\bdreamed?\b|\bI dreamt\b|^>`)
-	quoted      = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
-	speechMark  = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
-	saysI       = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
-	isName      = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
+	quoted     = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
+	speechMark = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
+	saysI      = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
+	isName     = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
 )
 
 // unquoted leaves out what a sentence quotes. A title or a name in quotation marks
@@ -108,6 +118,8 @@ func unquoted(s string) string {
 type rule struct {
 	form       *regexp.Regexp
 	not        *regexp.Regexp // nil = no exception; looked for in the whole clause
+	object     int            // group that must say something by itself; 0 = none
+	explicit   bool           // the clause must name the speaker (Chinese)
 	kind       Sort
 	importance float64
 	text       string // template of Regexp.Expand; "" = the clause itself
@@ -115,7 +127,7 @@ type rule struct {
 
 func (r rule) read(clause string) (string, bool) {
 	at := r.form.FindStringSubmatchIndex(clause)
-	if at == nil || r.not != nil && r.not.MatchString(clause) {
+	if at == nil || r.not != nil && r.not.MatchString(clause) || r.object > 0 && saysLittle(clause[at[2*r.object]:at[2*r.object+1]]) {
 		return "", false
 	}
 	if r.text == "" {

@@ -10,51 +10,71 @@ var (
 	englishBreak = regexp.MustCompile(`(?i)(?:[,;:]|\s[-–—])\s+(?:(?:and|but|so|because|although|though|while|then|or|which|where) )*(?:i|i'm|i've|i'll|i'd|my|you|your|he|she|it|they|we|do|what|how|is|are|there|that's|it's|who|when)\b|\s(?:and|but|so|because) (?:i|i'm|i've|i'll|my|you|we|he|she|they|it)\b`)
 	englishEnd   = regexp.MustCompile(`[\s.!,;:~…)]+$`)
 	englishMemo  = regexp.MustCompile(`(?i)^(?:please )?(?:always )?(?:remember|don't forget|do not forget|never forget|keep in mind)(?: that| this)?[:,]? (.{3,})$`)
-	memoNoise    = regexp.MustCompile(`(?i)^(?:when|how|what|the time|me|it|that|this|us|i said)\b.{0,12}$|^(?:when|how|what)\b`)
-	aside        = regexp.MustCompile(`(?i)^(?:it|that|this|them|those|these|him|her|one|to (?:hear|know|see|say|think|ask)\b.*|(?:that|how|what|when|it) .*)$`)
+	memoNoise    = regexp.MustCompile(`(?i)^(?:when|how|what|the time|me|it|that|this|us|i said)\b.{0,12}$|^(?:when|how|what|it's|to (?:be|take|have|get|keep|stay))\b|\byour(?:self|s)?\b|\bwe\b`)
+	mine         = regexp.MustCompile(`(?i)^please\b|\b(?:i|i'm|i've|my|me)\b`) // what a person wants kept is theirs, or asked for
 )
 
 const (
 	iAm      = `(?:i am|i'm)`
-	adverbs  = `(?:(?:really|also|absolutely|still|just|always|do|currently|now|even|truly|usually|often|secretly|kind of|recently|actually|only|particularly|especially|very much) )*`
-	whenSoon = `(?:tomorrow|tonight|next (?:week|month|year|weekend|summer|winter|spring|fall|autumn|mon|tues|wednes|thurs|fri|satur|sun)\w*|this (?:weekend|friday|saturday|sunday)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:a|\d+|two|three) (?:days?|weeks?|months?))`
+	adverbs  = `(?:(?:really|also|absolutely|still|just|always|do|currently|now|even|truly|usually|often|secretly|kind of|recently|actually|only|particularly|especially|very much|definitely) )*`
+	whenSoon = `(?:tomorrow|tonight|next (?:week|month|year|weekend|summer|winter|spring|fall|autumn|mon|tues|wednes|thurs|fri|satur|sun)\w*|this (?:coming )?(?:weekend|friday|saturday|sunday|summer|winter)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|in (?:a|\d+|two|three) (?:days?|weeks?|months?)|in (?:january|february|march|april|may|june|july|august|september|october|november|december)|on (?:january|february|march|april|may|june|july|august|september|october|november|december) \d+)`
+	weighty  = `(?:move|marry|get married|study|major|visit|travel|fly|go to|start|open|launch|apply|adopt|quit|retire|graduate|buy|sell|have a baby|attend|join|compete|enrol?l|propose|host|learn|renovate|emigrate|take (?:an?|the) [\p{L} -]*(?:exam|test|course|class|trip)|be an? (?:father|mother|dad|mom|mum|parent|uncle|aunt))`
+	closeTo  = `(?:son|daughter|brother|sister|sibling|twin|kid|child|children|bab(?:y|ies)|wife|husband|fianc[eé]e?|girlfriend|boyfriend|niece|nephew|cousin|grand\w+|roommate|dog|cat|pupp(?:y|ies)|kitten|rabbit|bunny|hamster|parrot|turtle|tortoise|snake|horse|pony|guinea pig|pet)`
+	owned    = `(?:car|motorcycle|motorbike|boat|house|apartment|cottage|farm|garden|bakery|shop|store|restaurant|company|business|blog|podcast|band|degree|phd|master's|allergy|diabetes|asthma|tattoo|piano|violin|guitar)`
+	whatOne  = `(?:man|woman|girl|boy|guy|mother|father|mom|mum|dad|parent|grand(?:mother|father|ma|pa)|student|freshman|sophomore|teacher|professor|nurse|doctor|surgeon|dentist|vet|veterinarian|pharmacist|therapist|psychologist|lawyer|engineer|developer|programmer|designer|architect|artist|painter|musician|singer|pianist|guitarist|violinist|drummer|dancer|actor|actress|writer|author|poet|journalist|editor|translator|photographer|chef|cook|baker|barista|waiter|waitress|farmer|gardener|mechanic|electrician|plumber|carpenter|driver|pilot|sailor|firefighter|paramedic|police officer|accountant|economist|consultant|manager|secretary|librarian|scientist|researcher|biologist|chemist|physicist|mathematician|analyst|freelancer|entrepreneur|bookkeeper|cashier|janitor|coach|athlete|swimmer|runner|gamer|streamer|vegetarian|vegan|christian|muslim|buddhist|hindu|jew|atheist|catholic|twin|only child|widow|widower|veteran|immigrant|teenager)`
+	aName    = `(\p{Lu}[\p{L}'.-]*(?: \p{Lu}[\p{L}'.-]*){0,3})`
 )
+
+var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|picture|photo|bit|scene|aspect|time)s?\b`)
 
 // englishRules read a clause from its beginning; $1 and so on are put into text.
 var englishRules = []rule{
-	{form: regexp.MustCompile(`(?i)^(?:my name is|my name's|call me|i'm called|i am called) (\p{L}[\p{L}'.-]*(?: \p{Lu}[\p{L}'.-]*){0,3})$`), not: regexp.MustCompile(`(?i)call me (?:later|back|when|tomorrow|a|an|crazy|if)\b`), kind: Profile, importance: 0.9, text: "User's name is $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (\d{1,3})(?: years old)?$`), kind: Profile, importance: 0.8, text: "User is $1 years old"},
-	{form: regexp.MustCompile(`(?i)^i (?:just )?turned (\d{1,3})\b(.*)$`), kind: Profile, importance: 0.8, text: "User turned $1$2"},
-	{form: regexp.MustCompile(`(?i)^my birthday(?: is|'s)(?: on)? (.+)$`), not: regexp.MustCompile(`(?i)coming|soon`), kind: Profile, importance: 0.9, text: "User's birthday is $1"},
-	{form: regexp.MustCompile(`(?i)^i was born ((?:in|on) .+)$`), kind: Profile, importance: 0.8, text: "User was born $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), kind: Profile, importance: 0.8, text: "User lives $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `moved ((?:to|from|into|back) .+)$`), kind: Profile, importance: 0.8, text: "User moved $1"},
-	{form: regexp.MustCompile(`(?i)^(?:` + iAm + `|i come) (?:originally )?from (.+)$`), kind: Profile, importance: 0.8, text: "User is from $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `work ((?:as|at|for|in|with) .+)$`), kind: Profile, importance: 0.8, text: "User works $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:study|major in) (.+)$`), kind: Profile, importance: 0.7, text: "User studies $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(studying|learning|majoring in) (.+)$`), kind: Profile, importance: 0.7, text: "User is $1 $2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `((?:\w+ly )?allergic to .+)$`), kind: Profile, importance: 0.9, text: "User is $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:don't|do not) ` + adverbs + `(like|love|enjoy|eat|drink) (.+)$`), kind: Preference, importance: 0.7, text: "User doesn't $1 $2"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), kind: Preference, importance: 0.7, text: "User can't stand $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), kind: Preference, importance: 0.7, text: "User ${1}s $2"},
-	{form: regexp.MustCompile(`(?i)^my favou?rite (.+?) (?:is|are) (.+)$`), kind: Preference, importance: 0.7, text: "User's favorite $1 is $2"},
-	{form: regexp.MustCompile(`(?i)^my ([\p{L}][\p{L}' -]{0,30}?)(?:'s name is| is called| is named|'s called|'s named) (.+)$`), kind: Relation, importance: 0.8, text: "User's $1 is called $2"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve got| have got| have| own)` + ` ` + adverbs + `((?:a|an|one|two|three|four|five|\d+) .+)$`), not: regexp.MustCompile(`(?i)\b(?:a|an|one) (?:question|idea|feeling|lot|bit|good|great|bad|nice|problem|headache|plan|point|favor|hunch|thing|few|moment|minute|request|hard|tough|long|rough)\b`), kind: Profile, importance: 0.7, text: "User has $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(?:planning|going) to (.+)$`), not: regexp.MustCompile(`(?i)going to (?:be honest|say|tell you|ask|need you)`), kind: Intention, importance: 0.6, text: "User plans to $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:plan|intend|decided) (to .+)$`), kind: Intention, importance: 0.6, text: "User plans $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ll| will| have to| need to| must|'ve got to)(?: be)? (.*\b` + whenSoon + `.*)$`), kind: Intention, importance: 0.6, text: "User will $1"},
-	{form: regexp.MustCompile(`(?i)^i(?: have|'m having|'ve got) (.*\b` + whenSoon + `.*)$`), kind: Intention, importance: 0.6, text: "User has $1"},
-	{form: regexp.MustCompile(`(?i)^my ((?:[\p{L}' -]{0,40} )?(?:deadline|exam|interview|appointment|flight|wedding)) (is .+)$`), kind: Intention, importance: 0.8, text: "User's $1 $2"},
-	{form: regexp.MustCompile(`^(?:I am|I'm) (an? .+)$`), not: regexp.MustCompile(`(?i)\ba (?:bit|little|lot|huge mess|mess)\b|fan of`), kind: Profile, importance: 0.7, text: "User is $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` a (?:\w+ )?fan of (.+)$`), kind: Preference, importance: 0.6, text: "User is a fan of $1"},
-	{form: regexp.MustCompile(`^(?:I am|I'm) (\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?)$`), kind: Profile, importance: 0.8, text: "User is $1"},
+	{form: regexp.MustCompile(`^(?i:my (?:real |full |first )?name(?: is|'s)(?: now| actually)?|(?:you can |please |just )?call me|i'm called|i am called|i changed my name to) ` + aName + `$`), kind: Profile, importance: 0.9, text: "User's name is $1"},
+	{form: regexp.MustCompile(`^(?:my name(?: is|'s)) (\p{Ll}{2,})$`), not: regexp.MustCompile(`(?:is|'s) (?:not|on|in|the|mud|too|so|very|hard|long|short|weird|common|unusual|important|secret|private|nobody|none)\b`), kind: Profile, importance: 0.9, text: "User's name is $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d?)(?: now)?(?: years old(?: now)?)$`), kind: Profile, importance: 0.8, text: "User is $1 years old"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d)(?: now)?$`), kind: Profile, importance: 0.8, text: "User is $1 years old"},
+	{form: regexp.MustCompile(`(?i)^i (?:just )?turned ([1-9]\d)(| today| yesterday| last \w+| this \w+)$`), kind: Profile, importance: 0.8, text: "User turned $1$2"},
+	{form: regexp.MustCompile(`(?i)^my birthday(?: is|'s)(?: actually)?(?: on)? (.*(?:\d|today|tomorrow|yesterday|january|february|march|april|may|june|july|august|september|october|november|december).*)$`), not: regexp.MustCompile(`(?i)coming|soon`), kind: Profile, importance: 0.9, text: "User's birthday is $1"},
+	{form: regexp.MustCompile(`(?i)^i was born ((?:in|on) .+)$`), object: 1, kind: Profile, importance: 0.8, text: "User was born $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), not: regexp.MustCompile(`(?i)(?:moment|fear|present|past|world|edge|hope|peace)$`), object: 1, kind: Profile, importance: 0.8, text: "User lives $1"},
+	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `moved ((?:to|from|into|back to) .+)$`), not: regexp.MustCompile(`(?i)to tears`), object: 1, kind: Profile, importance: 0.8, text: "User moved $1"},
+	{form: regexp.MustCompile(`^(?i:` + iAm + `|i come) (?i:originally )?(?i:from) (\p{Lu}.*|(?:a|the) [\p{L}, -]*(?:town|village|city|coast|south|north|east|west|island)\b.*)$`), kind: Profile, importance: 0.8, text: "User is from $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `work ((?:as|at|for|in) .+)$`), not: regexp.MustCompile(`(?i)\bat (?:night|home)\b|\bin the (?:morning|evening|afternoon|field|same)\b|\bfor (?:years|a living|free)\b`), object: 1, kind: Profile, importance: 0.8, text: "User works $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:study|major in) (.+)$`), not: regexp.MustCompile(`(?i)study (?:hard|a lot|every|for|at|with|until|all)\b`), object: 1, kind: Profile, importance: 0.7, text: "User studies $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(studying|learning|majoring in) (.+)$`), not: regexp.MustCompile(`(?i)\b(?:an? new|new|a lot|so much|more|to|that|how)\b`), object: 2, kind: Profile, importance: 0.7, text: "User is $1 $2"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `((?:\w+ly )?allergic to .+)$`), not: regexp.MustCompile(`(?i)to (?:work\w*|mornings|people|fun|school|nonsense|drama|commitment|exercise)$`), object: 1, kind: Profile, importance: 0.9, text: "User is $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(vegetarian|vegan|married|single|divorced|engaged|widowed|retired|unemployed|self-employed|pregnant|diabetic|gay|lesbian|bisexual|transgender|left-handed|colou?r-?blind|deaf|blind|autistic)$`), kind: Profile, importance: 0.7, text: "User is $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:don't|do not) ` + adverbs + `(like|love|enjoy|eat|drink) (.+)$`), object: 2, kind: Preference, importance: 0.7, text: "User doesn't $1 $2"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), object: 1, kind: Preference, importance: 0.7, text: "User can't stand $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), object: 2, kind: Preference, importance: 0.7, text: "User ${1}s $2"},
+	{form: regexp.MustCompile(`(?i)^my (?:all-time )?favou?rite (.+?) (is|are) (.+)$`), not: emptyOf, object: 3, kind: Preference, importance: 0.7, text: "User's favorite $1 $2 $3"},
+	{form: regexp.MustCompile(`^(?i:my) ([\p{L}][\p{L}' -]{0,30}?)(?i:'s name is| is called| is named|'s called|'s named) ` + aName + `$`), kind: Relation, importance: 0.8, text: "User's $1 is called $2"},
+	{form: regexp.MustCompile(`(?i)^i(?:'ve got| have got| have| own) ` + adverbs + `((?:an?|one|two|three|four|five|\d+) (?:[\p{L}-]+ ){0,3}?(?:` + closeTo + `|` + owned + `)(?:s|es)?(?: (?:named|called|and|who|from|in|with)\b.{1,60})?)$`), not: regexp.MustCompile(`(?i)\b(?:picture|pic|photo|bit|lot|question|story|dream)\b`), object: 1, kind: Profile, importance: 0.7, text: "User has $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(?:planning|going) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+|go .+ (?:in|to) \p{L}+.*)$`), object: 1, kind: Intention, importance: 0.6, text: "User plans to $1"},
+	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:plan|intend|decided) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+)$`), object: 1, kind: Intention, importance: 0.6, text: "User plans to $1"},
+	{form: regexp.MustCompile(`(?i)^i(?:'ll| will| have to| need to| must|'ve got to)(?: be)? (.*\b` + whenSoon + `.*)$`), not: idleWords, object: 1, kind: Intention, importance: 0.6, text: "User will $1"},
+	{form: regexp.MustCompile(`(?i)^i(?: have|'m having|'ve got) (.*\b` + whenSoon + `.*)$`), object: 1, kind: Intention, importance: 0.6, text: "User has $1"},
+	{form: regexp.MustCompile(`(?i)^my ((?:[\p{L}' -]{0,40} )?(?:deadline|exam|interview|appointment|flight|wedding|surgery)) (is (?:on|at|in|due|tomorrow|tonight|next|this)\b.*)$`), kind: Intention, importance: 0.8, text: "User's $1 $2"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `(?: (?:at|in|for|from|of|with)\b.{1,50})?)$`), not: regexp.MustCompile(`(?i)\b(?:bit|little|lot|good|bad|terrible|great|huge|big|real|new|changed|lucky|happy|proud|simple|total)\b`), object: 1, kind: Profile, importance: 0.7, text: "User is $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `a (?:\w+ )?fan of (.+)$`), object: 1, kind: Preference, importance: 0.6, text: "User is a fan of $1"},
 }
 
+// englishIntroduction reads "I'm Anna" in a message that greets.
 var (
-	englishLove  = regexp.MustCompile(`(?i)^i ` + adverbs + `(love|like|hate|adore|miss) you$`)
-	englishVow   = regexp.MustCompile(`(?i)^i (?:promise|swear)(?: you)?,?(?: that)? ?(?:i will|i'll|i won't|i will never|to|never to)? (.{3,})$`)
-	englishWill  = regexp.MustCompile(`(?i)^i(?:'ll| will| won't) (.{4,})$`)
-	englishNoVow = regexp.MustCompile(`(?i)^(?:be (?:happy|glad|honest|back|right)|see|try|say|admit|think|let you know if|bet)\b`)
+	englishIntroduction = rule{form: regexp.MustCompile(`^(?:I am|I'm) (\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?)$`), kind: Profile, importance: 0.8, text: "User's name is $1"}
+	englishGreeting     = regexp.MustCompile(`(?i)\b(?:hi|hello|hey|nice to meet|pleased to meet|good (?:morning|evening|afternoon))\b`)
+)
+
+// idleWords are what is promised and not worth knowing later.
+var idleWords = regexp.MustCompile(`(?i)\b(?:(?:keep|let) (?:you|ya|u)\b|be (?:right |straight )?(?:back|there|here|around|happy|glad|honest|sure|fine|ok|okay|careful|rooting|cheering|waiting|thinking|looking)\b|see you|see what|talk (?:to you|soon|later)|chat|text you|get back|check (?:it|that|this|them)|give (?:it|that|this|these|those|them)|do (?:it|that|this|so|my best)|have (?:to|a look)|try\b|take (?:it|that|a look|your advice)|look (?:into|forward)|think|remember|forget|say|admit|bet|guess|keep (?:that|it|this|trying|going|doing|on|at)|stay (?:positive|strong|motivated)|cherish|support|tell you|show you|share|send)`)
+
+var (
+	englishLove = regexp.MustCompile(`(?i)^i ` + adverbs + `(love|like|hate|adore|miss) you$`)
+	englishVow  = regexp.MustCompile(`(?i)^i (?:promise|swear|vow)(?: you)?,?(?: that)? ?(?:i will|i'll|i won't|i will never|to|never to)? (.{3,})$`)
+	englishWill = regexp.MustCompile(`(?i)^i(?:'ll| will| won't) (.{4,})$`)
+	lasting     = regexp.MustCompile(`(?i)^(?:never|always)\b|\b(?:forever|every day|for the rest of my life)\b|\b` + whenSoon)
+	// behind is what is cut from a clause: reasons and asides.
+	behind = regexp.MustCompile(`(?i)\s+[-–—]+\s.*$|,? (?:but|because|since|so|although|though|even though|which|cos|cuz)\b.*$`)
 )
 
 // english reads one sentence.
@@ -62,26 +82,27 @@ func (n Names) english(sentence string, m Message) []found {
 	sentence = strings.NewReplacer("’", "'", "‘", "'").Replace(sentence)
 	sentence = englishLead.ReplaceAllString(sentence, "")
 	if memo := englishMemo.FindStringSubmatch(sentence); memo != nil && m.Role == RoleUser {
-		if inner := n.englishClauses(memo[1], m.Role); len(inner) > 0 {
+		if inner := n.englishClauses(memo[1], m); len(inner) > 0 {
 			return inner
 		}
 		what := englishEnd.ReplaceAllString(memo[1], "")
-		if memoNoise.MatchString(what) {
+		if memoNoise.MatchString(what) || !mine.MatchString(sentence) {
 			return nil
 		}
 		return []found{{"User asked to remember: " + n.englishThird(m.Role, what), AboutUser, OtherSort, 0.9}}
 	}
-	return n.englishClauses(sentence, m.Role)
+	return n.englishClauses(sentence, m)
 }
 
-func (n Names) englishClauses(sentence string, role Role) []found {
+func (n Names) englishClauses(sentence string, m Message) []found {
 	sentence = englishBreak.ReplaceAllStringFunc(sentence, func(s string) string {
 		return "\n" + strings.TrimLeft(s, ",;:-–— ")
 	})
 	var out []found
 	for clause := range strings.SplitSeq(sentence, "\n") {
-		clause = englishEnd.ReplaceAllString(englishLead.ReplaceAllString(strings.TrimSpace(clause), ""), "")
-		if role == RoleCharacter {
+		clause = englishLead.ReplaceAllString(strings.TrimSpace(clause), "")
+		clause = englishEnd.ReplaceAllString(behind.ReplaceAllString(clause, ""), "")
+		if m.Role == RoleCharacter {
 			out = append(out, n.englishPledge(clause)...)
 			continue
 		}
@@ -90,27 +111,28 @@ func (n Names) englishClauses(sentence string, role Role) []found {
 			out = append(out, found{text, AboutRelationship, Relation, 0.8})
 			continue
 		}
-		if text, r, ok := firstRule(englishRules, clause); ok && !idle(r, clause) {
-			out = append(out, found{n.englishThird(role, text), AboutUser, r.kind, r.importance})
+		text, r, ok := firstRule(englishRules, clause)
+		if !ok && englishGreeting.MatchString(m.Text) {
+			r = englishIntroduction
+			text, ok = r.read(clause)
+		}
+		if ok {
+			out = append(out, found{n.englishThird(m.Role, text), AboutUser, r.kind, r.importance})
 		}
 	}
 	return out
 }
 
-// idle reports whether a liking has no object that says anything: "I love it".
-func idle(r rule, clause string) bool {
-	m := r.form.FindStringSubmatch(clause)
-	return r.kind == Preference && len(m) > 0 && aside.MatchString(strings.TrimSpace(m[len(m)-1]))
-}
-
+// englishPledge keeps a promise that is called one, that has a time, or that is for
+// ever.
 func (n Names) englishPledge(clause string) []found {
 	who := n.character("The character")
-	if m := englishVow.FindStringSubmatch(clause); m != nil {
+	if m := englishVow.FindStringSubmatch(clause); m != nil && !idleWords.MatchString(m[1]) && !pointingAlone.MatchString(m[1]) {
 		word := "promises: "
 		return []found{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.7}}
 	}
 	m := englishWill.FindStringSubmatch(clause)
-	if m == nil || englishNoVow.MatchString(m[1]) {
+	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
 		return nil
 	}
 	will := " will "
@@ -119,6 +141,8 @@ func (n Names) englishPledge(clause string) []found {
 	}
 	return []found{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.6}}
 }
+
+var pointingAlone = regexp.MustCompile(`(?i)\b(?:it|this|that|so|them|him|her)$`)
 
 var englishPronouns = regexp.MustCompile(`(?i)\b(?:i am|i'm|i've|i'll|i|my|me|mine|myself|you're|you|your|yours|yourself)\b`)
 

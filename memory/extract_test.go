@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nodest/fault"
 )
 
 // script is a model that gives its answers one after the other and keeps the
-// prompts; an answer "error: …" fails.
+// prompts; an answer "error: …" fails, and "empty" is an empty one of a provider.
 type script struct {
 	answers []string
 	prompts []string
@@ -30,6 +32,9 @@ func (s *script) Ask(_ context.Context, p Prompt) (string, error) {
 	s.answers = s.answers[1:]
 	if text, fails := strings.CutPrefix(answer, "error: "); fails {
 		return "", errors.New(text)
+	}
+	if answer == "empty" {
+		return "", fault.New(fault.EmptyReply, "nothing")
 	}
 	return answer, nil
 }
@@ -188,6 +193,7 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			got = slices.DeleteFunc(got, func(c Candidate) bool { return c.Origin == ByRule })
 			if (len(got) == 1) != (tt.want == "") {
 				t.Errorf("got %q, dropped %v, want %q", textsIn(got), x.Outcome.Dropped, tt.want)
 			}
@@ -237,7 +243,15 @@ func TestOneRetryThenTheRules(t *testing.T) {
 		{"malformed twice", []string{"{", "{}"}, "用户喜欢绿茶，想喝一杯", ByRule, 2},
 		{"no reply", []string{"error: 503"}, "用户喜欢绿茶，想喝一杯", ByRule, 1},
 		{"translated, then right", []string{english, good}, "用户喜欢绿茶", ByModel, 2},
-		{"translated twice", []string{english, english}, "", ByModel, 2},
+		{"translated twice", []string{english, english}, "用户喜欢绿茶", ByRule, 2},
+		{"plain strings, then right", []string{`{"facts":["likes green tea"]}`, good}, "用户喜欢绿茶", ByModel, 2},
+		{"plain strings twice", []string{`{"facts":["likes green tea"]}`, `{"facts":["喜欢绿茶"]}`}, "用户喜欢绿茶", ByRule, 2},
+		{"a string for a list", []string{`{"facts":"喜欢绿茶"}`, good}, "用户喜欢绿茶", ByModel, 2},
+		{"other members", []string{`{"facts":[{"fact":"喜欢绿茶"}]}`, good}, "用户喜欢绿茶", ByModel, 2},
+		{"good beside a string", []string{strings.Replace(good, "[{", `["喜欢绿茶",{`, 1)}, "用户喜欢绿茶", ByModel, 1},
+		{"empty, then good", []string{"empty", good}, "用户喜欢绿茶", ByModel, 2},
+		{"empty twice", []string{"empty", "empty"}, "用户喜欢绿茶", ByRule, 2},
+		{"blank twice", []string{"", " \n"}, "用户喜欢绿茶", ByRule, 2},
 		{"nothing to keep", []string{`{"facts":[]}`}, "", ByModel, 1},
 	}
 	for _, tt := range tests {
@@ -257,6 +271,53 @@ func TestOneRetryThenTheRules(t *testing.T) {
 				t.Error("the second prompt is not the first with the error behind it")
 			}
 		})
+	}
+}
+
+// Where a part of an answer stays in another language, the rest of it counts, and
+// rules read the messages that it says nothing of.
+func TestRulesReadWhatAModelLeavesOver(t *testing.T) {
+	mixed := factsAnswer(fact{"Anna is from Lyon", "user", "profile", 0.9, "", []int64{1}}, fact{"Anna likes green tea", "user", "preference", 0.5, "", []int64{3}})
+	for _, second := range []string{mixed, "no JSON", "empty"} {
+		x := NewExtraction(&script{answers: []string{mixed, second}})
+		got, err := x.Candidates(t.Context(), windowOf(userSays(1, "I'm from Lyon."), charSays(2, "Oh!"), userSays(3, "我喜欢绿茶。")))
+		if want := []string{"Anna is from Lyon", "用户喜欢绿茶"}; err != nil || !slices.Equal(textsIn(got), want) || x.Outcome.Method != ByModel {
+			t.Errorf("got %q by %s, %v", textsIn(got), x.Outcome.Method, err)
+		}
+	}
+}
+
+// What the character says of itself is never the user's, unless the user agrees to it.
+func TestTheCharactersWordsAreNotTheUsers(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		said  []Message
+		fact  string
+		kind  string
+		seqs  []int64
+		taken bool
+	}{
+		{"the character alone", []Message{userSays(1, "Hm."), charSays(2, "I love jazz.")}, "User loves jazz", "preference", []int64{2}, false},
+		{"beside a liking of the user", []Message{userSays(1, "I love tea."), charSays(2, "I love jazz.")}, "User loves jazz", "preference", []int64{1, 2}, false},
+		{"mixed with one", []Message{userSays(1, "I love tea and coffee."), charSays(2, "And I love jazz.")}, "User loves tea, coffee and jazz", "preference", []int64{1, 2}, false},
+		{"as what the user is", []Message{userSays(1, "I live here."), charSays(2, "I am a nurse.")}, "User is a nurse", "profile", []int64{1, 2}, false},
+		{"under another kind", []Message{userSays(1, "I love tea."), charSays(2, "I love jazz.")}, "User loves jazz", "event", []int64{1, 2}, false},
+		{"a yes to something else", []Message{charSays(1, "I love jazz."), userSays(2, "Yes, it's late.")}, "User loves jazz", "preference", []int64{1, 2}, false},
+		{"a yes much later", []Message{charSays(1, "You love jazz, right?"), userSays(2, "Let's go."), charSays(3, "Ready?"), userSays(4, "Yes.")}, "User loves jazz", "preference", []int64{1, 4}, false},
+		{"what the user says of the character", []Message{userSays(1, "You love jazz so much."), charSays(2, "Oh!")}, "User loves jazz", "preference", []int64{1}, false},
+		{"the user's own words", []Message{userSays(1, "You know, I love jazz."), charSays(2, "Me too, I love jazz!")}, "User loves jazz", "preference", []int64{1, 2}, true},
+		{"a yes to a question", []Message{charSays(1, "Do you love jazz?"), userSays(2, "Yes!")}, "User loves jazz", "preference", []int64{2}, true},
+		{"an answer to a question", []Message{charSays(1, "What music do you love?"), userSays(2, "Jazz, above all.")}, "User loves jazz music", "preference", []int64{2}, true},
+		{"in Chinese", []Message{userSays(1, "我喜欢喝茶。"), charSays(2, "我喜欢听爵士乐。")}, "用户喜欢听爵士乐", "preference", []int64{1, 2}, false},
+		{"in Chinese, agreed", []Message{charSays(1, "你喜欢听爵士乐吗？"), userSays(2, "是的。")}, "用户喜欢听爵士乐", "preference", []int64{1, 2}, true},
+	} {
+		for _, subject := range []string{"user", "world"} {
+			x := NewExtraction(&script{answers: []string{factsAnswer(fact{tt.fact, subject, tt.kind, 0.5, "", tt.seqs})}})
+			got, err := x.Candidates(t.Context(), windowOf(tt.said...))
+			if err != nil || (len(got) == 1) != tt.taken {
+				t.Errorf("%s: got %q, dropped %v, %v", tt.name, textsIn(got), x.Outcome.Dropped, err)
+			}
+		}
 	}
 }
 

@@ -115,6 +115,22 @@ func TestTheBranchThatIsTalkedOnCounts(t *testing.T) {
 	r.expect("from another chat", memory.Ask{CharacterID: character, Text: "sunrise windmill", Here: memory.Place{ConversationID: r.conversation(character)}}, windmill)
 }
 
+// What a rule has read stands beside its source, what a model or the user says of it
+// stands for it.
+func TestWhoseFactsStandForTheirSources(t *testing.T) {
+	for _, by := range []memory.Origin{memory.ByRule, memory.ByModel, memory.ByUser} {
+		r := newRig(t, memory.Options{})
+		character := r.character()
+		m := r.say(r.conversation(character), "", "Ann: "+sunrise)
+		r.learn(character, learned, func(m *memory.Memory) { m.Origin = by }, m)
+		want := []string{learned}
+		if by == memory.ByRule {
+			want = append(want, sunrise)
+		}
+		r.expect("by "+string(by), memory.Ask{CharacterID: character, Text: "What did Ann paint, the sunrise or the windmill?"}, want...)
+	}
+}
+
 // TestAFactCountsInTheVersionOfItsBranch corrects a fact on one branch and ends
 // another one there.
 func TestAFactCountsInTheVersionOfItsBranch(t *testing.T) {

@@ -102,7 +102,7 @@ func FuzzReadObject(f *testing.F) {
 			t.Fatal("an object without the key")
 		}
 		w := Window{Turns: TurnsOf([]Message{userSays(1, "I love sushi and 绿茶")}), Names: testNames}
-		good, _ := w.read(o)
+		good, _, _ := w.read(o)
 		for _, c := range good {
 			if why := unsaid(c.Text, w.all(), w.Names); why != "" {
 				t.Fatalf("%q came through: %s", c.Text, why)

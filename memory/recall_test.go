@@ -184,6 +184,16 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 	if len(hits) != 1 || hits[0].ID != "told" || len(hits[0].Sources) != 1 || hits[0].Sources[0].ID != source.ID {
 		t.Errorf("a fact and its source are %+v", hits)
 	}
+	// A rule may have misread its source, which stays beside it, also where both say
+	// the same word for word.
+	for _, text := range []string{told.Text, source.Text} {
+		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin = []string{source.ID}, memory.ByRule })
+		read.Hash = source.Hash
+		got := foundIDs(recall(t, indexOf(t, source, read), memory.Query{Text: "Where did Lucy move?"}))
+		if len(got) != 2 || !slices.Contains(got, source.ID) || !slices.Contains(got, "read") {
+			t.Errorf("a rule's fact and its source are %v", got)
+		}
+	}
 }
 
 func TestPinnedFactsCompete(t *testing.T) {

@@ -208,7 +208,7 @@ func (r *rig) learn(character, text string, change func(*memory.Memory), from ..
 	id := newID()
 	m := &memory.Memory{
 		ID: id, RootID: id, Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.OtherSort, Importance: 0.5,
-		Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: memory.ContentHash(text),
+		Origin: memory.ByModel, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: memory.ContentHash(text),
 		CreatedAt: r.now, UpdatedAt: r.now, Evidence: evidenceOf(from...),
 	}
 	if change != nil {

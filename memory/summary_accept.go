@@ -14,17 +14,21 @@ const (
 	TooShort Verdict = "too_short"
 	TooLong  Verdict = "too_long"
 	Refused  Verdict = "refused"
-	Copied   Verdict = "copied" // one message, word for word
+	Copied   Verdict = "copied"         // one message, word for word
+	Foreign  Verdict = "other_language" // than that of the messages
+	MadeUp   Verdict = "made_up"        // it has names or numbers that nobody said
 )
 
-// shortestSummary is in code points.
+// shortestSummary is in code points; a summary of many messages must be longer.
 const shortestSummary = 50
 
 // Accept judges what a model wrote as a summary of lines with at most length code
 // points, and returns the text itself: without thoughts, a fence around it and
-// repeated marker lines. Up to three tenths more than length are let pass.
+// repeated marker lines. Up to three tenths more than length are let pass. Of a name
+// or number that nobody said it takes up to ten for a count.
 func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
-	return accept(output, plainTexts(lines), length)
+	m := materialOf(lines, "")
+	return m.accept(output, least(m.messages, m.size, length), length)
 }
 
 // plainTexts are the texts of lines with single blanks.
@@ -36,19 +40,26 @@ func plainTexts(lines []ChatLine) []string {
 	return plain
 }
 
-func accept(output string, messages []string, length int) (string, Verdict) {
+// accept is Accept for a text of at least shortest code points.
+func (m *material) accept(output string, shortest, length int) (string, Verdict) {
 	text := StripMarkers(unfenced(withoutThoughts(output)))
 	switch n := runes(text); {
-	case n < shortestSummary:
+	case n < shortest:
 		if refuses(text) {
 			return text, Refused
 		}
 		return text, TooShort
 	case refuses(text):
 		return text, Refused
-	case copies(text, messages):
+	case copies(text, m.plain):
 		return text, Copied
-	case 10*n > 13*length:
+	case m.foreign(text):
+		return text, Foreign
+	}
+	if _, madeUp := m.withoutMadeUp(text); len(madeUp) > 0 {
+		return text, MadeUp
+	}
+	if runes(text) > acceptable(length) {
 		return text, TooLong
 	}
 	return text, Accepted

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -81,7 +82,7 @@ func TestSummaryFiles(t *testing.T) {
 func firstPrompt(t *testing.T, w memory.SummaryWork) (prompt string) {
 	t.Helper()
 	model := memory.SummaryModelFunc(func(_ context.Context, p string) (string, error) {
-		prompt = p
+		prompt = cmp.Or(prompt, p) // what comes after it is a repair
 		return good(100), nil
 	})
 	if _, err := memory.WriteSummary(t.Context(), model, w); err != nil {

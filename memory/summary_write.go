@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/llm"
 )
 
 // SummaryModel writes summaries. Its errors are those of llm.Generator.
@@ -78,6 +80,9 @@ const (
 // once more than there are waits.
 var retryWaits = []time.Duration{time.Second, 4 * time.Second}
 
+// longestAsked is how long a wait gets at most that the provider asks for.
+const longestAsked = 15 * time.Second
+
 // errNotASummary is the cause of an extractive text when the model did answer.
 var errNotASummary = errors.New("the model's answers cannot be used as a summary")
 
@@ -91,13 +96,13 @@ var errNotASummary = errors.New("the model's answers cannot be used as a summary
 //
 // The calls: one for every 12,000 characters to read, each of them once more after
 // an answer that cannot be used, one to shorten, and each at most twice more after
-// failures that may pass, with 1 s and 4 s between them.
+// failures that may pass, with 1 s and 4 s between them, or what the provider asks for.
 func WriteSummary(ctx context.Context, model SummaryModel, w SummaryWork) (SummaryDraft, error) {
 	w = w.withDefaults()
 	if model == nil {
 		return SummaryDraft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
 	}
-	s := scribe{model: model, work: w, plain: plainTexts(w.Lines)}
+	s := scribe{model: model, work: w, material: materialOf(w.Lines, previousText(w.Previous))}
 	draft := SummaryDraft{Method: MethodModel}
 	draft.Text, draft.Cause = s.write(ctx)
 	draft.Calls = s.calls
@@ -112,11 +117,18 @@ func WriteSummary(ctx context.Context, model SummaryModel, w SummaryWork) (Summa
 
 // scribe is one run of WriteSummary.
 type scribe struct {
+	*material
 	model SummaryModel
 	work  SummaryWork
-	plain []string // texts of the lines, to tell a copy
 	lang  framework.Language
 	calls int
+}
+
+func previousText(s *Summary) string {
+	if s == nil {
+		return ""
+	}
+	return s.Text
 }
 
 func (s *scribe) write(ctx context.Context) (string, error) {
@@ -131,7 +143,7 @@ func (s *scribe) write(ctx context.Context) (string, error) {
 		return "", err
 	}
 	earlier := strings.Join(slices.DeleteFunc(append([]string{s.work.earlier()}, parts...), blank), "\n\n")
-	text, err := s.ask(ctx, summaryPrompt(s.lang, earlier, chunks[last], s.work.Length))
+	text, err := s.ask(ctx, summaryPrompt(s.lang, earlier, chunks[last], s.work.Length), s.shortest())
 	if err != nil {
 		return "", err
 	}
@@ -166,27 +178,49 @@ func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error)
 // part summarises one part. One that the model will not summarise is shortened by
 // rule; the others need not suffer for it.
 func (s *scribe) part(ctx context.Context, transcript string) (string, error) {
-	text, err := s.ask(ctx, partPrompt(s.lang, transcript, s.work.Length))
+	text, err := s.ask(ctx, partPrompt(s.lang, transcript, s.work.Length), least(0, runes(transcript), s.work.Length))
 	if errors.Is(err, errNotASummary) {
 		return extract(quotesOf(transcript), s.work.Length), nil
 	}
 	return cutAtSentence(text, s.work.Length), err
 }
 
-// ask returns the model's summary, which may be too long. It asks once more after an
-// answer that is none.
-func (s *scribe) ask(ctx context.Context, prompt string) (string, error) {
+// shortest is how long the summary is at least.
+func (s *scribe) shortest() int { return least(s.messages, s.size, s.work.Length) }
+
+// ask returns the model's summary, which may be too long. It asks once more, with
+// what was wrong, after an answer that is none. Of a second one with names or numbers
+// that nobody said the sentences without them are taken, where they are enough.
+func (s *scribe) ask(ctx context.Context, prompt string, shortest int) (string, error) {
+	again := ""
 	for range answersPerText - 1 {
-		answer, err := s.call(ctx, prompt)
+		answer, err := s.call(ctx, prompt+again)
 		if err != nil {
 			return "", err
 		}
-		switch text, verdict := accept(answer, s.plain, s.work.Length); verdict {
-		case Accepted, TooLong:
+		text, verdict := s.accept(answer, shortest, s.work.Length)
+		switch {
+		case verdict == Accepted, verdict == TooLong:
 			return text, nil
+		case verdict == MadeUp && again != "":
+			if kept, _ := s.withoutMadeUp(text); runes(kept) >= shortest {
+				return kept, nil
+			}
 		}
+		again = s.complaint(text, verdict)
 	}
 	return "", errNotASummary
+}
+
+// complaint tells the model what was wrong with its answer.
+func (s *scribe) complaint(text string, v Verdict) string {
+	w := wordings[s.lang]
+	what := w.wrong[v]
+	if v == MadeUp {
+		_, names := s.withoutMadeUp(text)
+		what += " " + jsonLine(names[:min(len(names), 10)])
+	}
+	return "\n\n" + fmt.Sprintf(w.again, what)
 }
 
 // shorten never fails: what the model does not make shorter is cut.
@@ -196,7 +230,7 @@ func (s *scribe) shorten(ctx context.Context, text string) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err == nil {
-		if shorter, verdict := accept(answer, s.plain, s.work.Length); verdict == Accepted {
+		if shorter, verdict := s.accept(answer, s.shortest(), s.work.Length); verdict == Accepted {
 			return shorter, nil
 		} else if verdict == TooLong && runes(shorter) < runes(text) {
 			text = shorter
@@ -220,18 +254,14 @@ func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 			return "", context.Cause(ctx)
 		case fault.Is(err, fault.EmptyReply), fault.Is(err, fault.Blocked):
 			return "", nil
-		case attempt == len(retryWaits) || !passing(err):
+		case attempt == len(retryWaits) || !llm.Passes(err):
 			return "", err
 		}
-		if err := pause(ctx, retryWaits[attempt]); err != nil {
+		asked := min(fault.Public(err).RetryAfter, longestAsked)
+		if err := pause(ctx, max(retryWaits[attempt], asked)); err != nil {
 			return "", err
 		}
 	}
-}
-
-// passing reports whether the same request may succeed a little later.
-func passing(err error) bool {
-	return fault.Is(err, fault.UpstreamRate) || fault.Is(err, fault.UpstreamDown) || fault.Is(err, fault.UpstreamTimeout)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -43,6 +43,8 @@ func (s *script) Write(_ context.Context, prompt string) (string, error) {
 
 func TestWriteSummary(t *testing.T) {
 	fine, fair := good(400), good(1300)
+	chinese := strings.Repeat("他们在磨坊见面，谈到了渡船。", 20)
+	invented := strings.Repeat("Priscilla Vane gave 5000 dollars to Mr Dorset. ", 9)
 	const refusal = "I'm sorry, but I can't help with that request. Is there something else that I could do for you?"
 	tests := []struct {
 		name    string
@@ -63,6 +65,14 @@ func TestWriteSummary(t *testing.T) {
 		{name: "refused, then good", answers: []any{refusal, fine}, want: fine},
 		{name: "blocked by a filter, then good", answers: []any{upstream(fault.Blocked), fine}, want: fine},
 		{name: "refused twice", answers: []any{refusal, refusal}},
+		{name: "empty twice", answers: []any{upstream(fault.EmptyReply), upstream(fault.EmptyReply)}},
+		{name: "in another language, then right", answers: []any{chinese, fine}, want: fine},
+		{name: "in another language twice", answers: []any{chinese, chinese}},
+		{name: "a name that nobody said, then right", answers: []any{"Then Priscilla left. " + fine, fine}, want: fine},
+		{name: "a name that nobody said twice: without its sentence", answers: []any{"Then Priscilla left. " + fine, fine + " They owe 5000 dollars."}, want: fine},
+		{name: "hardly anything but such names", answers: []any{invented, invented}},
+		{name: "a broken reply passes", answers: []any{llm.CutOff("test", errors.New("gone")), fine}, want: fine, took: time.Second},
+		{name: "the provider says how long to wait", answers: []any{llm.StatusError("test", 429, 7*time.Second, nil), fine}, want: fine, took: 7 * time.Second},
 		{name: "empty, then too long, then shortened", answers: []any{upstream(fault.EmptyReply), good(2000), fine}, want: fine},
 		{name: "the limit of the provider passes", answers: []any{upstream(fault.UpstreamRate), fine}, want: fine, took: time.Second},
 		{name: "after the second wait, too", answers: []any{upstream(fault.UpstreamDown), upstream(fault.UpstreamTimeout), fine}, want: fine, took: 5 * time.Second},
@@ -80,6 +90,9 @@ func TestWriteSummary(t *testing.T) {
 				}
 				if took := time.Since(start); took != tt.took {
 					t.Errorf("took %v, want %v", took, tt.took)
+				}
+				if len(model.prompts) > 1 && draft.Cause == nil && tt.took == 0 && model.prompts[0] == model.prompts[1] {
+					t.Error("the second prompt does not say what was wrong with the answer")
 				}
 				if draft.Calls != len(tt.answers) || len(model.prompts) != len(tt.answers) {
 					t.Errorf("%d calls, want %d", len(model.prompts), len(tt.answers))
@@ -199,18 +212,19 @@ func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
 
 func TestAccept(t *testing.T) {
 	message := "Yesterday I went down to the harbour and counted every boat that was tied up there, all forty of them."
-	lines := []memory.ChatLine{{Text: message}, {Text: "短"}}
-	long := strings.Repeat("字", 50)
+	lines := []memory.ChatLine{{Text: message}, {Text: "I cannot come, Mara, I am so sorry. Will you wait for me, Ben?"}, {Text: "短"}}
+	letter := []memory.ChatLine{{Text: "米拉：很抱歉，我无法按时赶到港口。"}, {Text: "本：我等到星期天，灯塔下见，船票我来买。"}}
+	long := "The boats were counted down at the harbour. "
 	tests := []struct {
 		name, output string
 		want         memory.Verdict
 	}{
-		{"fifty characters", long, memory.Accepted},
-		{"forty-nine", strings.Repeat("字", 49), memory.TooShort},
+		{"fifty characters", cut(long, 50), memory.Accepted},
+		{"forty-nine", cut(long, 49), memory.TooShort},
 		{"nothing", " \n ", memory.TooShort},
-		{"only thoughts", "<think>" + long + "</think>", memory.TooShort},
-		{"at the limit", strings.Repeat("字", 650), memory.Accepted},
-		{"above it", strings.Repeat("字", 651), memory.TooLong},
+		{"only thoughts", "<think>" + long + long + "</think>", memory.TooShort},
+		{"at the limit", cut(long, 650), memory.Accepted},
+		{"above it", cut(long, 651), memory.TooLong},
 		{"one of the messages", message, memory.Copied},
 		{"with its speaker", "Ben: " + message, memory.Copied},
 		{"a piece of one", message[:70], memory.Copied},
@@ -222,7 +236,7 @@ func TestAccept(t *testing.T) {
 		{"another", "我无法为您总结这段对话，因为其中的内容不符合使用规范，请换一个话题再试一次，感谢您的理解和支持，祝您一切顺利，生活愉快。", memory.Refused},
 		{"as a Chinese model", "作为一个人工智能语言模型，我不会对这样的内容作出总结，请理解。我们可以聊聊其他的话题，例如天气、旅行、美食或者电影，你想聊什么呢？", memory.Refused},
 		{"somebody who is sorry", "Mara is sorry that she cannot come to the harbour. Ben promised to wait for her until Sunday.", memory.Accepted},
-		{"somebody who refuses", "米拉在信里说，很抱歉，她无法按时赶到港口。本答应等到星期天，两人约好在灯塔下见面，之后一起坐船去看她的母亲，船票由本来买。", memory.Accepted},
+		{"in another language", "他们在港口数了船，一共四十条，后来又说好了第二天再去数一遍，两个人都很高兴，约好在老地方见面，然后各自回家去了，一路上没有下雨。", memory.Foreign},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -231,4 +245,13 @@ func TestAccept(t *testing.T) {
 			}
 		})
 	}
+	refuses := "米拉在信里说，很抱歉，她无法按时赶到港口。本答应等到星期天，两人约好在灯塔下见面，之后一起坐船去看她的母亲，船票由本来买。"
+	if _, got := memory.Accept(refuses, letter, 500); got != memory.Accepted {
+		t.Errorf("somebody who refuses in Chinese: %q", got)
+	}
+}
+
+// cut is n code points of a text that is repeated.
+func cut(text string, n int) string {
+	return string([]rune(strings.Repeat(text, n/len([]rune(text))+1))[:n-1]) + "."
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type Unit struct {
 	Pinned       bool
 	Profile      bool     // of a fact: ForProfile
 	Sources      []string // of a fact: the units that it was taken from
+	Origin       Origin   // of a fact: who wrote it
 	Root         string   // of a fact: the id of its first version
 	Evidence     []Evidence
 
@@ -41,6 +43,12 @@ type Unit struct {
 	// index loads without analysing again.
 	Terms   string
 	Vectors []index.Kept
+}
+
+// standsFor reports whether u is a fact that takes the place of its source in what is
+// found. One that a rule has read never does: the source may say something else.
+func (u *Unit) standsFor(source string) bool {
+	return u.Origin != ByRule && slices.Contains(u.Sources, source)
 }
 
 // Terms analyses the text of a unit.

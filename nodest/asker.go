@@ -59,14 +59,15 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	return &asker{store: e.store, userID: userID, model: model, thought: &e.thought}, nil
 }
 
-// Ask returns the model's whole reply to one prompt. A model whose thinking has
-// used up the limit of tokens is asked again without one, and from then on.
+// Ask returns the model's whole reply to one prompt. It sends one request: who asks
+// counts them, and repeats what failed. Where a model's thinking uses up the limit of
+// tokens the reply is an empty one, and from then on the model is asked without one.
 func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	temperature := steady
 	req := llm.Request{
-		Model: a.model.Name, Temperature: &temperature, MaxTokens: p.MaxTokens, JSON: p.JSON,
+		Model: a.model.Name, Temperature: &temperature, MaxTokens: p.MaxTokens, JSON: p.JSON, Once: true,
 		Messages: []llm.Message{{Role: llm.User, Text: p.Text}},
 	}
 	name := [2]string{a.model.Provider, a.model.Name}
@@ -76,8 +77,9 @@ func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
 	reply, short, err := a.ask(ctx, req)
 	if short && req.MaxTokens > 0 {
 		a.thought.Store(name, true)
-		req.MaxTokens = 0
-		reply, _, err = a.ask(ctx, req)
+		if err == nil {
+			err = fault.New(fault.EmptyReply, "thinking left no room for the reply")
+		}
 	}
 	return reply, err
 }

@@ -407,7 +407,7 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 }
 
 // A background call has a limit of its own. A model that spends it on thinking is
-// asked again without one, and no other is.
+// asked without one from then on: the first answer is an empty one, of one request.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	s, fake := withProvider(t)
 	s.remember(memory.Options{})
@@ -426,8 +426,12 @@ func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	})
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)
+	prompt := memory.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100}
+	if _, err := model.Ask(t.Context(), prompt); !fault.Is(err, fault.EmptyReply) {
+		t.Errorf("the first answer: %v, want an empty one", err)
+	}
 	for range 2 {
-		text, err := model.Ask(t.Context(), memory.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100})
+		text, err := model.Ask(t.Context(), prompt)
 		if text != `{"facts":[]}` || err != nil {
 			t.Errorf("reply = %q, %v", text, err)
 		}

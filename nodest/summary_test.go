@@ -70,7 +70,9 @@ func (m *scholar) answer(ctx context.Context, req llm.Request) (string, error) {
 		defer m.mu.Lock()
 		gate()
 	}
-	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way.", n), nil
+	return fmt.Sprintf("Digest %d: they walked along the river and talked about many things on their way."+
+		" They agreed to go on until the evening, to rest where the water is calm, and to look for the way back when it gets dark."+
+		" Nothing was promised that is still open, and both of them are glad of the walk.", n), nil
 }
 
 // summaryStudio is a studio whose model is a scholar, and whose clock stands still

@@ -153,7 +153,7 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 					u.Sources = append(u.Sources, e.RevisionID)
 				}
 			}
-			u.Text, u.Terms = string(words), string(terms)
+			u.Text, u.Terms, u.Origin = string(words), string(terms), memory.Origin(origin)
 			u.Profile = memory.ForProfile(&memory.Memory{
 				Text: u.Text, Pinned: u.Pinned, Subject: memory.Subject(subject), Kind: memory.Sort(kind), Origin: memory.Origin(origin),
 			})
