@@ -27,13 +27,16 @@ var cardFields = []struct {
 }
 
 // addFields puts the fields of the card that the order does not list before the
-// chat, in the role that they have in the dialect. A field that the preset has
-// switched off stays out.
+// chat, in the role of the description, or else of the dialect. A field that the
+// preset has switched off stays out.
 func (f *frame) addFields(s *Sources, p card.Preset) {
 	var added []slot
 	role := "user"
 	if s.Dialect == card.SillyTavern {
 		role = "system"
+	}
+	if f.anchor >= 0 {
+		role = f.slots[f.anchor].role
 	}
 	for _, field := range cardFields {
 		listed := slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier })

@@ -77,7 +77,7 @@ func TestServersWithStrictTurns(t *testing.T) {
 	if got, want := saidTo(all[len(all)-1]), explained(preview.Messages); got != want {
 		t.Errorf("sent\n%s\npreviewed as\n%s", got, want)
 	}
-	if got := saidTo(all[len(all)-1]); !strings.HasPrefix(got, "system: Play Alice.\n\nA guide of few words.\n--\nuser: [Start of the chat]\n--\nassistant: Hello, traveller.") ||
+	if got := saidTo(all[len(all)-1]); !strings.HasPrefix(got, "system: Play Alice.\n\nA guide of few words.\n\ncalm\n--\nuser: [Start of the chat]\n--\nassistant: Hello, traveller.") ||
 		!strings.HasSuffix(got, "Hello\n\nStay in character.") {
 		t.Errorf("sent\n%s", got)
 	}
