@@ -35,11 +35,11 @@ func (f *frame) addFields(s *Sources, p card.Preset) {
 	if s.Dialect == card.SillyTavern {
 		role = "system"
 	}
-	if f.anchor >= 0 {
-		role = f.slots[f.anchor].role
+	if at := f.slotOf(anchorIdentifier); at >= 0 {
+		role = f.slots[at].role
 	}
 	for _, field := range cardFields {
-		listed := slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier })
+		listed := f.slotOf(field.identifier) >= 0
 		text := field.text(s.Card)
 		if field.field == "" || listed || isBlank(text) {
 			continue

@@ -81,8 +81,13 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 	f.unlisted = leftOut(p, listed)
 	f.addFields(s, p)
 	f.addPrompts(o)
-	f.anchor = slices.IndexFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == anchorIdentifier })
+	f.anchor = f.slotOf(anchorIdentifier)
 	return f
+}
+
+// slotOf is the index of the item with an identifier, -1 = none.
+func (f *frame) slotOf(identifier string) int {
+	return slices.IndexFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == identifier })
 }
 
 // leftOut names the prompts of a preset that have a text and no place.
