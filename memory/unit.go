@@ -3,6 +3,7 @@ package memory
 import (
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"nodest/index"
@@ -32,6 +33,7 @@ type Unit struct {
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
+	ByHand       bool     // of a fact: the user wrote it, or locked it
 	Profile      bool     // of a fact: ForProfile
 	Sources      []string // of a fact: the units that it was taken from
 	Root         string   // of a fact: the id of its first version
@@ -64,6 +66,8 @@ func (u *Unit) Row() index.Row {
 type entry struct {
 	Unit
 	traits traits
+
+	asksOnly, changes atomic.Uint32 // what knownOnce knows of the text
 }
 
 // entryBytes is what an entry takes besides its texts.
