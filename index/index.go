@@ -1,10 +1,14 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Row is what an index knows of one row of its owner.
@@ -45,6 +49,7 @@ type Index struct {
 	numbers int32 // of groups; some have gone
 	vocab   map[string]int32
 	terms   []term
+	pairs   map[rune][]int32 // terms of two characters by each of them
 	vectors spaces
 	removed int // gaps in docs
 	length  int // terms of all rows
@@ -86,6 +91,7 @@ func (x *Index) reset(rows int) {
 	x.groups, x.numbers = map[string]*group{}, 0
 	x.vocab = make(map[string]int32, rows)
 	x.terms, x.removed, x.length, x.grouped, x.size = nil, 0, 0, 0, 0
+	x.pairs = map[rune][]int32{}
 }
 
 // What a row, a distinct term of a row and a term of the vocabulary cost besides
@@ -179,12 +185,78 @@ func (x *Index) post(n int32, joined string) []int32 {
 			t = int32(len(x.terms))
 			x.vocab[text] = t
 			x.terms = append(x.terms, term{text: text})
-			x.size += termBytes + len(text)
+			x.size += termBytes + len(text) + x.pair(t, text)
 		}
 		numbers = append(numbers, t)
 		x.terms[t].count(n)
 	}
 	return numbers
+}
+
+// pairBytes is what the two characters of a pair cost.
+const pairBytes = 12
+
+// pair enters a term under its characters if it is a pair, and returns what that
+// costs in bytes. Korean words begin with what they mean and end in particles, so
+// only their first syllables are looked for.
+func (x *Index) pair(t int32, text string) int {
+	first, n := utf8.DecodeRuneInString(text)
+	second, m := utf8.DecodeRuneInString(text[n:])
+	if m == 0 || n+m != len(text) || !isDense(first) || !isDense(second) {
+		return 0
+	}
+	x.pairs[first] = append(x.pairs[first], t)
+	if second != first && !unicode.Is(unicode.Hangul, second) {
+		x.pairs[second] = append(x.pairs[second], t)
+	}
+	return pairBytes
+}
+
+// term returns a term by its text; one that no row has has no postings. A single
+// character is made of itself and of the pairs that have it.
+func (x *Index) term(text string) *term {
+	found := &term{}
+	if at, ok := x.vocab[text]; ok {
+		found = &x.terms[at]
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	if n != len(text) || len(x.pairs[r]) == 0 {
+		return found
+	}
+	lists := [][]posting{found.postings}
+	for _, t := range x.pairs[r] {
+		lists = append(lists, x.terms[t].postings)
+	}
+	all := &term{text: text, postings: merge(lists)}
+	for _, p := range all.postings {
+		if x.places[p.doc].group != nil {
+			all.rows++
+		}
+	}
+	return all
+}
+
+// merge joins lists of postings. A row has a character as often as the commonest of
+// its pairs.
+func merge(lists [][]posting) []posting {
+	length := 0
+	for _, l := range lists {
+		length += len(l)
+	}
+	all := make([]posting, 0, length)
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	slices.SortFunc(all, func(a, b posting) int { return cmp.Compare(a.doc, b.doc) })
+	kept := all[:0]
+	for _, p := range all {
+		if last := len(kept) - 1; last >= 0 && kept[last].doc == p.doc {
+			kept[last].count = max(kept[last].count, p.count)
+			continue
+		}
+		kept = append(kept, p)
+	}
+	return kept
 }
 
 // count enters one more occurrence in row n, the highest one so far.
@@ -255,4 +327,16 @@ func (x *Index) compact() {
 func (x *Index) idf(rows int) float32 {
 	n := float64(len(x.byID))
 	return float32(math.Log(1 + (n-float64(rows)+0.5)/(float64(rows)+0.5)))
+}
+
+// usual is how many more rows a rarity is reckoned with, in which a term is in none:
+// in a small index every word is rare, and few of them tell anything.
+const usual = 1000
+
+// rarity of a term that is in so many rows, at most 1. Unlike idf it means the same in
+// indexes of all sizes.
+func (x *Index) rarity(rows int) float32 {
+	n := float64(len(x.byID) + usual)
+	of := func(rows float64) float64 { return math.Log(1 + (n-rows+0.5)/(rows+0.5)) }
+	return float32(of(float64(max(1, rows))) / of(1))
 }

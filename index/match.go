@@ -7,10 +7,14 @@ const (
 	lengthNorm = 0.75
 )
 
-// Term is a term of a query. Weight 1 is the usual one.
+// Term is a term of a query. Weight 1 is the usual one. A term that is one character
+// of a script without blanks is also found inside the pairs of a row (Analyser).
 type Term struct {
 	Text   string
 	Weight float32
+
+	Evidence float32 // how much a row that has it proves, from 0 to 1
+	Extra    bool    // nothing is missing in a row without it: it counts for neither Weight nor Asked
 }
 
 // Match tells how well each row fits a query, by row number. The zero value is ready
@@ -24,6 +28,12 @@ type Match struct {
 	Spanned []float32 // likewise in the row and its next neighbours
 	Weight  float32   // of all terms of the query together
 	Rarest  float32   // weight of a term that is in one row only
+
+	// Evidence is the sum, for the terms in the row, of Term.Evidence times their
+	// rarity, which is 1 for a term that is in one row. Asked is that of the whole
+	// query.
+	Evidence []float32
+	Asked    float32
 
 	memory  []float32 // of the columns
 	touched []int32
@@ -49,14 +59,14 @@ func (v View) Match(query []Term, m *Match) {
 			continue
 		}
 		seen[q.Text] = true
-		t := &term{}
-		if at, ok := v.x.vocab[q.Text]; ok {
-			t = &v.x.terms[at]
+		t := v.x.term(q.Text)
+		idf, proof := v.x.idf(t.rows)*q.Weight, v.x.rarity(t.rows)*q.Evidence
+		if !q.Extra {
+			m.Weight += idf
+			m.Asked += proof
 		}
-		idf := v.x.idf(t.rows) * q.Weight
-		m.Weight += idf
 		if t.rows > 0 {
-			s.term(t, idf)
+			s.term(t, idf, proof, q.Extra)
 		}
 	}
 	s.spreadGroups()
@@ -85,10 +95,10 @@ type scorer struct {
 // newScorer clears m and makes it as long as the index has rows.
 func newScorer(x *Index, m *Match) *scorer {
 	n, groups := len(x.docs), int(x.numbers)
-	if need := 8*n + 2*groups; cap(m.memory) < need {
+	if need := 9*n + 2*groups; cap(m.memory) < need {
 		m.memory = make([]float32, need+need/8)
 	}
-	rest := m.memory[:8*n+2*groups]
+	rest := m.memory[:9*n+2*groups]
 	clear(rest)
 	part := func(n int) []float32 {
 		out := rest[:n:n]
@@ -96,7 +106,7 @@ func newScorer(x *Index, m *Match) *scorer {
 		return out
 	}
 	*m = Match{
-		Row: part(n), Near: part(n), Around: part(n), Group: part(n), Covered: part(n), Spanned: part(n),
+		Row: part(n), Near: part(n), Around: part(n), Group: part(n), Covered: part(n), Spanned: part(n), Evidence: part(n),
 		memory: m.memory, touched: m.touched,
 	}
 	average := max(1, float32(x.length)/float32(max(1, len(x.byID))))
@@ -108,8 +118,11 @@ func newScorer(x *Index, m *Match) *scorer {
 	}
 }
 
-func (s *scorer) term(t *term, idf float32) {
+func (s *scorer) term(t *term, idf, proof float32, extra bool) {
 	m, weight := s.m, idf*(saturation+1)
+	if extra {
+		idf = 0 // of what is covered
+	}
 	for _, p := range t.postings {
 		at := &s.x.places[p.doc]
 		g := at.group
@@ -119,6 +132,7 @@ func (s *scorer) term(t *term, idf float32) {
 		count := float32(p.count)
 		m.Row[p.doc] += weight * s.row.of(count, at.own)
 		m.Covered[p.doc] += idf
+		m.Evidence[p.doc] += proof
 		for _, n := range at.window(aroundReach) {
 			if s.inAround[n] == 0 {
 				s.touched = append(s.touched, n)

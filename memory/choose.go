@@ -12,18 +12,29 @@ import (
 func (r *ranking) choose(v index.View) []Hit {
 	r.v = v
 	r.found = r.present(r.found)
+	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven[c.why] }) {
+		r.found = nil // what passes the gate does not count, or stands in sight
+	}
 	if r.q.Everything {
 		found := r.once(r.found, r.q.Limit, r.sameText)
 		return r.hits(found, math.MaxInt)
 	}
-	return r.hits(r.vary(r.once(r.found, varied, r.alike)), r.q.Characters)
+	found := r.once(r.found, varied, r.alike)
+	if r.q.gated() {
+		found = r.current(found)
+	}
+	return r.hits(byHandFirst(r.vary(found)), r.q.Characters)
 }
 
 // present takes those out whose rows have gone, or whose words stand in sight.
 func (r *ranking) present(found []candidate) []candidate {
 	kept := found[:0]
 	for _, c := range found {
-		if c.at = r.v.Number(c.ID); c.at >= 0 && !r.q.Visible.says(r.v.Words(c.at)) {
+		if c.at = r.v.Number(c.ID); c.at < 0 {
+			continue
+		}
+		words := r.v.Words(c.at)
+		if !r.q.Visible.says(words) && (!r.q.gated() || !r.echoes(c.entry, words)) {
 			kept = append(kept, c)
 		}
 	}
@@ -49,6 +60,10 @@ func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool
 				c.score, c.why, c.sources = old.score, old.why, old.sources
 				kept[at] = c
 			}
+			continue
+		}
+		if r.q.gated() && r.read.Past { // the lines tell how it was
+			kept = append(kept, c)
 			continue
 		}
 		kept = keep(kept, c, sourceOf)

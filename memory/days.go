@@ -50,6 +50,9 @@ var dayForms = []struct {
 	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?`), year: 1, month: 2, day: 3},
 	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月(?:份)?`), year: 1, month: 2},
 	{re: regexp.MustCompile(`(\d{4})\s*年`), year: 1},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
+	{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
 	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
 	{re: regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
 	{re: regexp.MustCompile(`\b` + monthNames + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
@@ -76,7 +79,7 @@ func readDays(folded string, now time.Time) (days []Days, rest string) {
 			days = append(days, s.days(now))
 		}
 	}
-	return days, rest
+	return append(days, weekdaysIn(rest, now)...), rest
 }
 
 func dayOf(m []string, year, month, day int) (Days, bool) {
@@ -112,16 +115,45 @@ var spans = []struct {
 	words []string
 	days  func(now time.Time) Days
 }{
-	{[]string{"today", "今天"}, ago(0, 1)},
-	{[]string{"yesterday", "last night", "昨天", "昨晚"}, ago(1, 1)},
-	{[]string{"the day before yesterday", "前天"}, ago(2, 1)},
+	{[]string{"today", "今天", "今日", "오늘"}, ago(0, 1)},
+	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "어제"}, ago(1, 1)},
+	{[]string{"the day before yesterday", "前天", "一昨日", "おととい", "그저께", "엊그제"}, ago(2, 1)},
 	{[]string{"a few days ago", "前几天", "几天前"}, ago(7, 6)},
-	{[]string{"this week", "这周", "本周", "这星期"}, week(0)},
-	{[]string{"last week", "上周", "上星期", "上个星期"}, week(-1)},
-	{[]string{"this month", "这个月", "本月"}, month(0)},
-	{[]string{"last month", "上个月", "上月"}, month(-1)},
-	{[]string{"this year", "今年"}, year(0)},
-	{[]string{"last year", "去年"}, year(-1)},
+	{[]string{"this week", "这周", "本周", "这星期", "今週", "이번 주", "이번주"}, week(0)},
+	{[]string{"last week", "上周", "上星期", "上个星期", "先週", "지난주", "지난 주"}, week(-1)},
+	{[]string{"this month", "这个月", "本月", "今月", "이번 달", "이번달"}, month(0)},
+	{[]string{"last month", "上个月", "上月", "先月", "지난달", "지난 달"}, month(-1)},
+	{[]string{"this year", "今年", "올해"}, year(0)},
+	{[]string{"last year", "去年", "昨年", "작년", "지난해"}, year(-1)},
+}
+
+// weekdays are the names of the days, from Sunday. One that a question names is the
+// last before the question, unless it says "next".
+var weekdays = [7][]string{
+	{"sunday", "周日", "周天", "星期日", "星期天", "礼拜天", "日曜", "일요일"},
+	{"monday", "周一", "星期一", "礼拜一", "月曜", "월요일"},
+	{"tuesday", "周二", "星期二", "礼拜二", "火曜", "화요일"},
+	{"wednesday", "周三", "星期三", "礼拜三", "水曜", "수요일"},
+	{"thursday", "周四", "星期四", "礼拜四", "木曜", "목요일"},
+	{"friday", "周五", "星期五", "礼拜五", "金曜", "금요일"},
+	{"saturday", "周六", "星期六", "礼拜六", "土曜", "토요일"},
+}
+
+// otherWeeks are words beside which the name of a day does not mean the last one.
+var otherWeeks = []string{"next", "coming", "this", "tomorrow", "every", "last week", "上周", "上星期", "先週", "지난주", "지난 주", "下周", "下星期", "下个", "下礼拜", "每", "来週", "毎週", "다음", "매주"}
+
+// weekdaysIn returns the last days of the names in folded.
+func weekdaysIn(folded string, now time.Time) (days []Days) {
+	if containsWord(folded, otherWeeks) {
+		return nil
+	}
+	for day, names := range weekdays {
+		if containsWord(folded, names) {
+			back := (int(now.Weekday())-day+6)%7 + 1
+			days = append(days, ago(back, 1)(now))
+		}
+	}
+	return days
 }
 
 func midnight(t time.Time) time.Time { return wholeDay(t, t.Location()) }

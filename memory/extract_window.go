@@ -50,7 +50,7 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 	}
 	for range races {
 		var plan *planned
-		if plan, err = r.plan(ctx, p.Names, candidates, decisions); err != nil {
+		if plan, err = r.plan(ctx, p, candidates, decisions); err != nil {
 			return false, err
 		}
 		if err = r.write(ctx, p, d, x, plan, last); !errors.Is(err, errRaced) {
@@ -114,9 +114,9 @@ type planned struct {
 }
 
 // plan decides on the memory as it is now.
-func (r *reading) plan(ctx context.Context, names Names, candidates []Candidate, decisions []Decision) (*planned, error) {
+func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
 	p := &planned{}
-	b := Basis{Similar: r.similar.of, Names: names}
+	b := Basis{Similar: r.similar.of, Names: of.Names}
 	err := r.store.View(ctx, r.job.UserID, func(tx Tx) (err error) {
 		b.Now = tx.Now()
 		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
@@ -125,6 +125,7 @@ func (r *reading) plan(ctx context.Context, names Names, candidates []Candidate,
 		if b.Tombstones, err = tx.Tombstones(r.characterID); err != nil {
 			return err
 		}
+		b.Tombstones = withCopies(b.Tombstones, of.texts)
 		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
 			return err
 		}

@@ -22,9 +22,11 @@ type Ask struct {
 	Now         time.Time // default the present; its zone is that of days in Text and of the hits, unless the scene has one
 	Scene       *Scene    // nil = Options.Scenes is asked
 
+	Before       []string // texts of the last turn, the user's first, which Text may refer to
 	Visible      Visible  // what the prompt shows anyway
 	Known        []string // ids of facts that the prompt shows anyway, in the profile
-	Everything   bool     // mode=recall: neither floor, variety nor budget
+	Search       bool     // of a user, who wants to see what fits: without the gate
+	Everything   bool     // mode=recall: neither gate, variety nor budget
 	Relevant     bool     // with Everything: the floor all the same
 	Hidden       bool     // also what no branch shows, and every version of a fact
 	Layers       []Layer  // nil = both
@@ -54,15 +56,16 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, erro
 	limit := cmp.Or(a.Limit, scene.Limit, DefaultLimit)
 	q := Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
-		Limit: limit + len(a.Known), Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts,
+		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
+		Limit: limit + len(a.Known), Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
 	}
 	if len(a.Known) > 0 { // they take nothing from the others
 		q.Characters += MaxProfile
 	}
 	if a.Hidden {
-		q.Counts = nil
+		q.Counts, q.Over = nil, nil
 	}
-	if !a.Lexical {
+	if !a.Lexical && !(q.gated() && q.reading().Silent()) {
 		s.embedQuestion(ctx, userID, &q)
 	}
 	var hits []Hit
@@ -202,6 +205,50 @@ func (c *counter) counts(ctx context.Context, units []*Unit) (counts []bool, err
 		return nil
 	})
 	return counts, err
+}
+
+// over tells which facts are over, by their ids: superseded or retired by texts that
+// are shown, or by the user. The value is the version that counts in place of one; ""
+// = none.
+func (c *counter) over(ctx context.Context, facts []*Unit) (over map[string]string, err error) {
+	over = map[string]string{}
+	err = c.store.View(ctx, c.userID, func(tx Tx) error {
+		versions, err := c.versions(tx, facts)
+		if err != nil {
+			return err
+		}
+		shown, err := c.shown(tx, facts, versions)
+		if err != nil {
+			return err
+		}
+		for _, u := range facts {
+			all := versions[u.Root]
+			at := slices.IndexFunc(all, func(m Memory) bool { return m.ID == u.ID })
+			if at < 0 {
+				continue
+			}
+			if now := Current(all, shown); now == nil {
+				if ended(all[at:], shown) {
+					over[u.ID] = ""
+				}
+			} else if now.Version > all[at].Version {
+				over[u.ID] = now.ID
+			}
+		}
+		return nil
+	})
+	return over, err
+}
+
+// ended reports whether the last of versions was retired by the user, or one of them
+// by texts that are shown.
+func ended(versions []Memory, shown func(Evidence) bool) bool {
+	if last := &versions[len(versions)-1]; last.Status == Retired && len(last.EndedBy) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(versions, func(m Memory) bool {
+		return m.Status == Retired && len(m.EndedBy) > 0 && holds(m.EndedBy, shown)
+	})
 }
 
 // versions returns those of the facts among units, by root, oldest first.

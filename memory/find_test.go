@@ -173,7 +173,7 @@ func TestAHiddenMajorityDoesNotHideTheRest(t *testing.T) {
 	})
 	r.say(chat, m.ID, "Ann: There once was a lighthouse, and many other things which I do not remember any more today.")
 	r.change(m.ID, swipeTo("Hm."))
-	r.expect("the one that counts", memory.Ask{CharacterID: character, Text: "lantern of the lighthouse"}, "There once was a lighthouse, and many other things which I do not remember any more today.")
+	r.expect("the one that counts", memory.Ask{CharacterID: character, Text: "lantern of the lighthouse", Search: true}, "There once was a lighthouse, and many other things which I do not remember any more today.")
 }
 
 func TestWhatIsInSightIsNotRecalled(t *testing.T) {
@@ -222,7 +222,7 @@ func TestWhatStoodBesideAHiddenTextStaysAway(t *testing.T) {
 	character := r.character()
 	chat := r.conversation(character)
 	m := r.say(chat, r.say(chat, "", "Ann: Good morning!").ID, "Ann: "+sunrise)
-	ask := memory.Ask{CharacterID: character, Text: "the sunrise over the lighthouse"}
+	ask := memory.Ask{CharacterID: character, Text: "the sunrise over the lighthouse", Search: true}
 	r.expect("with its neighbour", ask, sunrise, "Good morning!")
 	r.change(m.ID, func(m *nodest.Message) { m.DeletedAt = &noon })
 	r.expect("deleted", ask)

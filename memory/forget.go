@@ -100,7 +100,8 @@ func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
 }
 
 // bury removes facts with all their versions and leaves tombstones: the words of
-// each version, with everything that any of them rested on.
+// each version, with everything that any of them rested on, and the words of those
+// texts, which may have been said elsewhere too.
 func bury(tx Tx, characterID string, roots []string) error {
 	for some := range slices.Chunk(roots, pageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
@@ -122,9 +123,53 @@ func bury(tx Tx, characterID string, roots []string) error {
 				return err
 			}
 		}
+		for _, root := range some {
+			if err := burySources(tx, characterID, sources[root]); err != nil {
+				return err
+			}
+		}
 		if err := tx.PurgeFacts(characterID, some...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// burySources leaves a tombstone for the words of each text that tells something: a
+// "yes" may be said again.
+func burySources(tx Tx, characterID string, sources []Evidence) error {
+	for some := range slices.Chunk(sources, pageOfFacts) {
+		var ids []string
+		for _, e := range some {
+			ids = append(ids, e.RevisionID)
+		}
+		texts, err := tx.SaidByID(characterID, ids...)
+		if err != nil {
+			return err
+		}
+		for _, said := range texts {
+			if onlyAsks(said.Text) {
+				continue
+			}
+			t := Tombstone{ContentHash: ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
+			if err := tx.PutTombstone(characterID, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withCopies adds to tombstones those of texts whose words were forgotten, so that
+// nothing is learned from a line that is said again.
+func withCopies(tombstones []Tombstone, texts []Said) []Tombstone {
+	for i := range tombstones {
+		t := &tombstones[i]
+		for _, said := range texts {
+			if len(t.Evidence) > 0 && ContentHash(said.Text) == t.ContentHash {
+				t.Evidence = append(slices.Clip(t.Evidence), said.Evidence)
+			}
+		}
+	}
+	return tombstones
 }

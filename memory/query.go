@@ -27,11 +27,16 @@ const (
 
 // Question is a query as ReadQuery understands it.
 type Question struct {
-	Terms    []index.Term
-	Speakers []Role // who is meant: none, one or both
-	Days     []Days // that it names
-	Sought   Sought
-	Current  bool // asks for how things are now
+	Terms      []index.Term
+	Speakers   []Role // who is meant: none, one or both
+	Days       []Days // that it names
+	Sought     Sought
+	Current    bool       // asks for how things are now
+	Past       bool       // asks for how they were
+	Asks       bool       // it is a question, or asks to be told
+	Keywords   bool       // it is a few words and no sentence
+	Refers     bool       // to somebody or something in the turn before
+	Properties properties // of the user that it asks for
 }
 
 // How much a term of a query counts when it says little about what is sought.
@@ -57,23 +62,38 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	q.Days = days
 	q.Speakers = speakers(folded, people)
 	names := nameTerms(people)
-	left := map[string]bool{}
+	left, told := map[string]bool{}, map[string]bool{}
 	for _, t := range analyser.Terms(rest) {
 		left[t] = true
 	}
+	rest = aboutNothing(rest)
+	for _, t := range analyser.Terms(rest) {
+		told[t] = true
+	}
+	dense := denseWordsOf(rest)
 	for _, t := range analyser.Terms(folded) {
-		var weight float32
+		var weight, proof float32
 		switch {
 		case names[t]:
 			continue
 		case !left[t]:
 			weight = dateTerm
 		case weakWords[t]:
-			weight = weakTerm
+			weight, proof = weakTerm, proofOf(t)
+		case t[0] < 0x80 || !dense.some:
+			weight, proof = denseWeight(t), proofOf(t)
 		default:
-			weight = denseWeight(t)
+			weight, proof = dense.weight(t), dense.proof[t]
 		}
-		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight})
+		if !told[t] {
+			proof = 0
+		}
+		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
+	}
+	q.Terms = dense.addTo(q.Terms, names)
+	q.intend(folded, rest)
+	if !q.Asks || q.asked() > mostOfReference {
+		q.stress(text)
 	}
 	return q
 }

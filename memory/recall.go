@@ -30,8 +30,20 @@ type Query struct {
 	// for the best units only, and may take its time: the index is not locked.
 	Counts func(context.Context, []*Unit) ([]bool, error)
 
-	// Everything turns off what makes a small set for a prompt: the floor of
-	// relevance, variety and the budget of characters (mode=recall).
+	// Over tells which facts are over and what counts in place of them (counter.over);
+	// nil = none is.
+	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
+
+	// Chat is the conversation that goes on; "" = none. Before are the texts of its
+	// last turn, the user's first, which Text may refer to.
+	Chat   string
+	Before []string
+
+	// Search is what a user looks for: it has the floor of relevance, where the
+	// message of a chat has the gate.
+	Search bool
+	// Everything turns off what makes a small set for a prompt: the gate, variety and
+	// the budget of characters (mode=recall).
 	Everything bool
 	// Relevant keeps the floor where Everything is set, and that of a unit's own
 	// words: what only stands beside them is left out.
@@ -40,9 +52,24 @@ type Query struct {
 	Limit      int      // hits; default 10
 	Characters int      // code points of all texts together; default 1500
 	Weights    *Weights // default DefaultWeights
+
+	read *Question // of Text; nil = not read yet
 }
 
-// floorless says that what is not relevant may come back too.
+// reading returns what Text asks for.
+func (q *Query) reading() *Question {
+	if q.read == nil {
+		read := ReadQuery(q.Text, q.Names, q.Now)
+		if q.gated() {
+			read.refer(q.Before, q.Names, q.Now)
+			read.Terms = append(read.Terms, propertyTerms(read.Properties)...)
+		}
+		q.read = &read
+	}
+	return q.read
+}
+
+// floorless reports whether irrelevant units may be returned.
 func (q *Query) floorless() bool { return q.Everything && !q.Relevant }
 
 // The defaults of a Query.
@@ -96,12 +123,15 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	if q.Weights == nil {
 		q.Weights = &DefaultWeights
 	}
-	r := &ranking{ctx: ctx, q: &q, read: ReadQuery(q.Text, q.Names, q.Now)}
+	r := &ranking{ctx: ctx, q: &q, read: *q.reading()}
 	if err := x.View(r.rank); err != nil {
 		return nil, err
 	}
 	defer r.release()
 	if err := r.count(); err != nil {
+		return nil, err
+	}
+	if err := r.replaceStale(); err != nil {
 		return nil, err
 	}
 	var hits []Hit
@@ -119,6 +149,9 @@ type ranking struct {
 	read Question
 	*columns
 	leaning []leaning
+	facts   []*entry     // all that the index has, where the gate is
+	proven  map[int]bool // rows that pass the gate
+	echo    echo
 	found   []candidate // the best first
 
 	v index.View // while hits are chosen
@@ -142,14 +175,20 @@ func (r *ranking) rank(v index.View) (err error) {
 	}
 	r.fits = slices.Grow(r.fits[:0], len(r.rows))[:len(r.rows)]
 	clear(r.fits)
-	for at, i := range r.rows {
-		if alone := r.q.floorless() || r.relevantAlone(i); alone || !r.q.Relevant && r.match.Spanned[i] >= floorSpanned {
-			r.judge(v, i, r.read)
-			r.fits[at] = r.fit(i)
-			if !alone {
-				r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+	if !r.q.gated() || r.opens(v) {
+		for at, i := range r.rows {
+			alone := r.q.floorless() || r.relevantAlone(i)
+			if r.proven[i] || r.admits() && (alone || !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned) {
+				r.judge(v, i, r.read)
+				r.fits[at] = r.fit(i)
+				if !alone && !r.proves(i) {
+					r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+				}
 			}
 		}
+	}
+	if r.q.gated() {
+		r.allFacts(v)
 	}
 	return nil
 }
@@ -267,7 +306,16 @@ func (r *ranking) leans(i int) (on []*entry) {
 
 // skips reports what must not come back, as far as that is told quickly.
 func (r *ranking) skips(e *entry) bool {
-	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit)
+	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit) || e.Layer == Fact && e.Text == "" || r.q.gated() && r.idle(e)
+}
+
+// allFacts collects the facts.
+func (r *ranking) allFacts(v index.View) {
+	for i := range v.Slots() {
+		if d, ok := v.Data(i); ok && d.(*entry).Layer == Fact {
+			r.facts = append(r.facts, d.(*entry))
+		}
+	}
 }
 
 // ranked is a row and its score.

@@ -120,7 +120,7 @@ func TestALongMessageFindsWhatItTouches(t *testing.T) {
 func TestRecallByDay(t *testing.T) {
 	x := indexOf(t, talk...)
 	for _, query := range []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"} {
-		hits := recall(t, x, memory.Query{Text: query, Limit: 4})
+		hits := recall(t, x, memory.Query{Text: query, Limit: 4, Search: true})
 		for _, h := range hits {
 			if !strings.HasPrefix(h.ID, "2.") {
 				t.Errorf("%q finds %v", query, foundIDs(hits))
@@ -187,7 +187,7 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 	// A rule may have misread its source, which stays beside it, also where both say
 	// the same word for word.
 	for _, text := range []string{told.Text, source.Text} {
-		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin = []string{source.ID}, memory.ByRule })
+		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin, u.At = []string{source.ID}, memory.ByRule, source.At })
 		read.Hash = source.Hash
 		got := foundIDs(recall(t, indexOf(t, source, read), memory.Query{Text: "Where did Lucy move?"}))
 		if len(got) != 2 || !slices.Contains(got, source.ID) || !slices.Contains(got, "read") {
@@ -225,7 +225,7 @@ func TestSkipLeavesOut(t *testing.T) {
 	x := indexOf(t, append(slices.Clone(talk), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
 	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
 	for _, everything := range []bool{true, false} {
-		if got := foundIDs(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
+		if got := foundIDs(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything, Search: !everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
 			t.Errorf("found %v", got)
 		}
 	}
@@ -262,7 +262,7 @@ func TestVectorsAddWhatWordsMiss(t *testing.T) {
 		t.Errorf("with vectors %v", foundIDs(hits))
 	}
 	// A unit without a vector is found by its words, also when others have one.
-	text = "promise to visit her when we sail north"
+	text = "Did you promise to visit her when we sail north?"
 	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
 		t.Errorf("not embedded: %v", foundIDs(hits))
 	}

@@ -59,6 +59,8 @@ type columns struct {
 	rows    []int     // that have something to do with the question
 	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
+
+	standing float32 // from which on a value of the model's column stands out; 0 = none does
 }
 
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
@@ -97,10 +99,10 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 		scale(c.of[s])
 	}
 	var err error
-	if c.spread, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
+	if c.spread, c.standing, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
 		return nil, err
 	}
-	if _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
+	if _, _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
 		return nil, err
 	}
 	for i := range n {
@@ -150,14 +152,15 @@ func dayFit(days []Days, at time.Time, zone *time.Location) float32 {
 
 // nearest scores the neighbours of a vector from 0, at the last one that is looked at,
 // to 1, because cosines of different models have no common scale, and returns what
-// lies between the two.
-func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread float32, err error) {
+// lies between the two, and the value from which on a row stands out from the others;
+// 0 = none does.
+func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standing float32, err error) {
 	if len(q.Values) == 0 {
-		return 0, nil
+		return 0, 0, nil
 	}
 	found, err := v.Near(ctx, q, vectorHits)
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
 	last := max(0, found[len(found)-1].Cosine)
 	if len(found) < vectorHits { // all of them: the last one is not a mark
@@ -167,7 +170,14 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 		column[f.Row] = max(0, f.Cosine-last)
 	}
 	scale(column)
-	return found[0].Cosine - last, nil
+	spread = found[0].Cosine - last
+	if n := len(found); n >= leastVectors {
+		middle := found[n/2].Cosine
+		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
+			standing = (from - last) / spread
+		}
+	}
+	return spread, standing, nil
 }
 
 // scale divides by the greatest.

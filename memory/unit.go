@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"nodest/index"
@@ -33,6 +34,7 @@ type Unit struct {
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
+	ByHand       bool     // of a fact: the user wrote it, or locked it
 	Profile      bool     // of a fact: ForProfile
 	Sources      []string // of a fact: the units that it was taken from
 	Origin       Origin   // of a fact: who wrote it
@@ -72,6 +74,8 @@ func (u *Unit) Row() index.Row {
 type entry struct {
 	Unit
 	traits traits
+
+	asksOnly, changes atomic.Uint32 // what knownOnce knows of the text
 }
 
 // entryBytes is what an entry takes besides its texts.

@@ -68,7 +68,7 @@ func (e *Engine) SearchMemories(ctx context.Context, userID, characterID string,
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
 	}
 	hits, err := e.searchMemory(ctx, userID, memory.Ask{
-		CharacterID: characterID, Conversation: q.ConversationID, Text: q.Text, Everything: q.Recall,
+		CharacterID: characterID, Conversation: q.ConversationID, Text: q.Text, Search: true, Everything: q.Recall,
 		Layers: q.Layers, Limit: q.Limit,
 	})
 	if err != nil {

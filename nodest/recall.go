@@ -85,6 +85,7 @@ type ground struct {
 	shown []*Message   // messages of it that go into the prompt by themselves, oldest first
 	extra string       // a text in the prompt that is no message of it; "" = none
 	text  string       // what the user said last
+	last  []string     // the turn before it: what the user said, and the reply
 	now   time.Time
 }
 
@@ -99,11 +100,29 @@ func (t *turn) rests(now time.Time, path []*Message, text string) {
 	} else if len(path) > 0 {
 		t.ground.here.HeadID = path[len(path)-1].ID
 	}
-	for i := len(path) - 1; i >= 0 && t.ground.text == ""; i-- {
-		if path[i].Role == RoleUser && !path[i].Hidden {
-			t.ground.text = path[i].Text()
+	at := len(path) - 1
+	for ; at >= 0 && t.ground.text == ""; at-- {
+		if path[at].Role == RoleUser && !path[at].Hidden {
+			t.ground.text = path[at].Text()
 		}
 	}
+	t.ground.last = turnBefore(path[:at+1])
+}
+
+// turnBefore returns the last text of the user in path and the reply to it, as memory
+// reads them. Without the one or the other it is "".
+func turnBefore(path []*Message) []string {
+	said, reply := "", ""
+	for i := len(path) - 1; i >= 0 && said == ""; i-- {
+		switch m := path[i]; {
+		case m.Hidden:
+		case m.Role == RoleUser:
+			said = memory.Clean(memory.RoleUser, m.Text())
+		case m.Role == RoleAssistant && reply == "":
+			reply = memory.Clean(memory.RoleCharacter, m.Text())
+		}
+	}
+	return []string{said, reply}
 }
 
 // userSpokeAt is when the user wrote last before the newest message, which is the
@@ -135,7 +154,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	scene := t.scene.memory()
 	ask := memory.Ask{
 		CharacterID: t.scene.docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
-		Now: t.ground.now, Scene: &scene,
+		Now: t.ground.now, Scene: &scene, Before: t.ground.last,
 	}
 	facts, err := e.opts.Memory.Profile(limited, userID, ask)
 	var hits []memory.Hit

@@ -406,6 +406,29 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	}
 }
 
+// TestAQuestionIsReadWithTheTurnBefore: "her" is whoever was spoken of, and small talk
+// asks for nobody.
+func TestAQuestionIsReadWithTheTurnBefore(t *testing.T) {
+	s, fake := withProvider(t)
+	s.remember(memory.Options{})
+	alice := s.character(alicesCard)
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
+	s.wait(s.send(s.chatWith(alice.ID), birthday).GenerationID)
+	chat := s.chatWith(alice.ID)
+	for _, c := range []struct {
+		text   string
+		recall bool
+	}{
+		{"hmm", false}, {"Let me tell you about Clara then.", true}, {"And where does she celebrate?", true}, {"Good morning!", false},
+	} {
+		sent := s.send(chat, c.text)
+		s.wait(sent.GenerationID)
+		if memories, _, _ := s.toldOf(sent.GenerationID); (len(memories) > 0) != c.recall {
+			t.Errorf("%q recalls %v", c.text, memories)
+		}
+	}
+}
+
 // A background call has a limit of its own. A model that spends it on thinking is
 // asked without one from then on: the first answer is an empty one, of one request.
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {

@@ -85,6 +85,10 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 	if err != nil {
 		return err
 	}
+	buried, err := t.buried(characterID)
+	if err != nil {
+		return err
+	}
 	where := ""
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
@@ -107,7 +111,7 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 			if deleted[e.ConversationID] {
 				return nil
 			}
-			if forgotten {
+			if forgotten || buried[u.ID] || buried[u.Hash] {
 				c.Gone = append(c.Gone, u.ID)
 				return nil
 			}
@@ -122,7 +126,7 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 
 func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) error {
 	return t.rows(`SELECT f.id, f.root_id, f.conversation_id, f.text, f.terms, f.hash, f.change, f.event_time, f.last_seen_at,
-			f.importance, f.is_pinned, f.subject, f.kind, f.origin, f.evidence, `+counts("f")+`
+			f.importance, f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.status = 'retired', f.evidence, `+counts("f")+`
 		FROM memories f WHERE f.user_id = ? AND f.character_id = ? AND f.change > ?`,
 		[]any{text(t.userID), text(characterID), since}, func(rows *sql.Rows) error {
 			u := memory.Unit{Layer: memory.Fact}
@@ -130,13 +134,16 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 			var evidence document
 			var event *int64
 			var seen int64
-			var searched bool
+			var retired, searched bool
 			err := rows.Scan(&u.ID, &u.Root, &u.Conversation, &words, &terms, &u.Hash, &u.Version, &event, &seen,
-				&u.Importance, &u.Pinned, &subject, &kind, &origin, &evidence, &searched)
+				&u.Importance, &u.Pinned, &subject, &kind, &origin, &u.ByHand, &retired, &evidence, &searched)
 			if err != nil {
 				return err
 			}
-			if !searched {
+			// What the user retired is not searched, but tells that its sources are over.
+			if !searched && retired && evidence != nil {
+				words, terms, u.Hash, u.Pinned = "", "", "", false
+			} else if !searched {
 				c.Gone = append(c.Gone, u.ID)
 				return nil
 			}
@@ -154,12 +161,31 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 				}
 			}
 			u.Text, u.Terms, u.Origin = string(words), string(terms), memory.Origin(origin)
-			u.Profile = memory.ForProfile(&memory.Memory{
+			u.ByHand = u.ByHand || u.Origin == memory.ByUser
+			u.Profile = searched && memory.ForProfile(&memory.Memory{
 				Text: u.Text, Pinned: u.Pinned, Subject: memory.Subject(subject), Kind: memory.Sort(kind), Origin: memory.Origin(origin),
 			})
 			c.Units = append(c.Units, u)
 			return nil
 		})
+}
+
+// buried are the texts that facts were taken from which the user had purged, by
+// revision, and their words, by hash. They stay in the chat, and as evidence of other
+// facts, but are not searched.
+func (t *tx) buried(characterID string) (map[string]bool, error) {
+	tombstones, err := t.Tombstones(characterID)
+	if err != nil {
+		return nil, err
+	}
+	gone := make(map[string]bool, 2*len(tombstones))
+	for _, o := range tombstones {
+		gone[o.ContentHash] = true
+		for _, e := range o.Evidence {
+			gone[e.RevisionID] = true
+		}
+	}
+	return gone, nil
 }
 
 // addVectors gives units their vectors. Units of equal contents share them.

@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"nodest/index"
+)
+
+// The gate keeps a prompt free of what has nothing to do with the message. It asks
+// for evidence that means the same in a chat of ten lines and of ten thousand, where
+// the ranking only says what fits best. Evidence is counted in words: a word that is
+// in one row proves 1, commoner ones less, small talk nothing (small_talk.go).
+const (
+	leastAsked     = 0.4  // of a question, and of keywords
+	leastShare     = 0.27 // of what a question asks for
+	leastTold      = 1.3  // of a message that asks nothing
+	leastToldShare = 0.1
+	leastDay       = 0.5  // of Days.Fit
+	leastStand     = 0.06 // by how much the cosine of a vector stands out
+	leastSpread    = 4    // in spreads of the cosines below the median
+	leastVectors   = 8    // with fewer there is nothing to stand out from
+)
+
+// gated reports whether only what passes the gate may come back.
+func (q *Query) gated() bool { return !q.Everything && !q.Search }
+
+// Silent reports whether a message is no reason to remember anything.
+func (q *Question) Silent() bool {
+	return q.asked() < leastAsked && q.Properties == 0 && !(q.Asks && len(q.Days) > 0) && !q.Refers
+}
+
+// passes reports whether so much evidence is enough.
+func (r *ranking) passes(evidence float32) bool {
+	share := evidence / max(r.match.Asked, leastAsked)
+	if (r.read.Asks || r.read.Keywords) && evidence >= leastAsked && share >= leastShare {
+		return true
+	}
+	return evidence >= leastTold && share >= leastToldShare
+}
+
+// opens finds the rows that prove to have to do with the message. Without one nothing
+// comes back; beside one, a question also gets what passes the floor. Whether they say
+// anything is only asked of the best ones (skips, present).
+func (r *ranking) opens(v index.View) bool {
+	r.proven = map[int]bool{}
+	r.echo = echoOf(r.q.Text, r.read.Terms)
+	for _, i := range r.rows {
+		if r.proves(i) || r.answers(v, i) {
+			r.proven[i] = true
+		}
+	}
+	return len(r.proven) > 0
+}
+
+// proves reports whether row i passes the gate by itself.
+func (r *ranking) proves(i int) bool {
+	return r.q.gated() && (r.passes(r.match.Evidence[i]) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(r.entries[i], i))
+}
+
+// answers reports whether row i stands behind a question that passes the gate.
+func (r *ranking) answers(v index.View, i int) bool {
+	before := v.Neighbour(i, -1)
+	if before < 0 || !r.passes(r.match.Evidence[before]) {
+		return false
+	}
+	d, there := v.Data(before)
+	return there && d.(*entry).traits.asks && d.(*entry).Speaker != r.entries[i].Speaker
+}
+
+// admits reports whether rows may come back that only pass the floor.
+func (r *ranking) admits() bool { return !r.q.gated() || r.read.Asks || r.read.Keywords }
+
+// idle reports whether a unit never says anything: it is the greeting of another chat,
+// or only asks.
+func (r *ranking) idle(e *entry) bool {
+	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
+}
+
+// ofTheDay reports whether a question is about the day of row i: about nothing else,
+// or about something that is in the row.
+func (r *ranking) ofTheDay(i int) bool {
+	return r.read.Asks && r.of[sigDay][i] >= leastDay && (r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2)
+}
+
+// standsOut reports whether a model finds row i nearer than others by far.
+func (r *ranking) standsOut(i int) bool {
+	return r.standing > 0 && r.of[sigVector][i] >= r.standing
+}
+
+// givesProperty reports whether a row gives a property of the user that is asked for.
+func (r *ranking) givesProperty(e *entry, i int) bool {
+	return r.read.Properties != 0 && r.of[sigRow][i] > 0 && e.gives(r.q.Names)&r.read.Properties != 0
+}
+
+// greets reports whether a unit is what a character begins another chat with.
+func (r *ranking) greets(e *entry) bool {
+	return e.Layer == Exchange && e.Speaker == RoleCharacter && e.Order == 1 && (r.q.Chat == "" || e.Conversation != r.q.Chat)
+}
+
+// echo is what the message says itself.
+type echo struct {
+	hash  string
+	terms map[string]bool
+}
+
+func echoOf(text string, terms []index.Term) echo {
+	e := echo{ContentHash(text), make(map[string]bool, len(terms))}
+	for _, t := range terms {
+		e.terms[t.Text] = true
+	}
+	return e
+}
+
+// echoes reports whether a row says, in these words, what was just said, and nothing
+// else. To a question, a statement in its words may be the answer.
+func (r *ranking) echoes(e *entry, words []string) bool {
+	switch {
+	case e.Layer == Fact:
+		return false
+	case e.Hash == r.echo.hash && e.Hash != "":
+		return true
+	case r.read.Asks || r.read.Keywords:
+		return false
+	}
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && tellsSomething(t) })
+}
+
+// tellsSomething reports whether a term of a row is more than form.
+func tellsSomething(t string) bool {
+	if t[0] >= 0x80 {
+		return denseWeight(t) == 1
+	}
+	return proofOf(t) >= provesHardly && !weakWords[t]
+}
+
+var (
+	questionBegins = regexp.MustCompile(`(?i)^\W*(?:(?:and|but|so|hey|well)\W+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
+	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)\W*$`)
+	knowsNothing   = regexp.MustCompile(`(?i)^\W*(?:(?:hmm|well|sorry|oh)\W+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^\W*(?:对不起|抱歉)?\W*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
+)
+
+// onlyAsks is onlyAsks of the text of e.
+func (e *entry) onlyAsks() bool {
+	return knownOnce(&e.asksOnly, func() bool { return onlyAsks(e.Text) })
+}
+
+// knownOnce returns what of returns, and remembers it.
+func knownOnce(known *atomic.Uint32, of func() bool) bool {
+	const yes, no = 1, 2
+	if known.Load() == 0 {
+		answer := uint32(no)
+		if of() {
+			answer = yes
+		}
+		known.Store(answer)
+	}
+	return known.Load() == yes
+}
+
+// longestIdle is how long a sentence is at most, in bytes, that may be small talk, or a
+// question without a mark.
+const longestIdle = 60
+
+// onlyAsks reports whether a text is nothing but questions, small talk, and not
+// knowing.
+func onlyAsks(text string) bool {
+	for _, s := range sentencesOf(text) {
+		switch {
+		case isQuestion(s) && len(statements(s)) == 0:
+		case len(s) > longestIdle:
+			return false
+		case !questionBegins.MatchString(s) && !questionEnds.MatchString(s) && !knowsNothing.MatchString(s) &&
+			analyser.Join(aboutNothing(strings.ToLower(s))) != "":
+			return false
+		}
+	}
+	return true
+}

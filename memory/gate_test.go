@@ -1,0 +1,135 @@
+package memory_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"nodest/index"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+func TestWhatAPromptRecalls(t *testing.T) {
+	units := slices.Concat(
+		said(1, "2023-04-02", "Reed: Welcome aboard! The lighthouse and its keeper have waited for you.", "Ann: My goldfish is called Admiral.", "Reed: What is a goldfish to you, Ann?", "Ann: A friend who never interrupts."),
+		said(2, "2023-04-20", "Ann: What is my goldfish called?", "Ann: My sister Lucy keeps bees in Bergen.", "Ann: 我的猫很懒。", "Ann: 家里的茶是妈妈寄来的。", "Ann: 犬の名前はポチです。", "Ann: 우리 고양이는 까만색이야."),
+	)
+	units[0].Order = 1 // a greeting
+	for i := range units {
+		units[i].Hash = memory.ContentHash(units[i].Text)
+	}
+	x := indexOf(t, units...)
+	for _, c := range []struct {
+		name string
+		q    memory.Query
+		want []string // ids, in any order
+	}{
+		{"a question", memory.Query{Text: "What is my goldfish called?"}, []string{"1.1", "1.3"}},
+		{"an echo", memory.Query{Text: "My sister Lucy keeps bees in Bergen."}, nil},
+		{"a name in passing", memory.Query{Text: "I am off to see Lucy this afternoon."}, []string{"2.1"}},
+		{"the greeting of another chat", memory.Query{Text: "Who is the lighthouse keeper?", Chat: "here"}, nil},
+		{"that of this one", memory.Query{Text: "Who is the lighthouse keeper?", Chat: "c"}, []string{"1.0"}},
+		{"one that refers to the turn before", memory.Query{Text: "And what about her?", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, []string{"2.1"}},
+		{"one that refers to nothing", memory.Query{Text: "And what about her?"}, nil},
+		{"small talk behind such a turn", memory.Query{Text: "That's great!", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, nil},
+		{"one character", memory.Query{Text: "我的猫怎么样？"}, []string{"2.2"}},
+		{"one that refers, in Chinese", memory.Query{Text: "那它呢？", Before: []string{"你喜欢猫吗？", "喜欢。"}}, []string{"2.2"}},
+		{"one character of many", memory.Query{Text: "你喜欢茶吗"}, []string{"2.3"}},
+		{"a Japanese noun without its particle", memory.Query{Text: "犬は元気？"}, []string{"2.4"}},
+		{"a Korean noun with another particle", memory.Query{Text: "고양이가 무슨 색이야?"}, []string{"2.5"}},
+		{"a Korean particle and verb alone", memory.Query{Text: "나는 뭐야?"}, nil},
+		{"a back-channel", memory.Query{Text: "嗯嗯，好的"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := foundIDs(recall(t, x, c.q))
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
+				t.Errorf("%q finds %v, want %v", c.q.Text, got, c.want)
+			}
+		})
+	}
+}
+
+// TestOfflineVectorsProveNothing: parts of words are alike by chance.
+func TestOfflineVectorsProveNothing(t *testing.T) {
+	x := indexOf(t, withVectors(t, talk)...)
+	text := "sunrisee orangee"
+	q := memory.Query{Text: text}
+	v := vector(t, llm.Query, text)
+	if q.Spelling = v; len(recall(t, x, q)) > 0 {
+		t.Error("spelling alone opens the gate")
+	}
+	if q.Vector, q.Spelling = v, (index.Vector{}); len(recall(t, x, q)) == 0 {
+		t.Error("a vector of a model that stands out does not")
+	}
+}
+
+// TestTheCurrentFactStandsInForItsSources follows a fact through a change, on both
+// databases.
+func TestTheCurrentFactStandsInForItsSources(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		was := c.has("User lives in Paris", memory.Profile, nil)
+		svc := memory.New(c.db.Memory(), memory.Options{})
+		ask := func(text string) []string {
+			t.Helper()
+			hits, err := svc.Recall(c.Context(), c.user, memory.Ask{CharacterID: c.character, Text: text, Scene: &sharing})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return append([]string{}, foundTexts(hits)...)
+		}
+		c.equal("before", ask("Where do I live?"), []string{"User lives in Paris"})
+		c.patch(was.ID, memory.Patch{Text: ptr("User lives in Rome")})
+		c.equal("after", ask("Where do I live?"), []string{"User lives in Rome"})
+		c.equal("about the old value", ask("Do you know Paris?"), []string{"User lives in Rome"})
+		c.equal("of the past", ask("Where did I live before?"), []string{"User lives in Rome", "I told you: User lives in Paris"})
+		cat := c.has("User has a cat called Ink", memory.Profile, nil)
+		c.update(func(tx nodest.Tx) error { _, err := memory.Retire(tx, "phone", c.character, cat.ID); return err })
+		c.equal("retired", ask("What is my cat called?"), []string{})
+	})
+}
+
+// TestTheLineOfAPurgedFactDoesNotComeBack: neither from its own chat nor from another
+// one, in prompts, in searches, or by extraction.
+func TestTheLineOfAPurgedFactDoesNotComeBack(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		said, _ := c.exchange("My secret garden is in Lyon.", "How nice!")
+		c.model.facts = says(facts(statement("User has a secret garden in Lyon", "user", "profile", said.Seq)))
+		c.readNow()
+		c.exchange("My secret garden is in Lyon!", "You said so.")
+		svc := memory.New(c.db.Memory(), memory.Options{})
+		ask := func(a memory.Ask) []string {
+			t.Helper()
+			a.CharacterID, a.Text, a.Scene = c.character, "Where is my secret garden?", &sharing
+			hits, err := svc.Recall(c.Context(), c.user, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return append([]string{}, foundTexts(hits)...)
+		}
+		if len(ask(memory.Ask{})) == 0 {
+			t.Error("it is not found before")
+		}
+		c.update(func(tx nodest.Tx) error {
+			return memory.Purge(tx, "phone", c.character, c.the("User has a secret garden in Lyon").ID)
+		})
+		for name, a := range map[string]memory.Ask{"prompt": {}, "search": {Search: true}, "plain": {Everything: true}} {
+			c.equal(name, ask(a), []string{})
+		}
+		again, _ := c.exchange("My secret garden is in Lyon.", "Again?")
+		c.model.facts = says(facts(statement("There is a garden in Lyon that the user keeps secret", "user", "profile", again.Seq)))
+		c.readNow()
+		c.equal("known", c.known(), []string{})
+		c.equal("said again", ask(memory.Ask{}), []string{})
+	})
+}
+
+func TestByHandComesFirst(t *testing.T) {
+	old := fact("old", "User's lucky number is seven.", func(u *memory.Unit) { u.At, u.ByHand = noon.AddDate(-1, 0, 0), true })
+	fresh := fact("fresh", "User's lucky number is lucky number nine, the lucky one.", func(u *memory.Unit) { u.At = noon.Add(-time.Hour) })
+	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Query{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {
+		t.Errorf("found %v", got)
+	}
+}

@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"nodest/index"
+)
+
+var (
+	asking = regexp.MustCompile(`[?？]|\b(?:what|who|whom|whose|which|when|where|why|how)(?:'s|'re|'d|s)?\b|^\W*(?:do|does|did|is|are|am|was|were|can|could|will|would|have|has|had|don't|didn't|isn't|aren't)\s+\w+` +
+		`|\b(?:tell me|remind me|remember|recall|recap|name (?:the|my|a)|list (?:the|my|all)|i forgot|i forget|i wonder|do you know)\b` +
+		`|什么|怎么|怎样|哪|谁|几(?:个|只|岁|点|号|次|本|天|位|月)|多少|多大|多久|是不是|有没有|会不会|[吗呢]\W*$|还?记[得不]|告诉我|提醒我|想不起|忘了` +
+		`|何|どこ|いつ|誰|どの|なぜ|(?:です|ます|した|る|の|た)か\W*$|覚えて|教えて|뭐|무엇|어디|누구|언제|얼마|몇|어떤|무슨|기억|알려`)
+
+	askingThePast = regexp.MustCompile(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b|以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
+
+	// someone stands for somebody or something that was named before.
+	someone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
+	goingOn = regexp.MustCompile(`^\W*(?:and|but|or|also|then)?\W*(?:what|how) about\b|^\W*and\b|^\W*那|呢\W*$|^\W*(?:じゃあ|では)|^\W*그럼`)
+
+	sentenceWords = regexp.MustCompile(`\b(?:i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有]`)
+)
+
+// mostKeywords is how many words, or characters without blanks, a message has at most
+// that is no sentence.
+const (
+	mostKeywords   = 6
+	mostCharacters = 8
+)
+
+// intend reads what a question wants; rest is folded without dates and small talk.
+func (q *Question) intend(folded, rest string) {
+	folded = strings.ReplaceAll(folded, "’", "'")
+	q.Asks = asking.MatchString(rest)
+	q.Past = askingThePast.MatchString(rest)
+	q.Refers = q.Asks && (someone.MatchString(rest) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
+	q.Keywords = !q.Asks && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
+	if q.Asks {
+		q.Properties = propertiesAsked(rest)
+	}
+}
+
+// mostOfReference is how many words a question has at most that leans on the turn
+// before.
+const mostOfReference = 2.5
+
+// asked is how much all terms together prove.
+func (q *Question) asked() (sum float32) {
+	for _, t := range q.Terms {
+		if !t.Extra {
+			sum += t.Evidence
+		}
+	}
+	return sum
+}
+
+func countDense(s string) (n int) {
+	for _, r := range s {
+		if r >= 0x2e80 {
+			n++
+		}
+	}
+	return n
+}
+
+// How the words of the turn before count in a question that refers to it.
+const (
+	referredWeight   = 0.5
+	referredEvidence = 0.6
+)
+
+// refer adds what the turn before is about; before are its texts, the user's first.
+// It is not missing in a unit, unless the question has no words of its own.
+func (q *Question) refer(before []string, people Names, now time.Time) {
+	if !q.Refers {
+		return
+	}
+	known := map[string]bool{}
+	for _, t := range q.Terms {
+		known[t.Text] = true
+	}
+	alone := q.asked() < leastAsked
+	for i, text := range before {
+		found := ReadQuery(text, people, now)
+		if i == 0 && q.Sought == SeekAny {
+			q.Sought = found.Sought
+		}
+		if i == 0 && alone {
+			q.Properties |= found.Properties
+		}
+		added := false
+		for _, t := range found.Terms {
+			if known[t.Text] || t.Evidence < provesLittle {
+				continue
+			}
+			known[t.Text], added = true, true
+			q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight * referredWeight, Evidence: t.Evidence * referredEvidence, Extra: !alone || t.Extra})
+		}
+		alone = alone && !added
+	}
+}
+
+// provesName is what a name proves that a message mentions: it may be about nothing
+// else that is remembered.
+const provesName = 1.6
+
+// named are capitalized words inside a sentence.
+var named = regexp.MustCompile(`[\p{Ll}\d,;:] +(\p{Lu}\p{L}+)`)
+
+// stress makes the names in a statement count for more.
+func (q *Question) stress(text string) {
+	names := map[string]bool{}
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		if w := strings.ToLower(m[1]); !timeWords[w] && !strings.HasPrefix(w, "i'") {
+			for _, t := range analyser.Terms(w) {
+				names[t] = true
+			}
+		}
+	}
+	for i, t := range q.Terms {
+		if names[t.Text] && t.Evidence == 1 {
+			q.Terms[i].Evidence = provesName
+		}
+	}
+}

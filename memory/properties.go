@@ -1,0 +1,101 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+
+	"nodest/index"
+)
+
+// properties of the user have one value at a time.
+type properties uint8
+
+// Those that are told by their wording, in lines of the user and in facts.
+const (
+	home properties = 1 << iota
+	work
+	ownName
+	age
+)
+
+// The beginnings of a statement about the user: the person, and what may stand before a
+// verb.
+const (
+	someAdverbs = `(?: (?:now|just|still|recently|finally|already|currently|actually|really|also|only|have|am|is|has|no longer|don't|do not|doesn't))*`
+	selfEn      = `\b(?:i|we|user|the user)(?:'ve|'m|'re|'d)?` + someAdverbs + ` `
+	selfZh      = `(?:我|我们|咱们?|用户)(?:们|自己|家)?[^，。！？,.!?我你他她]{0,8}?`
+)
+
+// propertyForms are the ways to ask for properties and to tell them.
+var propertyForms = []struct {
+	property    properties
+	asked, told *regexp.Regexp
+	words       string // that such lines have
+}{
+	{home,
+		regexp.MustCompile(`\b(?:where|which (?:city|town|country|place)|what (?:city|town|country|place)|still|do|am|is|'s).{0,30}\b(?:i|my|we|our|me)\b.{0,20}\b(?:live|living|lived|reside|home|hometown|house|address|based|move|moved|moving)\b|\bmy (?:current )?(?:address|home ?town|city)\b|我.{0,8}(?:住在?(?:哪|什么|何处)|家在哪|搬(?:到|去)了?(?:哪|什么)|住(?:址|处))|我.{0,6}住.{0,8}吗|住(?:どこ|んで)|どこに住|어디.{0,4}(?:살|사는)`),
+		regexp.MustCompile(selfEn + `(?:lives?|living|resides?|(?:moved|relocated)(?: (?:back|away|out|over|here|in))*(?: from [\w' ]{1,30}?)? ?(?:to|into|in)|based in|settled(?: down)? in)\b|\bmy (?:new )?(?:address|home) is\b|` + selfZh + `(?:住在|住到|不住|搬到|搬去|搬来|搬回|搬进|搬家到|定居|家就?在)`),
+		"live move home 住在 搬到 搬去 住 搬"},
+	{work,
+		regexp.MustCompile(`\b(?:what|where|which|who|still|do|is|'s).{0,30}\b(?:i|my|me)\b.{0,20}\b(?:work|working|job|profession|occupation|career|employer|company|for a living)\b|\bmy (?:current )?(?:job|profession|employer|occupation)\b|我.{0,6}(?:在哪.{0,4}(?:工作|上班)|做什么(?:工作|的)|(?:什么|啥)(?:工作|职业)|的?(?:工作|职业|公司)是)|我.{0,8}(?:工作|上班).{0,4}吗`),
+		regexp.MustCompile(selfEn + `works? (?:as|at|for|in)\b|` + selfEn + `(?:working (?:as|at|for)|(?:got|started|found|took|accepted) (?:a|the|my) (?:new )?(?:job|position)|quit|retired)\b|\b(?:my|user's) (?:new )?job is\b|` + selfZh + `在[^，。！？,.!?]{1,20}(?:工作|上班|任职|实习)|` + selfZh + `(?:换了?(?:份|个)?(?:新)?工作|跳槽|辞职|入职|退休)`),
+		"work job 工作 上班 跳槽 辞职 入职"},
+	{ownName,
+		regexp.MustCompile(`\b(?:what(?:'s| is)|know|remember|say|tell me) my (?:real |full |first )?name\b|\bwho am i\b|\bwhat (?:am i called|do you call me)\b|我(?:的名字)?(?:叫|是)(?:什么|啥|谁)|我的名字|怎么称呼我|该叫我什么|私の名前|내 이름`),
+		regexp.MustCompile(`\bmy name(?:'s| is)\b|\bcall me\b|\bi(?:'m| am) called\b|\buser(?:'s name is| is called)\b|(?:我|用户)(?:的名字)?(?:现在)?(?:叫|改名)|(?:你可以|以后)叫我`),
+		"name call 我叫 名字 叫我 户叫 改名"},
+	{age,
+		regexp.MustCompile(`\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)|我的年龄`),
+		regexp.MustCompile(selfEn + `(?:\d{1,2}|turned \d{1,2}|(?:twenty|thirty|forty|fifty|sixty)[\w-]*)(?: years? old|\W*$|\W* and\b|,)|` + selfZh + `(?:[\d一二三四五六七八九十]{1,4})岁`),
+		"age old turn 岁"},
+}
+
+// propertiesAsked returns the properties that a folded question asks for.
+func propertiesAsked(folded string) (found properties) {
+	for _, f := range propertyForms {
+		if f.asked.MatchString(folded) {
+			found |= f.property
+		}
+	}
+	return found
+}
+
+// propertyTerms are words by which lines about properties are found.
+func propertyTerms(wanted properties) (terms []index.Term) {
+	for _, f := range propertyForms {
+		if wanted&f.property != 0 {
+			for w := range strings.FieldsSeq(f.words) {
+				terms = append(terms, index.Term{Text: index.Stem(w), Weight: weakTerm, Extra: true})
+			}
+		}
+	}
+	return terms
+}
+
+// longestProperty is how long a line is at most that is read for properties, in bytes: longer
+// ones tell stories.
+const longestProperty = 600
+
+// gives returns the properties of the user that a unit tells.
+func (e *entry) gives(people Names) (found properties) {
+	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !strings.Contains(e.Text, "叫我")) || len(e.Text) > longestProperty {
+		return 0
+	}
+	told := strings.ReplaceAll(strings.ToLower(strings.Join(statements(e.Text), " ")), "’", "'")
+	if name := strings.ToLower(people.User); e.Layer == Fact && name != "" {
+		told = strings.ReplaceAll(told, name, "user")
+	}
+	for _, f := range propertyForms {
+		if f.told.MatchString(told) && !wasTold.MatchString(told) {
+			found |= f.property
+		}
+	}
+	return found
+}
+
+// wasTold is a line about what is no longer so, or not yet.
+var wasTold = regexp.MustCompile(`\b(?:used to (?:live|work|be)|when i (?:was|lived|worked)|i lived|i worked|if i|i wish|i want to|i'd like to|i plan)\b|(?:以前|曾经|小时候|如果|要是|想|打算|计划)[^，。]{0,8}(?:住|搬|工作|上班)`)
+
+// changed is a line that says that something is otherwise now.
+var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant|i was wrong|turns out|stopped|quit|gave (?:up|away)|passed away|died|sold|broke up|these days|nowadays|\bnow\b|got rid of|cancell?ed)\b|anymore\b` +
+	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|说错|记错|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|分手|去世|卖了|送人了|换(?:了|个)?(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)

@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Where things have changed, what is so now stands in for what was: a fact for the
+// lines of its older versions, and of lines about one thing the last one. A question
+// about the past gets both.
+
+// replaceStale puts current facts in the place of lines that facts which are over
+// were taken from. Where nothing counts in place of such a fact its lines go.
+func (r *ranking) replaceStale() error {
+	if !r.q.gated() || r.read.Past || r.q.Over == nil || len(r.facts) == 0 {
+		return nil
+	}
+	restingOn := map[string][]*entry{} // facts by their sources among the candidates
+	for _, c := range r.found {
+		if c.Layer == Exchange {
+			restingOn[c.ID] = nil
+		}
+	}
+	var facts []*Unit
+	for _, e := range r.facts {
+		hit := false
+		for _, id := range e.Sources {
+			if _, ok := restingOn[id]; ok {
+				restingOn[id], hit = append(restingOn[id], e), true
+			}
+		}
+		if hit {
+			facts = append(facts, &e.Unit)
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	over, err := r.q.Over(r.ctx, facts)
+	if err != nil || len(over) == 0 {
+		return err
+	}
+	r.replace(restingOn, over)
+	return nil
+}
+
+// replace does replaceStale, knowing what is over.
+func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string) {
+	kept, there := make([]candidate, 0, len(r.found)), map[string]bool{}
+	for _, c := range r.found {
+		there[c.ID] = true
+	}
+	for _, c := range r.found {
+		stale := false
+		for _, f := range restingOn[c.ID] {
+			now, ok := over[f.ID]
+			at := slices.IndexFunc(r.facts, func(e *entry) bool { return e.ID == now })
+			// A text that is a source of both tells the change itself, unless the user
+			// made it by hand.
+			if !ok || at >= 0 && !r.facts[at].ByHand && slices.Contains(r.facts[at].Sources, c.ID) {
+				continue
+			}
+			stale = true
+			if at >= 0 && !there[now] && !r.skips(r.facts[at]) {
+				there[now] = true
+				kept = append(kept, candidate{entry: r.facts[at], score: c.score, why: c.why})
+			}
+		}
+		if !stale {
+			kept = append(kept, c)
+		}
+	}
+	r.found = kept
+}
+
+// current leaves out lines and facts about the user that a later one has overtaken:
+// one that gives the same property, or one about what is asked that says it
+// has changed. What the user wrote by hand stays.
+func (r *ranking) current(found []candidate) []candidate {
+	if r.read.Past || len(found) < 2 {
+		return found
+	}
+	type told struct {
+		gives properties
+		asked map[string]bool // terms of the question that tell what it is about
+	}
+	all := make([]told, len(found))
+	for i := range found {
+		e := found[i].entry
+		if e.Layer == Exchange && e.Speaker != RoleUser {
+			continue
+		}
+		all[i] = told{e.gives(r.q.Names), r.askedIn(found[i].at)}
+	}
+	kept := found[:0:0]
+	for i := range found {
+		overtaken := false
+		for j := range found {
+			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
+				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
+		}
+		if !overtaken {
+			kept = append(kept, found[i])
+		}
+	}
+	return kept
+}
+
+// saysChanged reports whether a unit says that something is otherwise now.
+func (e *entry) saysChanged() bool {
+	return knownOnce(&e.changes, func() bool { return changed.MatchString(strings.ToLower(e.Text)) })
+}
+
+// follows reports whether a was said, or is known, later than b.
+func follows(a, b *entry) bool {
+	return a.At.After(b.At) || a.At.Equal(b.At) && a.Conversation == b.Conversation && a.Order > b.Order
+}
+
+// askedIn returns the terms of row at that tell what the question is about.
+func (r *ranking) askedIn(at int) map[string]bool {
+	words, asked := r.v.Words(at), map[string]bool{}
+	for _, t := range r.read.Terms {
+		if t.Evidence < provesLittle {
+			continue
+		}
+		has := func(w string) bool { return w == t.Text }
+		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+			has = func(w string) bool { return strings.Contains(w, t.Text) }
+		}
+		if slices.ContainsFunc(words, has) {
+			asked[t.Text] = true
+		}
+	}
+	return asked
+}
+
+// sameMatter reports whether one row has most of what is asked, and a later one has
+// that too.
+func (r *ranking) sameMatter(row, later map[string]bool) bool {
+	common, missing, all := float32(0), float32(0), float32(0)
+	for _, t := range r.read.Terms {
+		switch {
+		case row[t.Text] && !later[t.Text]:
+			missing += t.Evidence
+		case row[t.Text]:
+			common += t.Evidence
+		}
+		if !t.Extra {
+			all += t.Evidence
+		}
+	}
+	return common > 0 && common >= all/2 && missing <= common/3
+}
+
+// byHandFirst puts first what the user wrote or corrected.
+func byHandFirst(found []candidate) []candidate {
+	slices.SortStableFunc(found, func(a, b candidate) int {
+		switch {
+		case a.ByHand == b.ByHand:
+			return 0
+		case a.ByHand:
+			return -1
+		}
+		return 1
+	})
+	return found
+}
