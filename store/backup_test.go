@@ -174,7 +174,7 @@ func TestAnOldBackupIsMigrated(t *testing.T) {
 			}
 			old := e.another()
 			db := e.before(old, version)
-			if _, err := db.Exec("INSERT INTO users VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, '', 1)"); err != nil {
+			if _, err := db.Exec("INSERT INTO users (id, username, username_key, role, tokens_per_day, generations, password_hash, created_at) VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, '', 1)"); err != nil {
 				e.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
