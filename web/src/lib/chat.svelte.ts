@@ -23,7 +23,7 @@ export class Chat {
   offline = $state(false)
   older = $state(false)
   deleted = $state('') // message that undo brings back
-  remembering = $state(false) // the memory is shown beside the chat
+  panel = $state<'' | 'memory' | 'settings'>('') // what is shown beside the chat
   remembered = $state(0) // grows with every change of the open character's memory
   summarised = $state(0) // likewise of the open chat's summary
 
