@@ -44,7 +44,7 @@ fmt:
 web: ## build the page again into web/dist
 	cd web && npm ci --no-audit --no-fund && npm run check && npm run build
 
-bench: build ## the figures of the README
+bench: build ## the figures of docs/performance.md
 	$(BIN) bench chat
 	$(BIN) bench framework
 
