@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	codeBlocks    = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
+	markdownLinks = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headings      = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	notInAnchors  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksOfThePagesResolve checks that every relative link in a page names a file
+// of the project, and every #anchor a heading of it.
+func TestLinksOfThePagesResolve(t *testing.T) {
+	const root = "../.."
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.md").Output()
+	if err != nil {
+		t.Skip("skipped: this is not a git checkout")
+	}
+	for page := range strings.FieldsSeq(string(out)) {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		require.NoError(t, err)
+		for _, link := range markdownLinks.FindAllStringSubmatch(codeBlocks.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(link[1], "#")
+			target := filepath.Join(root, page)
+			if file != "" {
+				target = filepath.Join(filepath.Dir(target), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, link[1])
+			} else if anchor != "" && !anchorsOf(t, target)[anchor] {
+				t.Errorf("%s links to %s, and there is no such heading", page, link[1])
+			}
+		}
+	}
+}
+
+// anchorsOf returns the anchors of a page's headings, as GitHub makes them.
+func anchorsOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	anchors := map[string]bool{}
+	for _, h := range headings.FindAllStringSubmatch(codeBlocks.ReplaceAllString(string(text), ""), -1) {
+		plain := notInAnchors.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), "")
+		anchors[strings.ReplaceAll(plain, " ", "-")] = true
+	}
+	return anchors
+}
