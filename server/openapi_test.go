@@ -210,4 +210,3 @@ func described(t *testing.T, what string, m docsMember) {
 		t.Errorf("%s has no example", what)
 	}
 }
-
