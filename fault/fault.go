@@ -1,5 +1,5 @@
 // Package fault gives every failure one of a closed list of codes, so that the
-// doors (REST, WebSocket, SSE, command line) can translate an error without
+// transports (REST, WebSocket, SSE, command line) can translate an error without
 // knowing which package produced it.
 //
 // The lowest function that understands a failure gives it a code; functions
@@ -15,11 +15,11 @@ import (
 )
 
 // Code says what a caller can do about a failure. Clients see the string; it
-// never changes. The list is that of the protocol page; a new code needs a row
-// in Status.
+// never changes. A new code needs a row in status and a place in the Code schema of
+// openapi.yaml.
 type Code string
 
-// The codes. Each constant stands with its meaning in docs/api.md.
+// The codes; status has the meaning of each.
 const (
 	BadRequest         Code = "bad_request"
 	UnknownCommand     Code = "unknown_command"
@@ -156,14 +156,14 @@ var status = map[Code]struct {
 	BadRequest:         {400, "Bad request", "The body is not valid JSON, or the request is malformed."},
 	UnknownCommand:     {400, "Unknown command", "The WebSocket command does not exist."},
 	Invalid:            {400, "Invalid field", "A member or parameter is missing, unknown, of the wrong type or out of range; errors names it."},
-	Unauthenticated:    {401, "Sign in first", "There is no valid token, ticket or session."},
+	Unauthenticated:    {401, "Not signed in", "There is no valid token, ticket or session."},
 	TokenExpired:       {401, "Token expired", "The token has expired: sign in again."},
 	Forbidden:          {403, "Not allowed", "Only an owner may do this, or the request comes from a web origin that is not allowed."},
 	NotFound:           {404, "Not found", "The object does not exist or belongs to another user."},
-	Conflict:           {409, "It has changed meanwhile", "The object has changed since the client read it; details.current is its present state."},
-	Busy:               {409, "A reply is being written", "A reply is being written in this conversation; details.generationId names it."},
-	InProgress:         {409, "Still in work", "A request with the same idempotency key is still running."},
-	NotConfigured:      {409, "Not set up", "No model provider is set up for this."},
+	Conflict:           {409, "Conflict", "The object has changed since the client read it; details.current is its present state."},
+	Busy:               {409, "Reply in progress", "A reply is being written in this conversation; details.generationId names it."},
+	InProgress:         {409, "Request in progress", "A request with the same idempotency key is still running."},
+	NotConfigured:      {409, "Not configured", "No model provider is set up for this."},
 	PreconditionFailed: {412, "Precondition failed", "The version in If-Match or ifVersion is not the current one."},
 	TooLarge:           {413, "Too large", "The body, file, text or result exceeds a limit; detail names the limit."},
 	UnsupportedMedia:   {415, "Unsupported media type", "The content type or file format is not accepted here."},
@@ -179,14 +179,14 @@ var status = map[Code]struct {
 	QuotaExceeded:      {429, "Quota exceeded", "The user's token limit for today is used up."},
 	Cancelled:          {499, "Cancelled", "The request was cancelled."},
 	Internal:           {500, "Internal error", "A fault of the server; requestId finds it in the log."},
-	UpstreamAuth:       {502, "Provider refused the key", "The model provider rejected the API key."},
+	UpstreamAuth:       {502, "Provider rejected the key", "The model provider rejected the API key."},
 	UpstreamQuota:      {502, "Provider quota used up", "The account at the model provider has no credit or quota left."},
-	UpstreamBadAnswer:  {502, "Provider answered badly", "The model provider rejected the request or sent an answer that cannot be used; detail has its reason."},
-	EmptyReply:         {502, "Provider answered nothing", "The model answered without any text."},
-	UpstreamRate:       {503, "Provider limits requests", "The model provider is rate-limiting requests."},
+	UpstreamBadAnswer:  {502, "Unusable answer from the provider", "The model provider rejected the request or sent an answer that cannot be used; detail has its reason."},
+	EmptyReply:         {502, "Empty reply", "The model answered without any text."},
+	UpstreamRate:       {503, "Provider rate limit", "The model provider is rate-limiting requests."},
 	UpstreamDown:       {503, "Provider unavailable", "The model provider cannot be reached or is failing."},
 	ShuttingDown:       {503, "Shutting down", "The server is stopping; connect again."},
-	UpstreamTimeout:    {504, "Provider too slow", "The model provider did not answer in time."},
+	UpstreamTimeout:    {504, "Provider timed out", "The model provider did not answer in time."},
 	StorageFull:        {507, "Storage full", "The server's disk is full; nothing was stored."},
 }
 

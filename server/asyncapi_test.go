@@ -148,3 +148,51 @@ func TestTheTableHasEachOperationOnce(t *testing.T) {
 		}
 	}
 }
+
+// Every command and event has a summary, and every member of its data and of the
+// document's own objects says what it is; a reference counts where its target
+// says it.
+func TestEveryMessageAndMemberIsDescribed(t *testing.T) {
+	c := theContract()
+	messages, _ := at(c.asyncapi, "components", "messages")
+	for name, v := range messages.(map[string]any) {
+		message := v.(map[string]any)
+		if !strings.HasPrefix(name, "reply.") && message["summary"] == nil {
+			t.Errorf("%s has no summary", name)
+		}
+		if payload, _ := at(message, "payload", "properties"); payload != nil {
+			data, _ := payload.(map[string]any)["data"].(map[string]any)
+			c.describes(t, name, data)
+		}
+	}
+	schemas, _ := at(c.asyncapi, "components", "schemas")
+	for name, v := range schemas.(map[string]any) {
+		c.describes(t, name, v.(map[string]any))
+	}
+}
+
+// describes demands a description of every member of a schema, and of its inner
+// objects.
+func (c *contract) describes(t *testing.T, what string, schema map[string]any) {
+	t.Helper()
+	if items, ok := schema["items"].(map[string]any); ok {
+		c.describes(t, what+"[]", items)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, v := range properties {
+		member := v.(map[string]any)
+		c.describes(t, what+"."+name, member)
+		if ref, ok := member["$ref"].(string); ok {
+			doc := c.asyncapi
+			if strings.HasPrefix(ref, "openapi.json") {
+				doc = c.openapi
+			}
+			_, inside, _ := strings.Cut(ref, "#/")
+			target, _ := at(doc, strings.Split(inside, "/")...)
+			member = target.(map[string]any)
+		}
+		if member["description"] == nil && member["const"] == nil {
+			t.Errorf("%s.%s has no description", what, name)
+		}
+	}
+}

@@ -120,6 +120,9 @@ type docsMember struct {
 	Required                                bool
 }
 
+// Introduction is the description of the whole interface, by paragraphs.
+func (r *reference) Introduction() []string { return strings.Split(r.Info.Description, "\n\n") }
+
 // Operations are those of a tag, by path and method.
 func (r *reference) Operations(tag string) ([]docsOperation, error) {
 	var list []docsOperation

@@ -21,8 +21,7 @@ type filter struct {
 // classes are the words of hello.want.
 var classes = []string{"deltas", "memory", "knowledge", "research", "circle"}
 
-// classOf returns the class of an event type; "" = always sent. Protocol page,
-// section 5.5.
+// classOf returns the class of an event type; "" = always sent.
 func classOf(kind string) string {
 	area, _, _ := strings.Cut(kind, ".")
 	switch area {

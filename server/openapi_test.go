@@ -173,3 +173,40 @@ func TestTheDocsPageShowsEveryOperation(t *testing.T) {
 		t.Errorf("%v %v", doc["openapi"], err)
 	}
 }
+
+// Every parameter and every member of an object says what it is, and has an
+// example, a default, a closed list of values or a range of its own or of its type.
+func TestEveryParameterAndMemberIsDescribed(t *testing.T) {
+	var r reference
+	if err := json.Unmarshal(openapiJSON(), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range r.Tags {
+		operations, err := r.Operations(tag.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range operations {
+			for _, m := range r.ParametersOf(o) {
+				described(t, o.ID+" "+m.Name, m)
+			}
+		}
+	}
+	for _, name := range r.Schemas() {
+		for _, m := range r.MembersOf(r.Schema(name)) {
+			described(t, name+" "+m.Name, m)
+		}
+	}
+}
+
+func described(t *testing.T, what string, m docsMember) {
+	t.Helper()
+	if m.Description == "" {
+		t.Errorf("%s has no description", what)
+	}
+	typed := string(m.Type)
+	open := typed == "string" || typed == "integer" || typed == "number"
+	if open && m.Example == "" && m.Default == "" {
+		t.Errorf("%s has no example", what)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"nodest/nodest"
 )
 
-// operation is one thing that a client can ask for, behind both doors. The
+// operation is one thing that a client can ask for, over both transports. The
 // WebSocket finds it by command; method and path are its twin in REST.
 type operation struct {
 	command string
@@ -37,7 +37,7 @@ type operation struct {
 type runner = func(context.Context, *Server, *nodest.Call) (any, error)
 
 // takes makes a prepare function: In is the shape of the data, and f the one
-// function behind both doors. Its result is encoded as JSON.
+// function behind both transports. Its result is encoded as JSON.
 func takes[In any](command string, f func(ctx context.Context, s *Server, c *nodest.Call, in In) (any, error)) func([]byte) (runner, string, error) {
 	return func(data []byte) (runner, string, error) {
 		var in In
@@ -57,7 +57,7 @@ func takes[In any](command string, f func(ctx context.Context, s *Server, c *nod
 	}
 }
 
-// operations is the one list of what both doors offer. Protocol page, section 6.
+// operations is the one list of what both transports offer.
 var operations = slices.Concat(chatOperations, historyOperations, saveOperations, memoryOperations)
 
 // byCommand indexes the table for the WebSocket.
@@ -71,7 +71,7 @@ func byCommand(table []operation) map[string]*operation {
 	return m
 }
 
-// perform runs an operation for one call and is where both doors meet. c.Hash
+// perform runs an operation for one call and is where both transports meet. c.Hash
 // is set here. With wait, a call whose key is in work elsewhere waits for that;
 // without, it fails with fault.InProgress.
 func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data []byte, wait bool) (result any, err error) {

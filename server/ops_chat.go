@@ -100,7 +100,7 @@ type sendData struct {
 }
 
 // sent is the answer to an operation that may begin a generation. Usage and
-// PromptID are there when the door waited for the reply.
+// PromptID are there when the request waited for the reply.
 type sent struct {
 	UserMessage  any    `json:"userMessage,omitempty"`
 	Message      any    `json:"message,omitempty"`

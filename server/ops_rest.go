@@ -36,7 +36,7 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 	e.PUT(base+"/devices/:id/ack", s.signedIn(s.deviceAck))
 }
 
-// twin is the REST door of an operation.
+// twin is the REST route of an operation.
 func (s *Server) twin(o *operation) handler {
 	return func(c echo.Context, who *account.Identity) error {
 		data, err := s.twinData(c, o)
@@ -55,7 +55,7 @@ func (s *Server) twin(o *operation) handler {
 	}
 }
 
-// twinStarts is the door of operations that may begin a generation. The
+// twinStarts is the REST route of operations that may begin a generation. The
 // generation is not bound to the request: a client that goes away finds the
 // reply later.
 func (s *Server) twinStarts(c echo.Context, who *account.Identity, o *operation, call *nodest.Call, data []byte) error {

@@ -12,7 +12,7 @@ import (
 // one goes without. It is the stream.Sink of the connection: Deliver never
 // blocks. One goroutine at a time empties it (pump).
 //
-// Bounded by bytes and frames, its fullness decides (protocol page 7):
+// Bounded by bytes and frames, its fullness decides:
 //
 //	under 25 %: deltas wait as they came, or merged for deltaEvery
 //	above 25 %: a delta is joined to the one of its generation that waits

@@ -8,7 +8,7 @@ import (
 	"nodest/store/storetest"
 )
 
-// TestOnPostgres runs the tests of conversations over both doors again on
+// TestOnPostgres runs the tests of conversations over both transports again on
 // PostgreSQL.
 func TestOnPostgres(t *testing.T) {
 	for _, test := range []struct {
@@ -30,7 +30,7 @@ func TestOnPostgres(t *testing.T) {
 		{"AFailedReplyEndsItsStream", TestAFailedReplyEndsItsStream},
 		{"EventsOverSSE", TestEventsOverSSE},
 		{"Sync", TestSync},
-		{"BothDoorsGiveTheSameAnswers", TestBothDoorsGiveTheSameAnswers},
+		{"BothTransportsGiveTheSameAnswers", TestBothTransportsGiveTheSameAnswers},
 		{"StrangersSeeNothingOnAnyRoute", TestStrangersSeeNothingOnAnyRoute},
 		{"IfMatchKeepsOthersChanges", TestIfMatchKeepsOthersChanges},
 		{"TwoDevicesSeeTheSameTree", TestTwoDevicesSeeTheSameTree},

@@ -1,11 +1,12 @@
-// Package server is the doors of the product: REST, WebSocket and SSE under
-// one sign-in check, one table of operations (ops.go) and one table of errors.
+// Package server has the transports of NodeST: REST, WebSocket and server-sent
+// events, with one sign-in check, one table of operations (ops.go) and one table
+// of errors.
 //
 // New makes a Server, Handler serves it, Drain ends it. A command of the
-// WebSocket and its twin in REST are one entry of the table and one Go
-// function, so that they give the same answers.
+// WebSocket and its REST route are one entry of the table and one Go function,
+// so that they give the same answers.
 //
-// Specification: API page; protocol page.
+// openapi.yaml and asyncapi.yaml specify what clients see.
 package server
 
 import (

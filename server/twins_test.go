@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// twin is one thing that is asked over both doors. In path and data, {name}
+// twin is one thing that is asked over both transports. In path and data, {name}
 // stands for what an earlier case kept under that name.
 type twin struct {
 	name    string

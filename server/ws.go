@@ -13,7 +13,7 @@ import (
 	"nodest/fault"
 )
 
-// Close codes of the protocol, section 8.
+// Close codes of the protocol, as asyncapi.yaml lists them.
 const (
 	closeNormal   = websocket.CloseNormalClosure
 	closeGone     = websocket.CloseGoingAway

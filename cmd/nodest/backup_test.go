@@ -176,7 +176,10 @@ func TestABackupOfABusyServer(t *testing.T) {
 		before := waitFor(100)
 		file := filepath.Join(t.TempDir(), "busy.zip")
 		here.ok(t, "backup", file)
-		waitFor(count + 20) // it goes on
+		mu.Lock()
+		after := count
+		mu.Unlock()
+		waitFor(after + 20) // it goes on
 		stop()
 		wg.Wait()
 		p.stop(t)

@@ -18,7 +18,7 @@ func TestAPickyServer(t *testing.T) {
 	fake.Always(llmtest.NoEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
 		return llmtest.Say("<mem>You like tea.", "\n\nGood evening.")
 	}))))
-	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=deepseek-chat",
+	inst := newDatabase(t, "NODEST_PROVIDER=openai", "NODEST_MODEL=deepseek-chat",
 		"OPENAI_BASE_URL="+fake.URL, "OPENAI_API_KEY=sk-4711-secret")
 	inst.ok(t, "import", inFile(t, "mira.json", miraCard))
 	out, errOut, err := inst.command(t, strings.NewReader("Good evening.\nI like tea, and I live in Rome.\n/quit\n"), "chat", "Mira", "--new")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,11 +64,13 @@ func TestTwoProcesses(t *testing.T) {
 	sent = there.say(conversation, "And now?")
 	there.ends(sent, "All is well.", "complete")
 	requests := fake.Requests()
-	var read []string // by the model, of what A wrote
+	var read strings.Builder // by the model, of what A wrote
 	for _, m := range requests[len(requests)-1].Messages {
-		read = append(read, m.Text)
+		read.WriteString(m.Text + "\n")
 	}
-	require.Subset(t, read, []string{"Well said.", "Tell me", "Once", "Tell me more", "Half", "And now?"})
+	for _, said := range []string{"Well said.\n", "Tell me\n", "Once\n", "Tell me more\n", "Half\n", "And now?\n"} {
+		require.Contains(t, read.String(), said)
+	}
 	there.inOrder()
 	verifyLog(t, b.client)
 	b.stop(t)

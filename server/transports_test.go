@@ -17,12 +17,12 @@ import (
 	"nodest/nodest"
 )
 
-// doorCase is one thing to ask for. $name in data stands for an id that an
+// transportCase is one thing to ask for. $name in data stands for an id that an
 // earlier answer had.
-type doorCase struct {
+type transportCase struct {
 	command string
 	data    string
-	code    string            // of the failure that both doors must give; "" = it succeeds
+	code    string            // of the failure that both transports must give; "" = it succeeds
 	key     string            // "" = a new one
 	replay  bool              // the answer is that of an earlier case with this key
 	keep    map[string]string // name -> member of the result
@@ -30,10 +30,10 @@ type doorCase struct {
 
 type kept = map[string]string
 
-// doorCases is a life of a conversation, with everything that can go wrong on
-// the way. Both doors go through it from top to bottom. Unlike TestTwins they
+// transportCases is a life of a conversation, with everything that can go wrong on
+// the way. Both transports go through it from top to bottom. Unlike TestTwins they
 // also begin generations and repeat themselves.
-var doorCases = []doorCase{
+var transportCases = []transportCase{
 	{command: "chat.create", data: `{}`, code: "invalid_field"},
 	{command: "chat.create", data: `{"characterId":"$char","settings":{"temperature":3}}`, code: "invalid_field"},
 	{command: "chat.create", data: `{"characterId":"$char","personaId":"nobody"}`, code: "not_found"},
@@ -193,10 +193,10 @@ var doorCases = []doorCase{
 	{command: "chat.delete", data: `{"conversationId":"$conv"}`, code: "not_found"},
 }
 
-func TestBothDoorsGiveTheSameAnswers(t *testing.T) {
+func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
 	h := build(t, nil)
-	rest, socket := h.restDoor(), h.socketDoor()
-	for i, c := range doorCases {
+	rest, socket := h.restTransport(), h.socketTransport()
+	for i, c := range transportCases {
 		name := fmt.Sprintf("case %d, %s %.80s", i, c.command, c.data)
 		if a, b := rest.pass(t, name, c), socket.pass(t, name, c); a != b {
 			t.Errorf("%s:\nREST      %s\nWebSocket %s", name, a, b)
@@ -209,7 +209,7 @@ func TestBothDoorsGiveTheSameAnswers(t *testing.T) {
 
 func TestTheDoorsAreTriedWithEveryCommand(t *testing.T) {
 	works, fails := map[string]bool{}, map[string]bool{}
-	for _, c := range doorCases {
+	for _, c := range transportCases {
 		works[c.command] = works[c.command] || c.code == ""
 		fails[c.command] = fails[c.command] || c.code != ""
 	}
@@ -220,8 +220,8 @@ func TestTheDoorsAreTriedWithEveryCommand(t *testing.T) {
 	}
 }
 
-// door is one way to ask. Each has a user of its own.
-type door struct {
+// transport is one way to ask. Each has a user of its own.
+type transport struct {
 	h      *house
 	userID string
 	token  string
@@ -231,11 +231,11 @@ type door struct {
 	keys   int
 }
 
-func (h *house) newDoor(username string) *door {
+func (h *house) newTransport(username string) *transport {
 	h.t.Helper()
 	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: username, Password: "a long enough password"})
 	h.must(err)
-	d := &door{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, seen: map[string]string{}}
+	d := &transport{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, seen: map[string]string{}}
 	ch, err := h.engine.CreateCharacter(context.Background(), &nodest.Call{UserID: u.ID}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	d.ids["char"] = ch.ID
@@ -244,9 +244,9 @@ func (h *house) newDoor(username string) *door {
 	return d
 }
 
-// pass asks for one case, checks what must hold at every door, and returns the
+// pass asks for one case, checks what must hold on every transport, and returns the
 // answer in a form that can be compared.
-func (d *door) pass(t *testing.T, name string, c doorCase) string {
+func (d *transport) pass(t *testing.T, name string, c transportCase) string {
 	t.Helper()
 	data := c.data
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(d.ids))) { // $prompt2 before $prompt
@@ -255,7 +255,7 @@ func (d *door) pass(t *testing.T, name string, c doorCase) string {
 	key := c.key
 	if key == "" {
 		d.keys++
-		key = fmt.Sprintf("door-%d", d.keys)
+		key = fmt.Sprintf("transport-%d", d.keys)
 	}
 	result, failure, replay := d.ask(c.command, key, data)
 	if replay != c.replay {
@@ -283,7 +283,7 @@ func (d *door) pass(t *testing.T, name string, c doorCase) string {
 
 // plain gives ids the names of their order of appearance and forgets what must
 // differ: times, the id of the request, and type, which only REST has.
-func (d *door) plain(doc json.RawMessage) string {
+func (d *transport) plain(doc json.RawMessage) string {
 	var v map[string]any
 	if doc == nil || json.Unmarshal(doc, &v) != nil {
 		return string(doc)
@@ -316,8 +316,8 @@ func shortly(number []byte) []byte {
 	return fmt.Appendf(nil, "%.3f", f)
 }
 
-func (h *house) socketDoor() *door {
-	d := h.newDoor("socket")
+func (h *house) socketTransport() *transport {
+	d := h.newTransport("socket")
 	p, _, _ := h.dial(dialed{token: d.token})
 	p.ok("hello", "", map[string]any{"protocol": 1, "deviceId": "device"})
 	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
@@ -332,8 +332,8 @@ func (h *house) socketDoor() *door {
 	return d
 }
 
-func (h *house) restDoor() *door {
-	d := h.newDoor("rest")
+func (h *house) restTransport() *transport {
+	d := h.newTransport("rest")
 	d.ask = func(command, key, data string) (result, failure json.RawMessage, replay bool) {
 		method, path, body := h.twinRequest(command, data)
 		a := h.rest(method, path, body, "Authorization: Bearer "+d.token, "Idempotency-Key: "+key, "Prefer: respond-async", "X-Device-Id: device")
