@@ -2,18 +2,22 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmePhoneClient runs the phone client of the README against a server: it
-// sends a message and prints the reply.
+// TestReadmePhoneClient runs the phone client of the README: it sends a message and
+// prints the reply. After the server was killed, a connection was refused, and the
+// server was started again, it prints the next reply.
 func TestReadmePhoneClient(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -26,17 +30,20 @@ func TestReadmePhoneClient(t *testing.T) {
 	program, _, ok := strings.Cut(rest, "```\n<!-- end of phone client -->")
 	require.True(t, ok, "the phone client of the README has no end")
 
-	p := newInstallation(t, "").start(t)
+	inst := newInstallation(t, "")
+	p := inst.start(t)
 	var made struct{ Character struct{ ID string } }
 	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/characters/sample", nil, &made))
-	chat := map[string]any{"characterId": made.Character.ID}
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations", chat, nil))
+	var chat struct{ ID string }
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": made.Character.ID}, &chat))
 
 	first, _, _ := strings.Cut(program, "\n")
 	here := "const server = '" + p.client.base + "', token = '" + p.client.token + "'"
 	file := filepath.Join(t.TempDir(), "phone.mjs")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, first, here, 1)), 0o600))
-	cmd := exec.CommandContext(t.Context(), node, "--experimental-websocket", "--no-warnings", file)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, "--experimental-websocket", "--no-warnings", file)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	cmd.Stderr = os.Stderr
@@ -46,12 +53,38 @@ func TestReadmePhoneClient(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if reply, ok := strings.CutPrefix(lines.Text(), "Wren Halloway: "); ok {
-			require.NotEmpty(t, strings.TrimSpace(reply))
-			p.stop(t)
-			return
+	reply := func() {
+		for lines.Scan() {
+			if reply, ok := strings.CutPrefix(lines.Text(), "Wren Halloway: "); ok {
+				require.NotEmpty(t, strings.TrimSpace(reply))
+				return
+			}
 		}
+		t.Fatalf("the client ended without a reply: %v", lines.Err())
 	}
-	t.Fatalf("the client ended without a reply: %v", lines.Err())
+	reply()
+
+	p.kill(t)
+	addr := strings.TrimPrefix(p.client.base, "http://")
+	refuseOne(t, addr)
+	inst.env = append(inst.env, "NODEST_ADDR="+addr)
+	p = inst.start(t)
+	said := map[string]any{"text": "Are you still there?"}
+	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", said, nil))
+	reply()
+	p.stop(t)
+}
+
+// refuseOne waits for a connection to an address that nobody serves and closes it.
+func refuseOne(t *testing.T, addr string) {
+	t.Helper()
+	where, err := net.ResolveTCPAddr("tcp", addr)
+	require.NoError(t, err)
+	listener, err := net.ListenTCP("tcp", where)
+	require.NoError(t, err)
+	require.NoError(t, listener.SetDeadline(time.Now().Add(patience)))
+	conn, err := listener.Accept()
+	require.NoError(t, err, "the client does not connect again")
+	require.NoError(t, conn.Close())
+	require.NoError(t, listener.Close())
 }
