@@ -12,7 +12,7 @@ export interface Conversation {
   characterId: string
   title: string
   headId: string | null
-  lastMessage?: { text: string } | null
+  lastMessage?: { text: string; createdAt: string } | null
   updatedAt: string
 }
 
@@ -33,6 +33,7 @@ export interface Message {
   swipeIndex: number
   rev: number
   status: string
+  createdAt: string
   memoryIds: string[] // recalled for the text that is shown
   clientMsgId?: string
   error?: { code: string; detail: string } | null

@@ -310,6 +310,10 @@ export class Chat {
    * chat.updated or message.deleted tells what came of it.
    */
   private message(m: Message) {
+    const chat = this.conversations.find((c) => c.id === m.conversationId)
+    if (chat && m.text && m.createdAt >= (chat.lastMessage?.createdAt ?? '')) {
+      chat.lastMessage = { text: m.text.slice(0, 200), createdAt: m.createdAt }
+    }
     if (m.conversationId !== this.openId) return
     this.arrived?.set(m.id, m)
     const at = this.messages.findIndex((old) => old.id === m.id)
