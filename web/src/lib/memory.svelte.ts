@@ -28,6 +28,7 @@ export interface Found {
   said?: { conversationId: string; messageId: string; seq: number; role: string; name?: string; text: string; at: string }
   score: number
   parts: { vector: number; lexical: number; recency: number; importance: number }
+  signals?: Record<string, number> // what made the score
 }
 
 export interface Suggestion {
