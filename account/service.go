@@ -94,7 +94,7 @@ func (i *Identity) Owner() bool { return i.User.Role == RoleOwner }
 // for one whose time is over.
 func (s *Service) Authenticate(ctx context.Context, token string) (*Identity, error) {
 	if token == "" {
-		return nil, fault.New(fault.Unauthenticated, "no token was given")
+		return nil, fault.New(fault.Unauthenticated, "no token given")
 	}
 	if s.isAdmin(token) {
 		owner, err := s.Owner(ctx)
@@ -119,14 +119,14 @@ func (s *Service) Check(ctx context.Context, id *Identity) error {
 func (s *Service) byHash(ctx context.Context, hash []byte) (*Identity, error) {
 	t, u, err := s.store.TokenByHash(ctx, hash)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Unauthenticated, "this token is not known here, or was revoked")
+		return nil, fault.New(fault.Unauthenticated, "the token is invalid or was revoked")
 	}
 	if err != nil {
 		return nil, err
 	}
 	now := s.now()
 	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) {
-		return nil, fault.New(fault.TokenExpired, "this token has expired")
+		return nil, fault.New(fault.TokenExpired, "the token has expired")
 	}
 	if t.LastUsedAt == nil || now.Sub(*t.LastUsedAt) >= time.Minute {
 		if err := s.store.TouchToken(ctx, t.ID, now.Truncate(time.Minute)); err != nil {
@@ -300,7 +300,7 @@ func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time
 		return "", nil, fault.InvalidField("name", "range", "at most 100 characters, not %d", n)
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
-		return "", nil, fault.InvalidField("name", "encoding", "must not hold control characters")
+		return "", nil, fault.InvalidField("name", "encoding", "must not contain control characters")
 	}
 	if ttl < 0 {
 		return "", nil, fault.InvalidField("expiresIn", "range", "must not be negative")
@@ -429,7 +429,7 @@ func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identit
 func (s *Service) Identify(ctx context.Context, userID string) (*Identity, error) {
 	u, err := s.store.User(ctx, userID)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Unauthenticated, "this user does not exist any more")
+		return nil, fault.New(fault.Unauthenticated, "this user no longer exists")
 	}
 	if err != nil {
 		return nil, err
@@ -448,7 +448,7 @@ func (s *Service) byID(ctx context.Context, userID, tokenID string) (*Identity, 
 			return s.byHash(ctx, t.Hash)
 		}
 	}
-	return nil, fault.New(fault.Unauthenticated, "the token behind this ticket was revoked")
+	return nil, fault.New(fault.Unauthenticated, "the token that created this ticket was revoked")
 }
 
 func digest(secret string) []byte {

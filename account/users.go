@@ -37,7 +37,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 		return nil, fault.InvalidField("username", "range", "1 to 64 characters, not %d", n)
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
-		return nil, fault.InvalidField("username", "encoding", "must not hold control characters")
+		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
 	}
 	u := &User{ID: newID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
 	if u.Role == "" {
@@ -215,7 +215,7 @@ func (s *Service) keepsAnOwner(ctx context.Context, u *User) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Conflict, "this is the last owner")
+	return fault.New(fault.Conflict, "the last owner cannot be removed or demoted")
 }
 
 func (s *Service) revokeAll(ctx context.Context, userID string) error {

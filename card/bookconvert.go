@@ -64,7 +64,7 @@ func (im *importer) embeddedBook(book json.RawMessage, name string) (json.RawMes
 	}
 	f := fieldsOf(book)
 	if f == nil || !absent(f["entries"]) && !startsWith(f["entries"], '[') && !startsWith(f["entries"], '{') {
-		im.warn("data.character_book", "invalid_world_book", "the embedded world book is no book and is not used")
+		im.warn("data.character_book", "invalid_world_book", "the embedded world book is not a valid world book and is not used")
 		return nil, nil
 	}
 	// Each entry grows to a full entry of world info: count before converting.

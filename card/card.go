@@ -116,7 +116,7 @@ func (im *importer) importFile(data []byte) (*Character, error) {
 	case bytes.Contains(data, []byte("PK\x03\x04")):
 		return im.importCHARX(data)
 	}
-	return nil, fault.New(fault.UnsupportedCard, "the file is %s: a card is a PNG picture, a CHARX archive or a JSON object", describe(data))
+	return nil, fault.New(fault.UnsupportedCard, "the file is %s; a character card is a PNG image, a CHARX archive or a JSON file", describe(data))
 }
 
 // describe says in a word or two what a file is, for messages.

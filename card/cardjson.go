@@ -20,7 +20,7 @@ var promptFields = []string{"name", "description", "personality", "scenario", "f
 func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 	o, err := parseObject(doc)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "a card is a JSON object")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "a character card must be a JSON object")
 	}
 	if kind := kindOfObject(o); kind != KindCharacter && kind != KindUnknown {
 		return nil, fault.New(fault.UnsupportedCard, "the file is a %s, not a character card", kind)
@@ -45,7 +45,7 @@ func (im *importer) importSpec(card *object) (*Character, error) {
 	data := card.object("data")
 	im.checkSpec(fieldsOf(card.encode()))
 	if nameOf(data) == "" && !absent(card.get("name")) {
-		im.warn("data.name", "name_mirrored", "data has no name; the one at the top level was taken")
+		im.warn("data.name", "name_mirrored", "data has no name; the top-level name is used")
 		data.set("name", card.get("name"))
 	}
 	if packed := takeBundle(data); packed != nil {
@@ -283,7 +283,7 @@ func (im *importer) importNodeST(o *object) (*Character, error) {
 func (im *importer) nodestRole(role, nameBeside json.RawMessage) (*Character, error) {
 	card, err := parseObject(role)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "roleCard is no JSON object").With("path", "roleCard")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "roleCard is not a JSON object").With("path", "roleCard")
 	}
 	if !absent(card.get("spec")) && card.object("data") != nil {
 		return im.importSpec(card)

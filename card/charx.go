@@ -32,11 +32,11 @@ const (
 func (im *importer) importCHARX(file []byte) (*Character, error) {
 	// The reader keeps a record per member before it tells their number.
 	if n := bytes.Count(file, []byte("PK\x01\x02")); n > im.limits.Files {
-		return nil, fault.New(fault.TooLarge, "the archive has %d files; at most %d are read", n, im.limits.Files)
+		return nil, fault.New(fault.TooLarge, "the archive has %d files, limit %d", n, im.limits.Files)
 	}
 	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is cut or damaged")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is truncated or damaged")
 	}
 	budget := min(int64(im.limits.TotalBytes), int64(len(file))*maxRatio+ratioSlack)
 	var doc json.RawMessage
@@ -51,7 +51,7 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 		budget -= int64(len(data))
 		switch name := cleanPath(member.Name); {
 		case name == "":
-			im.warn("", "unsafe_path", "a file of the archive has a path outside of it and was left out")
+			im.warn("", "unsafe_path", "a file with a path outside the archive was left out")
 		case strings.EqualFold(name, cardFile) && doc == nil:
 			if doc, err = im.document(data, fault.UnsupportedCard); err != nil {
 				return nil, err
@@ -71,7 +71,7 @@ func unpack(member *zip.File, budget int64) ([]byte, error) {
 	if member.Flags&1 != 0 {
 		return nil, fault.New(fault.UnsupportedCard, "the archive is encrypted")
 	}
-	tooLarge := fault.New(fault.TooLarge, "the archive unpacks to more than is read")
+	tooLarge := fault.New(fault.TooLarge, "the unpacked archive exceeds the size limit")
 	if member.UncompressedSize64 > uint64(budget) {
 		return nil, tooLarge
 	}

@@ -102,7 +102,7 @@ func (im *importer) importLines(data []byte) (*Chat, error) {
 			return nil, err
 		}
 		if err != nil || !isChatLine(doc) {
-			return nil, fault.New(fault.InvalidImport, "line %d is no message of a chat log", number).With("line", number)
+			return nil, fault.New(fault.InvalidImport, "line %d is not a chat message", number).With("line", number)
 		}
 		switch f := fieldsOf(doc); {
 		case f.has("mes"):

@@ -44,11 +44,11 @@ func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, erro
 	}
 	o, err := parseObject(doc)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.InvalidImport, "a chat log is lines of JSON objects or one JSON object")
+		return nil, fault.Wrap(err, fault.InvalidImport, "a chat log must be JSON Lines or one JSON object")
 	}
 	read := foreignChat(o)
 	if read == nil {
-		return nil, fault.New(fault.InvalidImport, "not a chat log of a known form")
+		return nil, fault.New(fault.InvalidImport, "unknown chat log format")
 	}
 	f := fieldsOf(doc)
 	messages := read(im, f)

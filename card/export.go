@@ -53,7 +53,7 @@ func Export(ch *Character, format Format, spec Spec) (*File, error) {
 		}
 	}
 	if spec != SpecV2 && spec != SpecV3 && (spec != SpecNodeST || format != JSON) {
-		return nil, fault.InvalidField("spec", "unknown", "spec is v2 or v3, with format json also nodest")
+		return nil, fault.InvalidField("spec", "unknown", "must be v2 or v3, or nodest with format json")
 	}
 	switch format {
 	case JSON:
@@ -67,7 +67,7 @@ func Export(ch *Character, format Format, spec Spec) (*File, error) {
 	case CHARX:
 		return ch.exportCHARX(spec)
 	}
-	return nil, fault.InvalidField("format", "unknown", "format is png, json or charx")
+	return nil, fault.InvalidField("format", "unknown", "must be png, json or charx")
 }
 
 func (ch *Character) exportPNG() (*File, error) {
@@ -145,7 +145,7 @@ func (ch *Character) nodestDocument() json.RawMessage {
 func (ch *Character) card(spec Spec) (*object, error) {
 	card, err := parseObject(ch.RoleCard)
 	if err != nil && !absent(ch.RoleCard) {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "a role card is a JSON object")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "a role card must be a JSON object")
 	}
 	nodestRole := absent(ch.RoleCard) || absent(card.get("spec")) || card.object("data") == nil
 	if nodestRole {

@@ -25,7 +25,7 @@ func ParseAuthorNote(doc json.RawMessage) (note AuthorNote, ok bool, err error) 
 	}
 	f := fieldsOf(doc)
 	if f == nil {
-		return AuthorNote{}, false, fault.New(fault.InvalidImport, "an author's note is a JSON object").With("path", "authorNote")
+		return AuthorNote{}, false, fault.New(fault.InvalidImport, "an author's note must be a JSON object").With("path", "authorNote")
 	}
 	return AuthorNote{
 		CharName:       f.text("charname", ""),

@@ -61,7 +61,7 @@ func pngChunks(file []byte) ([]pngChunk, error) {
 			return chunks, nil
 		}
 	}
-	return nil, fault.New(fault.UnsupportedCard, "the PNG file is cut: it has no end")
+	return nil, fault.New(fault.UnsupportedCard, "the PNG file is truncated")
 }
 
 // importPNG reads the card of a picture and keeps the picture without it.
@@ -102,7 +102,7 @@ func (im *importer) cardInPNG(chunks []pngChunk) (json.RawMessage, error) {
 			doc, err := im.cardInChunk(chunks[i])
 			if err == nil {
 				if firstErr != nil {
-					im.warn("", "damaged_chunk", "another card chunk of the picture is damaged and was left out")
+					im.warn("", "damaged_chunk", "another card chunk of the image is damaged and was ignored")
 				}
 				return doc, nil
 			}
@@ -117,7 +117,7 @@ func (im *importer) cardInPNG(chunks []pngChunk) (json.RawMessage, error) {
 	if firstErr != nil {
 		return nil, firstErr
 	}
-	return nil, fault.New(fault.UnsupportedCard, "the picture carries no character card (no text chunk ccv3 or chara)")
+	return nil, fault.New(fault.UnsupportedCard, "the PNG image contains no character card (no ccv3 or chara text chunk)")
 }
 
 func (im *importer) cardInChunk(c pngChunk) (json.RawMessage, error) {
@@ -228,7 +228,7 @@ func (im *importer) assetChunks(chunks []pngChunk) {
 			data, err = decodeBase64(data)
 		}
 		if err != nil || path == "" || len(data) > left || len(im.assets) >= im.limits.Files {
-			im.warn("", "asset_dropped", "an asset of the picture cannot be read or is too large; it and those behind it were left out")
+			im.warn("", "asset_dropped", "an asset of the image is unreadable or too large; it and all later assets were left out")
 			return
 		}
 		left -= len(data)

@@ -66,7 +66,7 @@ func ParsePreset(doc json.RawMessage) (Preset, error) {
 	}
 	f := fieldsOf(doc)
 	if f == nil {
-		return Preset{}, fault.New(fault.InvalidImport, "a preset is a JSON object").With("path", "preset")
+		return Preset{}, fault.New(fault.InvalidImport, "a preset must be a JSON object").With("path", "preset")
 	}
 	if !startsWith(f["prompts"], '[') {
 		preset := parseBuiltIn()

@@ -33,7 +33,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	}
 	o, err := parseObject(doc)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.InvalidImport, "a preset is a JSON object")
+		return nil, fault.Wrap(err, fault.InvalidImport, "a preset must be a JSON object")
 	}
 	preset := &Resource{Name: im.name(fieldsOf(doc).text("name", "")), Dialect: SillyTavern, Format: "sillytavern"}
 	switch template := templateName(o); {
@@ -41,9 +41,9 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 		o = presetOfTexts(map[string]json.RawMessage{"main": o.get("content"), "jailbreak": o.get("post_history")})
 		o.put("name", preset.Name)
 	case template != "":
-		return nil, fault.New(fault.InvalidImport, "the file is a template for text completion (%s); a preset for chats has prompts", template)
+		return nil, fault.New(fault.InvalidImport, "the file is a text-completion template (%s), not a chat-completion preset", template)
 	case kindOfObject(o) != KindPreset:
-		return nil, fault.New(fault.InvalidImport, "not a preset: it has neither prompts nor any setting of a preset").With("path", "prompts")
+		return nil, fault.New(fault.InvalidImport, "not a preset: it has no prompts and no sampler settings").With("path", "prompts")
 	case writtenByNodeST(o):
 		preset.Dialect, preset.Format = NodeST, "nodest"
 	}
@@ -70,7 +70,7 @@ func (im *importer) dropPrivate(o *object) {
 	removed := o.removeAll(isPrivate)
 	for _, key := range removed.keys {
 		if value, _ := textOf(removed.get(key)); value != "" && value != "false" {
-			im.warn(key, "private_field", "addresses and secrets of the former owner are not kept")
+			im.warn(key, "private_field", "URLs and secrets of the preset's author were removed")
 		}
 	}
 }

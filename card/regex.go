@@ -68,7 +68,7 @@ func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
 	}
 	f := fieldsOf(doc)
 	if f == nil {
-		return nil, fault.New(fault.InvalidImport, "regex scripts are a JSON object or array").With("path", "regexScripts")
+		return nil, fault.New(fault.InvalidImport, "regex scripts must be a JSON object or array").With("path", "regexScripts")
 	}
 	if scripts := f["scripts"]; startsWith(scripts, '[') {
 		return listOf(scripts), nil

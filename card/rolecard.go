@@ -57,7 +57,7 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 	}
 	top := fieldsOf(doc)
 	if top == nil {
-		return RoleCard{}, fault.New(fault.UnsupportedCard, "a role card is a JSON object").With("path", "roleCard")
+		return RoleCard{}, fault.New(fault.UnsupportedCard, "a role card must be a JSON object").With("path", "roleCard")
 	}
 	f := cardFields(top)
 	extensions := fieldsOf(f["extensions"])

@@ -45,7 +45,7 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 		return nil, fault.New(fault.TooLarge, "the JSON document has %d bytes; at most %d are read", len(data), im.limits.JSONBytes)
 	}
 	if !utf8.Valid(data) {
-		im.warn("", "invalid_utf8", "bytes that are not UTF-8 were replaced")
+		im.warn("", "invalid_utf8", "invalid UTF-8 bytes were replaced")
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
 	depth, values := measure(data)
@@ -61,7 +61,7 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 	}
 	doc, changed := dropBadEscapes(b.Bytes())
 	if changed {
-		im.warn("", "invalid_character", "NUL characters and halves of surrogate pairs were removed")
+		im.warn("", "invalid_character", "NUL characters and unpaired surrogates were removed")
 	}
 	return doc, nil
 }
@@ -97,7 +97,7 @@ const maxViewEntries = 20_000
 
 func checkCount(what string, n int) error {
 	if n > maxViewEntries {
-		return fault.New(fault.TooLarge, "%d %s; at most %d are read", n, what, maxViewEntries)
+		return fault.New(fault.TooLarge, "%d %s, limit %d", n, what, maxViewEntries)
 	}
 	return nil
 }

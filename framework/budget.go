@@ -110,7 +110,7 @@ func (b *builder) fit() error {
 func (b *builder) warnWithoutHistory() {
 	for _, d := range b.dropped {
 		if d.Source == SourceHistory && d.Reason == DropBudget {
-			b.warnings = append(b.warnings, Warning{Code: "history_dropped", Detail: "nothing of the earlier chat fits into the budget"})
+			b.warnings = append(b.warnings, Warning{Code: "history_dropped", Detail: "no earlier message fits the token budget"})
 			return
 		}
 	}

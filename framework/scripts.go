@@ -199,7 +199,7 @@ func runScript(sc *script, text string) (string, []Warning) {
 }
 
 func slowScript(sc *script) Warning {
-	return Warning{"slow_pattern", scriptPath(sc.RegexScript), "the pattern takes too long or makes too long a text: it was skipped"}
+	return Warning{"slow_pattern", scriptPath(sc.RegexScript), "the regex took too long or produced too much text; it was skipped"}
 }
 
 // most is the time that a script may take for all messages of a chat.

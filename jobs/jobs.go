@@ -95,7 +95,7 @@ type Failure struct {
 
 // ErrLost says that a job is no longer the caller's: its lease ended and somebody
 // has taken it over, it was cancelled, or it has ended.
-var ErrLost = fault.New(fault.Conflict, "the job has ended or is somebody else's now")
+var ErrLost = fault.New(fault.Conflict, "the job has ended or was taken over by another process")
 
 // Filter selects jobs; the zero value selects all.
 type Filter struct {

@@ -104,7 +104,7 @@ func ParseRefs(list string) ([]Ref, error) {
 		provider, model, _ := strings.Cut(part, ":")
 		ref := Ref{strings.ToLower(strings.TrimSpace(provider)), strings.TrimSpace(model)}
 		if ref.Provider == "" {
-			return nil, fault.InvalidField("fallbacks", "format", "%q names no provider (provider[:model] is wanted)", part)
+			return nil, fault.InvalidField("fallbacks", "format", "%q is not of the form provider[:model]", part)
 		}
 		refs = append(refs, ref)
 	}

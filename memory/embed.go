@@ -124,7 +124,7 @@ func (b *embedding) embed(ctx context.Context, batch []Content) error {
 	b.vectors, b.faults = make(map[string][]float32, len(batch)), 0
 	err := b.part(ctx, batch)
 	if err == nil && len(b.vectors) == 0 && len(batch) > 1 {
-		return fault.New(fault.UpstreamBadAnswer, "the provider refused every text of a batch")
+		return fault.New(fault.UpstreamBadAnswer, "the embedding provider rejected every text of a batch")
 	}
 	return err
 }

@@ -153,12 +153,12 @@ func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) 
 			case m != nil:
 				drafts = append(drafts, *m)
 				if versions[m.RootID]++; m.RootID != "" && versions[m.RootID] > maxVersions {
-					return nil, nil, fault.New(fault.InvalidImport, "line %d: a memory must have at most %d versions", lines.number, maxVersions)
+					return nil, nil, fault.New(fault.InvalidImport, "line %d: a memory can have at most %d versions", lines.number, maxVersions)
 				}
 			}
 		}
 		if len(failed) > maxFailed {
-			return nil, nil, fault.New(fault.InvalidImport, "more than %d lines cannot be read; the first is line %d: %s",
+			return nil, nil, fault.New(fault.InvalidImport, "more than %d lines are invalid; the first is line %d: %s",
 				maxFailed, failed[0].Line, failed[0].Detail)
 		}
 	}
@@ -181,7 +181,7 @@ func (l *lineReader) next() ([]byte, error) {
 	for first := true; ; first = false {
 		part, err := l.r.ReadSlice('\n')
 		if l.bytes += len(part); l.bytes > maxFileBytes {
-			return nil, fault.New(fault.TooLarge, "a file of memories must have at most %d MiB", maxFileBytes>>20)
+			return nil, fault.New(fault.TooLarge, "a memory file can be at most %d MiB", maxFileBytes>>20)
 		}
 		if first && len(part) == 0 && errors.Is(err, io.EOF) {
 			return nil, io.EOF
@@ -197,7 +197,7 @@ func (l *lineReader) next() ([]byte, error) {
 		break
 	}
 	if l.number++; l.number > maxFileLines {
-		return nil, fault.New(fault.TooLarge, "a file of memories must have at most %d lines", maxFileLines)
+		return nil, fault.New(fault.TooLarge, "a memory file can have at most %d lines", maxFileLines)
 	}
 	if long {
 		return nil, errLineLong
@@ -327,9 +327,9 @@ func wrongLine(err error) *FailedLine {
 func (l *fileLine) checkHeader() error {
 	switch {
 	case l.Format != fileFormat:
-		return fault.New(fault.InvalidImport, "this is not a file of memories (format %q)", shortened(l.Format, 40))
+		return fault.New(fault.InvalidImport, "not a memory file (format %q)", shortened(l.Format, 40))
 	case l.Version > fileVersion:
-		return fault.New(fault.NewerVersion, "the file has version %d; %d is the newest that can be read", l.Version, fileVersion)
+		return fault.New(fault.NewerVersion, "the file has format version %d; this server reads up to %d", l.Version, fileVersion)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ type report struct {
 }
 
 // errMoved says that what a run has read is not what is shown any more.
-var errMoved = errors.New("the conversation has changed meanwhile")
+var errMoved = errors.New("the conversation was changed by another request")
 
 // extract does a job of JobExtract.
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // errRaced says that the scope was written between a plan and its transaction.
-var errRaced = fault.New(fault.Busy, "the memory was being changed")
+var errRaced = fault.New(fault.Busy, "the memory was changed by another request")
 
 // races is how often a plan is made anew.
 const races = 8

@@ -103,7 +103,7 @@ func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	p.apply(&m)
 	if p.Text != nil && strings.TrimSpace(*p.Text) != newest.Text {
 		if newest.Status == Retired {
-			return nil, fault.New(fault.Conflict, "the memory is retired: restore it first")
+			return nil, fault.New(fault.Conflict, "the memory is archived; restore it first")
 		}
 		m.Text, m.Origin, m.Evidence, m.Locked = strings.TrimSpace(*p.Text), ByUser, bothEvidence(newest, named), true
 		if p.Locked != nil {
@@ -182,7 +182,7 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 		return nil, err
 	}
 	if same != nil && same.RootID != m.RootID {
-		return nil, fault.New(fault.Conflict, "another memory says this already").With("current", same.ID)
+		return nil, fault.New(fault.Conflict, "another memory already says this").With("current", same.ID)
 	}
 	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Superseded, m.ID, nil, now
 	if err := tx.UpdateFact(characterID, newest); err != nil {
@@ -245,7 +245,7 @@ func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
 		return nil, err
 	}
 	if same != nil {
-		return nil, fault.New(fault.Conflict, "another memory says this already").With("current", same.ID)
+		return nil, fault.New(fault.Conflict, "another memory already says this").With("current", same.ID)
 	}
 	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Active, "", nil, tx.Now()
 	if err := tx.UpdateFact(characterID, newest); err != nil {
@@ -289,7 +289,7 @@ func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
 		return s, nil
 	case SuggestionOpen:
 	default:
-		return nil, fault.New(fault.Conflict, "the suggestion was %s before", s.State)
+		return nil, fault.New(fault.Conflict, "the suggestion was already %s", s.State)
 	}
 	if decision == AcceptSuggestion {
 		if err := carryOut(tx, by, characterID, &s.Suggestion); err != nil {

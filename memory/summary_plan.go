@@ -276,7 +276,7 @@ func rangeOf(lines []ChatLine, start, end, missing int) Range {
 func (p *SummaryPlan) Work(path []ChatLine, active *Summary) (SummaryWork, error) {
 	w := SummaryWork{Previous: active, Rebuild: p.Rebuild, Length: p.Length}
 	if active != nil && active.ID != p.BaseID || active == nil && p.BaseID != "" {
-		return w, fault.New(fault.Conflict, "another summary is in force")
+		return w, fault.New(fault.Conflict, "another summary became active")
 	}
 	end := indexOfMessage(path, p.Range.EndID)
 	start := indexOfMessage(path, p.Range.StartID)
@@ -294,7 +294,7 @@ func (p *SummaryPlan) Work(path []ChatLine, active *Summary) (SummaryWork, error
 		w.Known = indexOfMessage(w.Lines, active.Range.EndID) + 1
 	}
 	if p.Rebuild && len(w.Lines) != p.Count {
-		return w, fault.New(fault.Conflict, "%d of the %d messages to summarise are there", len(w.Lines), p.Count)
+		return w, fault.New(fault.Conflict, "only %d of the %d messages to summarise still exist", len(w.Lines), p.Count)
 	}
 	return w, nil
 }

@@ -142,7 +142,7 @@ const (
 )
 
 // errMoved says that the conversation has changed while it was read in pieces.
-var errMoved = errors.New("the conversation has changed meanwhile")
+var errMoved = errors.New("the conversation was changed by another request")
 
 // ExportArchive writes all of a conversation, hidden branches and save points
 // included, as a JSON document that ImportArchive reads. It is read in pages, as

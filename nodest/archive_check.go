@@ -27,7 +27,7 @@ func parseArchive(data []byte) (*archive, error) {
 	case format != archiveFormat:
 		return nil, damaged("format", "the file is no archive of a conversation")
 	case version > archiveVersion:
-		return nil, fault.New(fault.NewerVersion, "the file has version %d of its format, this program reads %d", version, archiveVersion)
+		return nil, fault.New(fault.NewerVersion, "the file has format version %d; this server reads up to %d", version, archiveVersion)
 	case version < 1:
 		return nil, damaged("formatVersion", "must be %d", archiveVersion)
 	}

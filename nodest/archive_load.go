@@ -32,7 +32,7 @@ func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string,
 	}
 	if answered { // nothing need be loaded to say it again
 		return once(ctx, e, c, func(Tx) (*Conversation, error) {
-			return nil, fault.New(fault.InProgress, "the key has just run out")
+			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
 	a, err := parseArchive(data)

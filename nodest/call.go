@@ -80,10 +80,10 @@ func earlier[T any](ctx context.Context, e *Engine, c *Call) (answer T, known bo
 // replay reads the answer of an earlier call with the same key.
 func replay(c *Call, known *KeyRecord, answer any) error {
 	if known.Hash != c.Hash {
-		return fault.New(fault.KeyReused, "the key %q was used with other content", c.Key)
+		return fault.New(fault.KeyReused, "the idempotency key %q was used with a different request", c.Key)
 	}
 	if len(known.Reply) == 0 {
-		return fault.New(fault.NotFound, "what was made with the key %q was removed for good", c.Key)
+		return fault.New(fault.NotFound, "the object created with the idempotency key %q was permanently deleted", c.Key)
 	}
 	if err := json.Unmarshal(known.Reply, answer); err != nil {
 		return fmt.Errorf("read the kept answer of %s: %w", c.Key, err)

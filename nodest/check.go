@@ -22,7 +22,7 @@ import (
 // below 0 = it was never stored (version 0).
 func checkVersion(ifVersion, version int64) error {
 	if ifVersion != 0 && max(ifVersion, 0) != version {
-		return fault.New(fault.PreconditionFailed, "it is at version %d, not %d", version, max(ifVersion, 0)).With("version", version)
+		return fault.New(fault.PreconditionFailed, "current version is %d, not %d", version, max(ifVersion, 0)).With("version", version)
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func checkLine(field, text string, limit int) error {
 	case utf8.RuneCountInString(text) > limit:
 		return fault.InvalidField(field, "range", "at most %d characters", limit)
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return fault.InvalidField(field, "encoding", "must not hold control characters")
+		return fault.InvalidField(field, "encoding", "must not contain control characters")
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (e *Engine) polish(t *task, g *Generation, how end) end {
 		how.finish = t.finished
 		if !hasText(g) {
 			how = end{built: how.built, usage: how.usage, status: GenFailed, finish: llm.FinishError,
-				err: fault.New(fault.EmptyReply, "the model ended without any text")}
+				err: fault.New(fault.EmptyReply, "the model returned no text")}
 		}
 	}
 	return how

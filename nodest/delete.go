@@ -97,7 +97,7 @@ func deletedEvent(userID, by string, gone []*Message, scope string) *stream.Even
 // before it.
 func deleteSwipe(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, error) {
 	if m.Chosen() == nil {
-		return nil, fault.InvalidField("scope", "range", "the message has no text yet; delete the message")
+		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
 	to, err := swipeTarget(m, "next")
 	if err == nil && to == m.SwipeIndex {
@@ -107,7 +107,7 @@ func deleteSwipe(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, erro
 		return nil, err
 	}
 	if to == m.SwipeIndex {
-		return nil, fault.InvalidField("scope", "range", "it is the only text of the message; delete the message")
+		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
 	m.Chosen().Deleted = true
 	m.SwipeIndex = to
@@ -137,7 +137,7 @@ func (e *Engine) RestoreMessage(ctx context.Context, c *Call, id string) (*Delet
 
 func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Deleted, error) {
 	if tx.Now().Sub(*first.DeletedAt) > deletedKept {
-		return nil, fault.New(fault.NotFound, "message %q was deleted too long ago", first.ID)
+		return nil, fault.New(fault.NotFound, "message %q was deleted more than 30 days ago", first.ID)
 	}
 	back, err := subtree(tx, first, func(m *Message) bool {
 		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)

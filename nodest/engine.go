@@ -81,7 +81,7 @@ func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closing {
-		return fault.New(fault.ShuttingDown, "the server is about to stop")
+		return fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
 	e.working.Add(1)
 	return nil

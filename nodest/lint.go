@@ -34,7 +34,7 @@ func lintable(data []byte, filename string) (*framework.Documents, error) {
 	case card.KindRegex:
 		res, err = card.ImportRegexScripts(data, filename, card.Limits{})
 	case card.KindChat:
-		return nil, fault.New(fault.InvalidImport, "a chat log has nothing to examine")
+		return nil, fault.New(fault.InvalidImport, "a chat log cannot be linted")
 	default:
 		ch, err := card.Import(data, filename, card.Limits{})
 		if err != nil {

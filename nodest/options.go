@@ -67,7 +67,7 @@ func (v *invalid) int(field string, x *int, low, high int) {
 
 func (v *invalid) word(field, s string, high int) {
 	if strings.ContainsFunc(s, unicode.IsControl) {
-		v.add(field, "encoding", "must not hold control characters")
+		v.add(field, "encoding", "must not contain control characters")
 	}
 	if utf8.RuneCountInString(s) > high {
 		v.add(field, "range", "must have at most %d characters", high)

@@ -319,7 +319,7 @@ func (e *Engine) portReply(ctx context.Context, c *Call, generationID string) (s
 	case g.Error != nil:
 		return "", g.Error
 	case g.Status == GenCancelled:
-		return "", fault.New(fault.Cancelled, "the reply was stopped")
+		return "", fault.New(fault.Cancelled, "the reply was cancelled")
 	}
 	return "", fault.New(fault.ShuttingDown, "the server stopped while the reply was written")
 }

@@ -205,6 +205,6 @@ func checkQuota(tx Tx, limits UserLimits, opts Options) error {
 		return nil
 	}
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
-	return fault.New(fault.QuotaExceeded, "the %d tokens of today are used up", limit).
+	return fault.New(fault.QuotaExceeded, "today's limit of %d tokens is used up", limit).
 		With("limit", limit).With("used", used).After(tomorrow.Sub(now))
 }

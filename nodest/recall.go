@@ -170,7 +170,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	}
 	if err != nil {
 		e.opts.Log.WarnContext(ctx, "a turn goes on without memories", "conversation", t.scene.conversation.ID, "err", err)
-		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "the memories could not be asked"}})
+		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "memories could not be searched"}})
 		return
 	}
 	for i := range hits {

@@ -195,7 +195,7 @@ func (in ResourceInput) applyName(r *Resource, all bool) error {
 	if r.Kind == Persona {
 		limit = maxPersonaName
 		if r.Name == "" {
-			return fault.InvalidField("name", "required", "a persona has a name")
+			return fault.InvalidField("name", "required", "required: a persona needs a name")
 		}
 	}
 	r.Name = cmp.Or(r.Name, string(r.Kind))
@@ -238,7 +238,7 @@ func checkDocument(kind ResourceKind, doc json.RawMessage) error {
 	case Persona:
 		return checkPersona(field, doc)
 	default:
-		return fault.New(fault.NotFound, "there is no kind %q", kind)
+		return fault.New(fault.NotFound, "unknown kind %q", kind)
 	}
 	if err != nil {
 		return inField(field, err)

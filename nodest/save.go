@@ -97,7 +97,7 @@ func (in SaveInput) check() error {
 	} {
 		switch {
 		case !utf8.ValidString(t.text) || strings.ContainsRune(t.text, 0):
-			return fault.InvalidField(t.field, "encoding", "must be valid UTF-8 without the character NUL")
+			return fault.InvalidField(t.field, "encoding", "must be valid UTF-8 without the NUL character")
 		case t.length > t.limit:
 			return fault.InvalidField(t.field, "range", "is %d long, at most %d are allowed", t.length, t.limit)
 		}

@@ -114,7 +114,7 @@ func readSaveFile(data []byte) (*saveImport, error) {
 		return nil, err
 	}
 	if isNull(in.members["messages"]) && isNull(in.members["nodestChatHistory"]) {
-		return nil, notImported("messages", "a save point has messages or nodestChatHistory")
+		return nil, notImported("messages", "required: a save point has messages or nodestChatHistory")
 	}
 	if err := in.readMessages(); err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func (m *importMessage) checkKept(path string, noText bool) error {
 		k.Swipes, k.SwipeIndex, none = append(k.Swipes, keptSwipe{Text: m.text}), len(k.Swipes), false
 	}
 	if !none && (k.SwipeIndex < 0 || k.SwipeIndex >= len(k.Swipes)) {
-		return notImported(path+".swipeIndex", "there is no such swipe")
+		return notImported(path+".swipeIndex", "no such swipe")
 	}
 	if noText && !none {
 		m.text = k.Swipes[k.SwipeIndex].Text

@@ -226,7 +226,7 @@ func parseSearchCursor(cursor string) (c searchCursor, err error) {
 			}
 		}
 	}
-	return searchCursor{}, fault.InvalidField("cursor", "format", "not a cursor of this list")
+	return searchCursor{}, fault.InvalidField("cursor", "format", "not a cursor of this list; use the nextCursor of the previous page")
 }
 
 type wireHit struct {

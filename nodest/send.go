@@ -68,7 +68,7 @@ func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) 
 			return nil, "", err
 		}
 		if taken != nil {
-			return nil, "", fault.New(fault.Conflict, "the clientMsgId %q is taken", in.ClientMsgID).With("messageId", taken.ID)
+			return nil, "", fault.New(fault.Conflict, "the clientMsgId %q is already used", in.ClientMsgID).With("messageId", taken.ID)
 		}
 	}
 	if in.ParentID == "" || in.ParentID == chat.HeadID {
@@ -204,7 +204,7 @@ func checkLength(field, text string, limit int) error {
 	case !utf8.ValidString(text):
 		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
 	case strings.ContainsRune(text, 0):
-		return fault.InvalidField(field, "encoding", "must not hold the character NUL")
+		return fault.InvalidField(field, "encoding", "must not contain the NUL character")
 	}
 	if n := utf8.RuneCountInString(text); n > limit {
 		e := fault.New(fault.TooLarge, "%s: has %d characters, at most %d are allowed", field, n, limit)

@@ -56,7 +56,7 @@ func (e *Engine) knowsProvider(ctx context.Context, userID, name string) error {
 	}
 	_, err := e.models.Resolve(ctx, userID, name, "", "")
 	if fault.Is(err, fault.Invalid) {
-		return fault.InvalidField("provider", "value", "there is no provider %q", name)
+		return fault.InvalidField("provider", "value", "unknown provider %q", name)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (s Settings) check() error {
 		return err
 	}
 	if s.CharacterID != "" {
-		return fault.InvalidField("characterId", "unknown", "a user's defaults name no character")
+		return fault.InvalidField("characterId", "unknown", "not allowed in a user's defaults")
 	}
 	if err := checkLine("userName", s.UserName, maxPersonaName); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s Settings) check() error {
 		GlobalResource
 	}{{"globalPreset", s.GlobalPreset}, {"globalWorldBook", s.GlobalWorldBook}} {
 		if g.Enabled && g.ID == "" {
-			return fault.InvalidField(g.field+".id", "required", "is required where enabled is true")
+			return fault.InvalidField(g.field+".id", "required", "required when enabled is true")
 		}
 	}
 	switch framework.Priority(s.GlobalWorldBook.Priority) {
@@ -142,7 +142,7 @@ func (s Settings) check() error {
 		return fault.InvalidField("globalWorldBook.priority", "range", "must be %s or %s", framework.GlobalLater, framework.CharacterLater)
 	}
 	if s.GlobalPreset.Priority != "" {
-		return fault.InvalidField("globalPreset.priority", "unknown", "only a world book has a priority")
+		return fault.InvalidField("globalPreset.priority", "unknown", "only applies to a world book")
 	}
 	return checkCustomSetting("customSetting", s.CustomSetting)
 }

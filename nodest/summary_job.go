@@ -41,7 +41,7 @@ func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec
 const repairTries = 5
 
 // errOvertaken says that a conversation has changed while its summary was written.
-var errOvertaken = fault.New(fault.Conflict, "the conversation has changed while its summary was written")
+var errOvertaken = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
 
 // errNotDue says why no summary is made.
 func errNotDue(skip memory.Skip) error {
@@ -50,7 +50,7 @@ func errNotDue(skip memory.Skip) error {
 		memory.SkipNothingNew: ": what lies between the first and the last three messages is summarised already",
 		memory.SkipUserText:   ": you wrote the summary, and nothing is new",
 	}
-	return fault.New(fault.Conflict, "there is nothing to summarise%s", why[skip]).With("reason", string(skip))
+	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
 
 // sent is how much of a chat a turn has sent.

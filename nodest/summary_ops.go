@@ -89,7 +89,7 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 		}
 		view, err := once(ctx, e, c, func(tx Tx) (*SummaryView, error) {
 			if d == nil {
-				return nil, fault.New(fault.InProgress, "the key has just run out")
+				return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 			}
 			kept, err := d.land(tx, c.by())
 			if err != nil {
@@ -218,7 +218,7 @@ func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 		case found < 0:
 			return 0, inField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
 		case found < first || found > last:
-			return 0, fault.InvalidField(field, "range", "the first and the last three messages stay as they are")
+			return 0, fault.InvalidField(field, "range", "the first three and last three messages are never summarised")
 		}
 		return found, nil
 	}
@@ -232,7 +232,7 @@ func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 		return err
 	}
 	if to < from {
-		return fault.InvalidField("to", "range", "must not stand before from")
+		return fault.InvalidField("to", "range", "must not come before from")
 	}
 	d.plan = memory.SummaryPlan{
 		Length: state.Settings.Length, Rebuild: true, Generation: state.Latest + 1, Count: to - from + 1,

@@ -31,7 +31,7 @@ func (s *Server) readBody(c echo.Context, limit int64, read func(r *http.Request
 	if err = fromEcho(err); fault.Is(err, fault.TooLarge) {
 		return err
 	}
-	return fault.Wrap(err, fault.BadRequest, "the body broke off, came too slowly or cannot be read")
+	return fault.Wrap(err, fault.BadRequest, "request body incomplete or timed out")
 }
 
 func (s *Server) readAll(c echo.Context, limit int64) (data []byte, err error) {

@@ -28,13 +28,13 @@ func decodeStrict(data []byte, v any) error {
 		return err
 	}
 	if _, ok := tree.(map[string]any); !ok {
-		return fault.New(fault.BadRequest, "a JSON object is expected")
+		return fault.New(fault.BadRequest, "expected a JSON object")
 	}
 	if wrong := check(tree, reflect.TypeOf(v).Elem(), ""); len(wrong) > 0 {
 		return invalid(wrong)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return fault.Wrap(err, fault.Invalid, "a member has a value that cannot be used")
+		return fault.Wrap(err, fault.Invalid, "a member has a value of the wrong type")
 	}
 	return nil
 }
@@ -42,19 +42,19 @@ func decodeStrict(data []byte, v any) error {
 // parseJSON reads one JSON value: UTF-8, at most maxDepth deep, nothing behind it.
 func parseJSON(data []byte) (any, error) {
 	if !utf8.Valid(data) {
-		return nil, fault.New(fault.BadRequest, "the text is not UTF-8")
+		return nil, fault.New(fault.BadRequest, "the body is not valid UTF-8")
 	}
 	if depth(data) > maxDepth {
-		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d deep", maxDepth)
+		return nil, fault.New(fault.BadRequest, "the JSON is nested more than %d levels deep", maxDepth)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var tree any
 	if err := dec.Decode(&tree); err != nil {
-		return nil, fault.Wrap(err, fault.BadRequest, "this is not JSON: %s", syntaxDetail(err))
+		return nil, fault.Wrap(err, fault.BadRequest, "invalid JSON: %s", syntaxDetail(err))
 	}
 	if dec.More() || len(bytes.TrimSpace(data[dec.InputOffset():])) > 0 {
-		return nil, fault.New(fault.BadRequest, "there is something behind the JSON")
+		return nil, fault.New(fault.BadRequest, "unexpected data after the JSON value")
 	}
 	return tree, nil
 }

@@ -83,11 +83,11 @@ func fromEcho(err error) error {
 	}
 	switch he.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return fault.Wrap(err, fault.NotFound, "there is nothing at this address and method")
+		return fault.Wrap(err, fault.NotFound, "no such route")
 	case http.StatusRequestEntityTooLarge:
 		return fault.Wrap(err, fault.TooLarge, "the body is too large")
 	case http.StatusUnsupportedMediaType:
-		return fault.Wrap(err, fault.UnsupportedMedia, "this content type is not understood here")
+		return fault.Wrap(err, fault.UnsupportedMedia, "unsupported content type")
 	case http.StatusUnauthorized:
 		return fault.Wrap(err, fault.Unauthenticated, "sign in first")
 	case http.StatusTooManyRequests:
@@ -96,7 +96,7 @@ func fromEcho(err error) error {
 	if he.Code >= 500 {
 		return err
 	}
-	return fault.Wrap(err, fault.BadRequest, "the request cannot be understood")
+	return fault.Wrap(err, fault.BadRequest, "malformed request")
 }
 
 const headerRequestID = "X-Request-Id"

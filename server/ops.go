@@ -84,7 +84,7 @@ func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data
 		return nil, badKey()
 	}
 	if o.starts && s.draining.Load() {
-		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
+		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
 	run, hash, err := o.prepare(data)
 	if err != nil {
@@ -135,7 +135,7 @@ func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(
 		}
 		i.mu.Unlock()
 		if !wait {
-			return nil, fault.New(fault.InProgress, "a call with this key is still in work")
+			return nil, fault.New(fault.InProgress, "a request with this idempotency key is still running")
 		}
 		select {
 		case <-busy:

@@ -143,13 +143,13 @@ func (in *memorySearchData) check() error {
 	case err != nil:
 		return err
 	case in.Query == "" && in.Mode != "":
-		return fault.InvalidField("mode", "value", "is for a search: it needs q")
+		return fault.InvalidField("mode", "value", "only applies to a search; add q")
 	case in.Query == "" && in.Layer != "" && in.Layer != string(memory.Fact):
-		return fault.InvalidField("layer", "value", "a list is of facts; a search, with q, also finds what was said")
+		return fault.InvalidField("layer", "value", "only a search (with q) finds chat messages; a list has facts only")
 	case in.Query != "" && in.Cursor != "":
-		return fault.InvalidField("cursor", "value", "a search has no pages")
+		return fault.InvalidField("cursor", "value", "a search has no further pages; raise limit instead")
 	case in.Query != "" && in.Status != "" && in.Status != memory.Active:
-		return fault.InvalidField("status", "value", "a search finds what is active; leave out q to list the rest")
+		return fault.InvalidField("status", "value", "a search finds active memories only; omit q to list others")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (in *memorySearchData) layers() ([]memory.Layer, error) {
 	}
 	if in.ofFacts() {
 		if len(layers) > 0 && !slices.Contains(layers, memory.Fact) {
-			return nil, fault.InvalidField("layer", "value", "kind, subject and pinned are members of facts")
+			return nil, fault.InvalidField("layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
 		}
 		layers = []memory.Layer{memory.Fact}
 	}
@@ -257,7 +257,7 @@ func preparePin(data []byte) (runner, string, error) {
 		return nil, "", err
 	}
 	if in.Pinned == nil {
-		return nil, "", fault.InvalidField("pinned", "required", "say true or false")
+		return nil, "", fault.InvalidField("pinned", "required", "must be true or false")
 	}
 	edit, err := json.Marshal(memoryEditData{in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}})
 	if err != nil {

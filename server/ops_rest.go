@@ -168,7 +168,7 @@ func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
 	}
 	for name, member := range o.params {
 		if _, twice := members[member]; twice {
-			return nil, fault.InvalidField(member, "unknown", "stands in the path")
+			return nil, fault.InvalidField(member, "unknown", "already given in the URL path")
 		}
 		members[member], _ = json.Marshal(c.Param(name))
 	}
@@ -196,11 +196,11 @@ func ifMatch(members map[string]json.RawMessage, r *http.Request, o *operation) 
 	case o.ifMatch == "" && (o.method == http.MethodGet || o.method == http.MethodPost):
 		return nil // there is nothing that could be lost
 	case o.ifMatch == "":
-		return fault.New(fault.BadRequest, "If-Match is not understood here")
+		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
 	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
 	if err != nil || version < 0 {
-		return fault.New(fault.PreconditionFailed, "If-Match is not an ETag of ours")
+		return fault.New(fault.PreconditionFailed, "If-Match is not an ETag from this server")
 	}
 	if version == 0 {
 		version = neverStored
@@ -276,10 +276,10 @@ func objectOf(body []byte) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if _, ok := tree.(map[string]any); !ok {
-		return nil, fault.New(fault.BadRequest, "a JSON object is expected")
+		return nil, fault.New(fault.BadRequest, "expected a JSON object")
 	}
 	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, fault.Wrap(err, fault.BadRequest, "this is not a JSON object")
+		return nil, fault.Wrap(err, fault.BadRequest, "the body is not a JSON object")
 	}
 	return members, nil
 }

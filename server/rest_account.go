@@ -233,7 +233,7 @@ func (s *Server) createToken(c echo.Context, who *account.Identity) error {
 	if in.ExpiresIn != "" {
 		var err error
 		if ttl, err = time.ParseDuration(in.ExpiresIn); err != nil || ttl <= 0 {
-			return fault.InvalidField("expiresIn", "format", "a duration like 720h is wanted")
+			return fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
 	}
 	secret, t, err := s.accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
@@ -317,7 +317,7 @@ func (s *Server) setProviderKey(c echo.Context, who *account.Identity) error {
 	}
 	name := c.Param("name")
 	if !s.provs.TakesKey(name) {
-		return fault.New(fault.NotFound, "there is no provider %q that takes a key", name)
+		return fault.New(fault.NotFound, "no provider %q accepts a key", name)
 	}
 	if err := s.accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
 		return err

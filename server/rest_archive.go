@@ -28,7 +28,7 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	}
 	character := c.FormValue("characterId")
 	if character == "" {
-		return fault.InvalidField("characterId", "required", "the form must name a character")
+		return fault.InvalidField("characterId", "required", "required: the id of the character")
 	}
 	call, err := s.fileCall(c, who, "chat.import/"+character, data)
 	if err != nil {

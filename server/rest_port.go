@@ -114,7 +114,7 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 		return nil, err
 	}
 	if _, ok := tree.(map[string]any); !ok {
-		return fault.New(fault.BadRequest, "a JSON object is expected"), nil
+		return fault.New(fault.BadRequest, "expected a JSON object"), nil
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
@@ -138,7 +138,7 @@ func ported[T any](s *Server, c echo.Context, call *nodest.Call, wrong error, na
 		return nil, badKey()
 	}
 	if s.draining.Load() {
-		return nil, fault.New(fault.ShuttingDown, "the server is about to restart")
+		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
 	canonical, err := json.Marshal(content)
 	if err != nil {

@@ -45,11 +45,11 @@ func headAsGet(next http.Handler) http.Handler {
 // ready says whether requests can be answered.
 func (s *Server) ready(c echo.Context) error {
 	if s.Draining() {
-		return fault.New(fault.ShuttingDown, "the server is about to restart")
+		return fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
 	if s.opts.Ready != nil {
 		if err := s.opts.Ready(c.Request().Context()); err != nil {
-			return fault.Wrap(err, fault.ShuttingDown, "the database does not answer")
+			return fault.Wrap(err, fault.ShuttingDown, "the database is not responding")
 		}
 	}
 	return c.String(http.StatusOK, "ready\n")
@@ -68,7 +68,7 @@ func asset(c echo.Context) error {
 	name := strings.TrimPrefix(c.Request().URL.Path, "/")
 	info, err := fs.Stat(web.Files(), name) // refuses names that lead elsewhere
 	if err != nil || info.IsDir() {
-		return fault.New(fault.NotFound, "there is nothing at this address and method")
+		return fault.New(fault.NotFound, "no such route")
 	}
 	if strings.HasPrefix(name, "assets/") {
 		c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")

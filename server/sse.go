@@ -142,7 +142,7 @@ func terminal(kind string) bool { return kind == "gen.done" || kind == "gen.fail
 // hello.resume; the first event, hello, says whether that was possible.
 func (s *Server) events(c echo.Context, who *account.Identity) error {
 	if s.draining.Load() {
-		return fault.New(fault.ShuttingDown, "the server is about to restart").After(time.Second)
+		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)
 	}
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()

@@ -55,13 +55,13 @@ var writeBuffers sync.Pool
 func (s *Server) upgrade(c echo.Context) error {
 	r := c.Request()
 	if !websocket.IsWebSocketUpgrade(r) {
-		return fault.New(fault.BadRequest, "this address speaks WebSocket")
+		return fault.New(fault.BadRequest, "this URL accepts WebSocket connections only")
 	}
 	if !s.originAllowed(r) {
 		return fault.New(fault.Forbidden, "connections from this origin are not allowed")
 	}
 	if s.draining.Load() {
-		return fault.New(fault.ShuttingDown, "the server is about to restart").After(time.Second)
+		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)
 	}
 	if !s.sockets.reserve() {
 		return errFull()
@@ -81,7 +81,7 @@ func (s *Server) upgrade(c echo.Context) error {
 	ws, err := up.Upgrade(c.Response(), r, nil)
 	if err != nil {
 		s.sockets.release()
-		return fault.Wrap(err, fault.BadRequest, "the WebSocket handshake is not right")
+		return fault.Wrap(err, fault.BadRequest, "invalid WebSocket handshake")
 	}
 	k := newSocket(s, ws, who)
 	if !s.sockets.add(k, k.read) {
@@ -97,7 +97,7 @@ func (s *Server) upgrade(c echo.Context) error {
 
 // errFull is the answer when no more connections are taken.
 func errFull() error {
-	return fault.New(fault.ShuttingDown, "the server has as many connections as it takes").After(5 * time.Second)
+	return fault.New(fault.ShuttingDown, "connection limit reached").After(5 * time.Second)
 }
 
 // upgradeIdentity finds who opens a connection; nil = the first frame will tell.

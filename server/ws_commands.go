@@ -133,7 +133,7 @@ func (c *socket) operate(ctx context.Context, cmd *command) {
 		return
 	}
 	if o.key && cmd.Key == "" {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("key", "required", "this command needs an idempotency key"))
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("key", "required", "required: this command needs an idempotency key"))
 		return
 	}
 	call := c.call(cmd.Key)
@@ -189,7 +189,7 @@ func (c *socket) subscribe(cmd *command) {
 		return
 	}
 	if len(in.ConversationIDs) == 0 {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "name the conversations"))
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "required: the ids of the conversations"))
 		return
 	}
 	named, ok := c.out.subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")

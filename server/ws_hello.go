@@ -67,7 +67,7 @@ func (c *socket) greet(cmd *command) {
 		return
 	}
 	if in.Protocol != 0 && in.Protocol != 1 {
-		c.refuse(cmd, fault.InvalidField("protocol", "range", "this server speaks version 1"), closeVersion, "protocol version not supported")
+		c.refuse(cmd, fault.InvalidField("protocol", "range", "must be 1, the only version this server supports"), closeVersion, "protocol version not supported")
 		return
 	}
 	if err := in.validate(); err != nil {

@@ -278,7 +278,7 @@ func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now t
 		return err
 	})
 	if err == nil && t == nil {
-		err = fault.New(fault.NotFound, "the ticket is unknown, used or over")
+		err = fault.New(fault.NotFound, "the ticket is invalid, already used, or expired")
 	}
 	return t, err
 }

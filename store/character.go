@@ -184,7 +184,7 @@ func (t *tx) UpdateCharacter(c *nodest.Character) error {
 		if _, err := t.Character(c.ID); err != nil {
 			return err
 		}
-		return fault.New(fault.PreconditionFailed, "the character has changed meanwhile")
+		return fault.New(fault.PreconditionFailed, "the character was changed by another request")
 	}
 	var last struct {
 		Source        document

@@ -214,7 +214,7 @@ func (t *tx) storeConversation(c *nodest.Conversation) error {
 		}
 	}
 	if stored.Version != c.Version-1 {
-		return fault.New(fault.Conflict, "the conversation has changed meanwhile").With("currentVersion", stored.Version)
+		return fault.New(fault.Conflict, "the conversation was changed by another request").With("currentVersion", stored.Version)
 	}
 	row, err := t.conversationRow(c)
 	if err != nil {

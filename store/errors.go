@@ -59,15 +59,15 @@ func translatePostgres(err *pgconn.PgError) error {
 }
 
 func full(err error) error {
-	return fault.Wrap(err, fault.StorageFull, "the storage is full")
+	return fault.Wrap(err, fault.StorageFull, "the disk is full")
 }
 
 func exists(err error) error {
-	return fault.Wrap(err, fault.Conflict, "it exists already")
+	return fault.Wrap(err, fault.Conflict, "it already exists")
 }
 
 func missing(err error) error {
-	return fault.Wrap(err, fault.NotFound, "what it belongs to does not exist")
+	return fault.Wrap(err, fault.NotFound, "the object it belongs to does not exist")
 }
 
 // errRace is returned by a closure that saw that another transaction came first

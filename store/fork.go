@@ -195,7 +195,7 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 		return nil, nil, err
 	}
 	if !found {
-		return nil, nil, fault.New(fault.NotFound, "what the fork was made from is gone")
+		return nil, nil, fault.New(fault.NotFound, "the conversation this fork was made from no longer exists")
 	}
 	items, more, err := t.pathAt(from.RestConversationID, from.RestVersion, from.RestMessageID, "", limit, true)
 	if err != nil {

@@ -164,7 +164,7 @@ func (db *DB) Checkpoint(ctx context.Context, g *nodest.Generation) error {
 			text(g.Text), text(g.Reasoning), blocks, millis(g.LeaseUntil),
 			text(g.ID), text(g.UserID), text(g.LeaseOwner)))
 		if err == nil && n == 0 {
-			return fault.New(fault.Conflict, "the generation has ended or is another process's")
+			return fault.New(fault.Conflict, "the generation has ended or belongs to another process")
 		}
 		return err
 	})

@@ -42,7 +42,7 @@ func (t *tx) PutKey(r *nodest.KeyRecord) error {
 		WHERE call_keys.created_at <= ?`,
 		text(t.userID), text(r.Key), text(r.Hash), document(r.Reply), t.now, t.now-keyLife.Milliseconds()))
 	if err == nil && n == 0 {
-		return t.lose(fault.New(fault.InProgress, "a request with this key is in work"))
+		return t.lose(fault.New(fault.InProgress, "a request with this idempotency key is still running"))
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func (t *tx) nobodySays(characterID string, hashes map[string]string) error {
 }
 
 func errSaysTheSame(id string) error {
-	return fault.New(fault.Conflict, "another memory says the same").With("memoryId", id)
+	return fault.New(fault.Conflict, "another memory says the same thing").With("memoryId", id)
 }
 
 // MarkFacts changes versions.

@@ -310,7 +310,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 		if err != nil {
 			return err
 		}
-		return fault.New(fault.Conflict, "the message has changed meanwhile").With("current", current)
+		return fault.New(fault.Conflict, "the message was changed by another request").With("current", current)
 	}
 	var stored []*swipeRow
 	if _, err := t.scan(t.raw("SELECT * FROM swipes WHERE message_id = ?", text(m.ID)), &stored); err != nil {

@@ -207,7 +207,7 @@ func (t *tx) UpdateResource(r *nodest.Resource) error {
 		if _, err := t.Resource(r.Kind, r.ID); err != nil {
 			return err
 		}
-		return fault.New(fault.PreconditionFailed, "the %s has changed meanwhile", r.Kind)
+		return fault.New(fault.PreconditionFailed, "the %s was changed by another request", r.Kind)
 	}
 	_, err = t.exec(t.raw("DELETE FROM resource_bindings WHERE resource_id = ? AND user_id = ?", text(r.ID), text(t.userID)))
 	if err != nil {

@@ -265,7 +265,7 @@ func (t *tx) storeStates(items []*nodest.Message) error {
 		return err
 	}
 	if n != int64(len(items)) { // only where somebody changes messages without the conversation's lock
-		return fault.New(fault.Conflict, "a message has changed meanwhile")
+		return fault.New(fault.Conflict, "a message was changed by another request")
 	}
 	if len(swipes) == 0 {
 		return nil

@@ -67,7 +67,7 @@ func (t *tx) PutSettings(s *nodest.Settings) error {
 			Where("user_id = ?", text(t.userID)).Where("version = ?", s.Version-1))
 	}
 	if err == nil && n == 0 {
-		return fault.New(fault.PreconditionFailed, "the settings have changed meanwhile")
+		return fault.New(fault.PreconditionFailed, "the settings were changed by another request")
 	}
 	return err
 }

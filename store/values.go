@@ -155,5 +155,5 @@ func parseCursor(cursor string) (place, error) {
 			return place{n, id}, nil
 		}
 	}
-	return place{}, fault.InvalidField("cursor", "format", "not a cursor of this list")
+	return place{}, fault.InvalidField("cursor", "format", "not a cursor of this list; use the nextCursor of the previous page")
 }

@@ -65,11 +65,11 @@ func (t *talk) branches(ctx context.Context, _ string) error {
 
 func (t *talk) head(ctx context.Context, rest string) error {
 	if t.listed == nil {
-		return fault.New(fault.NotFound, "/branches numbers the branches")
+		return fault.New(fault.NotFound, "run /branches first")
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil || n < 1 || n > len(t.listed) {
-		return fault.InvalidField("N", "range", "must be a number of the list of /branches, 1 to %d", len(t.listed))
+		return fault.InvalidField("N", "range", "must be a number from the /branches list, 1 to %d", len(t.listed))
 	}
 	if err := t.c.call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": t.listed[n-1].Head.ID}, nil); err != nil {
 		return err
@@ -108,11 +108,11 @@ func (t *talk) saves(ctx context.Context, _ string) error {
 
 func (t *talk) restore(ctx context.Context, rest string) error {
 	if t.listedSaves == nil {
-		return fault.New(fault.NotFound, "/saves numbers the save points")
+		return fault.New(fault.NotFound, "run /saves first")
 	}
 	n, err := strconv.Atoi(rest)
 	if err != nil || n < 1 || n > len(t.listedSaves) {
-		return fault.InvalidField("N", "range", "must be a number of the list of /saves, 1 to %d", len(t.listedSaves))
+		return fault.InvalidField("N", "range", "must be a number from the /saves list, 1 to %d", len(t.listedSaves))
 	}
 	if err := t.c.call(ctx, http.MethodPost, "/api/v1/saves/"+t.listedSaves[n-1].ID+"/restore", map[string]any{}, nil); err != nil {
 		return err

@@ -115,7 +115,7 @@ func (t *talk) found(units []chatFound) error {
 
 func (t *talk) remember(ctx context.Context, text string) error {
 	if text == "" {
-		return fault.InvalidField("TEXT", "required", "say what to remember: /remember TEXT")
+		return fault.InvalidField("TEXT", "required", "usage: /remember TEXT")
 	}
 	var m chatMemory
 	if err := t.c.call(ctx, http.MethodPost, t.memories(""), map[string]any{"text": text}, &m); err != nil {
@@ -136,7 +136,7 @@ func (t *talk) forgetNow(ctx context.Context, words string) error {
 
 func (t *talk) forgetAbout(ctx context.Context, words string, preview bool) error {
 	if words == "" {
-		return fault.InvalidField("WORDS", "required", "say what to forget: /forget WORDS")
+		return fault.InvalidField("WORDS", "required", "usage: /forget WORDS")
 	}
 	var out struct {
 		Memories []struct {
@@ -223,7 +223,7 @@ func (t *talk) inForce(ctx context.Context) (*chatSummary, error) {
 			return &page.Items[i], nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "this chat has no summary; /summary now makes one")
+	return nil, fault.New(fault.NotFound, "this chat has no summary; /summary now creates one")
 }
 
 func (t *talk) showSummary(s *chatSummary) {

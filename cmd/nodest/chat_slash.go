@@ -44,7 +44,7 @@ func (t *talk) command(ctx context.Context, line string) error {
 	name, rest, _ := strings.Cut(line, " ")
 	run, ok := chatCommands[name]
 	if !ok {
-		return fault.New(fault.UnknownCommand, "there is no command %s; /help lists them", name)
+		return fault.New(fault.UnknownCommand, "unknown command %s; /help lists the commands", name)
 	}
 	return run(t, ctx, strings.TrimSpace(rest))
 }
@@ -98,7 +98,7 @@ func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, a
 	seq := int64(-1)
 	if named := numbered.FindStringSubmatch(rest); named != nil {
 		if seq, err = strconv.ParseInt(named[1], 10, 64); err != nil {
-			return m, "", fault.InvalidField("N", "range", "there is no message %s", named[0])
+			return m, "", fault.InvalidField("N", "range", "no message %s", named[0])
 		}
 		rest = rest[len(named[0]):]
 	}
@@ -114,7 +114,7 @@ func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, a
 			}
 		}
 		if page.NextCursor == nil || len(page.Items) == 0 {
-			return m, "", fault.New(fault.NotFound, "there is no such message in the chat that is shown")
+			return m, "", fault.New(fault.NotFound, "no such message in this chat")
 		}
 		before = url.QueryEscape(page.Items[0].ID)
 	}
@@ -143,7 +143,7 @@ func (t *talk) stop(ctx context.Context, _ string) error {
 		return err
 	}
 	if m.Status != "pending" && m.Status != "streaming" || m.GenerationID == "" {
-		return fault.New(fault.NotFound, "nothing is being written here")
+		return fault.New(fault.NotFound, "no reply is being written")
 	}
 	return t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+m.GenerationID+"/cancel", nil, nil)
 }
@@ -213,7 +213,7 @@ func (t *talk) change(ctx context.Context, method, path string, body any) error 
 
 func (t *talk) undo(ctx context.Context, _ string) error {
 	if t.deleted == "" {
-		return fault.New(fault.NotFound, "nothing was deleted here")
+		return fault.New(fault.NotFound, "nothing to undo")
 	}
 	if err := t.c.call(ctx, http.MethodPost, "/api/v1/messages/"+t.deleted+"/restore", map[string]any{}, nil); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	}
 	e, ok := p.(embeds)
 	if !ok {
-		return nil, fault.New(fault.NotConfigured, "%s makes no vectors", name).With("what", "embeddings")
+		return nil, fault.New(fault.NotConfigured, "%s has no embedding models", name).With("what", "embeddings")
 	}
 	model := m.cfg.get("NODEST_EMBEDDING_MODEL")
 	dim := embeddingDim

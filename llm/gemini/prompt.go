@@ -62,7 +62,7 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	}
 	pr.system, pr.contents = arrange(req.Messages, takesSystem(pr.model))
 	if len(pr.contents) == 0 {
-		return pr, fault.InvalidField("messages", "required", "the prompt is empty")
+		return pr, fault.InvalidField("messages", "required", "the prompt has no messages")
 	}
 	return pr, nil
 }

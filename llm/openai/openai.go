@@ -137,7 +137,7 @@ func (c *Client) setAddress(base string) error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return fault.InvalidField("baseUrl", "format", "must be an http or https address")
 	case u.User != nil:
-		return fault.InvalidField("baseUrl", "format", "must not hold a user or password: use a key")
+		return fault.InvalidField("baseUrl", "format", "must not contain a user name or password; set the API key instead")
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	c.base = *u
