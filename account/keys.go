@@ -22,7 +22,7 @@ type sealer struct{ aead cipher.AEAD }
 
 func newSealer(secret []byte) (*sealer, error) {
 	if len(secret) != 32 {
-		return nil, fmt.Errorf("account: the secret must have 32 bytes, not %d", len(secret))
+		return nil, fmt.Errorf("account: the secret must be 32 bytes, not %d", len(secret))
 	}
 	block, err := aes.NewCipher(secret)
 	if err != nil {
@@ -60,7 +60,7 @@ func Opens(secret []byte, userID, provider string, sealed []byte) bool {
 func (s *Service) SetProviderKey(ctx context.Context, userID, provider, key string) error {
 	key = strings.TrimSpace(key)
 	if key == "" || len(key) > 4096 {
-		return fault.InvalidField("key", "range", "1 to 4096 bytes")
+		return fault.InvalidField("key", "range", "must be 1 to 4096 bytes")
 	}
 	for _, c := range []byte(key) {
 		if c < ' ' || c > '~' { // a header cannot hold it
@@ -88,7 +88,7 @@ func (s *Service) ProviderKeys(ctx context.Context, userID string) (map[string]s
 	for _, k := range rows {
 		plain, err := s.seal.open(k.Sealed, userID+"/"+k.Provider)
 		if err != nil {
-			s.opts.Log.ErrorContext(ctx, "a stored provider key cannot be read: was NODEST_SECRET_KEY changed?", "provider", k.Provider)
+			s.opts.Log.ErrorContext(ctx, "stored provider key cannot be decrypted; was NODEST_SECRET_KEY changed?", "provider", k.Provider)
 			continue
 		}
 		keys[k.Provider] = plain
@@ -114,7 +114,7 @@ func Secret(dir, configured string) ([]byte, error) {
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(secret) != 32 {
-		return nil, fmt.Errorf("%s is damaged: it must hold 64 hexadecimal digits", path)
+		return nil, fmt.Errorf("%s is damaged: it must contain 64 hexadecimal digits", path)
 	}
 	return secret, nil
 }

@@ -130,7 +130,7 @@ func (s *Service) byHash(ctx context.Context, hash []byte) (*Identity, error) {
 	}
 	if t.LastUsedAt == nil || now.Sub(*t.LastUsedAt) >= time.Minute {
 		if err := s.store.TouchToken(ctx, t.ID, now.Truncate(time.Minute)); err != nil {
-			s.opts.Log.WarnContext(ctx, "time of a token's last use not stored", "err", err)
+			s.opts.Log.WarnContext(ctx, "last use of a token not stored", "err", err)
 		}
 	}
 	return &Identity{User: u, TokenID: t.ID, ExpiresAt: t.ExpiresAt, hash: hash}, nil
@@ -297,7 +297,7 @@ func (s *Service) NewLink(ctx context.Context, by *User, username string) (secre
 // here and never again.
 func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time.Duration) (secret string, t *Token, err error) {
 	if n := len([]rune(name)); n > 100 {
-		return "", nil, fault.InvalidField("name", "range", "at most 100 characters, not %d", n)
+		return "", nil, fault.InvalidField("name", "range", "must be at most 100 characters, not %d", n)
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return "", nil, fault.InvalidField("name", "encoding", "must not contain control characters")

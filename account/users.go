@@ -34,7 +34,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	}
 	name := strings.TrimSpace(in.Username)
 	if n := utf8.RuneCountInString(name); n < 1 || n > 64 {
-		return nil, fault.InvalidField("username", "range", "1 to 64 characters, not %d", n)
+		return nil, fault.InvalidField("username", "range", "must be 1 to 64 characters, not %d", n)
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
@@ -101,7 +101,7 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 // Guessing it is limited as signing in is.
 func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) error {
 	if password == nil {
-		return fault.InvalidField("currentPassword", "required", "the current password is needed to change it")
+		return fault.InvalidField("currentPassword", "required", "required: the current password")
 	}
 	name := strings.ToLower(u.Username)
 	if err := s.tries.allow(name, ""); err != nil {
@@ -171,7 +171,7 @@ func (s *Service) UserByName(ctx context.Context, username string) (*User, error
 
 func onlyOwner(by *User) error {
 	if by != nil && by.Role != RoleOwner {
-		return fault.New(fault.Forbidden, "only an owner may manage users")
+		return fault.New(fault.Forbidden, "only an owner can manage users")
 	}
 	return nil
 }
@@ -179,16 +179,16 @@ func onlyOwner(by *User) error {
 // complete checks the changeable members of u and hashes the password if one is given.
 func (s *Service) complete(ctx context.Context, u *User, password *string) error {
 	if u.Role != RoleOwner && u.Role != RoleMember {
-		return fault.InvalidField("role", "value", "owner or member, not %q", u.Role)
+		return fault.InvalidField("role", "value", "must be owner or member, not %q", u.Role)
 	}
 	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 {
-		return fault.InvalidField("limits", "range", "must not be negative (0 = the server's default)")
+		return fault.InvalidField("limits", "range", "must not be negative (0: the server's default)")
 	}
 	if password == nil {
 		return nil
 	}
 	if n := utf8.RuneCountInString(*password); n < 8 || n > 200 {
-		return fault.InvalidField("password", "range", "8 to 200 characters, not %d", n)
+		return fault.InvalidField("password", "range", "must be 8 to 200 characters, not %d", n)
 	}
 	select {
 	case s.hash <- struct{}{}:

@@ -71,7 +71,7 @@ type Figures struct {
 // about streaming a bare proxy (Floor) in the same minutes. It runs a few minutes.
 func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
 	if o.Only != "" && !slices.Contains(ChatParts, o.Only) {
-		return fault.InvalidField("only", "value", "there is no measurement %q; there are %s", o.Only, strings.Join(ChatParts, ", "))
+		return fault.InvalidField("only", "value", "unknown measurement %q; must be one of %s", o.Only, strings.Join(ChatParts, ", "))
 	}
 	dir, err := os.MkdirTemp("", "nodest-bench-")
 	if err != nil {

@@ -95,7 +95,7 @@ func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*IdleFigu
 	}
 	// The first ones may not all have been noticed to be gone.
 	if open, err := s.metric(ctx, "nodest_websocket_connections"); err != nil || int(open) < len(all) {
-		return nil, errors.Join(fmt.Errorf("%d connections were opened, %.0f are open", len(all), open), err)
+		return nil, errors.Join(fmt.Errorf("opened %d connections, but %.0f are open", len(all), open), err)
 	}
 	n := float64(len(all))
 	f := &IdleFigures{

@@ -102,7 +102,7 @@ func (c *child) cpu() (time.Duration, error) {
 	// and 13th field after it, in hundredths of a second.
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 13 {
-		return 0, errors.New("/proc tells no processor time")
+		return 0, errors.New("/proc has no processor time")
 	}
 	user, err1 := strconv.Atoi(fields[11])
 	system, err2 := strconv.Atoi(fields[12])
@@ -117,7 +117,7 @@ func (c *child) resident() (int, error) {
 	}
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
-		return 0, errors.New("/proc tells no memory")
+		return 0, errors.New("/proc has no memory usage")
 	}
 	pages, err := strconv.Atoi(fields[1])
 	return pages * os.Getpagesize(), err
@@ -126,7 +126,7 @@ func (c *child) resident() (int, error) {
 func (c *child) proc(name string) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.cmd.Process.Pid, name))
 	if err != nil {
-		return "", fmt.Errorf("this is measured on Linux only: %w", err)
+		return "", fmt.Errorf("this measurement needs Linux: %w", err)
 	}
 	return string(text), nil
 }

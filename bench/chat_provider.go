@@ -51,7 +51,7 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
 	tags := tag.FindAllSubmatch(body, -1)
 	if err != nil || len(tags) == 0 {
-		http.Error(w, `{"error":{"message":"no turn is named"}}`, http.StatusBadRequest)
+		http.Error(w, `{"error":{"message":"no turn given"}}`, http.StatusBadRequest)
 		return
 	}
 	n, _ := strconv.Atoi(string(tags[len(tags)-1][1])) // digits, as the tag says

@@ -235,7 +235,7 @@ func (l *longChat) searchAll(ctx context.Context, address string) error {
 		cursor = *page.NextCursor
 	}
 	if found != 1 {
-		return fmt.Errorf("%d messages were found, not 1", found)
+		return fmt.Errorf("found %d messages, want 1", found)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 		}
 	}
 	if len(sets) == 0 {
-		return errors.New("name a file of questions, --locomo FILE or --memorybank FILE, or --chat")
+		return errors.New("required: --locomo FILE, --memorybank FILE or --chat")
 	}
 	if o.Fit {
 		return fit(ctx, out, sets, o.Lexical)

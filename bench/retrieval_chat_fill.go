@@ -176,7 +176,7 @@ const patience = 2 * time.Minute
 
 // wait asks until what a job does is done.
 func (f *filled) wait(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s took longer than %s; the log says why", what, patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s took longer than %s; see the log", what, patience))
 	defer cancel()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
@@ -219,7 +219,7 @@ func (f *filled) turn(ctx context.Context, text string) (p prompted, err error) 
 		if recalled[i] > 0 {
 			lines := memLine.FindAllStringSubmatch(memBlock.FindString(whole), -1)
 			if len(lines) != recalled[i] {
-				return p, fmt.Errorf("the prompt has %d memories and %d lines of them", recalled[i], len(lines))
+				return p, fmt.Errorf("the prompt has %d memories but %d memory lines", recalled[i], len(lines))
 			}
 			for _, line := range lines {
 				p.block = append(p.block, line[1])

@@ -214,7 +214,7 @@ func (l *library) name(ctx context.Context, t *talk, conv *nodest.Conversation, 
 			before = page[0].ID
 		}
 		if at != 0 {
-			return fmt.Errorf("%d messages were imported, not %d", len(of)-at, len(of))
+			return fmt.Errorf("imported %d messages, want %d", len(of)-at, len(of))
 		}
 		return nil
 	})
@@ -244,7 +244,7 @@ func (l *library) embed(ctx context.Context) error {
 	}
 	left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
 	if err == nil && len(left) > 0 {
-		err = errors.New("not all texts were embedded; the log says why")
+		err = errors.New("not all texts were embedded; see the log")
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func readQuestions(kind, name string) (*questions, error) {
 		case l.T == "conv":
 			q.begin(&l)
 		case q.talk(l.Talk) == nil:
-			err = fmt.Errorf("there is no conversation %q", l.Talk)
+			err = fmt.Errorf("no conversation %q", l.Talk)
 		case l.T == "turn":
 			err = q.talk(l.Talk).add(&l)
 		case l.T == "qa":

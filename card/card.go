@@ -123,7 +123,7 @@ func (im *importer) importFile(data []byte) (*Character, error) {
 func describe(data []byte) string {
 	kind, _, _ := strings.Cut(http.DetectContentType(data), ";")
 	if kind == "application/octet-stream" {
-		return "of an unknown kind"
+		return "of an unknown type"
 	}
 	return kind
 }

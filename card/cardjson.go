@@ -36,7 +36,7 @@ func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 		renameGradio(o)
 		return im.importOld(o)
 	}
-	return nil, fault.New(fault.UnsupportedCard, "not a character card: it has neither spec and data, nor name, nor roleCard").
+	return nil, fault.New(fault.UnsupportedCard, "not a character card: it has no name, no roleCard, and no spec with data").
 		With("path", "name")
 }
 
@@ -58,10 +58,10 @@ func (im *importer) importSpec(card *object) (*Character, error) {
 func (im *importer) checkSpec(f fields) {
 	spec := f.text("spec", "")
 	if spec != "chara_card_v2" && spec != "chara_card_v3" {
-		im.warn("spec", "unknown_spec", "unknown card version %q, read as a V3 card", spec)
+		im.warn("spec", "unknown_spec", "unknown card version %q; read as a V3 card", spec)
 	}
 	if f.float("spec_version", 0) > 3 {
-		im.warn("spec_version", "newer_version", "made for card version %s, read as 3.0", f.text("spec_version", ""))
+		im.warn("spec_version", "newer_version", "made for card version %s; read as 3.0", f.text("spec_version", ""))
 	}
 }
 
@@ -132,7 +132,7 @@ func (im *importer) cardName(data *object) (string, error) {
 		return "", errNoName("data.name")
 	}
 	if name != raw {
-		im.warn("data.name", "name_changed", "the name %q became %q", raw, name)
+		im.warn("data.name", "name_changed", "the name %q was changed to %q", raw, name)
 		data.put("name", name)
 	}
 	return name, nil

@@ -110,10 +110,10 @@ func (im *importer) importLines(data []byte) (*Chat, error) {
 		case chat.Header == nil:
 			chat.setHeader(doc)
 		default:
-			return nil, fault.New(fault.InvalidImport, "line %d is a second header", number).With("line", number)
+			return nil, fault.New(fault.InvalidImport, "line %d is a second header; a chat log has only one", number).With("line", number)
 		}
 		if len(chat.Messages) > im.limits.Messages {
-			return nil, fault.New(fault.TooLarge, "the log has more than %d messages", im.limits.Messages)
+			return nil, fault.New(fault.TooLarge, "the chat log has more than %d messages", im.limits.Messages)
 		}
 	}
 	if chat.Header == nil && len(chat.Messages) == 0 {

@@ -53,7 +53,7 @@ func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, erro
 	f := fieldsOf(doc)
 	messages := read(im, f)
 	if len(messages) > im.limits.Messages {
-		return nil, fault.New(fault.TooLarge, "the log has more than %d messages", im.limits.Messages)
+		return nil, fault.New(fault.TooLarge, "the chat log has more than %d messages", im.limits.Messages)
 	}
 	chat := &Chat{}
 	chat.setHeader(encode(json.RawMessage(`{"chat_metadata":{},"user_name":"unused","character_name":"unused"}`)))
@@ -120,7 +120,7 @@ func readCAI(im *importer, f fields) []foreignMessage {
 		return nil
 	}
 	if len(histories) > 1 {
-		im.warn("histories", "first_only", "the file has %d histories; the first was read", len(histories))
+		im.warn("histories", "first_only", "the file has %d histories; only the first was read", len(histories))
 	}
 	var all []foreignMessage
 	for _, element := range fieldsOf(histories[0]).list("msgs") {

@@ -81,11 +81,11 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 	}
 	o, err := parseObject(doc)
 	if err != nil {
-		return nil, invalidBook("file", "a world book is a JSON object")
+		return nil, invalidBook("file", "a world book must be a JSON object")
 	}
 	format := bookFormat(o)
 	if format == "" {
-		return nil, invalidBook("entries", "missing; the file is not a world book of a known form")
+		return nil, invalidBook("entries", "missing; unknown world book format")
 	}
 	name := fieldsOf(doc).text("name", fieldsOf(o.get("data")).text("name", "")) // lorebook_v3 has it inside
 	book := &Resource{Name: im.name(name), Format: format, Dialect: SillyTavern, Doc: doc}

@@ -53,7 +53,7 @@ func pngChunks(file []byte) ([]pngChunk, error) {
 		kind := string(rest[4:8])
 		if n > uint64(len(rest)-12) {
 			return nil, fault.New(fault.UnsupportedCard,
-				"the PNG file is cut or damaged: chunk %q claims %d bytes, the file has %d left", kind, n, len(rest)-12)
+				"the PNG file is truncated or damaged: chunk %q claims %d bytes, %d are left", kind, n, len(rest)-12)
 		}
 		chunks = append(chunks, pngChunk{kind, rest[8 : 8+n], binary.BigEndian.Uint32(rest[8+n:])})
 		rest = rest[12+n:]
@@ -134,7 +134,7 @@ func (im *importer) cardInChunk(c pngChunk) (json.RawMessage, error) {
 	}
 	doc, err := decodeBase64(text)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: chunk %s is not base64", c.keyword())
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: chunk %s is not valid base64", c.keyword())
 	}
 	return im.document(doc, fault.UnsupportedCard)
 }
@@ -179,11 +179,11 @@ func (c pngChunk) text(limit int) ([]byte, error) {
 func inflate(packed []byte, limit int) ([]byte, error) {
 	r, err := zlib.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: it cannot be unpacked")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
 	}
 	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: it cannot be unpacked")
+		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
 	}
 	if len(text) > limit {
 		return nil, fault.New(fault.TooLarge, "the card in the PNG file unpacks to more than %d bytes", limit)

@@ -21,14 +21,14 @@ import (
 func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err error) {
 	config, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the picture cannot be decoded")
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
 	}
 	if config.Width < 1 || config.Height < 1 || config.Width*config.Height > maxPixels {
-		return nil, "", fault.New(fault.TooLarge, "the picture has more than %d million pixels", maxPixels>>20)
+		return nil, "", fault.New(fault.TooLarge, "the image has more than %d million pixels", maxPixels>>20)
 	}
 	picture, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the picture cannot be decoded")
+		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
 	}
 	width, height := fit(config.Width, config.Height, size)
 	small := image.NewNRGBA(image.Rect(0, 0, width, height))

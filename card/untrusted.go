@@ -50,14 +50,14 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 	}
 	depth, values := measure(data)
 	if depth > im.limits.Depth {
-		return nil, fault.New(code, "the JSON document is nested more than %d deep", im.limits.Depth)
+		return nil, fault.New(code, "the JSON is nested more than %d levels deep", im.limits.Depth)
 	}
 	if values > im.limits.Values {
-		return nil, fault.New(fault.TooLarge, "the JSON document has more than %d values", im.limits.Values)
+		return nil, fault.New(fault.TooLarge, "the JSON has more than %d values", im.limits.Values)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
-		return nil, fault.Wrap(err, code, "the file is not valid JSON: %v", err)
+		return nil, fault.Wrap(err, code, "invalid JSON: %v", err)
 	}
 	doc, changed := dropBadEscapes(b.Bytes())
 	if changed {

@@ -54,20 +54,20 @@ func (im *importer) warnUnused(ch *Character) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(joined)) {
 		if text := joined.text(key, ""); !usedFields[key] && !aboutCard[key] && isProse(text) {
-			im.warn(path(key), unusedField, "kept for export only: no prompt uses it")
+			im.warn(path(key), unusedField, "not used in prompts; kept for export only")
 		}
 	}
 	if n := len(nonEmpty(joined.texts("group_only_greetings"))); n > 0 {
-		im.warn(path("group_only_greetings"), unusedField, "greetings for group chats are not used, because there are no group chats (%d)", n)
+		im.warn(path("group_only_greetings"), unusedField, "group chats are not supported; %d group greetings are not used", n)
 	}
 	extensions := fieldsOf(joined["extensions"])
 	for _, key := range foreignScripts {
 		if !isEmptyDoc(extensions[key]) {
-			im.warn(path("extensions")+"."+key, unusedField, "made for another program: kept for export, without effect here")
+			im.warn(path("extensions")+"."+key, unusedField, "belongs to another program; has no effect here, kept for export only")
 		}
 	}
 	if world := extensions.text("world", ""); world != "" && absent(ch.WorldBook) {
-		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file: import it and bind it to the character", world)
+		im.warn(path("extensions")+".world", "missing_book", "the card uses the world book %q, which is not in the file; import it and bind it to the character", world)
 	}
 	im.warnUnusedExtra(fieldsOf(ch.Extra))
 	if book, err := ParseWorldBook(ch.WorldBook, ch.Dialect); err == nil {
@@ -82,7 +82,7 @@ func (im *importer) warnUnusedExtra(extra fields) {
 	}
 	for _, key := range []string{"customUserName", "customUserSetting"} {
 		if !isEmptyDoc(extra[key]) {
-			im.warn(key, unusedField, "kept for export only: set it in the settings of the character")
+			im.warn(key, unusedField, "kept for export only; set it in the character's settings instead")
 		}
 	}
 }
@@ -93,19 +93,19 @@ func (im *importer) warnUnusedInBook(b WorldBook, prefix string) {
 		field, detail string
 		asks          func(*Entry) bool
 	}{
-		{"position", "entries at this position are left out", func(e *Entry) bool { return e.Position < BeforeChar || e.Position > AtDepth }},
-		{"keysecondary", "secondary keys are not checked: the primary keys alone decide", func(e *Entry) bool {
+		{"position", "entries at this position are not used", func(e *Entry) bool { return e.Position < BeforeChar || e.Position > AtDepth }},
+		{"keysecondary", "secondary keys are ignored; only the primary keys are checked", func(e *Entry) bool {
 			return !e.Constant && e.Selective && len(e.KeySecondary) > 0
 		}},
-		{"probability", "the probability has no effect: a matching key is enough", func(e *Entry) bool { return e.UseProbability && e.Probability < 100 }},
-		{"group", "groups have no effect: every entry that matches is used", func(e *Entry) bool { return e.Group != "" }},
-		{"sticky", "sticky, cooldown and delay have no effect", func(e *Entry) bool {
+		{"probability", "probabilities are ignored; a matching key always triggers the entry", func(e *Entry) bool { return e.UseProbability && e.Probability < 100 }},
+		{"group", "groups are ignored; every matching entry is used", func(e *Entry) bool { return e.Group != "" }},
+		{"sticky", "sticky, cooldown and delay are ignored", func(e *Entry) bool {
 			return above0(e.Sticky) || above0(e.Cooldown) || above0(e.Delay)
 		}},
-		{"vectorized", "entries without keys are not found by meaning", func(e *Entry) bool {
+		{"vectorized", "vector matching is not supported; entries without keys are never used", func(e *Entry) bool {
 			return e.Vectorized && !e.Constant && len(e.Key) == 0
 		}},
-		{"characterFilter", "character filters have no effect", func(e *Entry) bool {
+		{"characterFilter", "character filters are ignored", func(e *Entry) bool {
 			return len(e.Filter.Names) > 0 || len(e.Filter.Tags) > 0
 		}},
 	} {

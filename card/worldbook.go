@@ -115,7 +115,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	}
 	book := fieldsOf(doc)
 	if book == nil {
-		return WorldBook{}, invalidBook("worldBook", "a world book is a JSON object")
+		return WorldBook{}, invalidBook("worldBook", "a world book must be a JSON object")
 	}
 	members, err := bookEntries(book["entries"])
 	if err == nil {
@@ -157,7 +157,7 @@ func bookEntries(entries json.RawMessage) ([]bookEntry, error) {
 	}
 	o, err := parseObject(entries)
 	if err != nil {
-		return nil, invalidBook("worldBook.entries", "neither an object nor an array")
+		return nil, invalidBook("worldBook.entries", "must be an object or an array")
 	}
 	all := make([]bookEntry, len(o.keys))
 	for i, key := range o.keys {

@@ -254,6 +254,6 @@ func (b *builder) tooLarge(used, budget int) error {
 	slices.SortStableFunc(parts, func(x, y LargePart) int { return cmp.Compare(y.Tokens, x.Tokens) })
 	parts = parts[:min(len(parts), largestParts)]
 	return fault.New(fault.ContextTooLarge,
-		"the fixed parts of the prompt need %d tokens, but there is room for %d", used, budget).
+		"the fixed parts of the prompt need %d tokens; the budget is %d", used, budget).
 		With("parts", parts).With("tokens", used).With("budget", budget).With("tokenizer", b.counter.name)
 }

@@ -148,9 +148,9 @@ func decodeStored(data []byte) (*stored, error) {
 	n := len(s.Kinds)
 	switch {
 	case s.Version != storedVersion:
-		return nil, fmt.Errorf("read a stored prompt: its version is %d", s.Version)
+		return nil, fmt.Errorf("read a stored prompt: unknown version %d", s.Version)
 	case len(s.Roles) != n, len(s.Hashes) != 8*n, s.Speaker != nil && len(s.Speaker) != n, len(s.UUIDs)%16 != 0:
-		return nil, errors.New("read a stored prompt: its parts do not fit together")
+		return nil, errors.New("read a stored prompt: inconsistent parts")
 	}
 	return &s, nil
 }
@@ -222,7 +222,7 @@ func (p *Prompt) verify(hashes []uint64) error {
 		case m.Text == "" && p.ids[i] != "":
 			gone++
 		default:
-			return fmt.Errorf("message %d of a stored prompt is not what was sent", i)
+			return fmt.Errorf("message %d of a stored prompt differs from what was sent", i)
 		}
 	}
 	p.Hashes = hashes

@@ -28,7 +28,7 @@ func (t *translator) escape(total int) (atom string, isAtom bool, err error) {
 		name, _, ok := strings.Cut(rest[1:], ">")
 		n, known := t.names[strings.TrimPrefix(name, "<")]
 		if !ok || !known || !strings.HasPrefix(name, "<") {
-			return "", false, errors.New("a reference to an unknown group")
+			return "", false, errors.New("reference to an unknown group")
 		}
 		t.pos += len(name) + 3
 		return reference(n), true, nil
@@ -39,7 +39,7 @@ func (t *translator) escape(total int) (atom string, isAtom bool, err error) {
 			return reference(n), true, nil
 		}
 		if t.unicode {
-			return "", false, errors.New("a reference to an unknown group")
+			return "", false, errors.New("reference to an unknown group")
 		}
 	}
 	if set, ok, err := t.setEscape(); ok || err != nil {
@@ -103,7 +103,7 @@ func (t *translator) setEscape() (charSet, bool, error) {
 	}
 	inside, ok := property(body[1:])
 	if !ok {
-		return charSet{}, false, errors.New("an unknown property of characters")
+		return charSet{}, false, errors.New("unknown Unicode property")
 	}
 	t.pos += len(body) + 3
 	return charSet{inside, c == 'P'}, true, nil
@@ -187,7 +187,7 @@ func (t *translator) charEscape() (r rune, lone bool, err error) {
 		}
 	case '0', '1', '2', '3', '4', '5', '6', '7':
 		if t.unicode && (c != '0' || leadingDigits(rest[1:], 1) != "") {
-			return 0, false, errors.New("an octal escape")
+			return 0, false, errors.New("octal escapes are not supported")
 		}
 		n, used := readOctal(rest)
 		t.pos += 1 + used
@@ -260,7 +260,7 @@ func (t *translator) class() error {
 	var sets []charSet // opposites, which have no place inside a class
 	for {
 		if t.pos >= len(t.src) {
-			return errors.New("a class is not closed")
+			return errors.New("unterminated character class")
 		}
 		if t.src[t.pos] == ']' {
 			t.pos++
@@ -361,12 +361,12 @@ func (t *translator) rangeEnd(lo rune) (hi rune, isRange bool, err error) {
 		return 0, false, err
 	case set != nil || lone: // [a-\d]: the hyphen stands for itself
 		if t.unicode {
-			return 0, false, errors.New("a range with a class at its end")
+			return 0, false, errors.New("a range cannot end in a character class")
 		}
 		t.pos = before
 		return 0, false, nil
 	case hi < lo:
-		return 0, false, errors.New("a range is out of order")
+		return 0, false, errors.New("range out of order in a character class")
 	}
 	return hi, true, nil
 }

@@ -29,8 +29,8 @@ const maxPattern = 16 << 10
 const maxReplaced = 4 << 20
 
 var (
-	errPatternTime = errors.New("pattern took too long")
-	errPatternSize = errors.New("pattern makes too long a text")
+	errPatternTime = errors.New("the pattern took too long")
+	errPatternSize = errors.New("the result is too long")
 )
 
 // compilePattern translates source, in the syntax of JavaScript with the flags
@@ -42,7 +42,7 @@ var (
 func compilePattern(source, flags string, limit time.Duration) (p *pattern, err error) {
 	defer func() {
 		if recover() != nil { // the engine gives up on some patterns this way
-			p, err = nil, errors.New("the pattern is not valid")
+			p, err = nil, errors.New("invalid pattern")
 		}
 	}()
 	if len(source) > maxPattern {
@@ -53,7 +53,7 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 	opts := regexp2.RegexOptions(regexp2.ECMAScript)
 	for i, f := range flags {
 		if strings.ContainsRune(flags[:i], f) {
-			return nil, fmt.Errorf("flag %c is given twice", f)
+			return nil, fmt.Errorf("duplicate flag %c", f)
 		}
 		switch f {
 		case 'g':
@@ -79,7 +79,7 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 	}
 	re, err := regexp2.Compile(translated, opts)
 	if err != nil {
-		return nil, errors.New("the pattern is not valid")
+		return nil, errors.New("invalid pattern")
 	}
 	re.MatchTimeout = limit
 	p.re, p.groups, p.names, p.nested = re, t.groups, t.names, t.nested
@@ -92,7 +92,7 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 func (p *pattern) replace(text, replacement string) (result string, err error) {
 	defer func() {
 		if recover() != nil {
-			result, err = text, errors.New("pattern failed")
+			result, err = text, errors.New("the pattern failed")
 		}
 	}()
 	var started time.Time
@@ -290,12 +290,12 @@ func (t *translator) translate() (string, error) {
 				return "", err
 			}
 			if stack = append(stack, f); len(stack) > 200 {
-				return "", errors.New("brackets are nested too deeply")
+				return "", errors.New("groups are nested too deeply")
 			}
 			before = atom{}
 		case ')':
 			if len(stack) == 1 {
-				return "", errors.New("a closing bracket has no opening one")
+				return "", errors.New("unmatched closing parenthesis")
 			}
 			before = t.close(top)
 			if !top.look {
@@ -319,7 +319,7 @@ func (t *translator) translate() (string, error) {
 		}
 	}
 	if len(stack) > 1 {
-		return "", errors.New("a bracket is not closed")
+		return "", errors.New("unterminated group")
 	}
 	return t.out.String(), nil
 }
@@ -337,7 +337,7 @@ func (t *translator) repeat(f *bracket, before atom) (atom, error) {
 	quantifier, least, unbounded := t.quantifier()
 	if quantifier == "" {
 		if t.unicode {
-			return atom{}, errors.New("a brace stands alone")
+			return atom{}, errors.New("a brace must be escaped")
 		}
 		f.settle()
 		f.pending = atom{repeatable: true}
@@ -368,7 +368,7 @@ func (t *translator) atom(total int) (atom, error) {
 	}
 	r, size := utf8.DecodeRuneInString(t.src[t.pos:])
 	if t.unicode && (r == '}' || r == ']') {
-		return atom{}, errors.New("a bracket stands alone")
+		return atom{}, errors.New("a closing bracket must be escaped")
 	}
 	t.pos += size
 	return atom{repeatable: t.plain(r)}, nil
@@ -425,7 +425,7 @@ func (t *translator) open() (bracket, error) {
 	if name, ok := groupName(rest); ok {
 		t.pos += len("(?<>") + len(name)
 	} else if strings.HasPrefix(rest, "(?") {
-		return bracket{}, errors.New("an unknown kind of bracket")
+		return bracket{}, errors.New("unknown kind of group")
 	} else {
 		t.pos++
 	}
@@ -521,7 +521,7 @@ func (t *translator) scanGroups() (total int, err error) {
 					t.names = map[string]int{}
 				}
 				if _, twice := t.names[name]; twice {
-					return 0, errors.New("a group name is used twice")
+					return 0, errors.New("duplicate group name")
 				}
 				t.names[name] = total
 			} else if !strings.HasPrefix(t.src[i:], "(?") {

@@ -120,7 +120,7 @@ func (l *linter) card(c card.RoleCard) {
 		l.macros(l.path("roleCard", fmt.Sprintf("alternate_greetings[%d]", i)), g)
 	}
 	if isBlank(c.Description) {
-		l.add(l.path("roleCard", "description"), LintEmpty, "the card does not describe the character")
+		l.add(l.path("roleCard", "description"), LintEmpty, "the card has no description")
 	}
 	l.places(c)
 }
@@ -134,13 +134,13 @@ func (l *linter) places(c card.RoleCard) {
 	unused := func(field, id string) {
 		for _, d := range slices.Concat(f.unlisted, by.dropped) {
 			if d.Source == SourceCard && d.ID == id {
-				l.add(l.path("roleCard", field), LintUnused, "the preset keeps it out (%s)", d.Reason)
+				l.add(l.path("roleCard", field), LintUnused, "the preset excludes this field (%s)", d.Reason)
 			}
 		}
 	}
 	for _, field := range cardFields {
 		if slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier && sl.why == WhyAdded }) {
-			l.add(l.path("roleCard", field.field), LintUnlisted, "the preset does not list %q: the field is added before the chat", field.identifier)
+			l.add(l.path("roleCard", field.field), LintUnlisted, "the preset does not list %q; the field is added before the chat", field.identifier)
 		}
 		unused(field.field, field.identifier)
 	}
@@ -154,7 +154,7 @@ func (l *linter) macros(path, text string) {
 		if l.d.Dialect == card.SillyTavern && isSillyTavernMacro(name) {
 			continue
 		}
-		l.add(path, LintMacro, "{{%s}} is not a macro and stays as it is", shorten(name))
+		l.add(path, LintMacro, "unknown macro {{%s}}; it is sent as written", shorten(name))
 	}
 }
 
@@ -195,19 +195,19 @@ func (l *linter) entry(path string, e *card.Entry) {
 	}
 	l.macros(path+".content", e.Content)
 	if n := l.counter.count(e.Content); n > l.budget {
-		l.add(path+".content", LintBudget, "the entry has about %d tokens, more than %d", n, l.budget)
+		l.add(path+".content", LintBudget, "the entry has about %d tokens, recommended limit %d", n, l.budget)
 	}
 	if nodest && (e.Position < card.BeforeChar || e.Position > card.AtDepth) {
-		l.add(path+".position", LintPosition, "the NodeST dialect has no position %d: the entry is left out", e.Position)
+		l.add(path+".position", LintPosition, "the NodeST dialect has no position %d; the entry is never used", e.Position)
 	}
 	if nodest && l.d.Card != nil && l.d.Note == nil && (e.Position == card.BeforeNote || e.Position == card.AfterNote) {
-		l.add(path+".position", LintNeedsNote, "the entry shows only while the chat has an author's note")
+		l.add(path+".position", LintNeedsNote, "the entry is only used while the chat has an author's note")
 	}
 	if e.Constant || nodest && e.Position < card.BeforeNote {
 		return // keys do not matter
 	}
 	if len(e.Key) == 0 {
-		l.add(path+".key", LintUnreachable, "the entry is not constant and has no keys")
+		l.add(path+".key", LintUnreachable, "the entry is not constant and has no keys, so it is never used")
 	}
 	for i, k := range e.Key {
 		l.key(fmt.Sprintf("%s.key[%d]", path, i), k)
@@ -223,13 +223,13 @@ func (l *linter) key(path, key string) {
 	case isBlank(key):
 		l.add(path, LintEverything, "a blank key matches every chat")
 	case source != key && l.d.Dialect != card.SillyTavern:
-		l.add(path, LintRegexKey, "keys are plain text in the NodeST dialect: %s is looked for as it is", shorten(key))
+		l.add(path, LintRegexKey, "keys are plain text in the NodeST dialect; %s is matched literally", shorten(key))
 	case source != key:
 		l.pattern(path, source, flags)
 	case len(key) == 1:
-		l.add(path, LintEverything, "the single character %q is in nearly every message", key)
+		l.add(path, LintEverything, "the single character %q occurs in nearly every message", key)
 	case strings.Contains(commonWords, " "+strings.ToLower(strings.TrimSpace(key))+" "):
-		l.add(path, LintOften, "%q is in most chats", key)
+		l.add(path, LintOften, "%q occurs in most chats", key)
 	}
 }
 
@@ -240,7 +240,7 @@ func (l *linter) pattern(path, source, flags string) *pattern {
 		return nil
 	}
 	if p.nested {
-		l.add(path, LintSlow, "a repetition inside a repetition can take very long on some texts")
+		l.add(path, LintSlow, "nested repetition can be very slow on some texts")
 	}
 	return p
 }
@@ -258,12 +258,12 @@ func (l *linter) preset(p card.Preset) {
 		q := &p.Prompts[i]
 		path := l.path("preset", fmt.Sprintf("prompts[%d]", i))
 		if seen[q.Identifier] {
-			l.add(path+".identifier", LintDuplicate, "another prompt before it has the identifier %q", shorten(q.Identifier))
+			l.add(path+".identifier", LintDuplicate, "duplicate identifier %q", shorten(q.Identifier))
 		}
 		seen[q.Identifier], known[q.Identifier] = true, true
 		l.macros(path+".content", q.Content)
 		if n := l.counter.count(q.Content); n > 4*l.budget {
-			l.add(path+".content", LintBudget, "the prompt has about %d tokens, more than %d", n, 4*l.budget)
+			l.add(path+".content", LintBudget, "the prompt has about %d tokens, recommended limit %d", n, 4*l.budget)
 		}
 	}
 	listed := map[string]bool{}
@@ -274,15 +274,15 @@ func (l *linter) preset(p card.Preset) {
 		listed[o.Identifier] = true
 		history = history || isHistory("", o.Identifier) || l.isHistoryPrompt(p, o.Identifier)
 		if !known[o.Identifier] {
-			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), LintIdentifier, "there is no prompt %q", shorten(o.Identifier))
+			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), LintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
 		}
 	}
 	if !history {
-		l.add(l.path("preset", "prompt_order"), LintNoHistory, "the order does not list the chat: it will stand at the end")
+		l.add(l.path("preset", "prompt_order"), LintNoHistory, "prompt_order does not list the chat history; it is added at the end")
 	}
 	for i, q := range p.Prompts {
 		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
-			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "the order does not list %q", shorten(q.Identifier))
+			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "prompt_order does not list %q, so it is never used", shorten(q.Identifier))
 		}
 	}
 }
@@ -307,14 +307,14 @@ func (l *linter) script(path string, s card.RegexScript) {
 	source, flags := scriptPattern(s)
 	if p := l.pattern(path+".findRegex", source, flags); p != nil && p.global {
 		if out, err := p.replace("", "x"); err == nil && out != "" {
-			l.add(path+".findRegex", LintEverything, "the pattern matches the empty text, and so between any two characters")
+			l.add(path+".findRegex", LintEverything, "the pattern matches the empty string, so it matches everywhere")
 		}
 	}
 	if len(s.Placement) == 0 {
-		l.add(path+".placement", LintUnreachable, "the script applies nowhere")
+		l.add(path+".placement", LintUnreachable, "the script has no placement, so it never runs")
 	}
 	if s.MinDepth != nil && s.MaxDepth != nil && *s.MaxDepth >= 0 && *s.MinDepth > *s.MaxDepth {
-		l.add(path+".minDepth", LintUnreachable, "the least depth is above the greatest")
+		l.add(path+".minDepth", LintUnreachable, "minDepth is greater than maxDepth, so the script never runs")
 	}
 }
 

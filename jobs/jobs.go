@@ -35,10 +35,10 @@ type Spec struct {
 // Check returns fault.Invalid for a spec that cannot be stored.
 func (s Spec) Check() error {
 	if s.Kind == "" {
-		return fault.InvalidField("kind", "required", "a job needs a kind")
+		return fault.InvalidField("kind", "required", "required: the job's kind")
 	}
 	if s.Payload != nil && !json.Valid(s.Payload) {
-		return fault.InvalidField("payload", "type", "the payload of %s is not JSON", s.Kind)
+		return fault.InvalidField("payload", "type", "the payload of %s is not valid JSON", s.Kind)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (j *Job) Ref() Ref { return Ref{j.ID, j.Attempt} }
 // the job is no longer the caller's, and is for handlers only.
 func (j *Job) Note(ctx context.Context, progress any) error {
 	if j.store == nil {
-		return errors.New("jobs: only a running job has progress")
+		return errors.New("jobs: only a running job can report progress")
 	}
 	doc, err := json.Marshal(progress)
 	if err != nil {

@@ -89,7 +89,7 @@ type attempt struct {
 }
 
 var (
-	errStopping = errors.New("jobs: the server stops")
+	errStopping = errors.New("jobs: the server is shutting down")
 	errTimeout  = fault.New(fault.UpstreamTimeout, "the job took too long")
 )
 
@@ -190,7 +190,7 @@ func (r *Runner) loop(ctx context.Context) {
 		if err == nil {
 			alone = ""
 		} else if ctx.Err() == nil {
-			r.opts.Log.ErrorContext(ctx, "the queue of jobs cannot be worked on", "err", err)
+			r.opts.Log.ErrorContext(ctx, "job queue not available", "err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -357,7 +357,7 @@ func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.opts.Lease)
 	defer cancel()
 	if err := r.store.EndJob(ctx, j, o); err != nil && !errors.Is(err, ErrLost) { // lost: mostly it has ended itself
-		r.opts.Log.ErrorContext(ctx, "the end of a job is not stored", "kind", k.Name, "job", j.ID, "err", err)
+		r.opts.Log.ErrorContext(ctx, "result of a job not stored", "kind", k.Name, "job", j.ID, "err", err)
 	}
 }
 
@@ -383,7 +383,7 @@ func (r *Runner) failure(ctx context.Context, k *Kind, j *Job, err error) Outcom
 		o.State = Queued
 		o.NotBefore = time.Now().Add(max(k.Backoff(j.Attempt), public.RetryAfter))
 	}
-	r.opts.Log.WarnContext(ctx, "an attempt at a job failed", "kind", k.Name, "job", j.ID, "attempt", j.Attempt,
+	r.opts.Log.WarnContext(ctx, "job attempt failed", "kind", k.Name, "job", j.ID, "attempt", j.Attempt,
 		"again", o.State == Queued, "err", err)
 	return o
 }

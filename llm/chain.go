@@ -41,12 +41,12 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 					first = err
 				}
 				if i+1 < len(links) {
-					log.WarnContext(ctx, "provider failed, asking the next one", "provider", link.Provider,
+					log.WarnContext(ctx, "provider failed, trying the next one", "provider", link.Provider,
 						"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err), "said", fault.Public(err).Message)
 				}
 			}
 			if first == nil {
-				first = fault.New(fault.NotConfigured, "no model provider is set up").With("what", "provider")
+				first = fault.New(fault.NotConfigured, "no model provider is configured").With("what", "provider")
 			}
 			yield(Chunk{}, first)
 		}

@@ -56,7 +56,7 @@ func Checked(provider string, gen Generator) Generator {
 
 // errNoRoom is the cause of an empty reply whose tokens all went into reasoning:
 // asking again would end the same way.
-var errNoRoom = errors.New("the limit of tokens was reached before the first word")
+var errNoRoom = errors.New("the token limit was reached before the first word")
 
 // NoRoom reports whether a reply stayed empty because the limit of tokens was spent
 // on reasoning.
@@ -73,7 +73,7 @@ func checkEnd(provider string, finish Finish, hasText bool) error {
 	case !hasText:
 		return Upstream(provider, fault.EmptyReply, 0, nil)
 	case finish == "":
-		return CutOff(provider, errors.New("the last chunk has no finish word"))
+		return CutOff(provider, errors.New("the last chunk has no finish reason"))
 	}
 	return nil
 }

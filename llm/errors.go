@@ -73,21 +73,21 @@ func label(provider string) string {
 func says(code fault.Code) string {
 	switch code {
 	case fault.UpstreamAuth:
-		return "refused the key"
+		return "rejected the API key"
 	case fault.UpstreamQuota:
-		return "reports that the quota is used up"
+		return "reports that the quota is exhausted"
 	case fault.UpstreamRate:
-		return "limits the number of requests"
+		return "reports too many requests"
 	case fault.UpstreamDown:
 		return "is not available"
 	case fault.UpstreamTimeout:
 		return "took too long"
 	case fault.ContextTooLarge:
-		return "says that the prompt is too long for the model"
+		return "reports that the prompt is too long for the model"
 	case fault.EmptyReply:
-		return "ended without any text"
+		return "returned no text"
 	}
-	return "answered in a way that cannot be used"
+	return "sent an invalid response"
 }
 
 // NetworkError reports a request that failed below HTTP: no connection, or one
@@ -191,7 +191,7 @@ func CheckVectors(provider string, vectors [][]float32, n, dim int) error {
 			sum += float64(x) * float64(x)
 		}
 		if sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
-			return BadAnswer(provider, nil, "sent a vector that has no direction")
+			return BadAnswer(provider, nil, "sent an embedding of zeros only")
 		}
 	}
 	return nil

@@ -180,7 +180,7 @@ func (k *Keys) pick(used []bool) (int, error) {
 		return -1, nil
 	}
 	if s := k.keys[best]; s.asked {
-		return -1, Upstream(k.provider, s.code, 0, errors.New("every key is cooling down")).After(s.until.Sub(now))
+		return -1, Upstream(k.provider, s.code, 0, errors.New("all keys are cooling down")).After(s.until.Sub(now))
 	}
 	return best, nil
 }

@@ -110,7 +110,7 @@ func WithReason(err error, reason string) error {
 func NoAnswer(ctx context.Context, provider, address string, err error) *fault.Error {
 	e := NetworkError(ctx, provider, err)
 	if e.Code == fault.UpstreamDown {
-		e.Message = label(provider) + " at " + address + " does not answer: " + networkCause(err)
+		e.Message = label(provider) + " at " + address + " does not respond: " + networkCause(err)
 	}
 	return e
 }
@@ -127,13 +127,13 @@ func networkCause(err error) string {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "the host cannot be reached"
+		return "host unreachable"
 	case errors.As(err, &dns):
 		return "no such host"
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		return "its certificate is not valid"
+		return "the TLS certificate is not valid"
 	case errors.As(err, &record):
-		return "it does not speak TLS: use http instead of https"
+		return "the server does not use TLS; use http instead of https"
 	}
 	return "the connection failed"
 }

@@ -65,7 +65,7 @@ func orderReading(tx Tx, conversationID string, free bool) error {
 }
 
 // errSpent says that the exchanges do not pay for another call.
-var errSpent = errors.New("these exchanges pay for no more calls of the model")
+var errSpent = errors.New("the limit of model calls for these exchanges is reached")
 
 // allowance asks a model about some exchanges as far as they pay for it. A call is
 // counted in a transaction of its own before it is made: one whose answer is lost

@@ -59,18 +59,18 @@ func (b *Bulk) Check() error {
 	}
 	c.that(f.Kind == nil || f.Kind.known(), "filter.kind", "value", "%q is not one of the words", orEmpty(f.Kind))
 	c.that(f.Subject == nil || f.Subject.known(), "filter.subject", "value", "%q is not one of the words", orEmpty(f.Subject))
-	c.that(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must be the id of a conversation")
+	c.that(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must not be empty")
 	switch f.Status {
 	case "", Active, Retired, AnyStatus:
 	default:
 		c.that(false, "filter.status", "value", "must be active, retired or any")
 	}
-	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "at most %d ids", maxNamed)
-	c.that(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "at least one id")
-	c.that(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "has no word that can be looked for")
+	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "must have at most %d ids", maxNamed)
+	c.that(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "must have at least one id")
+	c.that(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "contains no searchable word")
 	narrow := f.IDs != nil || f.Kind != nil || f.Subject != nil || f.Conversation != nil || f.Pinned != nil || f.Query != nil
-	c.that(narrow || f.All, "filter.all", "required", "a filter without members must say all: true")
-	c.that(!narrow || !f.All, "filter.all", "value", "all goes with no other member but status")
+	c.that(narrow || f.All, "filter.all", "required", "must be true in a filter without other members")
+	c.that(!narrow || !f.All, "filter.all", "value", "can only be combined with status")
 	return c.err()
 }
 

@@ -8,13 +8,13 @@ import (
 
 // Why a decision is not carried out; see also the reasons of extract_ground.go.
 const (
-	reasonForgotten = "the user had it forgotten"
-	reasonKnownHere = "known from this very message"
-	reasonOlder     = "older than what is known"
-	reasonUnfounded = "nothing that was said calls for it"
+	reasonForgotten = "the user asked to forget it"
+	reasonKnownHere = "already known from this message"
+	reasonOlder     = "older than the current memory"
+	reasonUnfounded = "not supported by the messages"
 	reasonRepeated  = "was just said again"
-	reasonSuggested = "suggested before"
-	reasonIdentity  = "something else was said before about who somebody is"
+	reasonSuggested = "already suggested"
+	reasonIdentity  = "contradicts an earlier statement about someone's identity"
 )
 
 // Op is what a change does.
@@ -369,7 +369,7 @@ func (a *applying) update(i int, target *Memory, text string) {
 		a.done[i] = false
 		a.seen(i, target)
 	case target.Guarded():
-		a.suggest(Suggestion{target.ID, EventUpdate, next.Text, "something newer was said", c.Evidence})
+		a.suggest(Suggestion{target.ID, EventUpdate, next.Text, "replaced by a newer statement", c.Evidence})
 	case other != nil && !a.gone[other.ID]: // what it would become is there already
 		a.seen(i, other)
 		a.retire(target, c.Evidence)
@@ -431,7 +431,7 @@ func (a *applying) delete(d Decision, target *Memory) {
 	case older(because, target):
 		a.drop(target.Text, reasonOlder)
 	case target.Guarded():
-		a.suggest(Suggestion{target.ID, EventDelete, "", "something that was said speaks against it", because.Evidence})
+		a.suggest(Suggestion{target.ID, EventDelete, "", "contradicted by a newer statement", because.Evidence})
 	default:
 		a.retire(target, because.Evidence)
 	}

@@ -46,7 +46,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return unlessGone(err)
 		}
 		if batch[0].Hash == last {
-			return fmt.Errorf("the vector of content %s was not kept", last)
+			return fmt.Errorf("the embedding of content %s was not stored", last)
 		}
 		last = batch[0].Hash
 		if err := b.embed(ctx, batch); err != nil {

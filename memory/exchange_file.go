@@ -283,7 +283,7 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 	}
 	var l fileLine
 	if !utf8.Valid(line) {
-		return nil, &FailedLine{Code: "syntax", Detail: "the line is not UTF-8"}, nil
+		return nil, &FailedLine{Code: "syntax", Detail: "the line is not valid UTF-8"}, nil
 	}
 	if err := json.Unmarshal(line, &l); err != nil {
 		return nil, wrongLine(err), nil
@@ -296,15 +296,15 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 		return nil, nil, nil
 	}
 	if l.Text == nil {
-		return nil, &FailedLine{Code: "required", Field: "text", Detail: "a memory must have a text"}, nil
+		return nil, &FailedLine{Code: "required", Field: "text", Detail: "required"}, nil
 	}
 	if field := l.wrongTime(); field != "" {
-		return nil, &FailedLine{Code: "type", Field: field, Detail: "a time must be like 2026-03-05T12:00:00Z or 2026-03-05"}, nil
+		return nil, &FailedLine{Code: "type", Field: field, Detail: "must be a time such as 2026-03-05T12:00:00Z or 2026-03-05"}, nil
 	}
 	m := l.memory()
 	err := m.Validate()
 	if err == nil && m.Status == Deleted {
-		err = fault.InvalidField("status", "value", "a deleted memory cannot be imported")
+		err = fault.InvalidField("status", "value", "deleted memories cannot be imported")
 	}
 	if err == nil && len(m.EndedBy) > MaxEvidence {
 		err = fault.InvalidField("endedBy", "range", "must have at most %d entries", MaxEvidence)

@@ -139,8 +139,8 @@ func withoutReadBy(model, rules []Candidate) []Candidate {
 const answerTokens = 2048
 
 var (
-	errLanguage = errors.New("facts must be written in the language of the messages, names unchanged")
-	errShape    = errors.New(`each of facts must be an object with the members "text", "subject", "kind" and "seqs"`)
+	errLanguage = errors.New("facts must be written in the language of the messages, with names unchanged")
+	errShape    = errors.New(`each item of facts must be an object with the members "text", "subject", "kind" and "seqs"`)
 	errEmpty    = errors.New("the answer was empty")
 	errNoModel  = errors.New("no model")
 )

@@ -16,17 +16,17 @@ import (
 
 // Why a candidate is not stored. The words are for the outcome of a job.
 const (
-	reasonNoSource  = "no source in the window"
-	reasonUnsaid    = "nobody said that"
-	reasonNumber    = "a number that nobody said"
-	reasonName      = "a name that nobody said"
-	reasonOpposite  = "the opposite was said"
-	reasonNotUser   = "the user did not say that"
+	reasonNoSource  = "no source among the messages"
+	reasonUnsaid    = "not stated in the messages"
+	reasonNumber    = "contains a number that is not in the messages"
+	reasonName      = "contains a name that is not in the messages"
+	reasonOpposite  = "the messages state the opposite"
+	reasonNotUser   = "not stated by the user"
 	reasonQuestion  = "a question, not a statement"
-	reasonLanguage  = "not in the language of its source"
+	reasonLanguage  = "not in the language of its source message"
 	reasonShape     = "not a usable statement"
-	reasonTooMany   = "more candidates than allowed"
-	reasonDuplicate = "said twice in this window"
+	reasonTooMany   = "too many candidates"
+	reasonDuplicate = "stated twice in these messages"
 )
 
 // How much of a statement must stand in its source, by the weight of its words: of

@@ -412,7 +412,7 @@ func (r *reading) finish(tx Tx, after time.Duration) error {
 		return nil
 	}
 	if err := tx.Enqueue(lookAt(r.job.Subject, tx.Now().Add(after))); err != nil {
-		return fmt.Errorf("look at a conversation later: %w", err)
+		return fmt.Errorf("schedule extraction for a conversation: %w", err)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func withoutDone(candidates []Candidate, decisions []Decision, done []Memory) ([
 	return kept, left, dropped
 }
 
-const reasonOver = "known from this very message, and over"
+const reasonOver = "already known from this message, and ended"
 
 func over(m *Memory, c *Candidate) bool {
 	if _, more := withSighting(m.Evidence, c.Evidence); more || len(m.Evidence) == 0 {
@@ -404,7 +404,7 @@ func (w *writing) suggest(s *Suggestion) error {
 
 // suggestInstead puts a change of a plan that is held to the user.
 func (w *writing) suggestInstead(c *Change) error {
-	const reason = "one run would have changed much at once"
+	const reason = "too many changes in one run"
 	var s *Suggestion
 	switch c.Op {
 	case OpAdd:

@@ -261,7 +261,7 @@ func (c *checks) word(field, value string, known bool) {
 
 func (c *checks) text(field, text string) {
 	c.that(strings.ContainsFunc(text, visible), field, "required", "must not be blank")
-	c.that(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be text")
+	c.that(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
 	c.that(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
 }
 

@@ -138,11 +138,11 @@ func (s *Service) embedQuestion(ctx context.Context, userID string, q *Query) {
 		}
 	}
 	if err != nil {
-		s.opts.Log.DebugContext(ctx, "memories are recalled without a model", "user", userID, "err", err, "cause", context.Cause(ctx))
+		s.opts.Log.DebugContext(ctx, "embedding provider failed; memories are recalled without it", "user", userID, "err", err, "cause", context.Cause(ctx))
 	}
 }
 
-var errEmbedderSlow = errors.New("the embedder took too long")
+var errEmbedderSlow = errors.New("the embedding provider took too long")
 
 func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, error) {
 	found, err := e.Embed(ctx, llm.Query, []string{text})

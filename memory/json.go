@@ -9,7 +9,7 @@ import (
 )
 
 // errNoObject is the failure of readObject.
-var errNoObject = errors.New("the reply holds no JSON object with the expected key")
+var errNoObject = errors.New("the reply contains no JSON object with the expected key")
 
 // scanBudget is how many bytes readObject looks at while it seeks bare objects, so
 // that a hostile reply costs milliseconds and not hours.

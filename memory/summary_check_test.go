@@ -30,7 +30,7 @@ func TestWhatASummaryMakesUp(t *testing.T) {
 		{"dates of the messages", "On 14 March 2025 they made a plan for 15 March (Saturday) at 8:30.", english, ""},
 		{"numbers in another form", "Lucy is 25 and lives 3000 miles away.", english, ""},
 		{"other forms of a name", "The Norwegian trip to Lucy's place is open.", english, ""},
-		{"a list", "Promises:\n- Mira brings the umbrella\n- Visit Lucy\n**Open:** the train", english, ""},
+		{"an array", "Promises:\n- Mira brings the umbrella\n- Visit Lucy\n**Open:** the train", english, ""},
 		{"words that begin a sentence", "Trust grew. Afterwards everything was calm. Plans were made. Nobody left early.", english, ""},
 		{"a name", "Lucy lives in Bergen with Marcus.", english, "Marcus"},
 		{"a name that begins", "Marcus told Anna the truth.", english, "Marcus"},

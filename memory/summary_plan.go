@@ -287,7 +287,7 @@ func (p *SummaryPlan) Work(path []ChatLine, active *Summary) (SummaryWork, error
 		}
 	}
 	if start < 0 || end < start {
-		return w, fault.New(fault.Conflict, "the conversation has changed")
+		return w, fault.New(fault.Conflict, "the conversation was changed by another request")
 	}
 	w.Lines = path[start : end+1]
 	if active != nil {

@@ -84,7 +84,7 @@ var retryWaits = []time.Duration{time.Second, 4 * time.Second}
 const longestAsked = 15 * time.Second
 
 // errNotASummary is the cause of an extractive text when the model did answer.
-var errNotASummary = errors.New("the model's answers cannot be used as a summary")
+var errNotASummary = errors.New("the model returned no usable summary")
 
 // WriteSummary writes the text of a summary with model; nil = by rule alone. A
 // transcript that is too long for one call is read in parts: all but the last are

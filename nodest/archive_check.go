@@ -25,7 +25,7 @@ func parseArchive(data []byte) (*archive, error) {
 	format, version := formatOf(data)
 	switch {
 	case format != archiveFormat:
-		return nil, damaged("format", "the file is no archive of a conversation")
+		return nil, damaged("format", "the file is not an exported conversation")
 	case version > archiveVersion:
 		return nil, fault.New(fault.NewerVersion, "the file has format version %d; this server reads up to %d", version, archiveVersion)
 	case version < 1:
@@ -37,9 +37,9 @@ func parseArchive(data []byte) (*archive, error) {
 	}
 	switch {
 	case len(a.Messages) > maxLoaded:
-		return nil, fault.New(fault.TooLarge, "%d messages, at most %d are allowed", len(a.Messages), maxLoaded).With("limit", maxLoaded)
+		return nil, fault.New(fault.TooLarge, "%d messages, limit %d", len(a.Messages), maxLoaded).With("limit", maxLoaded)
 	case len(a.Saves) > maxLoadedMarks, len(a.Rewinds) > maxLoadedMarks, len(a.States) > 4*maxLoadedMarks:
-		return nil, fault.New(fault.TooLarge, "at most %d save points and restores are allowed", maxLoadedMarks).With("limit", maxLoadedMarks)
+		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
 	return a, nil
 }
@@ -146,14 +146,14 @@ func (a *archive) loadable() (*loadable, error) {
 		return nil, damagedBy("conversation.title", err)
 	}
 	if in.Version < 1 || in.Version > maxCounted {
-		return nil, damaged("conversation.version", "must be a version")
+		return nil, damaged("conversation.version", "must be at least 1")
 	}
 	l.conv = &Conversation{ID: newID()}
 	last := int64(0)
 	for i, m := range a.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
 		if m == nil || m.Seq <= last || m.Seq > maxCounted {
-			return nil, damaged(path, "messages must have growing seqs")
+			return nil, damaged(path, "seq must be greater than that of the message before")
 		}
 		last = m.Seq
 		if err := l.addMessage(path, m, in.Version); err != nil {
@@ -181,7 +181,7 @@ func (l *loadable) addHistory(a *archive) error {
 	for i, s := range a.States {
 		path := fmt.Sprintf("states[%d]", i)
 		if s == nil || s.Version < 1 || s.Version >= l.conv.Version || versions[s.Version] {
-			return damaged(path, "must be a version before the conversation's, once")
+			return damaged(path, "version must be unique and lower than the conversation's")
 		}
 		versions[s.Version] = true
 		state, err := l.state(path, s)
@@ -193,7 +193,7 @@ func (l *loadable) addHistory(a *archive) error {
 	last := int64(1)
 	for i, r := range a.Rewinds {
 		if r.At <= last || r.At > l.conv.Version || r.To < 1 || r.To >= r.At {
-			return damaged(fmt.Sprintf("rewinds[%d]", i), "must go back from a version to one before it, in order")
+			return damaged(fmt.Sprintf("rewinds[%d]", i), "must lead from a version to an earlier one, in ascending order")
 		}
 		last = r.At
 		l.rewinds = append(l.rewinds, Rewind(r))
@@ -201,7 +201,7 @@ func (l *loadable) addHistory(a *archive) error {
 	for i, s := range a.Saves {
 		path := fmt.Sprintf("saves[%d]", i)
 		if s == nil || !versions[s.Version] {
-			return damaged(path, "must name a version whose state is there")
+			return damaged(path, "the file has no state for its version")
 		}
 		if err := l.addSave(path, s); err != nil {
 			return err
@@ -249,7 +249,7 @@ func (l *loadable) head(path, id string) (string, error) {
 	}
 	m := l.ids[id]
 	if m == nil {
-		return "", damaged(path+".headId", "there is no message %q", shortened(id, 64))
+		return "", damaged(path+".headId", "no message %q in the file", shortened(id, 64))
 	}
 	return m.ID, nil
 }
@@ -284,7 +284,7 @@ func (l *loadable) addExtra(path string, s *Save) error {
 	}
 	x, err := s.extra()
 	if err != nil {
-		return damaged(path, "must be what is kept of an imported save point")
+		return damaged(path, "not valid data of an imported save point")
 	}
 	if _, err := checkState(path, x.State.AuthorNote, x.State.Settings); err != nil {
 		return err
@@ -308,9 +308,9 @@ var (
 func (l *loadable) addMessage(path string, in *archivedMessage, newest int64) error {
 	switch {
 	case in.ID == "" || l.ids[in.ID] != nil:
-		return damaged(path+".id", "must be there, once")
+		return damaged(path+".id", "must be present and unique")
 	case in.ParentID != "" && l.ids[in.ParentID] == nil:
-		return damaged(path+".parentId", "must be a message before this one")
+		return damaged(path+".parentId", "must be the id of an earlier message")
 	case !slices.Contains(messageRoles, in.Role):
 		return damaged(path+".role", "must be one of %v", messageRoles)
 	case !slices.Contains(messageStatuses, in.Status):
@@ -318,9 +318,9 @@ func (l *loadable) addMessage(path string, in *archivedMessage, newest int64) er
 	case in.Rev < 1 || in.Rev > maxCounted:
 		return damaged(path+".rev", "must be at least 1")
 	case in.SwipeIndex < -1 || in.SwipeIndex > max(0, len(in.Swipes)-1): // -1: it shows none of them
-		return damaged(path+".swipeIndex", "must be that of a swipe")
+		return damaged(path+".swipeIndex", "must be the index of a swipe")
 	case checkClientID("", in.ClientMsgID) != nil || in.ClientMsgID != "" && l.named[in.ClientMsgID]:
-		return damaged(path+".clientMsgId", "must be a name by a client, once")
+		return damaged(path+".clientMsgId", "must be a valid and unique clientMsgId")
 	}
 	m := &Message{
 		ID: idLike(in.ID), ConversationID: l.conv.ID, ClientMsgID: in.ClientMsgID, Seq: in.Seq, Role: in.Role,
@@ -347,7 +347,7 @@ func (l *loadable) addTexts(path string, in *archivedMessage, out *DumpedMessage
 	out.Swipes = make([]Swipe, len(in.Swipes))
 	for i, s := range in.Swipes {
 		if _, taken := places[s.ID]; taken || s.ID == "" {
-			return damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be there, once")
+			return damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be present and unique")
 		}
 		places[s.ID] = i
 		out.Swipes[i] = Swipe{ID: newID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
@@ -363,11 +363,11 @@ func (l *loadable) addTexts(path string, in *archivedMessage, out *DumpedMessage
 		n, ok := places[t.SwipeID]
 		switch {
 		case t.ID == "" || l.texts[t.ID] != "":
-			return damaged(at+".id", "must be there, once")
+			return damaged(at+".id", "must be present and unique")
 		case !ok:
-			return damaged(at+".swipeId", "must be a swipe of the message")
+			return damaged(at+".swipeId", "must be the id of a swipe of this message")
 		case t.Rev < 1 || t.Rev > maxCounted || revs[place{t.SwipeID, t.Rev}]:
-			return damaged(at+".rev", "must be another one for each text of a swipe")
+			return damaged(at+".rev", "must be unique within the swipe")
 		}
 		revs[place{t.SwipeID, t.Rev}] = true
 		l.texts[t.ID] = newID()
@@ -425,13 +425,13 @@ func (l *loadable) addStates(path string, in *archivedMessage, out *DumpedMessag
 		at := fmt.Sprintf("%s.states[%d]", path, i)
 		switch {
 		case s.Version <= last || s.Version > newest:
-			return damaged(at+".version", "must grow, and not beyond the conversation's")
+			return damaged(at+".version", "must be ascending and at most the conversation's version")
 		case s.Rev < 1 || s.Rev > in.Rev:
-			return damaged(at+".rev", "must be one of the message's")
+			return damaged(at+".rev", "must be from 1 to the message's rev")
 		case !slices.Contains(messageStatuses, s.Status):
 			return damaged(at+".status", "must be one of %v", messageStatuses)
 		case s.RevisionID != "" && !own[l.texts[s.RevisionID]]:
-			return damaged(at+".revisionId", "must be a text of the message")
+			return damaged(at+".revisionId", "must be the id of a text of this message")
 		}
 		last = s.Version
 		s.RevisionID = l.texts[s.RevisionID]

@@ -52,9 +52,9 @@ func (l *loadable) addSummaries(in []*archivedSummary, newest int64) error {
 		path := fmt.Sprintf("summaries[%d]", i)
 		switch {
 		case s == nil || s.ID == "" || l.summaryIDs[s.ID] != "":
-			return damaged(path+".id", "must be there, once")
+			return damaged(path+".id", "must be present and unique")
 		case s.MadeVersion < 0 || s.MadeVersion > newest:
-			return damaged(path+".madeVersion", "must be a version of the conversation, or 0")
+			return damaged(path+".madeVersion", "must be from 0 to the conversation's version")
 		case len(s.Texts) == 0:
 			return damaged(path+".texts", "must not be empty")
 		}
@@ -66,7 +66,7 @@ func (l *loadable) addSummaries(in []*archivedSummary, newest int64) error {
 		for j, said := range s.Texts {
 			at := fmt.Sprintf("%s.texts[%d]", path, j)
 			if said.Version <= last || said.Version > newest {
-				return damaged(at+".version", "must be versions of the conversation, in order")
+				return damaged(at+".version", "must be ascending and at most the conversation's version")
 			}
 			last = said.Version
 			doc, err := l.summary(at+".document", s.ID, said.Document)
@@ -77,7 +77,7 @@ func (l *loadable) addSummaries(in []*archivedSummary, newest int64) error {
 			d.Summary = doc
 		}
 		if d.Generation <= generation {
-			return damaged(path, "generations must grow")
+			return damaged(path, "generation must be greater than that of the summary before")
 		}
 		generation = d.Generation
 		l.summaries = append(l.summaries, d)
@@ -90,16 +90,16 @@ var summaryMethods = []memory.Method{memory.MethodModel, memory.MethodExtractive
 // summary checks one document, and names everything in it by its new id.
 func (l *loadable) summary(path, id string, in *memory.Summary) (*memory.Summary, error) {
 	if in == nil {
-		return nil, damaged(path, "must be a summary")
+		return nil, damaged(path, "required")
 	}
 	first, last := l.ids[in.Range.StartID], l.ids[in.Range.EndID]
 	switch {
 	case !slices.Contains(summaryMethods, in.Method):
 		return nil, damaged(path+".method", "must be one of %v", summaryMethods)
 	case first == nil || last == nil || first.Seq > last.Seq:
-		return nil, damaged(path+".messageIds", "must be messages of the archive, in order")
+		return nil, damaged(path+".messageIds", "must be ids of messages in the file, in order")
 	case in.Generation < 1 || in.Generation > maxCounted || in.Count < 1:
-		return nil, damaged(path, "must be of a generation, and about messages")
+		return nil, damaged(path, "generation and count must be at least 1")
 	}
 	out := *in
 	out.ID, out.BaseID, out.Text = l.summaryIDs[id], l.summaryIDs[in.BaseID], clean(in.Text)

@@ -78,7 +78,7 @@ func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
 	if short && req.MaxTokens > 0 {
 		a.thought.Store(name, true)
 		if err == nil {
-			err = fault.New(fault.EmptyReply, "thinking left no room for the reply")
+			err = fault.New(fault.EmptyReply, "reasoning used up the token limit, so there was no room for a reply; raise maxTokens")
 		}
 	}
 	return reply, err

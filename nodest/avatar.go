@@ -61,7 +61,7 @@ func newAvatar(data []byte) (*Avatar, error) {
 	}
 	format, width, height := pictureSize(data)
 	if format == "" {
-		return nil, fault.New(fault.UnsupportedMedia, "not a PNG, JPEG, WebP or GIF picture")
+		return nil, fault.New(fault.UnsupportedMedia, "not a PNG, JPEG, WebP or GIF image")
 	}
 	if width < 1 || height < 1 || width > maxAvatarSide || height > maxAvatarSide {
 		return nil, fault.New(fault.TooLarge, "the picture is too large, limit %d pixels per side", maxAvatarSide)

@@ -329,7 +329,7 @@ func (r settingRule) check(path string, value json.RawMessage) error {
 			return err
 		}
 		if len(list) > int(r.max) {
-			return fault.InvalidField(path, "range", "at most %.0f elements", r.max)
+			return fault.InvalidField(path, "range", "must have at most %.0f elements", r.max)
 		}
 		for i, v := range list {
 			if err := r.checkText(fmt.Sprintf("%s[%d]", path, i), v); err != nil {

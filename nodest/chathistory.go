@@ -105,7 +105,7 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 		return nil, err
 	}
 	if n := len(h.Parts); n > maxImportedMessages {
-		return nil, fault.New(fault.TooLarge, "%s: has %d messages, at most %d are allowed", field, n, maxImportedMessages)
+		return nil, fault.New(fault.TooLarge, "%s: %d messages, limit %d", field, n, maxImportedMessages)
 	}
 	entries := make([]chatEntry, 0, len(h.Parts))
 	for _, p := range h.Parts {

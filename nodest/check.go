@@ -47,7 +47,7 @@ func checkLine(field, text string, limit int) error {
 	case !utf8.ValidString(text):
 		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
 	case utf8.RuneCountInString(text) > limit:
-		return fault.InvalidField(field, "range", "at most %d characters", limit)
+		return fault.InvalidField(field, "range", "must have at most %d characters", limit)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return fault.InvalidField(field, "encoding", "must not contain control characters")
 	}
@@ -84,7 +84,7 @@ func checkRange[N int | float64](field string, v *N, lowest, highest N) error {
 }
 
 func unknownField(field string) error {
-	return fault.InvalidField(field, "unknown", "is not known")
+	return fault.InvalidField(field, "unknown", "unknown")
 }
 
 // isNull says whether a member is absent or null.

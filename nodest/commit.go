@@ -48,11 +48,11 @@ func (e *Engine) conclude(t *task, how end) {
 		return ended, err
 	}, backoff.WithMaxTries(storingTries))
 	if errors.Is(err, errLost) { // its user or its conversation is gone, or a process that took it over
-		e.opts.Log.Info("a generation was ended elsewhere", "generation", t.id)
+		e.opts.Log.Info("generation ended by another process", "generation", t.id)
 		return
 	}
 	if err != nil {
-		e.opts.Log.Error("the end of a generation was not stored", "generation", t.id, "err", err)
+		e.opts.Log.Error("final state of a generation not stored", "generation", t.id, "err", err)
 		return
 	}
 	if g.Kind == KindReply && ended.message != nil {
@@ -70,7 +70,7 @@ func (e *Engine) polish(t *task, g *Generation, how end) end {
 	if g.Kind != KindImpersonate && hasText(g) {
 		text, warnings := t.scene.docs.scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
-			e.opts.Log.Warn("a regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
+			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}
 		g.Text = text
 	}
@@ -345,8 +345,8 @@ func messageStatus(generation string) string {
 func (e *Engine) logEnd(g *Generation, how end) {
 	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
 	if how.cause != nil {
-		e.opts.Log.Warn("a generation failed", append(args, "err", how.cause)...)
+		e.opts.Log.Warn("generation failed", append(args, "err", how.cause)...)
 		return
 	}
-	e.opts.Log.Debug("a generation ended", args...)
+	e.opts.Log.Debug("generation ended", args...)
 }

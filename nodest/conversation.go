@@ -19,7 +19,7 @@ const maxTitle = 200 // code points
 // Invalid with the field.
 func (e *Engine) CreateConversation(ctx context.Context, c *Call, in ConversationInput) (*Conversation, error) {
 	if in.CharacterID == "" {
-		return nil, fault.InvalidField("characterId", "required", "is required")
+		return nil, fault.InvalidField("characterId", "required", "required")
 	}
 	if err := checkLine("title", in.Title, maxTitle); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func updateConversation(tx Tx, c *Call, conv *Conversation) error {
 // being written there is cancelled first.
 func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) error {
 	if id == "" { // for Running that would mean all conversations
-		return fault.New(fault.NotFound, "no conversation without an id")
+		return fault.New(fault.NotFound, "no such conversation")
 	}
 	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) { return tx.Running(id) })
 	if err != nil {
@@ -266,7 +266,7 @@ func (e *Engine) History(ctx context.Context, userID, conversationID, before str
 		if before != "" {
 			m, err := tx.Message(before)
 			if err == nil && m.ConversationID != conversationID {
-				err = fault.New(fault.NotFound, "no message %q here", before)
+				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
 			}
 			if err != nil {
 				return inField("before", err)

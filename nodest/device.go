@@ -16,11 +16,11 @@ const maxRead = 200
 func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]string) error {
 	switch {
 	case c.Device == "":
-		return fault.InvalidField("deviceId", "required", "is required")
+		return fault.InvalidField("deviceId", "required", "required")
 	case seq < 0:
 		return fault.InvalidField("seq", "range", "must not be negative")
 	case len(read) > maxRead:
-		return fault.InvalidField("read", "range", "at most %d conversations", maxRead)
+		return fault.InvalidField("read", "range", "must have at most %d conversations", maxRead)
 	}
 	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
 		for _, conversationID := range sortedKeys(read) {
@@ -29,7 +29,7 @@ func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]st
 				return struct{}{}, inField("read."+conversationID, err)
 			}
 			if m.ConversationID != conversationID {
-				return struct{}{}, inField("read."+conversationID, fault.New(fault.NotFound, "no message %q there", m.ID))
+				return struct{}{}, inField("read."+conversationID, fault.New(fault.NotFound, "no message %q in this conversation", m.ID))
 			}
 		}
 		if err := tx.Ack(c.Device, seq, read); err != nil || len(read) == 0 {

@@ -91,7 +91,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *Call, in EditInput) (*Cha
 			return nil, nil, err
 		}
 		if m.Role != RoleUser {
-			return nil, nil, fault.InvalidField("regenerate", "role", "only a user's message is answered again")
+			return nil, nil, fault.InvalidField("regenerate", "role", "only a user's message can be answered again")
 		}
 		var old *Message // reply
 		var ch change

@@ -169,7 +169,7 @@ func checkWritten(tx Tx, m *Message) error {
 }
 
 // errShort says that a reader came to the end of what is copied of a fork.
-var errShort = errors.New("older messages of the fork are still to be copied")
+var errShort = errors.New("older messages of the fork are still being copied")
 
 // viewBack is a View for an fn that reads a conversation backwards: where fn
 // returns errShort, because what is copied of a fork does not reach far enough
@@ -234,7 +234,7 @@ func (e *Engine) copyBehind(fork ForkRef) {
 		delete(e.forks, fork.ConversationID)
 		e.mu.Unlock()
 		if err != nil && !stopped && !fault.Is(err, fault.NotFound) { // not found: it was deleted meanwhile
-			e.opts.Log.Warn("a fork is not complete yet", "conversation", fork.ConversationID, "err", err)
+			e.opts.Log.Warn("older messages of a fork not copied yet", "conversation", fork.ConversationID, "err", err)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func (e *Engine) SearchMemories(ctx context.Context, userID, characterID string,
 // searchMemory asks the memory for a user.
 func (e *Engine) searchMemory(ctx context.Context, userID string, a memory.Ask) ([]memory.Hit, error) {
 	if e.opts.Memory == nil {
-		return nil, fault.New(fault.NotConfigured, "this server has no memory")
+		return nil, fault.New(fault.NotConfigured, "memory is not configured on this server")
 	}
 	var scene memory.Scene
 	err := e.store.View(ctx, userID, func(tx Tx) error {
@@ -214,11 +214,11 @@ func (in ForgetInput) check(limit int) error {
 	}
 	switch {
 	case n != 1:
-		return fault.InvalidField("query", "required", "one of query, ids and all is needed, and only one")
+		return fault.InvalidField("query", "required", "give exactly one of query, ids and all")
 	case len(in.IDs) > mostForget:
-		return fault.InvalidField("ids", "range", "at most %d ids", mostForget)
+		return fault.InvalidField("ids", "range", "must have at most %d ids", mostForget)
 	case in.All && in.DryRun:
-		return fault.InvalidField("dryRun", "value", "all is everything that the list and the search show")
+		return fault.InvalidField("dryRun", "value", "cannot be combined with all")
 	case in.Query != "":
 		return checkText("query", in.Query, limit)
 	}

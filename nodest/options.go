@@ -30,7 +30,7 @@ func (o TurnOptions) Validate(path string) error {
 	v.word("provider", o.Provider, maxNameSize)
 	v.word("model", o.Model, maxNameSize)
 	if len(o.Stop) > maxStops {
-		v.add("stop", "range", "at most %d texts", maxStops)
+		v.add("stop", "range", "must have at most %d texts", maxStops)
 	}
 	for i, s := range o.Stop {
 		if n := utf8.RuneCountInString(s); n < 1 || n > maxStopSize {

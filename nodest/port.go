@@ -75,13 +75,13 @@ func checkAppKey(key string) error {
 	const field = "conversationId"
 	switch {
 	case key == "":
-		return fault.InvalidField(field, "required", "is required")
+		return fault.InvalidField(field, "required", "required")
 	case !utf8.ValidString(key):
 		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
 	case utf8.RuneCountInString(key) > maxAppKey:
-		return fault.InvalidField(field, "range", "at most %d characters", maxAppKey)
+		return fault.InvalidField(field, "range", "must have at most %d characters", maxAppKey)
 	case strings.ContainsAny(key, `<>:"|?*/\`), strings.Contains(key, ".."), strings.ContainsFunc(key, unicode.IsControl):
-		return fault.InvalidField(field, "format", `must not hold < > : " | ? * / \ .. or control characters`)
+		return fault.InvalidField(field, "format", `must not contain < > : " | ? * / \ .. or control characters`)
 	}
 	return nil
 }
@@ -321,5 +321,5 @@ func (e *Engine) portReply(ctx context.Context, c *Call, generationID string) (s
 	case g.Status == GenCancelled:
 		return "", fault.New(fault.Cancelled, "the reply was cancelled")
 	}
-	return "", fault.New(fault.ShuttingDown, "the server stopped while the reply was written")
+	return "", fault.New(fault.ShuttingDown, "the server shut down while the reply was being written")
 }

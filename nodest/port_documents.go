@@ -20,7 +20,7 @@ type portDocuments struct {
 func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 	const field = "jsonString"
 	if isNull(raw) {
-		return nil, fault.InvalidField(field, "required", "is required")
+		return nil, fault.InvalidField(field, "required", "required")
 	}
 	if bytes.TrimSpace(raw)[0] == '"' {
 		var text string

@@ -37,7 +37,7 @@ func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) 
 	case PortReset:
 		change = e.portReset
 	default:
-		return nil, fault.InvalidField("action", "enum", "is not known")
+		return nil, fault.InvalidField("action", "enum", "unknown")
 	}
 	var conv *Conversation
 	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
@@ -159,14 +159,14 @@ func regreet(tx Tx, c *Call, chat *Conversation, shown []*Message) (*portChange,
 
 func (e *Engine) portRestore(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
 	if isNull(in.History) {
-		return nil, fault.InvalidField("history", "required", "is required")
+		return nil, fault.InvalidField("history", "required", "required")
 	}
 	var named struct{ Parts json.RawMessage }
 	if err := decodeKnown("history", in.History, &named); err != nil {
 		return nil, err
 	}
 	if isNull(named.Parts) { // an empty list empties the history; forgetting it does not
-		return nil, fault.InvalidField("history.parts", "required", "is required")
+		return nil, fault.InvalidField("history.parts", "required", "required")
 	}
 	entries, err := readChatHistory("history", in.History)
 	if err != nil {

@@ -377,7 +377,7 @@ func TestPortRefuses(t *testing.T) {
 		{"a long key", nodest.PortInput{ConversationID: strings.Repeat("x", 256), Status: "continue"}, fault.Invalid, "conversationId"},
 		{"a new character from nothing", nodest.PortInput{ConversationID: "a", Status: "create"}, fault.Invalid, "jsonString"},
 		{"a text that is no JSON", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{oh"`)}, fault.Invalid, "jsonString"},
-		{"a list", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
+		{"an array", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
 		{"a card that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
 		{"a history that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
 		{"a long name of the user", nodest.PortInput{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},

@@ -21,7 +21,7 @@ func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInp
 // Errors: NotFound, and those of PreviewPrompt.
 func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
 	if saveID == "" {
-		return nil, fault.New(fault.NotFound, "no save point without an id")
+		return nil, fault.New(fault.NotFound, "no such save point")
 	}
 	return e.preview(ctx, userID, query{saveID: saveID}, in)
 }

@@ -55,7 +55,7 @@ func admit(running []*Generation, conversationID, whenBusy string, parallel, que
 	a.queued = busyWith != "" || active >= parallel
 	if a.queued && waiting >= queue {
 		return admission{}, fault.New(fault.TooManyGenerations,
-			"%d replies are being written and %d wait: at most %d and %d at a time", active, waiting, parallel, queue).
+			"%d replies are being written and %d are waiting; the limits are %d and %d", active, waiting, parallel, queue).
 			With("running", active).With("waiting", waiting)
 	}
 	return a, nil

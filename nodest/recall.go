@@ -169,7 +169,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 		}
 	}
 	if err != nil {
-		e.opts.Log.WarnContext(ctx, "a turn goes on without memories", "conversation", t.scene.conversation.ID, "err", err)
+		e.opts.Log.WarnContext(ctx, "turn continues without memories", "conversation", t.scene.conversation.ID, "err", err)
 		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "memories could not be searched"}})
 		return
 	}

@@ -126,7 +126,7 @@ func (e *Engine) generateAt(
 			return nil, nil, err
 		}
 		if m.Role != RoleAssistant {
-			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be written by a model")
+			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be regenerated or continued")
 		}
 		var ch change
 		begun, err := accept(tx, s, m, &ch)

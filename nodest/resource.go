@@ -28,7 +28,7 @@ const (
 // a character that the user does not have.
 func (e *Engine) CreateResource(ctx context.Context, c *Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
 	if isNull(in.Document) {
-		return nil, fault.InvalidField("document", "required", "is required")
+		return nil, fault.InvalidField("document", "required", "required")
 	}
 	return once(ctx, e, c, func(tx Tx) (*Resource, error) {
 		r := &Resource{Kind: kind}
@@ -109,7 +109,7 @@ func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind
 // and not its version.
 func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
 	if isNull(in.Document) && (replace || len(in.Document) > 0) {
-		return nil, fault.InvalidField("document", "required", "is required")
+		return nil, fault.InvalidField("document", "required", "required")
 	}
 	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Resource, error) {
 		r, err := tx.Resource(kind, id)
@@ -258,7 +258,7 @@ func checkPersona(field string, doc json.RawMessage) error {
 		return err
 	}
 	if utf8.RuneCountInString(p.Description) > maxPersonaText {
-		return fault.InvalidField(field+".description", "range", "at most %d characters", maxPersonaText)
+		return fault.InvalidField(field+".description", "range", "must have at most %d characters", maxPersonaText)
 	}
 	return checkLine(field+".name", p.Name, maxPersonaName)
 }
@@ -267,7 +267,7 @@ func checkPersona(field string, doc json.RawMessage) error {
 // never nil.
 func boundCharacters(tx Tx, ids []string) ([]string, error) {
 	if len(ids) > maxBindings {
-		return nil, fault.InvalidField("characterIds", "range", "at most %d characters", maxBindings)
+		return nil, fault.InvalidField("characterIds", "range", "must have at most %d characters", maxBindings)
 	}
 	bound := []string{}
 	for i, id := range ids {

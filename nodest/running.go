@@ -67,7 +67,7 @@ func (e *Engine) stop(userID, generationID string) {
 	ctx, cancel := context.WithTimeout(context.Background(), storingTimeout) // the caller may be gone
 	defer cancel()
 	if _, err := e.cancelElsewhere(ctx, userID, generationID); err != nil {
-		e.opts.Log.Warn("a generation was not cancelled", "generation", generationID, "err", err)
+		e.opts.Log.Warn("generation not cancelled", "generation", generationID, "err", err)
 	}
 }
 

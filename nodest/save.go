@@ -159,7 +159,7 @@ func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit 
 		if before != "" {
 			m, err := tx.Message(before)
 			if err == nil && m.ConversationID != v.Save.ConversationID {
-				err = fault.New(fault.NotFound, "no message %q here", before)
+				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
 			}
 			if err != nil {
 				return inField("before", err)

@@ -114,7 +114,7 @@ func readSaveFile(data []byte) (*saveImport, error) {
 		return nil, err
 	}
 	if isNull(in.members["messages"]) && isNull(in.members["nodestChatHistory"]) {
-		return nil, notImported("messages", "required: a save point has messages or nodestChatHistory")
+		return nil, notImported("messages", "required: messages or nodestChatHistory")
 	}
 	if err := in.readMessages(); err != nil {
 		return nil, err
@@ -173,11 +173,11 @@ func (in *saveImport) checkFormat() error {
 	}
 	var n int
 	if json.Unmarshal(version, &n) != nil || n < 1 {
-		return notImported("formatVersion", "must be a whole number from 1")
+		return notImported("formatVersion", "must be a whole number, 1 or more")
 	}
 	if n > saveFormatVersion {
-		e := fault.New(fault.NewerVersion, "the save point was made by a newer version (format %d, this one reads %d)", n, saveFormatVersion)
-		e.Fields = []fault.Field{{Field: "formatVersion", Code: "range", Detail: "is newer than this server"}}
+		e := fault.New(fault.NewerVersion, "the save point has format version %d; this server reads up to %d", n, saveFormatVersion)
+		e.Fields = []fault.Field{{Field: "formatVersion", Code: "range", Detail: "is newer than this server supports"}}
 		return e
 	}
 	return nil
@@ -191,7 +191,7 @@ func (in *saveImport) readMessages() error {
 			return notImported("messages", "must be an array")
 		}
 		if n := len(list); n > maxImportedMessages {
-			return fault.New(fault.TooLarge, "messages: has %d messages, at most %d are allowed", n, maxImportedMessages)
+			return fault.New(fault.TooLarge, "messages: %d messages, limit %d", n, maxImportedMessages)
 		}
 		for i, raw := range list {
 			m, err := readSavedMessage(fmt.Sprintf("messages[%d]", i), raw)
@@ -269,7 +269,7 @@ func (m *importMessage) checkKept(path string, noText bool) error {
 	switch k.Role {
 	case RoleUser, RoleAssistant, RoleSystem, RoleNarrator:
 	default:
-		return notImported(path+".role", "is not known")
+		return notImported(path+".role", "unknown")
 	}
 	none := k.SwipeIndex == -1 || len(k.Swipes) == 0 && k.SwipeIndex == 0
 	if none && m.text != "" {

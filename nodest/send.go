@@ -207,7 +207,7 @@ func checkLength(field, text string, limit int) error {
 		return fault.InvalidField(field, "encoding", "must not contain the NUL character")
 	}
 	if n := utf8.RuneCountInString(text); n > limit {
-		e := fault.New(fault.TooLarge, "%s: has %d characters, at most %d are allowed", field, n, limit)
+		e := fault.New(fault.TooLarge, "%s: %d characters, limit %d", field, n, limit)
 		return e.With("limit", limit).With("length", n)
 	}
 	return nil

@@ -196,7 +196,7 @@ func checkCustomSetting(field string, doc json.RawMessage) error {
 		return err
 	}
 	if utf8.RuneCountInString(s.Content) > maxPersonaText {
-		return fault.InvalidField(field+".content", "range", "at most %d characters", maxPersonaText)
+		return fault.InvalidField(field+".content", "range", "must have at most %d characters", maxPersonaText)
 	}
 	if err := checkRange(field+".position", s.Position, 0, 4); err != nil {
 		return err

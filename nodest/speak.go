@@ -188,7 +188,7 @@ func (e *Engine) checkpoint(t *task) bool {
 		t.cancel(errLost)
 		return false
 	case err != nil:
-		e.opts.Log.WarnContext(ctx, "a checkpoint was not stored", "generation", t.id, "err", err)
+		e.opts.Log.WarnContext(ctx, "checkpoint of a reply not stored", "generation", t.id, "err", err)
 	}
 	return true
 }

@@ -139,7 +139,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	after, err := h.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	if after.Version != conv.Version {
-		t.Error("the conversation has changed")
+		t.Error("the conversation was changed by another request")
 	}
 }
 

@@ -46,9 +46,9 @@ var errOvertaken = fault.New(fault.Conflict, "the conversation changed while its
 // errNotDue says why no summary is made.
 func errNotDue(skip memory.Skip) error {
 	why := map[memory.Skip]string{
-		memory.SkipFew:        ": the chat has too few messages, of which the first and the last three stay",
-		memory.SkipNothingNew: ": what lies between the first and the last three messages is summarised already",
-		memory.SkipUserText:   ": you wrote the summary, and nothing is new",
+		memory.SkipFew:        ": the chat is too short (the first three and last three messages are never summarised)",
+		memory.SkipNothingNew: ": all messages between the first three and the last three are already summarised",
+		memory.SkipUserText:   ": you wrote the summary, and there are no new messages since",
 	}
 	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
@@ -261,7 +261,7 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 		return nil, err
 	}
 	if d.written.Cause != nil {
-		e.opts.Log.WarnContext(ctx, "a summary was written by rule", "conversation", conversationID, "err", d.written.Cause)
+		e.opts.Log.WarnContext(ctx, "summary written without a model", "conversation", conversationID, "err", d.written.Cause)
 	}
 	return d, nil
 }

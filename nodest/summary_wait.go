@@ -38,7 +38,7 @@ func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool 
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
 		return false
 	case err != nil:
-		e.opts.Log.WarnContext(ctx, "a turn goes on without a summary", "conversation", id, "err", err)
+		e.opts.Log.WarnContext(ctx, "turn continues without a summary", "conversation", id, "err", err)
 		return false
 	}
 	t.made = made

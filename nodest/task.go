@@ -18,8 +18,8 @@ import (
 // Why a generation is stopped from outside.
 var (
 	errCancelled = errors.New("cancelled by the user")
-	errStopping  = errors.New("the server stops")
-	errLost      = errors.New("another process has ended the generation")
+	errStopping  = errors.New("the server is shutting down")
+	errLost      = errors.New("another process ended the generation")
 	errTooLong   = errors.New("the generation took too long")
 )
 

@@ -43,7 +43,7 @@ func usageRange(from, to string, now time.Time) (first, last string, err error) 
 	}
 	first, last = begin.Format(time.DateOnly), end.Format(time.DateOnly)
 	if first > last {
-		return "", "", fault.InvalidField("from", "range", "must not be after to (%s)", last)
+		return "", "", fault.InvalidField("from", "range", "must not be later than to (%s)", last)
 	}
 	return first, last, nil
 }
@@ -51,7 +51,7 @@ func usageRange(from, to string, now time.Time) (first, last string, err error) 
 func parseDay(field, day string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, day)
 	if err != nil {
-		return t, fault.InvalidField(field, "type", "must be a day, such as 2026-01-31")
+		return t, fault.InvalidField(field, "type", "must be a date such as 2026-01-31")
 	}
 	return t, nil
 }

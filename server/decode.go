@@ -65,7 +65,7 @@ func syntaxDetail(err error) string {
 	if e, ok := err.(*json.SyntaxError); ok { //nolint:errorlint // the decoder returns it bare
 		return fmt.Sprintf("error at byte %d", e.Offset)
 	}
-	return "it ends too early"
+	return "unexpected end of input"
 }
 
 // mostTold bounds how many wrong members one error names: a body can hold a
@@ -136,7 +136,7 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 	case reflect.Int, reflect.Int64:
 		return checkInteger(v, at)
 	}
-	return []fault.Field{{Field: at, Code: "type", Detail: "this cannot be set"}}
+	return []fault.Field{{Field: at, Code: "type", Detail: "cannot be set"}}
 }
 
 func mustBe(ok bool, at, what string) []fault.Field {
@@ -198,7 +198,7 @@ func checkMap(v any, t reflect.Type, at string) []fault.Field {
 func checkSlice(v any, t reflect.Type, at string) []fault.Field {
 	list, ok := v.([]any)
 	if !ok {
-		return mustBe(false, at, "a list")
+		return mustBe(false, at, "an array")
 	}
 	var wrong []fault.Field
 	for i, value := range list {
@@ -218,7 +218,7 @@ func checkTime(v any, at string) []fault.Field {
 		_, err := time.Parse(time.RFC3339, s)
 		ok = err == nil
 	}
-	return mustBe(ok, at, "a time as in RFC 3339")
+	return mustBe(ok, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 }
 
 func checkNumber(v any, at string) []fault.Field {

@@ -145,7 +145,9 @@ func (i *inflight) enter(ctx context.Context, key string, wait bool) (done func(
 	}
 }
 
-func badKey() error { return fault.InvalidField("key", "range", "1 to 64 printable characters") }
+func badKey() error {
+	return fault.InvalidField("key", "range", "must be 1 to 64 printable characters")
+}
 
 // plainKey says whether an idempotency key can be one: 1–64 printable ASCII
 // characters.

@@ -139,7 +139,7 @@ func (a *sent) writes(place *any, m *nodest.Message) {
 
 func chatSend(ctx context.Context, s *Server, c *nodest.Call, in sendData) (any, error) {
 	if len(in.Attachments) > 0 {
-		return nil, fault.InvalidField("attachments", "range", "files cannot be attached yet")
+		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
 	}
 	got, err := s.engine.Send(ctx, c, nodest.SendInput{
 		ConversationID: in.ConversationID, Text: in.Text, ClientMsgID: in.ClientMsgID, ParentID: in.ParentID,
@@ -443,7 +443,7 @@ type diffData struct {
 
 func promptDiff(ctx context.Context, s *Server, c *nodest.Call, in diffData) (any, error) {
 	if in.With == "" {
-		return nil, fault.InvalidField("with", "required", "the id of the prompt to compare with")
+		return nil, fault.InvalidField("with", "required", "required: the id of the prompt to compare with")
 	}
 	return s.engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
 }

@@ -52,7 +52,7 @@ func (o *outbox) pump(ctx context.Context, src source, w frames) bool {
 			return false
 		case s.replay:
 			if err = o.replaySome(ctx, src); err != nil {
-				o.close(closeInternal, "the log cannot be read", true)
+				o.close(closeInternal, "the event log cannot be read", true)
 			}
 		case s.behind != "":
 			o.catchUp(ctx, src, s.behind, s.off)
@@ -155,7 +155,7 @@ func (o *outbox) replaySome(ctx context.Context, src source) error {
 		return err
 	}
 	if len(events) == 0 {
-		return errors.New("the log ends before its newest event")
+		return errors.New("the event log ends before its newest event")
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

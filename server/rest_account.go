@@ -336,7 +336,7 @@ func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) error 
 // by then, so the answer does not depend on it.
 func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) error {
 	if err := s.engine.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
-		s.opts.Log.Warn("a changed provider key was not told", "requestId", idOf(c), "err", err)
+		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
 	}
 	return c.NoContent(http.StatusNoContent)
 }

@@ -65,7 +65,7 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 	case "json":
 		data, filename, err = s.engine.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
 	default:
-		return fault.InvalidField("format", "value", "jsonl or json, not %q", format)
+		return fault.InvalidField("format", "value", "must be jsonl or json, not %q", format)
 	}
 	if err != nil {
 		return err

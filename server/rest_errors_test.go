@@ -31,7 +31,7 @@ func TestBadBodies(t *testing.T) {
 	}{
 		{name: "no JSON", method: "POST", path: messages, body: `{"text":`, status: 400, code: "bad_request"},
 		{name: "words", method: "POST", path: messages, body: `hello`, status: 400, code: "bad_request"},
-		{name: "a list", method: "POST", path: messages, body: `["hello"]`, status: 400, code: "bad_request"},
+		{name: "an array", method: "POST", path: messages, body: `["hello"]`, status: 400, code: "bad_request"},
 		{name: "two objects", method: "POST", path: messages, body: `{"text":"a"}{"text":"b"}`, status: 400, code: "bad_request"},
 		{name: "invalid UTF-8", method: "POST", path: messages, body: "{\"text\":\"\xff\"}", status: 400, code: "bad_request"},
 		{name: "33 deep", method: "POST", path: "/characters", body: deep(33), status: 400, code: "bad_request"},

@@ -67,7 +67,7 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 	}
 	files := r.MultipartForm.File["file"]
 	if len(files) != 1 {
-		return nil, "", fault.InvalidField("file", "required", "the form must contain exactly one file, not %d", len(files))
+		return nil, "", fault.InvalidField("file", "required", "must be exactly one file, not %d", len(files))
 	}
 	file, err := files[0].Open()
 	if err != nil {

@@ -65,7 +65,7 @@ func TestCardsThatCannotBeImported(t *testing.T) {
 		"a card that is no base64":    {"a.png", append(bytes.Clone(onePixel[:33]), chunk("tEXt", []byte("chara\x00{{{"))...), "unsupported_card"},
 		"a card without a name":       {"a.json", []byte(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"first_mes":"Hi"}}`), "unsupported_card"},
 		"a card with a blank name":    {"a.json", []byte(`{"name":"  ","first_mes":"Hi"}`), "unsupported_card"},
-		"a list":                      {"a.json", []byte(`[1,2]`), "unsupported_card"},
+		"an array":                    {"a.json", []byte(`[1,2]`), "unsupported_card"},
 		"half an object":              {"a.json", []byte(`{"name":"Alice",`), "unsupported_card"},
 		"nothing":                     {"a.json", nil, "unsupported_card"},
 		"a ZIP without a card":        {"a.charx", []byte("PK\x05\x06" + strings.Repeat("\x00", 18)), "unsupported_card"},

@@ -44,7 +44,7 @@ type portHistoryData struct {
 // no wish to set the greeting back, which is number 0.
 func (d *portHistoryData) take() error {
 	if d.Index == nil && d.Action == nodest.PortRegenerate {
-		return fault.InvalidField("index", "required", "is required")
+		return fault.InvalidField("index", "required", "required")
 	}
 	if d.Index != nil {
 		d.PortHistoryInput.Index = *d.Index

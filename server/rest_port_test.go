@@ -102,7 +102,7 @@ func TestTheAppIsToldWhatFailed(t *testing.T) {
 		{"a truth that is none", talk(object{"useToolCalls": "yes"}), "invalid_field"},
 		{"a message that is too long", talk(object{"userMessage": longText}), "too_large"},
 		{"documents that are none", talk(object{"status": "create", "jsonString": "{"}), "invalid_field"},
-		{"a list", `[1]`, "bad_request"},
+		{"an array", `[1]`, "bad_request"},
 		{"a text", `"hello"`, "bad_request"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

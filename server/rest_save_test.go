@@ -147,7 +147,7 @@ func TestFilesThatCannotBeImported(t *testing.T) {
 		{"half a save point", saves, saved[:len(saved)/2], "invalid_import"},
 		{"a save point without messages", saves, []byte(`{"id":"save_1","description":"x"}`), "invalid_import"},
 		{"messages that are none", saves, bytes.Replace(saved, []byte(`"messages":[`), []byte(`"messages":[7,`), 1), "invalid_import"},
-		{"a list", saves, []byte(`[]`), "invalid_import"},
+		{"an array", saves, []byte(`[]`), "invalid_import"},
 		{"nothing", saves, nil, "invalid_import"},
 		{"a picture", saves, onePixel, "invalid_import"},
 		{"a save point of the future", saves, newer(saved), "newer_version"},

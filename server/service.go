@@ -94,7 +94,7 @@ func (s *Server) metrics() echo.HandlerFunc {
 				return err
 			}
 			if !who.Owner() {
-				return fault.New(fault.Forbidden, "only an owner may read the metrics")
+				return fault.New(fault.Forbidden, "only an owner can read the metrics")
 			}
 		}
 		figures.ServeHTTP(c.Response(), c.Request())

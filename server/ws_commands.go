@@ -35,17 +35,17 @@ const mostRefused = 3
 func (c *socket) frame(data []byte) {
 	switch {
 	case !utf8.Valid(data):
-		c.out.close(closeProtocol, "the frame is not UTF-8", false)
+		c.out.close(closeProtocol, "the frame is not valid UTF-8", false)
 	case depth(data) > maxDepth:
-		c.out.close(closeProtocol, "the frame is nested too deep", false)
+		c.out.close(closeProtocol, "the frame is nested too deeply", false)
 	case !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")):
 		c.object(data)
 	case !c.out.batching():
-		c.out.close(closeProtocol, "batches were not agreed", false)
+		c.out.close(closeProtocol, "batching was not negotiated", false)
 	default:
 		var list []json.RawMessage
 		if err := json.Unmarshal(data, &list); err != nil {
-			c.out.close(closeProtocol, "the frame is not JSON", false)
+			c.out.close(closeProtocol, "the frame is not valid JSON", false)
 			return
 		}
 		for _, one := range list {
@@ -82,9 +82,9 @@ func (c *socket) object(data []byte) {
 		c.greet(&cmd)
 	case !c.greeted.Load():
 		c.fail(cmd.ID, cmd.Cmd, fault.New(fault.BadRequest, "the first command must be hello"))
-		c.out.close(closeProtocol, "hello comes first", false)
+		c.out.close(closeProtocol, "the first command must be hello", false)
 	case cmd.Cmd == "hello":
-		c.out.close(closeTwice, "hello was said already", false)
+		c.out.close(closeTwice, "hello was already sent", false)
 	case c.allowed(&cmd):
 		c.do(&cmd)
 	}
@@ -160,7 +160,7 @@ func (c *socket) fail(id, what string, err error) {
 func (s *Server) encodeReply(r *reply) []byte {
 	b, err := json.Marshal(r)
 	if err != nil { // an answer that is not JSON is a bug of ours
-		b, _ = json.Marshal(&reply{ID: r.ID, Error: s.problemOf(newID(), "encode reply", err)})
+		b, _ = json.Marshal(&reply{ID: r.ID, Error: s.problemOf(newID(), "encoding a reply failed", err)})
 	}
 	return b
 }
@@ -189,12 +189,12 @@ func (c *socket) subscribe(cmd *command) {
 		return
 	}
 	if len(in.ConversationIDs) == 0 {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "required: the ids of the conversations"))
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "required: a list of conversation ids"))
 		return
 	}
 	named, ok := c.out.subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")
 	if !ok {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "at most %d conversations", mostSubscribed))
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", mostSubscribed))
 		return
 	}
 	c.succeed(cmd.ID, subscribeData{orEmpty(named)}, false)
@@ -214,7 +214,7 @@ func (c *socket) refresh(ctx context.Context, cmd *command) {
 	}
 	who, err := c.s.accounts.Authenticate(ctx, in.Token)
 	if err == nil && who.User.ID != c.userID() {
-		err = fault.New(fault.Forbidden, "the token is another user's")
+		err = fault.New(fault.Forbidden, "the token belongs to another user")
 	}
 	if err != nil {
 		c.fail(cmd.ID, cmd.Cmd, err)

@@ -107,7 +107,7 @@ func (c *socket) aside(f func()) {
 		defer close(done)
 		defer func() {
 			if r := recover(); r != nil {
-				c.s.opts.Log.Error("frame failed", "session", c.id, "err", panicked(r))
+				c.s.opts.Log.Error("handling a WebSocket frame failed", "session", c.id, "err", panicked(r))
 				c.out.close(closeInternal, "internal error", false)
 			}
 		}()
@@ -145,11 +145,11 @@ func (c *socket) lost(err error) {
 	case errors.Is(err, websocket.ErrReadLimit):
 		c.out.close(closeTooBig, "the frame is too large", false)
 	case errors.As(err, &slow) && slow.Timeout() && !c.greeted.Load():
-		c.out.close(closeAuth, "no hello", false)
+		c.out.close(closeAuth, "no hello received", false)
 	case errors.As(err, &slow) && slow.Timeout():
-		c.out.close(closeGone, "no sign of life", true)
+		c.out.close(closeGone, "ping timeout", true)
 	default:
-		c.out.close(closeGone, "the connection was lost", true)
+		c.out.close(closeGone, "connection lost", true)
 		c.cut()
 	}
 }

@@ -63,7 +63,7 @@ const mostDeltaMs = 5000
 func (c *socket) greet(cmd *command) {
 	var in helloData
 	if err := decodeStrict(orObject(cmd.Data), &in); err != nil {
-		c.refuse(cmd, err, closeProtocol, "hello is not right")
+		c.refuse(cmd, err, closeProtocol, "invalid hello")
 		return
 	}
 	if in.Protocol != 0 && in.Protocol != 1 {
@@ -71,7 +71,7 @@ func (c *socket) greet(cmd *command) {
 		return
 	}
 	if err := in.validate(); err != nil {
-		c.refuse(cmd, err, closeProtocol, "hello is not right")
+		c.refuse(cmd, err, closeProtocol, "invalid hello")
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.s.ctx, c.s.opts.HelloWithin)
@@ -104,7 +104,7 @@ func (c *socket) refuse(cmd *command, err error, code int, reason string) {
 
 func (in *helloData) validate() error {
 	if in.DeviceID != "" && !plainID.MatchString(in.DeviceID) {
-		return fault.InvalidField("deviceId", "range", "1 to 64 characters of A-Z, a-z, 0-9, _ and -")
+		return fault.InvalidField("deviceId", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
 	}
 	if in.DeltaMs < 0 || in.DeltaMs > mostDeltaMs {
 		return fault.InvalidField("deltaMs", "range", "must be 0 to %d", mostDeltaMs)
@@ -113,11 +113,11 @@ func (in *helloData) validate() error {
 		return fault.InvalidField("resume.seq", "range", "must not be negative")
 	}
 	if len(in.Subscribe) > mostSubscribed {
-		return fault.InvalidField("subscribe", "range", "at most %d conversations", mostSubscribed)
+		return fault.InvalidField("subscribe", "range", "must have at most %d conversations", mostSubscribed)
 	}
 	for _, word := range in.Want {
 		if !slices.Contains(classes, word) {
-			return fault.InvalidField("want", "range", "the classes are %s", strings.Join(classes, ", "))
+			return fault.InvalidField("want", "range", "must contain only these classes: %s", strings.Join(classes, ", "))
 		}
 	}
 	return nil

@@ -151,7 +151,7 @@ func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error
 	b := &bulk{}
 	for _, m := range messages {
 		if m.Seq <= seq {
-			return fault.InvalidField("seq", "range", "message %q comes after one of a larger seq", m.ID)
+			return fault.InvalidField("seq", "range", "message %q comes after a message with a greater seq", m.ID)
 		}
 		seq, m.ConversationID = m.Seq, conversationID
 		if err := t.loadMessage(b, tree, m); err != nil {
@@ -243,7 +243,7 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 	}
 	for i, s := range m.Swipes {
 		if !hasText(m, s.RevisionID) {
-			return fault.InvalidField("swipes", "reference", "message %q shows a text that it does not have", m.ID)
+			return fault.InvalidField("swipes", "reference", "message %q refers to a text that it does not have", m.ID)
 		}
 		b.addSwipe(m.Message, i)
 		b.swipes[len(b.swipes)-1].Rev = highestRev(m, s.ID)
@@ -271,7 +271,7 @@ func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) error {
 			return fault.InvalidField("states", "range", "message %q has two states at version %d", m.ID, s.Version)
 		}
 		if s.RevisionID != "" && !hasText(m, s.RevisionID) {
-			return fault.InvalidField("states", "reference", "message %q showed a text that it does not have", m.ID)
+			return fault.InvalidField("states", "reference", "message %q refers to a text that it does not have", m.ID)
 		}
 		b.states = append(b.states, &messageStateRow{
 			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,

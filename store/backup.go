@@ -188,7 +188,7 @@ func openForReading(dir string) (*sql.DB, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("store: there is no database %s", path)
+			return nil, fmt.Errorf("store: no database at %s", path)
 		}
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *snapshot) version(ctx context.Context) (int64, error) {
 	var version sql.NullInt64
 	err := s.tx.QueryRowContext(ctx, "SELECT MAX(version_id) FROM "+versionTable+" WHERE is_applied").Scan(&version)
 	if err != nil || version.Int64 == 0 {
-		return 0, errors.Join(errors.New("store: this is not a database of nodest, or it is empty"), err)
+		return 0, errors.Join(errors.New("store: not a NodeST database, or it is empty"), err)
 	}
 	return version.Int64, knownVersion("database", version.Int64)
 }

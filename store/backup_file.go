@@ -51,7 +51,7 @@ func OpenBackup(ctx context.Context, path string) (_ *BackupFile, err error) {
 	}()
 	for _, f := range b.reader.File {
 		if b.entries[f.Name] != nil {
-			return nil, damaged("it has %q twice", f.Name)
+			return nil, damaged("duplicate file %q", f.Name)
 		}
 		b.entries[f.Name] = f
 	}
@@ -64,10 +64,10 @@ func OpenBackup(ctx context.Context, path string) (_ *BackupFile, err error) {
 	}
 	m := &b.Manifest
 	if m.FormatVersion > backupVersion {
-		return nil, fault.New(fault.NewerVersion, "the backup has format %d, this program knows formats up to %d: use a newer nodest", m.FormatVersion, backupVersion)
+		return nil, fault.New(fault.NewerVersion, "the backup has format version %d; this nodest reads up to %d. Use a newer nodest", m.FormatVersion, backupVersion)
 	}
 	if m.SchemaVersion < 1 {
-		return nil, damaged("its schema version is %d", m.SchemaVersion)
+		return nil, damaged("invalid schema version %d", m.SchemaVersion)
 	}
 	if err := knownVersion("backup", m.SchemaVersion); err != nil {
 		return nil, err
@@ -82,18 +82,18 @@ func OpenBackup(ctx context.Context, path string) (_ *BackupFile, err error) {
 func (b *BackupFile) Close() error { return b.reader.Close() }
 
 func damaged(format string, args ...any) error {
-	return fault.New(fault.Invalid, "this is not a complete backup of nodest: %s", fmt.Sprintf(format, args...))
+	return fault.New(fault.Invalid, "not a complete NodeST backup: %s", fmt.Sprintf(format, args...))
 }
 
 // hasAll compares the tables and entries with those that there must be.
 func (b *BackupFile) hasAll() error {
 	m := &b.Manifest
 	if len(m.Tables) != len(b.tables) {
-		return damaged("it has %d tables instead of %d", len(m.Tables), len(b.tables))
+		return damaged("%d tables instead of %d", len(m.Tables), len(b.tables))
 	}
 	for i, t := range b.tables {
 		if m.Tables[i].Name != t.name || !slices.Equal(m.Tables[i].Columns, t.columns) {
-			return damaged("the table %s is not as it was in schema version %d", t.name, m.SchemaVersion)
+			return damaged("the table %s does not match schema version %d", t.name, m.SchemaVersion)
 		}
 		if b.entries[tableFolder+t.name+".jsonl"] == nil {
 			return damaged("the table %s is missing", t.name)
@@ -101,7 +101,7 @@ func (b *BackupFile) hasAll() error {
 	}
 	for _, f := range m.Files {
 		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name[0] == '.' || f.Name == File {
-			return damaged("it has a file with the name %q", f.Name)
+			return damaged("unexpected file %q", f.Name)
 		}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (r *rowReader) decode(line []byte) error {
 		return err
 	}
 	if len(r.raw) != len(r.table.columns) {
-		return fmt.Errorf("it has %d values instead of %d", len(r.raw), len(r.table.columns))
+		return fmt.Errorf("%d values instead of %d", len(r.raw), len(r.table.columns))
 	}
 	for i, c := range r.table.columns {
 		v, err := decodeCell(c.Kind, r.raw[i])

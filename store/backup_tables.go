@@ -93,7 +93,7 @@ func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 			return nil, err
 		}
 		if c.Kind = kindOf[declared]; c.Kind == "" {
-			return nil, fmt.Errorf("store: a backup does not know the type %s of %s.%s", declared, name, c.Name)
+			return nil, fmt.Errorf("store: backups do not support the type %s of %s.%s", declared, name, c.Name)
 		}
 		if len(all) == 0 || all[len(all)-1].name != name {
 			all = append(all, &table{name: name})
@@ -172,7 +172,7 @@ func newestVersion() int64 {
 func knownVersion(what string, version int64) error {
 	if newest := newestVersion(); version > newest {
 		return fault.New(fault.NewerVersion,
-			"the %s has schema version %d, this program knows versions up to %d: use a newer nodest", what, version, newest)
+			"the %s has schema version %d; this nodest supports up to %d. Use a newer nodest", what, version, newest)
 	}
 	return nil
 }

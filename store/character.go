@@ -260,7 +260,7 @@ func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, fault.New(fault.NotFound, "the character has no picture")
+		return nil, fault.New(fault.NotFound, "the character has no avatar")
 	}
 	return &nodest.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
 }

@@ -79,7 +79,7 @@ func (db *DB) adoptAll(ctx context.Context, j *jobs.Job) error {
 			case errors.Is(err, jobs.ErrLost) || ctx.Err() != nil:
 				return err
 			case err != nil:
-				failed = append(failed, fmt.Errorf("hear conversation %s: %w", c.ID, err))
+				failed = append(failed, fmt.Errorf("adopt conversation %s: %w", c.ID, err))
 			}
 			after = c.ID
 		}

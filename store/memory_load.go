@@ -323,7 +323,7 @@ func (t *tx) putVectors(characterID, model string, hashes []string, vectors map[
 	for _, hash := range hashes {
 		packed := index.Pack(vectors[hash])
 		if packed == nil {
-			return fault.New(fault.UpstreamBadAnswer, "a vector of %s has no direction", model)
+			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
 		}
 		args = append(args, text(t.userID), text(characterID), text(hash), text(model), []byte(packed))
 	}

@@ -58,7 +58,7 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 		return nil
 	case at > newest:
 		return fault.New(fault.NewerVersion,
-			"the database has version %d, this program knows versions up to %d: run a newer nodest", at, newest)
+			"the database has schema version %d; this nodest supports up to %d. Use a newer nodest", at, newest)
 	}
 	started := time.Now()
 	if _, err := p.UpTo(ctx, version); err != nil {

@@ -69,7 +69,7 @@ func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 	if err != nil {
 		return nil, fmt.Errorf("store: connect to PostgreSQL: %w", err)
 	}
-	lock, busy := "pg_try_advisory_lock", "the database is in use by another nodest process: stop it first"
+	lock, busy := "pg_try_advisory_lock", "the database is in use by another nodest process; stop it first"
 	if shared {
 		lock, busy = lock+"_shared", "a restore into this database is running"
 	}

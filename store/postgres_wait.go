@@ -47,7 +47,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 		}
 		if time.Since(told) >= waitTell {
 			told = time.Now()
-			log.WarnContext(ctx, "PostgreSQL does not answer yet; waiting", "host", config.Host, "port", config.Port, "atMost", patience, "cause", lastLine(err))
+			log.WarnContext(ctx, "PostgreSQL is not ready yet; waiting", "host", config.Host, "port", config.Port, "atMost", patience, "cause", lastLine(err))
 		}
 		select {
 		case <-time.After(waitPause):
@@ -55,7 +55,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("PostgreSQL at %s:%d did not answer within %s: %s", config.Host, config.Port, patience, lastLine(err))
+			return fmt.Errorf("PostgreSQL at %s:%d did not respond within %s: %s", config.Host, config.Port, patience, lastLine(err))
 		}
 	}
 }

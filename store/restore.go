@@ -34,7 +34,7 @@ type Restored struct {
 func Restore(ctx context.Context, o Options, b *BackupFile, r RestoreOptions) (*Restored, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: make the data folder: %w", err)
+		return nil, fmt.Errorf("store: create the data folder: %w", err)
 	}
 	job := &restoring{options: o, backup: b, RestoreOptions: r, stamp: time.Now().UTC().Format("20060102T150405.000Z")}
 	if o.URL == "" {
@@ -100,7 +100,7 @@ func (r *restoring) newEpochs(ctx context.Context, db *sql.DB, schema migrationF
 
 // refuse is the answer when somebody would miss what is there.
 func (r *restoring) refuse(where string) error {
-	return fault.New(fault.Conflict, "%s has data already; with --force it is moved aside, not deleted", where)
+	return fault.New(fault.Conflict, "%s already contains data; use --force to move it aside (nothing is deleted)", where)
 }
 
 // A restore into a data folder is made in restore-STAMP.tmp. Renaming that to

@@ -53,7 +53,7 @@ func openSQLite(ctx context.Context, o Options) (_ *sqlite, err error) {
 		return nil, errors.New("store: no data folder given")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: make the data folder: %w", err)
+		return nil, fmt.Errorf("store: create the data folder: %w", err)
 	}
 	s := &sqlite{now: o.millis}
 	defer func() {

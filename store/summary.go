@@ -124,7 +124,7 @@ func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
 	found, err := t.scan(t.raw("SELECT document FROM summary_texts WHERE summary_id = ? AND version <= ?"+
 		" ORDER BY version DESC LIMIT 1", text(id), orNewest(version)), &doc)
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "there was no such summary")
+		err = fault.New(fault.NotFound, "no such summary")
 	}
 	if err != nil {
 		return nil, err

@@ -287,12 +287,12 @@ func (h *Hub) run(ctx context.Context) {
 		case <-again:
 		case <-poll:
 			if err := h.look(ctx); err != nil && ctx.Err() == nil {
-				h.opts.Log.WarnContext(ctx, "look for events of other processes", "err", err)
+				h.opts.Log.WarnContext(ctx, "polling for events of other processes failed", "err", err)
 			}
 		}
 		again = nil
 		if err := h.catchUp(ctx); err != nil && ctx.Err() == nil {
-			h.opts.Log.WarnContext(ctx, "read late events", "err", err)
+			h.opts.Log.WarnContext(ctx, "reading late events failed", "err", err)
 			again = time.After(200 * time.Millisecond)
 		}
 	}
@@ -360,7 +360,7 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 			return err
 		}
 		if len(events) == 0 {
-			return errors.New("the log of a user ends before its newest event")
+			return errors.New("the event log of a user ends before its newest event")
 		}
 		r.mu.Lock()
 		for _, e := range events {
@@ -374,7 +374,7 @@ func (h *Hub) catchUpRoom(ctx context.Context, r *room) error {
 		stuck := r.last == before
 		r.mu.Unlock()
 		if stuck {
-			return errors.New("the log of a user has a hole")
+			return errors.New("the event log of a user has a gap")
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (x *exchange) failure(ctx context.Context, err error) error {
 		e := wireError{Code: inStream.Code, Status: inStream.Status, Message: inStream.Message}
 		return x.explained(e.fault(inStream.Code, 0), e)
 	}
-	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an answer that cannot be read")
+	return llm.BadAnswer(name, fmt.Errorf("the SDK failed with %T", err), "sent an unreadable response")
 }
 
 // explained adds Google's own reason to an error.
@@ -82,7 +82,7 @@ func (x *exchange) explained(err error, e wireError) error {
 
 // noClient reports that an SDK could not be set up, which is ours to fix.
 func noClient(err error) error {
-	return fault.Wrap(err, fault.Internal, "the Gemini client could not be made")
+	return fault.Wrap(err, fault.Internal, "could not create the Gemini client")
 }
 
 // The bounds of an answer, in bytes.
@@ -128,7 +128,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
 	case kind == "text/html":
-		x.err = llm.BadAnswer(name, nil, "answered with a web page: check the base URL")
+		x.err = llm.BadAnswer(name, nil, "sent a web page; check the base URL")
 	default:
 		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit}
 		resp.Body = x.body
@@ -160,7 +160,7 @@ func (b *body) Read(p []byte) (int, error) {
 	b.left -= n
 	switch {
 	case b.left < 0:
-		err = llm.BadAnswer(name, nil, "sent too much")
+		err = llm.BadAnswer(name, nil, "sent too much data")
 		b.x.err = err
 	case errors.Is(err, io.EOF):
 	case errors.Is(err, io.ErrUnexpectedEOF) && b.ctx.Err() == nil:

@@ -44,7 +44,7 @@ func (f *filter) Read(p []byte) (int, error) {
 func (f *filter) next() {
 	if !f.open {
 		if t, err := f.dec.Token(); err != nil || t != json.Delim('[') {
-			f.fail(err, "sent something that is not a stream")
+			f.fail(err, "sent a response that is not a stream")
 			return
 		}
 		f.open = true
@@ -54,7 +54,7 @@ func (f *filter) next() {
 	if !f.dec.More() {
 		t, err := f.dec.Token()
 		if err != nil || t != json.Delim(']') {
-			f.fail(err, "sent something that is not a stream")
+			f.fail(err, "sent a response that is not a stream")
 			return
 		}
 		f.out.WriteByte(']')
@@ -63,7 +63,7 @@ func (f *filter) next() {
 	}
 	var raw json.RawMessage
 	if err := f.dec.Decode(&raw); err != nil {
-		f.fail(err, "sent an answer that cannot be read")
+		f.fail(err, "sent an unreadable response")
 		return
 	}
 	raw, err := f.element(raw)
@@ -115,7 +115,7 @@ type wirePart struct {
 func (f *filter) element(raw json.RawMessage) (json.RawMessage, error) {
 	var a wireAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, llm.BadAnswer(name, nil, "sent an answer that cannot be read")
+		return nil, llm.BadAnswer(name, nil, "sent an unreadable response")
 	}
 	if a.Error != nil {
 		return nil, a.Error.fault(a.Error.Code, 0)
@@ -142,7 +142,7 @@ func (f *filter) element(raw json.RawMessage) (json.RawMessage, error) {
 func withoutThoughts(raw json.RawMessage) (json.RawMessage, error) {
 	var m map[string]any
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, llm.BadAnswer(name, nil, "sent an answer that cannot be read")
+		return nil, llm.BadAnswer(name, nil, "sent an unreadable response")
 	}
 	candidates, _ := m["candidates"].([]any)
 	for _, c := range candidates {

@@ -103,7 +103,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 func baseURL(s string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" {
-		return "", fault.InvalidField("baseUrl", "format", "must be an http or https address without user and query")
+		return "", fault.InvalidField("baseUrl", "format", "must be an http or https URL without user name and query")
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1beta")
 	return u.String(), nil
@@ -257,7 +257,7 @@ func judge(reason string) (llm.Finish, error) {
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		return "", llm.BlockedError(name, llm.StageReply, reason)
 	}
-	return "", llm.BadAnswer(name, nil, "ended the reply for the reason "+plainWord(reason))
+	return "", llm.BadAnswer(name, nil, "ended the reply: "+plainWord(reason))
 }
 
 // plainWord returns s if it is a word of the protocol, in capitals.

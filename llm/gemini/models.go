@@ -72,7 +72,7 @@ func (p *Provider) get(ctx context.Context, key llm.Key, path string, out any) e
 	defer x.close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path, nil)
 	if err != nil {
-		return fault.Wrap(err, fault.Internal, "could not make the request")
+		return fault.Wrap(err, fault.Internal, "could not create the request")
 	}
 	resp, err := p.http.Do(req)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *Provider) get(ctx context.Context, key llm.Key, path string, out any) e
 		return x.failure(ctx, err)
 	}
 	if json.Unmarshal(b, out) != nil {
-		return llm.BadAnswer(name, nil, "sent something that is not the JSON expected")
+		return llm.BadAnswer(name, nil, "sent unexpected JSON")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 		stop:      req.Stop[:min(len(req.Stop), stopLimit)],
 	}
 	if strings.ContainsAny(pr.model, "?#:%& ") || strings.Contains(pr.model, "..") {
-		return pr, fault.InvalidField("model", "format", "is not the name of a Gemini model")
+		return pr, fault.InvalidField("model", "format", "must be the name of a Gemini model")
 	}
 	pr.thoughts = thinks(pr.model)
 	pr.json = req.JSON && takesJSON(pr.model)

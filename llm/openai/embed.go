@@ -94,7 +94,7 @@ func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 	vectors = make([][]float32, len(texts))
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= len(vectors) || vectors[d.Index] != nil {
-			return nil, 0, llm.BadAnswer(c.opts.Name, nil, "numbered its vectors wrongly")
+			return nil, 0, llm.BadAnswer(c.opts.Name, nil, "numbered its embeddings incorrectly")
 		}
 		vectors[d.Index] = d.Embedding
 	}

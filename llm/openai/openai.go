@@ -135,7 +135,7 @@ func (c *Client) setAddress(base string) error {
 	u, err := url.Parse(strings.TrimSpace(base))
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return fault.InvalidField("baseUrl", "format", "must be an http or https address")
+		return fault.InvalidField("baseUrl", "format", "must be an http or https URL")
 	case u.User != nil:
 		return fault.InvalidField("baseUrl", "format", "must not contain a user name or password; set the API key instead")
 	}
@@ -182,7 +182,7 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 		if kind := mediaType(resp); kind == "application/json" {
 			s.whole(resp.Body) // the server does not stream
 		} else if kind == "text/html" {
-			s.fail(llm.BadAnswer(c.opts.Name, nil, "answered with a web page: check the base URL"))
+			s.fail(llm.BadAnswer(c.opts.Name, nil, "sent a web page; check the base URL"))
 		} else {
 			s.events(resp.Body)
 			settle(resp.Body, s.done)
@@ -230,7 +230,7 @@ func (c *Client) post(ctx context.Context, address string, key llm.Key, body ask
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &buf)
 	if err != nil {
-		return nil, fault.Wrap(err, fault.Internal, "could not make the request")
+		return nil, fault.Wrap(err, fault.Internal, "could not create the request")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	return c.do(req, llm.Secrets{Key: key, Texts: body.texts()})
@@ -283,7 +283,7 @@ const answerLimit = 64 << 20
 func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fault.Wrap(err, fault.Internal, "could not make the request")
+		return fault.Wrap(err, fault.Internal, "could not create the request")
 	}
 	resp, err := c.do(req, llm.Secrets{Key: key})
 	if err != nil {
@@ -299,9 +299,9 @@ func (c *Client) decode(ctx context.Context, resp *http.Response, out any) error
 	case err != nil:
 		return llm.NetworkError(ctx, c.opts.Name, err)
 	case len(b) > answerLimit:
-		return llm.BadAnswer(c.opts.Name, nil, "sent too much")
+		return llm.BadAnswer(c.opts.Name, nil, "sent too much data")
 	case json.Unmarshal(b, out) != nil:
-		return llm.BadAnswer(c.opts.Name, nil, "sent something that is not the JSON expected")
+		return llm.BadAnswer(c.opts.Name, nil, "sent unexpected JSON")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *stream) events(body io.Reader) {
 	}
 	switch {
 	case err == nil && limited.N <= 0, errors.Is(err, bufio.ErrTooLong):
-		s.fail(llm.BadAnswer(s.provider, nil, "sent too much"))
+		s.fail(llm.BadAnswer(s.provider, nil, "sent too much data"))
 	case s.ctx.Err() != nil:
 		s.fail(llm.NetworkError(s.ctx, s.provider, err))
 	default:
@@ -107,7 +107,7 @@ func (s *stream) event(data []byte) {
 	if !ok {
 		var err error
 		if ev, err = slowEvent(data); err != nil {
-			s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not JSON"))
+			s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
 			return
 		}
 	}
