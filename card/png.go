@@ -186,7 +186,7 @@ func inflate(packed []byte, limit int) ([]byte, error) {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
 	}
 	if len(text) > limit {
-		return nil, fault.New(fault.TooLarge, "the card in the PNG file unpacks to more than %d bytes", limit)
+		return nil, fault.New(fault.TooLarge, "the card in the PNG file is too large, limit %s", fault.Size(limit))
 	}
 	return text, nil
 }

@@ -28,7 +28,7 @@ func (im *importer) warn(path, code, format string, args ...any) {
 // checkFile refuses a file over the limit or without content.
 func (im *importer) checkFile(data []byte, code fault.Code) error {
 	if len(data) > im.limits.FileBytes {
-		return fault.New(fault.TooLarge, "the file has %d bytes; at most %d are read", len(data), im.limits.FileBytes)
+		return fault.New(fault.TooLarge, "file too large: %s", fault.OverLimit(len(data), im.limits.FileBytes))
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fault.New(code, "the file is empty")
@@ -42,7 +42,7 @@ func (im *importer) checkFile(data []byte, code fault.Code) error {
 func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > im.limits.JSONBytes {
-		return nil, fault.New(fault.TooLarge, "the JSON document has %d bytes; at most %d are read", len(data), im.limits.JSONBytes)
+		return nil, fault.New(fault.TooLarge, "JSON too large: %s", fault.OverLimit(len(data), im.limits.JSONBytes))
 	}
 	if !utf8.Valid(data) {
 		im.warn("", "invalid_utf8", "invalid UTF-8 bytes were replaced")

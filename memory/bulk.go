@@ -57,8 +57,12 @@ func (b *Bulk) Check() error {
 	default:
 		c.that(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
 	}
-	c.that(f.Kind == nil || f.Kind.known(), "filter.kind", "value", "%q is not one of the words", orEmpty(f.Kind))
-	c.that(f.Subject == nil || f.Subject.known(), "filter.subject", "value", "%q is not one of the words", orEmpty(f.Subject))
+	if f.Kind != nil {
+		word(&c, "filter.kind", *f.Kind, sorts)
+	}
+	if f.Subject != nil {
+		word(&c, "filter.subject", *f.Subject, subjects)
+	}
 	c.that(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must not be empty")
 	switch f.Status {
 	case "", Active, Retired, AnyStatus:

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 	"unicode/utf8"
@@ -139,7 +138,7 @@ func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) 
 		case errors.Is(err, io.EOF):
 			return drafts, failed, nil
 		case errors.Is(err, errLineLong):
-			failed = append(failed, FailedLine{lines.number, "range", "", fmt.Sprintf("a line must have at most %d bytes", maxLineBytes)})
+			failed = append(failed, FailedLine{lines.number, "range", "", "line too long, limit " + fault.Size(maxLineBytes)})
 		case err != nil:
 			return nil, nil, err
 		default:
@@ -181,7 +180,7 @@ func (l *lineReader) next() ([]byte, error) {
 	for first := true; ; first = false {
 		part, err := l.r.ReadSlice('\n')
 		if l.bytes += len(part); l.bytes > maxFileBytes {
-			return nil, fault.New(fault.TooLarge, "a memory file can be at most %d MiB", maxFileBytes>>20)
+			return nil, fault.New(fault.TooLarge, "memory file too large, limit %s", fault.Size(maxFileBytes))
 		}
 		if first && len(part) == 0 && errors.Is(err, io.EOF) {
 			return nil, io.EOF

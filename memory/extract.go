@@ -228,7 +228,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	if n, ok := o.number("importance"); ok {
 		c.Importance = clampImportance(n)
 	}
-	if !c.Kind.known() {
+	if !slices.Contains(sorts, c.Kind) {
 		c.Kind = OtherSort
 	}
 	switch {
@@ -251,7 +251,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	if reason != "" {
 		return c, reason
 	}
-	if !c.Subject.known() {
+	if !slices.Contains(subjects, c.Subject) {
 		c.Subject = AboutCharacter
 		if slices.ContainsFunc(sources, func(m Message) bool { return m.Role == RoleUser }) {
 			c.Subject = AboutUser

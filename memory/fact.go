@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -192,10 +193,10 @@ func betweenDigits(text []rune, i int) bool {
 func (m *Memory) Validate() error {
 	var c checks
 	c.text("text", m.Text)
-	c.word("subject", string(m.Subject), m.Subject.known())
-	c.word("kind", string(m.Kind), m.Kind.known())
-	c.word("origin", string(m.Origin), m.Origin.known())
-	c.word("status", string(m.Status), m.Status.known())
+	word(&c, "subject", m.Subject, subjects)
+	word(&c, "kind", m.Kind, sorts)
+	word(&c, "origin", m.Origin, origins)
+	word(&c, "status", m.Status, statuses)
 	c.that(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
 	c.that(m.Version >= 1, "version", "range", "must be at least 1")
 	c.that(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
@@ -211,37 +212,12 @@ func (m *Memory) Validate() error {
 	return c.err()
 }
 
-func (s Subject) known() bool {
-	switch s {
-	case AboutUser, AboutCharacter, AboutRelationship, AboutWorld:
-		return true
-	}
-	return false
-}
-
-func (s Sort) known() bool {
-	switch s {
-	case Profile, Preference, Happening, Intention, Promise, Relation, OtherSort:
-		return true
-	}
-	return false
-}
-
-func (o Origin) known() bool {
-	switch o {
-	case ByModel, ByRule, ByUser, ByImport, ByDream, ByExtraction:
-		return true
-	}
-	return false
-}
-
-func (s Status) known() bool {
-	switch s {
-	case Active, Superseded, Retired, Deleted:
-		return true
-	}
-	return false
-}
+var (
+	subjects = []Subject{AboutUser, AboutCharacter, AboutRelationship, AboutWorld}
+	sorts    = []Sort{Profile, Preference, Happening, Intention, Promise, Relation, OtherSort}
+	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByDream, ByExtraction}
+	statuses = []Status{Active, Superseded, Retired, Deleted}
+)
 
 // plausible takes the years that RFC 3339 can write in UTC, in which times are stored.
 func plausible(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
@@ -255,8 +231,13 @@ func (c *checks) that(ok bool, field, code, format string, args ...any) {
 	}
 }
 
-func (c *checks) word(field, value string, known bool) {
-	c.that(known, field, "value", "%q is not one of the words", value)
+// word checks that value is one of those known.
+func word[T ~string](c *checks, field string, value T, known []T) {
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	c.that(slices.Contains(known, value), field, "value", "must be one of %s", strings.Join(words, ", "))
 }
 
 func (c *checks) text(field, text string) {

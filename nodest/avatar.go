@@ -57,14 +57,14 @@ func (e *Engine) PutAvatar(ctx context.Context, c *Call, id string, data []byte)
 // newAvatar checks a picture.
 func newAvatar(data []byte) (*Avatar, error) {
 	if len(data) > maxAvatarBytes {
-		return nil, fault.New(fault.TooLarge, "the picture is too large, limit %d MiB", maxAvatarBytes>>20)
+		return nil, fault.New(fault.TooLarge, "image too large: %s", fault.OverLimit(len(data), maxAvatarBytes))
 	}
 	format, width, height := pictureSize(data)
 	if format == "" {
 		return nil, fault.New(fault.UnsupportedMedia, "not a PNG, JPEG, WebP or GIF image")
 	}
 	if width < 1 || height < 1 || width > maxAvatarSide || height > maxAvatarSide {
-		return nil, fault.New(fault.TooLarge, "the picture is too large, limit %d pixels per side", maxAvatarSide)
+		return nil, fault.New(fault.TooLarge, "image too large: %d x %d pixels, limit %d per side", width, height, maxAvatarSide)
 	}
 	sum := sha256.Sum256(data)
 	return &Avatar{ContentType: "image/" + format, ETag: hex.EncodeToString(sum[:16]), Data: data}, nil

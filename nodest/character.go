@@ -46,7 +46,7 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 	source, dropped := sourceOf(doc)
 	if dropped > 0 {
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
-			Detail: fmt.Sprintf("%d files of the archive were left out: more than %d MiB together", dropped, maxAssets>>20)})
+			Detail: fmt.Sprintf("%d files of the archive were left out: together they exceed the limit of %s", dropped, fault.Size(maxAssets))})
 	}
 	return lastWins(ctx, e, c, 0, func(tx Tx) (*Imported, error) {
 		ch := &Character{

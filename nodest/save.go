@@ -99,7 +99,7 @@ func (in SaveInput) check() error {
 		case !utf8.ValidString(t.text) || strings.ContainsRune(t.text, 0):
 			return fault.InvalidField(t.field, "encoding", "must be valid UTF-8 without the NUL character")
 		case t.length > t.limit:
-			return fault.InvalidField(t.field, "range", "is %d long, at most %d are allowed", t.length, t.limit)
+			return fault.InvalidField(t.field, "range", "length %d, limit %d", t.length, t.limit)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 func fromEcho(err error) error {
 	var big *http.MaxBytesError
 	if errors.As(err, &big) {
-		return fault.Wrap(err, fault.TooLarge, "the body is larger than %d bytes", big.Limit)
+		return fault.Wrap(err, fault.TooLarge, "request body too large, limit %s", fault.Size(int(big.Limit)))
 	}
 	var he *echo.HTTPError
 	if !errors.As(err, &he) {
@@ -85,7 +85,7 @@ func fromEcho(err error) error {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		return fault.Wrap(err, fault.NotFound, "no such route")
 	case http.StatusRequestEntityTooLarge:
-		return fault.Wrap(err, fault.TooLarge, "the body is too large")
+		return fault.Wrap(err, fault.TooLarge, "request body too large")
 	case http.StatusUnsupportedMediaType:
 		return fault.Wrap(err, fault.UnsupportedMedia, "unsupported content type")
 	case http.StatusUnauthorized:

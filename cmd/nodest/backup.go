@@ -25,15 +25,15 @@ const secretFile = "secret.key"
 
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Write everything into one file, while the server runs", Args: cobra.ExactArgs(1),
-		Long: "Write everything into one file: all users with their chats, characters and memories, and the secret that opens stored\n" +
-			"provider keys. The server may run. The file is read back and compared before it gets its name; if FILE is a folder,\n" +
-			"the name is made of date and time; - is standard output. It fits both databases: a backup of SQLite can be restored into PostgreSQL and the\n" +
-			"other way round. Keep it as safe as the data folder: only its owner can read it. Settings from the environment are\n" +
-			"not in it.",
+		Use: "backup FILE", Short: "Back up everything to one file while the server runs", Args: cobra.ExactArgs(1),
+		Long: "Back up everything to one file: all users with their chats, characters and memories, and the secret key that decrypts\n" +
+			"stored provider keys. The server can keep running. The file is verified after writing. If FILE is a folder, the file\n" +
+			"name is made from the date and time; if it is -, the backup goes to standard output. A backup of SQLite can be restored\n" +
+			"into PostgreSQL and vice versa. Keep it as safe as the data folder; only its owner can read it. Settings from the\n" +
+			"environment are not included.",
 		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
-	asJSON := jsonFlag(cmd, "as JSON: the manifest")
+	asJSON := jsonFlag(cmd, "print the manifest as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := p.config()
 		if err != nil {
@@ -88,7 +88,7 @@ func backupPath(arg string, now time.Time) (string, error) {
 		path = filepath.Join(path, "nodest-"+now.Format("20060102-150405")+".zip")
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		return "", errors.Join(err, fmt.Errorf("%s exists already: choose another name, or a folder", path))
+		return "", errors.Join(err, fmt.Errorf("%s already exists; choose another name or a folder", path))
 	}
 	return path, nil
 }
@@ -141,7 +141,7 @@ func secretFor(cfg *config) ([]byte, error) {
 	dir := cfg.get("NODEST_DATA")
 	if cfg.get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
 		if _, err := os.Stat(filepath.Join(dir, secretFile)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no %s: name the data folder of the server with --data", filepath.Join(dir, secretFile))
+			return nil, fmt.Errorf("no file %s; give the server's data folder with --data", filepath.Join(dir, secretFile))
 		}
 	}
 	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
@@ -174,7 +174,7 @@ func (p *program) verify(ctx context.Context, path string) (*store.Manifest, err
 		return nil
 	})
 	if lost > 0 {
-		fmt.Fprintf(p.err, "warning: the secret does not open %d of %d stored provider keys; their users must enter them again\n", lost, b.Manifest.Rows("provider_keys"))
+		fmt.Fprintf(p.err, "warning: the secret key cannot decrypt %d of %d stored provider keys; their users must enter them again\n", lost, b.Manifest.Rows("provider_keys"))
 	}
 	return &b.Manifest, err
 }
@@ -187,7 +187,7 @@ func secretIn(b *store.BackupFile) ([]byte, error) {
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(secret) != 32 {
-		return nil, errors.New("the backup has no secret.key that can be used")
+		return nil, errors.New("the backup has no valid secret.key")
 	}
 	return secret, nil
 }
@@ -202,7 +202,7 @@ func (p *program) tellBackup(out io.Writer, path string, m *store.Manifest) erro
 		return err
 	}
 	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", path, grouped((info.Size()+999)/1000))
-	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It has the secret that opens stored provider keys: keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
+	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It contains the secret key that decrypts stored provider keys; keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
 	return err
 }
 

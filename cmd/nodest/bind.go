@@ -15,7 +15,7 @@ func (p *program) bindCommand() *cobra.Command {
 	cmd := p.binding("bind", true)
 	cmd.Short = "Use a world book, preset, set of regex scripts or persona with characters"
 	cmd.Long = "Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n" +
-		"It takes effect with the next message of their chats. Names and ids are accepted."
+		"It takes effect from the next message in their chats. You can give names or ids."
 	cmd.Example = "  nodest bind Eldoria Seraphina\n  nodest bind \"Long replies\" --all"
 	return cmd
 }
@@ -23,8 +23,8 @@ func (p *program) bindCommand() *cobra.Command {
 func (p *program) unbindCommand() *cobra.Command {
 	cmd := p.binding("unbind", false)
 	cmd.Short = "Stop using a world book, preset, set of regex scripts or persona with characters"
-	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters; it stays stored.\n" +
-		"--all unbinds it from all of them."
+	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters. It is not deleted.\n" +
+		"--all unbinds it from all characters."
 	cmd.Example = "  nodest unbind Eldoria Seraphina\n  nodest unbind \"Long replies\" --all"
 	return cmd
 }
@@ -36,13 +36,13 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 	cmd := &cobra.Command{Use: verb + " RESOURCE [CHARACTER…]"}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 2 && !everybody || len(args) == 0 {
-			return usage("name the resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
+			return usage("give a resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
 		}
 		return nil
 	}
-	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, also future ones")
-	cmd.Flags().StringVar(&as, "as", "", "what RESOURCE is: book, preset, script or persona; default: any")
-	asJSON := jsonFlag(cmd, "as JSON: the resource")
+	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, including future ones")
+	cmd.Flags().StringVar(&as, "as", "", "type of RESOURCE: book, preset, script or persona (default any)")
+	asJSON := jsonFlag(cmd, "print the resource as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		of, err := kindsFor(as, resources)
 		if err != nil {
@@ -107,7 +107,7 @@ func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind 
 		case !bind && at >= 0:
 			ids = slices.Delete(ids, at, at+1)
 		case !bind && r.BindAll:
-			return nil, usage("%s is bound to all characters; nodest unbind %s --all ends that", r.Name, r.ID)
+			return nil, usage("%s is bound to all characters; run nodest unbind %s --all", r.Name, r.ID)
 		case !bind:
 			return nil, usage("%s is not bound to %s", r.Name, ch.Name)
 		}
@@ -152,6 +152,6 @@ func (p *program) switchScriptsOn(ctx context.Context, c *client) error {
 	if err := c.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(p.err, "regex scripts were off in your settings; they are on now")
+	_, err := fmt.Fprintln(p.err, "regex scripts were off in your settings and have been turned on")
 	return err
 }

@@ -21,8 +21,9 @@ func (p *program) chatCommand() *cobra.Command {
 	var conversation string
 	var fresh bool
 	cmd := &cobra.Command{
-		Use: "chat [CHARACTER]", Short: "Talk to a character in the terminal", Args: cobra.MaximumNArgs(1),
-		Long:    "Talk to a character, by name or id; without one, to the character of the newest chat.\nIt goes on with the newest chat with that character, or starts one. Ctrl-C stops the reply, not the program; /help lists the commands.",
+		Use: "chat [CHARACTER]", Short: "Chat with a character in the terminal", Args: cobra.MaximumNArgs(1),
+		Long: "Chat with a character, by name or id; default: the character of the newest chat. Continues the newest chat with that\n" +
+			"character, or starts one. Ctrl-C stops the reply, not the program; type /help for a list of commands.",
 		Example: "  nodest chat\n  nodest chat Seraphina --new",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Ctrl-C ends the context of every other command. Here it belongs to the
@@ -49,7 +50,7 @@ func (p *program) chatCommand() *cobra.Command {
 			return t.loop(ctx)
 		},
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "go on with this chat, by title or id")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "continue this chat (title or id)")
 	cmd.Flags().BoolVar(&fresh, "new", false, "start a new chat")
 	return cmd
 }
@@ -122,7 +123,7 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.out, "%s (conversation %s; /help lists commands)\n", ch.Name, conv.ID)
+	fmt.Fprintf(t.out, "%s (conversation %s; type /help for commands)\n", ch.Name, conv.ID)
 	for _, m := range page {
 		t.show(m)
 	}
@@ -140,7 +141,7 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 		return item{}, err
 	}
 	if len(list) == 0 {
-		return item{}, fault.New(fault.NotFound, "there is no character yet: %s", characters.first)
+		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
 	}
 	var newest pageOf[chatConversation]
 	if err := t.c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
@@ -284,7 +285,7 @@ func readEvents(body io.Reader, f func(event) error) error {
 		}
 		var ev event
 		if err := json.Unmarshal([]byte(data), &ev); err != nil {
-			return fmt.Errorf("the server sent an event that is not JSON: %w", err)
+			return fmt.Errorf("the server sent an event that is not valid JSON: %w", err)
 		}
 		if err := f(ev); err != nil {
 			return err
@@ -308,7 +309,7 @@ func (p *printer) event(ev event, started chan<- string) error {
 			return err
 		}
 		if d.Kind == "impersonate" {
-			p.name = "you could say"
+			p.name = "suggested message"
 		}
 		select {
 		case started <- ev.GenerationID:

@@ -70,7 +70,7 @@ func (t *talk) memory(ctx context.Context, words string) error {
 		fmt.Fprintf(t.out, "  %s (%s)\n", onOneLine(m.Text), m.marks())
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(t.out, "no facts yet; /memory WORDS also finds what was said")
+		fmt.Fprintln(t.out, "no facts yet; /memory WORDS also searches chat messages")
 	}
 	return nil
 }
@@ -154,12 +154,12 @@ func (t *talk) forgetAbout(ctx context.Context, words string, preview bool) erro
 	case n == 0:
 		fmt.Fprintln(t.out, "nothing found")
 	case preview:
-		fmt.Fprintf(t.out, "/forget! %s removes %s for good; the chat keeps its messages\n", words, these(n))
+		fmt.Fprintf(t.out, "/forget! %s permanently deletes %s; the chat messages are kept\n", words, these(n))
 	default:
 		fmt.Fprintf(t.out, "%s forgotten\n", these(n))
 	}
 	if out.Truncated {
-		fmt.Fprintln(t.out, "there is more about it: ask again")
+		fmt.Fprintln(t.out, "there are more matches; repeat the command")
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (t *talk) why(ctx context.Context, rest string) error {
 		return err
 	}
 	if len(page.Items) == 0 {
-		_, err := fmt.Fprintf(t.out, "nothing was recalled for #%d\n", m.Seq)
+		_, err := fmt.Fprintf(t.out, "no memories were used for #%d\n", m.Seq)
 		return err
 	}
 	return t.found(page.Items)
@@ -206,10 +206,10 @@ func (t *talk) summary(ctx context.Context, what string) error {
 		if err := t.c.call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(t.out, "deleted; the whole chat is sent again")
+		_, err = fmt.Fprintln(t.out, "summary deleted; replies use the whole chat again")
 		return err
 	}
-	return fault.InvalidField("summary", "value", "%q is not now or delete", what)
+	return fault.InvalidField("summary", "value", "must be now or delete, not %q", what)
 }
 
 // inForce returns the summary that stands in prompts.
@@ -229,9 +229,9 @@ func (t *talk) inForce(ctx context.Context) (*chatSummary, error) {
 func (t *talk) showSummary(s *chatSummary) {
 	stale := ""
 	if s.Stale {
-		stale = ", something in it was changed since"
+		stale = ", but some of them have changed since"
 	}
-	fmt.Fprintf(t.out, "of the messages %d to %d (%s%s):\n%s\n", s.Range.Start+1, s.Range.End+1, s.Method, stale, s.Text)
+	fmt.Fprintf(t.out, "messages %d to %d (%s%s):\n%s\n", s.Range.Start+1, s.Range.End+1, s.Method, stale, s.Text)
 }
 
 // these is a number of memories in words.

@@ -29,7 +29,7 @@ func TestChatRemembers(t *testing.T) {
 	require.Regexp(t, `(?m)  0\.\d\d  #2 .*: My sister Ana keeps bees in Lisbon\.$`, out, "what was said is found too")
 
 	out = inst.lines(t, []string{"Mira", "--new"}, "/why", "Can Ana eat peanuts?", "/why")
-	require.Contains(t, out, "nothing was recalled for #1")
+	require.Contains(t, out, "no memories were used for #1")
 	require.Regexp(t, `(?m)  \d\.\d\d  Ana is allergic to peanuts\. \(other, by you\)$`, out)
 
 	out = inst.lines(t, []string{"Mira"}, "/forget peanuts", "/memory")
@@ -60,6 +60,6 @@ func TestChatSummarises(t *testing.T) {
 	}
 	out = inst.lines(t, []string{"Mira"}, append(said, "/summary now", "/summary", "/summary delete", "/summary")...)
 	require.Equal(t, 2, strings.Count(out, "of the messages 4 to 8 (extractive):\n"), out)
-	require.Contains(t, out, "deleted; the whole chat is sent again")
+	require.Contains(t, out, "summary deleted; replies use the whole chat again")
 	require.Contains(t, out, "this chat has no summary")
 }

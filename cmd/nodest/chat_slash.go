@@ -12,32 +12,32 @@ import (
 	"nodest/fault"
 )
 
-const chatHelp = `  #N names a message by the number that is shown before it; without one the last that fits.
-  /regenerate [#N] [wish]     another answer: a further swipe, or a branch where the chat went on
-  /continue [#N]              lengthen an answer
-  /impersonate                let the model write a line for you
-  /stop                       stop the reply that is being written here (Ctrl-C in this terminal)
-  /swipe [#N] next|prev|new   show another swipe of an answer; new writes one after the last
-  /edit [#N] TEXT             change a message (your last one)
-  /branch [#N] TEXT           say it otherwise, on a branch, and get an answer
-  /delete [#N] [after|swipe]  delete a message, also all after it, or only its shown text
-  /undo                       bring back what /delete took
-  /fork [#N] [title]          go on in a copy of the chat up to a message
-  /branches                   list the ends of all branches
-  /head N                     show a branch of that list
-  /reset                      begin again with the greeting; what was said stays a branch
-  /save [description]         make a save point
+const chatHelp = `  #N is the number shown before a message; the default is the latest message that fits.
+  /regenerate [#N] [wish]     get another reply: a new swipe, or a new branch if the chat has continued
+  /continue [#N]              continue a reply
+  /impersonate                let the model write your next message
+  /stop                       stop the current reply (or press Ctrl-C)
+  /swipe [#N] next|prev|new   show another swipe of a reply; new generates one after the last
+  /edit [#N] TEXT             change a message (default: your last one)
+  /branch [#N] TEXT           send an edited message on a new branch and get a reply
+  /delete [#N] [after|swipe]  delete a message, all messages from it on, or only the current swipe
+  /undo                       undo the last /delete
+  /fork [#N] [title]          continue in a copy of the chat up to a message
+  /branches                   list all branches
+  /head N                     switch to branch N of that list
+  /reset                      restart the chat from the greeting; the old messages stay on a branch
+  /save [description]         create a save point
   /saves                      list the save points
-  /restore N                  go back to a save point of that list
-  /search WORDS               find messages of yours
-  /memory [WORDS]             list what the character remembers, or look for it
-  /remember TEXT              add something to that
-  /forget WORDS               show what is remembered about it; /forget! WORDS removes that for good
-  /why [#N]                   show what was recalled for an answer
-  /summary [now|delete]       show the summary of the chat, make one, or send the whole chat again
-  /history [n]                show the last n messages (20)
-  /prompt                     show what would be sent
-  /quit                       leave`
+  /restore N                  restore save point N of that list
+  /search WORDS               search your messages
+  /memory [WORDS]             list or search what the character remembers
+  /remember TEXT              add a memory
+  /forget WORDS               show matching memories; /forget! WORDS deletes them permanently
+  /why [#N]                   show the memories used for a reply
+  /summary [now|delete]       show, create or delete the summary of the chat
+  /history [n]                show the last n messages (default 20)
+  /prompt                     show the next request to the model
+  /quit                       quit`
 
 // command carries out a line that begins with a slash.
 func (t *talk) command(ctx context.Context, line string) error {
@@ -228,7 +228,7 @@ func (t *talk) history(ctx context.Context, n string) error {
 	}
 	count, err := strconv.Atoi(n)
 	if err != nil {
-		return fault.InvalidField("n", "type", "%q is not a number", n)
+		return fault.InvalidField("n", "type", "must be a number, not %q", n)
 	}
 	page, err := t.last(ctx, min(max(count, 1), 200))
 	for _, m := range page {

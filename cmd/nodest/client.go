@@ -85,7 +85,7 @@ func problemOf(res *http.Response) error {
 		Detail string     `json:"detail"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Detail == "" {
-		return fmt.Errorf("the server answered %s", res.Status)
+		return fmt.Errorf("the server responded with %s", res.Status)
 	}
 	return fault.New(problem.Code, "%s", problem.Detail)
 }

@@ -43,8 +43,9 @@ func (p *program) promptCommand() *cobra.Command {
 	var text string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "prompt CHAT", Short: "Print the request that a message would send to the model, and why", Args: cobra.ExactArgs(1),
-		Long:    "Print the request that a message would send to the model, where each part comes from and what was left out.\nCHAT is a title, an id, or a character with a single chat. Nothing is sent or stored.",
+		Use: "prompt CHAT", Short: "Show the request that a message would send to the model", Args: cobra.ExactArgs(1),
+		Long: "Show the request that a message would send to the model, where each part comes from and what was left out. CHAT is a\n" +
+			"title, an id, or a character with only one chat. Nothing is sent or stored.",
 		Example: "  nodest prompt Seraphina --text 'Hello'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
@@ -64,8 +65,8 @@ func (p *program) promptCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&text, "text", "", "the message; without it, what continuing the last reply would send")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().StringVar(&text, "text", "", "the message; default: show the request for continuing the last reply")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
@@ -105,8 +106,8 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text s
 
 func (p *program) migrateCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Create the database, or bring it to this version (serve does it too)", Args: cobra.NoArgs,
-		Long:    "Create the database of the data folder, or of NODEST_DATABASE_URL, or bring it to this version. serve does it too.",
+		Use: "migrate", Short: "Create or upgrade the database (serve also does this)", Args: cobra.NoArgs,
+		Long:    "Create or upgrade the database in the data folder or at NODEST_DATABASE_URL. nodest serve also does this when it starts.",
 		Example: "  nodest migrate",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()
@@ -133,7 +134,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	var quiet bool
 	var asJSON *bool
 	create := &cobra.Command{
-		Use: "create", Short: "Create a token; its text is shown once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
+		Use: "create", Short: "Create a token; it is shown only once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
@@ -152,24 +153,24 @@ func (p *program) tokenCommand() *cobra.Command {
 					return err
 				}
 				if !quiet {
-					fmt.Fprintf(p.err, "token %s; it is shown this once:\n", out.ID)
+					fmt.Fprintf(p.err, "token %s; it is shown only once:\n", out.ID)
 				}
 				_, err := fmt.Fprintln(p.out, out.Token)
 				return err
 			})
 		},
 	}
-	create.Flags().StringVar(&name, "name", "", "what it is for")
-	create.Flags().StringVar(&expires, "expires", "", "how long it works, like 720h; default for ever")
-	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the token alone")
-	asJSON = jsonFlag(create, "as JSON")
+	create.Flags().StringVar(&name, "name", "", "what the token is for")
+	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
+	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the token")
+	asJSON = jsonFlag(create, "print JSON")
 	list := &cobra.Command{
 		Use: "list", Short: "List the tokens, as JSON", Args: cobra.NoArgs, Example: "  nodest token list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/tokens") },
 	}
-	jsonFlag(list, "as JSON, one object a line (always)")
+	jsonFlag(list, "print JSON, one object per line (always on)")
 	revoke := &cobra.Command{
-		Use: "revoke ID", Short: "End a token at once", Args: cobra.ExactArgs(1), Example: "  nodest token revoke 0199…",
+		Use: "revoke ID", Short: "Revoke a token immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke 0199…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
 				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/tokens/"+url.PathEscape(args[0]), nil, nil)
@@ -196,7 +197,7 @@ func (p *program) userCommand() *cobra.Command {
 	var owner bool
 	var asJSON *bool
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Create an account; it asks for the password", Args: cobra.ExactArgs(1),
+		Use: "create NAME", Short: "Create an account; prompts for the password", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			role := "member"
@@ -225,13 +226,13 @@ func (p *program) userCommand() *cobra.Command {
 			})
 		},
 	}
-	create.Flags().BoolVar(&owner, "owner", false, "may manage users")
-	asJSON = jsonFlag(create, "as JSON")
+	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
+	asJSON = jsonFlag(create, "print JSON")
 	list := &cobra.Command{
 		Use: "list", Short: "List the accounts, as JSON", Args: cobra.NoArgs, Example: "  nodest user list",
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/users") },
 	}
-	jsonFlag(list, "as JSON, one object a line (always)")
+	jsonFlag(list, "print JSON, one object per line (always on)")
 	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete an account and all its data", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -40,37 +40,37 @@ func (s setting) names() []string {
 
 // settings is every setting there is, in the order in which it is shown.
 var settings = []setting{
-	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "address of the server: where serve listens, and where other commands look for it", check: isAddr},
-	{env: "NODEST_PUBLIC_URL", help: "address that browsers use for this server, where it differs from NODEST_ADDR (a proxy, a container); stands in sign-in links", check: isURL},
-	{env: "NODEST_DATA", def: "./data", help: "folder of the database and the secret"},
-	{env: "NODEST_DATABASE_URL", help: "empty: SQLite in the data folder; postgres://…: PostgreSQL", secret: true, check: isDatabase},
-	{env: "NODEST_ADMIN_TOKEN", help: "a bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},
-	{env: "NODEST_SECRET_KEY", help: "seals stored provider keys; empty: made and kept in the data folder", secret: true},
-	{env: "NODEST_PROVIDER", help: "gemini, openrouter, openai or offline; empty: the first whose key is set", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
-	{env: "NODEST_MODEL", help: "model of that provider; empty: the provider's default"},
-	{env: "NODEST_FALLBACKS", help: "comma list of provider[:model], asked in turn when one fails"},
-	{env: "GEMINI_API_KEY", help: "key of Gemini; a comma list is rotated", secret: true},
-	{env: "NODEST_GEMINI_BASE_URL", help: "another address of the Gemini API", check: isURL},
-	{env: "NODEST_GEMINI_TRANSPORT", help: "generative-ai-go or genai for every model; empty: by model", check: oneOf("", "generative-ai-go", "genai")},
-	{env: "OPENROUTER_API_KEY", help: "key of OpenRouter", secret: true},
-	{env: "NODEST_OPENROUTER_BASE_URL", help: "another address of the OpenRouter API", check: isURL},
-	{env: "NODEST_OPENROUTER_STRICT_TURNS", def: "auto", help: "merge successive messages of one role for OpenRouter: auto (all but the large models), on or off", check: oneOf("auto", "on", "off")},
-	{env: "OPENAI_API_KEY", help: "key of the OpenAI-compatible server, where it needs one", secret: true},
-	{env: "OPENAI_BASE_URL", help: "any OpenAI-compatible server: Ollama, llama.cpp, vLLM, LM Studio", check: isURL},
-	{env: "NODEST_OPENAI_STRICT_TURNS", def: "auto", help: "merge successive messages of one role for the OpenAI-compatible server: auto (all but OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},
-	{env: "NODEST_EMBEDDINGS", help: "who makes the vectors of memories: offline, gemini or openai; empty: gemini or openai where the key is set and the server makes them, else offline", check: oneOf("", "offline", "gemini", "openai")},
-	{env: "NODEST_EMBEDDING_MODEL", help: "model for that; empty: the provider's default"},
-	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "rest after which a model reads for facts what was said last", check: isDuration},
-	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "how long a reply may wait for a summary when the chat no longer fits the model", check: isDuration},
-	{env: "NODEST_ORIGINS", help: "comma list of other web origins that may connect (CORS and WebSocket); empty: none"},
-	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "tokens a user may use in a day; 0: no limit", check: isCount},
-	{env: "NODEST_GENERATIONS", def: "2", help: "replies a user may have written at once", check: isCount},
-	{env: "NODEST_MAX_CONNECTIONS", def: "10000", help: "WebSocket connections of this process", check: isCount},
-	{env: "NODEST_GRACE", def: "20s", help: "how long running replies may go on after a stop signal", check: isDuration},
-	{env: "NODEST_OFFLINE_DELAY", def: "15ms", help: "pause of the offline model between words", check: isDuration},
-	{env: "NODEST_LOG_LEVEL", def: "info", help: "debug, info, warn or error", check: oneOf("debug", "info", "warn", "error")},
-	{env: "NODEST_LOG_FORMAT", def: "text", help: "text or json", check: oneOf("text", "json")},
-	{env: "NODEST_CONFIG", help: "YAML file with the same names, without NODEST_ and in lower case"},
+	{env: "NODEST_ADDR", def: "127.0.0.1:8080", help: "server address: where serve listens and other commands connect", check: isAddr},
+	{env: "NODEST_PUBLIC_URL", help: "public URL of the server if it differs from NODEST_ADDR (behind a proxy, in a container); used in sign-in links", check: isURL},
+	{env: "NODEST_DATA", def: "./data", help: "data folder with the database and the secret key"},
+	{env: "NODEST_DATABASE_URL", help: "postgres://… URL of a PostgreSQL database; empty: SQLite in the data folder", secret: true, check: isDatabase},
+	{env: "NODEST_ADMIN_TOKEN", help: "bearer token with the owner's rights; at least 16 characters", secret: true, check: isLong},
+	{env: "NODEST_SECRET_KEY", help: "secret that encrypts stored provider keys; empty: generated and kept in the data folder", secret: true},
+	{env: "NODEST_PROVIDER", help: "default model provider: gemini, openrouter, openai or offline; empty: the first one with a key", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
+	{env: "NODEST_MODEL", help: "default model; empty: the provider's default"},
+	{env: "NODEST_FALLBACKS", help: "comma-separated list of provider[:model] to try in order when the default fails"},
+	{env: "GEMINI_API_KEY", help: "Gemini API key; several, separated by commas, are rotated", secret: true},
+	{env: "NODEST_GEMINI_BASE_URL", help: "base URL of the Gemini API, if not the default", check: isURL},
+	{env: "NODEST_GEMINI_TRANSPORT", help: "Gemini SDK for all models: generative-ai-go or genai; empty: chosen by model", check: oneOf("", "generative-ai-go", "genai")},
+	{env: "OPENROUTER_API_KEY", help: "OpenRouter API key", secret: true},
+	{env: "NODEST_OPENROUTER_BASE_URL", help: "base URL of the OpenRouter API, if not the default", check: isURL},
+	{env: "NODEST_OPENROUTER_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for OpenRouter: auto (except for the large models), on or off", check: oneOf("auto", "on", "off")},
+	{env: "OPENAI_API_KEY", help: "API key of the OpenAI-compatible server, if it needs one", secret: true},
+	{env: "OPENAI_BASE_URL", help: "base URL of any OpenAI-compatible server, such as Ollama, llama.cpp, vLLM or LM Studio", check: isURL},
+	{env: "NODEST_OPENAI_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for the OpenAI-compatible server: auto (except for OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},
+	{env: "NODEST_EMBEDDINGS", help: "embedding provider for memories: offline, gemini or openai; empty: gemini or openai if its key is set and it supports embeddings, else offline", check: oneOf("", "offline", "gemini", "openai")},
+	{env: "NODEST_EMBEDDING_MODEL", help: "embedding model; empty: the provider's default"},
+	{env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", def: "30m", help: "idle time before a model extracts facts from the latest messages", check: isDuration},
+	{env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", def: "3s", help: "maximum time a reply waits for a summary when the chat no longer fits the model's context", check: isDuration},
+	{env: "NODEST_ORIGINS", help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
+	{env: "NODEST_TOKENS_PER_DAY", def: "0", help: "maximum tokens per user and day; 0: no limit", check: isCount},
+	{env: "NODEST_GENERATIONS", def: "2", help: "maximum concurrent replies per user", check: isCount},
+	{env: "NODEST_MAX_CONNECTIONS", def: "10000", help: "maximum WebSocket connections of this process", check: isCount},
+	{env: "NODEST_GRACE", def: "20s", help: "maximum time running replies may take to finish after a stop signal", check: isDuration},
+	{env: "NODEST_OFFLINE_DELAY", def: "15ms", help: "delay between words of the offline model", check: isDuration},
+	{env: "NODEST_LOG_LEVEL", def: "info", help: "log level: debug, info, warn or error", check: oneOf("debug", "info", "warn", "error")},
+	{env: "NODEST_LOG_FORMAT", def: "text", help: "log format: text or json", check: oneOf("text", "json")},
+	{env: "NODEST_CONFIG", help: "YAML configuration file; it uses the same names, in lower case and without NODEST_"},
 }
 
 // config is the effective configuration: flag before environment before file
@@ -134,7 +134,7 @@ func readConfigFile(path string) (map[string]string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("NODEST_CONFIG: there is no file %s", path)
+		return nil, fmt.Errorf("NODEST_CONFIG: no file %s", path)
 	}
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func readConfigFile(path string) (map[string]string, error) {
 	for name, v := range doc {
 		if !slices.Contains(known, name) {
 			sort.Strings(known)
-			return nil, fmt.Errorf("%s: there is no setting %q; there are %s", path, name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s: unknown setting %q; must be one of %s", path, name, strings.Join(known, ", "))
 		}
 		if list, ok := v.([]any); ok {
 			parts := make([]string, len(list))
@@ -180,13 +180,13 @@ func oneOf(words ...string) func(string) error {
 		if slices.Contains(words, v) {
 			return nil
 		}
-		return fmt.Errorf("%q is not one of %s", v, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
+		return fmt.Errorf("%q is invalid; must be one of %s", v, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
 	}
 }
 
 func isAddr(v string) error {
 	if _, _, err := net.SplitHostPort(v); err != nil {
-		return fmt.Errorf("%q is not host:port", v)
+		return fmt.Errorf("%q is invalid; must be host:port", v)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func isAddr(v string) error {
 func isURL(v string) error {
 	u, err := url.Parse(v)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return errors.New("an address like https://host/path is wanted")
+		return errors.New("must be a URL such as https://host/path")
 	}
 	return nil
 }
@@ -203,26 +203,26 @@ func isDatabase(v string) error {
 	if strings.HasPrefix(v, "postgres://") || strings.HasPrefix(v, "postgresql://") {
 		return nil
 	}
-	return errors.New("an address like postgres://user@host/database is wanted") // the value may hold a password
+	return errors.New("must be a URL such as postgres://user@host/database") // the value may hold a password
 }
 
 func isLong(v string) error {
 	if len(v) < 16 {
-		return errors.New("at least 16 characters: whoever guesses it owns the server")
+		return errors.New("must have at least 16 characters, because it gives full access to the server")
 	}
 	return nil
 }
 
 func isCount(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number ≥ 0", v)
+		return fmt.Errorf("%q is invalid; must be a whole number, 0 or more", v)
 	}
 	return nil
 }
 
 func isDuration(v string) error {
 	if d, err := time.ParseDuration(v); err != nil || d < 0 {
-		return fmt.Errorf("%q is not a duration like 20s", v)
+		return fmt.Errorf("%q is invalid; must be a duration such as 20s", v)
 	}
 	return nil
 }

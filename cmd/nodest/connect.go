@@ -60,12 +60,12 @@ func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
 	case !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.TokenExpired):
 		return nil, err
 	case token == "":
-		return nil, fmt.Errorf("a NodeST server answers at %s, but there is no token for it: the data folder %s has no %s. "+
-			"Point --data to the folder of that server, or set NODEST_TOKEN to a token of yours (nodest token create makes one)",
+		return nil, fmt.Errorf("a NodeST server is running at %s, but there is no token for it: the data folder %s has no %s. "+
+			"Set --data to the folder of that server, or NODEST_TOKEN to one of your tokens (see nodest token create)",
 			addr, cfg.dataFolder(), tokenFile)
 	}
-	return nil, fmt.Errorf("the NodeST server at %s does not accept the token of %s: %s. "+
-		"Is it the server that you mean? --addr and --data choose another one", addr, from, oneLine(err))
+	return nil, fmt.Errorf("the NodeST server at %s rejected the token from %s: %s. "+
+		"If this is the wrong server, set --addr and --data", addr, from, oneLine(err))
 }
 
 // instead starts a server of our own where none answers, if that is what the user
@@ -77,7 +77,7 @@ func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError)
 	}
 	if !cfg.hasDatabase() {
 		return nil, nil, fmt.Errorf("%w, and the data folder %s has no database. Start a server with nodest serve, "+
-			"say where yours is with --addr or --data, or add --local to create a new database there", nobody, cfg.dataFolder())
+			"set --addr or --data for an existing one, or add --local to create a new database there", nobody, cfg.dataFolder())
 	}
 	c, closeAll, err := p.startOwn(ctx, cfg)
 	if errors.Is(err, store.ErrInUse) {
@@ -138,7 +138,7 @@ type nobodyError struct {
 }
 
 func (e *nobodyError) Error() string {
-	return fmt.Sprintf("no NodeST server answers at %s (%v)", e.addr, e.cause)
+	return fmt.Sprintf("no NodeST server at %s (%v)", e.addr, e.cause)
 }
 
 // greetWait is how long a server may take to say that it is there.
@@ -163,7 +163,7 @@ func (c *client) greet(ctx context.Context) error {
 	case !connected:
 		return &nobodyError{addr, dialCause(err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the program at %s did not answer within %s: it is busy, or it is not NodeST", addr, greetWait)
+		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
 	default:
 		return notOurs(addr)
 	}
@@ -203,7 +203,7 @@ func (c *client) refusal(res *http.Response, addr string) error {
 }
 
 func notOurs(addr string) error {
-	return fmt.Errorf("the program that answers at %s is not NodeST: give the address of your server with --addr or NODEST_ADDR", addr)
+	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
 }
 
 // dialCause is why a connection was not made, without the addresses.

@@ -31,9 +31,9 @@ func (p *program) doctorCommand() *cobra.Command {
 			return p.doctor(cmd.Context(), !offlineOnly, *asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&health, "health", false, "only whether the server answers (for containers)")
-	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not ask the providers")
-	asJSON = jsonFlag(cmd, "as JSON: a list of checks")
+	cmd.Flags().BoolVar(&health, "health", false, "check only whether the server responds (for container health checks)")
+	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not contact the providers")
+	asJSON = jsonFlag(cmd, "print the checks as JSON")
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 		return []check{{"configuration", "cannot be used", err.Error()}}
 	}
 	log := newLog(p.err, cfg)
-	checks := []check{{name: "configuration", detail: "reads well"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
+	checks := []check{{name: "configuration", detail: "valid"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
 	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
 	if err != nil {
 		return append(checks, check{"providers", "cannot be used", oneLine(err)})
@@ -115,15 +115,15 @@ func (p *program) checkFolder(cfg *config) check {
 	dir := cfg.get("NODEST_DATA")
 	f, err := os.CreateTemp(dir, "doctor-*")
 	if errors.Is(err, os.ErrNotExist) {
-		return check{name: "data folder", detail: dir + " does not exist yet; serve makes it"}
+		return check{name: "data folder", detail: dir + " does not exist yet; nodest serve creates it"}
 	}
 	if err != nil {
-		return check{"data folder", dir + " cannot be written", "let the user who runs the server own it: " + err.Error()}
+		return check{"data folder", dir + " is not writable", "make it writable for the user who runs the server: " + err.Error()}
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
 	if info, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return check{"data folder", "secret.key can be read by others", "chmod 600 " + filepath.Join(dir, "secret.key")}
+		return check{"data folder", "secret.key is readable by other users", "chmod 600 " + filepath.Join(dir, "secret.key")}
 	}
 	return check{name: "data folder", detail: dir}
 }
@@ -153,7 +153,7 @@ func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
 	}
 	defer r.close()
 	if err := r.stop(time.Second); err != nil {
-		return check{"database", kind + " does not stop well", oneLine(err)}
+		return check{"database", kind + " did not shut down cleanly", oneLine(err)}
 	}
 	return check{name: "database", detail: kind + " opens and is up to date"}
 }
@@ -180,7 +180,7 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 	}
 	checks = append(checks, m.checkVectors(ctx, network))
 	if m.def == "offline" {
-		checks = append(checks, check{name: "note", detail: "only the offline demo answers; set a provider key for a real model"})
+		checks = append(checks, check{name: "note", detail: "only the offline demo model is configured; set a provider key to use a real model"})
 	}
 	return checks
 }
@@ -212,9 +212,9 @@ func missing(model string, offered []string) string {
 		}
 	}
 	if len(offered) == 0 {
-		return fmt.Sprintf("model %q is not there: the server offers no models", model)
+		return fmt.Sprintf("model %q is not available: the server lists no models", model)
 	}
-	fix := fmt.Sprintf("model %q is not among the %d that the server offers", model, len(offered))
+	fix := fmt.Sprintf("model %q is not among the %d models the server lists", model, len(offered))
 	if near := nearest(model, offered); len(near) > 0 {
 		return fix + ": did you mean " + strings.Join(near, ", ") + "? Set NODEST_MODEL."
 	}

@@ -123,7 +123,7 @@ func (m *models) vectorsBy(ctx context.Context) string {
 		p.by = name
 	case fault.Is(err, fault.UpstreamBadAnswer), llm.ProviderStatus(err) == http.StatusNotImplemented:
 		p.by, p.why = "offline", err
-		m.log.InfoContext(ctx, "the server makes no embeddings: memories are found with the offline ones", "said", fault.Public(err).Message)
+		m.log.InfoContext(ctx, "the provider has no embeddings; using offline embeddings for memories", "said", fault.Public(err).Message)
 	default:
 		p.again = time.Now().Add(probePause)
 	}
@@ -145,12 +145,12 @@ func (m *models) checkVectors(ctx context.Context, network bool) check {
 		return c
 	}
 	if m.probed.why != nil {
-		c.detail += ", because the server makes none (" + fault.Public(m.probed.why).Message + ")"
+		c.detail += ", because the server has no embeddings (" + fault.Public(m.probed.why).Message + ")"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := e.Embed(ctx, llm.Query, []string{"hello"}); err != nil {
-		c.fix = cmp.Or(oneLine(err), "no answer")
+		c.fix = cmp.Or(oneLine(err), "no response")
 	}
 	return c
 }

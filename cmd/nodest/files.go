@@ -12,7 +12,7 @@ func (p *program) exportCommand() *cobra.Command {
 	var chat bool
 	cmd := &cobra.Command{
 		Use: "export NAME", Short: "Export a character, chat, world book, preset or set of regex scripts", Args: cobra.ExactArgs(1),
-		Long: "Export a character by name or id, as a card that other apps read. With --chat NAME is a chat, with --as what it says.",
+		Long: "Export a character, by name or id, as a card that other apps can read. With --chat, NAME is a chat; --as selects other types.",
 		Example: "  nodest export Seraphina --format png -o seraphina.png\n  nodest export Seraphina --chat --format jsonl -o glade.jsonl\n" +
 			"  nodest export Eldoria --as book -o eldoria.json",
 	}
@@ -46,10 +46,10 @@ func (p *program) exportCommand() *cobra.Command {
 			return p.download(cmd.Context(), c, found.path()+"/export?"+query.Encode(), file)
 		})
 	}
-	cmd.Flags().StringVar(&format, "format", "json", "a character: png, json or charx; a chat: json (everything, with all branches and save points) or jsonl (the shown branch, for SillyTavern)")
-	cmd.Flags().StringVar(&spec, "spec", "v3", "of a character: v2, v3, or nodest with --format json")
+	cmd.Flags().StringVar(&format, "format", "json", "for a character: png, json or charx; for a chat: json (everything, with all branches and save points) or jsonl (the current branch, for SillyTavern)")
+	cmd.Flags().StringVar(&spec, "spec", "v3", "card version of a character: v2, v3, or nodest with --format json")
 	cmd.Flags().BoolVar(&chat, "chat", false, "NAME is a chat; the same as --as chat")
-	cmd.Flags().StringVar(&as, "as", "", "what NAME is: character (default), chat, book, preset or script")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; default standard output")
+	cmd.Flags().StringVar(&as, "as", "", "type of NAME: character (default), chat, book, preset or script")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; default: standard output")
 	return cmd
 }

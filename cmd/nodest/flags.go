@@ -35,7 +35,7 @@ func (f *settingFlag) Set(v string) error { f.p.flags[f.s.env] = v; return nil }
 func (p *program) configCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "config", Short: "Print the effective configuration, secrets masked", Args: cobra.NoArgs,
+		Use: "config", Short: "Print the effective configuration, with secrets masked", Args: cobra.NoArgs,
 		Example: "  nodest config --json",
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := p.config()
@@ -52,7 +52,7 @@ func (p *program) configCommand() *cobra.Command {
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -45,29 +45,29 @@ func (p *program) importCommand() *cobra.Command {
 	in := &importing{p: p}
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Import character cards, world books, presets, regex scripts, chats, save points and memories",
-		Long: "Import files. The content of each tells what it is:\n" +
+		Long: "Import files. The type of each file is detected from its content:\n" +
 			"  character  card as PNG, JSON or CHARX (V1, V2, V3, NodeST and other apps)\n" +
 			"  book       world book (lorebook)\n" +
-			"  preset     prompt preset for chats, or a system prompt\n" +
+			"  preset     chat-completion preset, or a system prompt\n" +
 			"  script     regex scripts\n" +
 			"  chat       SillyTavern JSONL, JSON of other apps, or nodest export --chat with all its branches\n" +
-			"  save       save point, of nodest save export or of the NodeST app\n" +
-			"  memories   of the memory export\n" +
+			"  save       save point from nodest save export or the NodeST app\n" +
+			"  memories   memory export\n" +
 			"  persona    JSON with name and description; only with --as persona\n" +
-			"A chat belongs to a character: the one of --character, else the one that it names. With --character a book, preset or\n" +
-			"set of scripts is bound to that character.",
+			"A chat belongs to a character: the one given with --character, else the one named in the file. With --character, a\n" +
+			"book, preset or set of scripts is bound to that character.",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +
 			"  nodest import glade.jsonl --character Seraphina\n  nodest import odd.json --as preset",
 		SuggestFor: []string{"load", "add", "upload"},
 	}
 	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
-	cmd.Flags().StringVar(&in.as, "as", "", "what the files are; default: their content tells: "+strings.Join(importable(), ", "))
-	cmd.Flags().StringVar(&in.character, "character", "", "the character that chats and memories belong to, or that the rest is bound to, by name or id")
-	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat that save points belong to, by name or id")
-	cmd.Flags().BoolVar(&in.json, "json", false, "as JSON: what each file became, one object a line")
+	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
+	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
+	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
+	cmd.Flags().BoolVar(&in.json, "json", false, "print the result for each file as JSON, one object per line")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 && !sample {
-			return usage("which file? nodest import card.png, or nodest import --sample")
+			return usage("give a file (nodest import card.png) or --sample")
 		}
 		if in.as != "" && !strings.Contains(" "+strings.Join(importable(), " ")+" ", " "+in.as+" ") {
 			return usage("--as %s: must be one of %s", in.as, strings.Join(importable(), ", "))
@@ -145,7 +145,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 			return in.document(ctx, k, file, data)
 		}
 	}
-	return fmt.Errorf("nothing imports a %s", as) // --as was checked
+	return fmt.Errorf("cannot import a %s", as) // --as was checked
 }
 
 // detect returns what a file is, as a word for --as; "" if that cannot be told.
@@ -174,7 +174,7 @@ func unknownFile(data []byte) error {
 			return fault.Wrap(err, fault.InvalidImport, "not valid JSON: %v", err)
 		}
 	}
-	return fault.New(fault.InvalidImport, "cannot tell what this file is; name it with --as %s", strings.Join(importable(), "|"))
+	return fault.New(fault.InvalidImport, "unknown file type; give it with --as %s", strings.Join(importable(), "|"))
 }
 
 // document imports a character or a resource.
@@ -244,7 +244,7 @@ func (in *importing) save(ctx context.Context, file string, data []byte) error {
 	}
 	conv, err := in.c.findChat(ctx, word)
 	if fault.Is(err, fault.NotFound) && in.conversation == "" {
-		return fault.New(fault.InvalidImport, "this is a save point of a chat that is not here; say with --conversation NAME which chat gets it")
+		return fault.New(fault.InvalidImport, "the chat of this save point was not found; choose a chat with --conversation NAME")
 	}
 	if err != nil {
 		return err
@@ -262,12 +262,12 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 		word, _ = memory.IsExport(data)
 	}
 	var with item
-	err := error(fault.New(fault.NotFound, "no character is named"))
+	err := error(fault.New(fault.NotFound, "no character given"))
 	if word != "" {
 		with, err = in.c.find(ctx, word, characters)
 	}
 	if fault.Is(err, fault.NotFound) && in.character == "" {
-		return fault.New(fault.InvalidImport, "these are memories of a character that is not here; say with --character NAME whose they become")
+		return fault.New(fault.InvalidImport, "the character of these memories was not found; choose a character with --character NAME")
 	}
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (in *importing) chatCharacter(ctx context.Context, file string, data []byte
 		if named != "" {
 			says = fmt.Sprintf("this is a chat with %q", named)
 		}
-		return item{}, usage("%s; say with --character NAME which of your characters it belongs to (nodest list characters), or import the card first", says)
+		return item{}, usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
 	}
 	return in.choose(ctx, file, named, list)
 }
@@ -355,7 +355,7 @@ func partner(data []byte) string {
 // name in the file.
 func (in *importing) choose(ctx context.Context, file, named string, list []item) (item, error) {
 	out := in.p.err
-	fmt.Fprintf(out, "%s is a chat. With which character?\n", file)
+	fmt.Fprintf(out, "%s is a chat. Which character does it belong to?\n", file)
 	for i, ch := range list {
 		fmt.Fprintf(out, "%3d  %s\n", i+1, ch.Name)
 	}

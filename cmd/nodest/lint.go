@@ -20,9 +20,9 @@ import (
 func (p *program) lintCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "lint FILE|NAME…", Short: "Check cards, world books, presets and regex scripts for what will not work", Args: cobra.MinimumNArgs(1),
-		Long: "Check cards, world books, presets and regex scripts for what will not work as meant. Files need no server. A name or\n" +
-			"id that is no file is looked up among your characters, books, presets and scripts. Exits with 1 if there are findings.",
+		Use: "lint FILE|NAME…", Short: "Check cards, world books, presets and regex scripts for problems", Args: cobra.MinimumNArgs(1),
+		Long: "Check cards, world books, presets and regex scripts for problems. Checking files needs no server. A name or\n" +
+			"id that is not a file is looked up in your characters, books, presets and scripts. Exits with 1 if there are findings.",
 		Example: "  nodest lint card.png book.json\n  nodest lint Seraphina",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			found := map[string][]framework.Finding{}
@@ -51,7 +51,7 @@ func (p *program) lintCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON: findings by file or name")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON, by file or name")
 	return cmd
 }
 
@@ -70,7 +70,7 @@ func (p *program) lint(ctx context.Context, word string) ([]framework.Finding, e
 		})
 		var wrong *usageError
 		if err != nil && !errors.As(err, &wrong) {
-			err = fmt.Errorf("there is no file %s; as a name: %s", word, oneLine(err))
+			err = fmt.Errorf("no file %s; as a name: %s", word, oneLine(err))
 		}
 		return findings, err
 	}

@@ -11,7 +11,7 @@ import (
 func (p *program) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List your characters, chats, world books, presets, regex scripts or personas", Aliases: []string{"ls"},
-		Long:       "List what you have, the newest first. Other commands take the names and ids that are shown, and the beginning of an id.",
+		Long:       "List your data, newest first. Other commands accept these names and ids, and the beginning of an id.",
 		Example:    "  nodest list characters\n  nodest list chats --character Seraphina\n  nodest list books --json",
 		SuggestFor: []string{"show"},
 	}
@@ -32,9 +32,9 @@ func (p *program) listOf(k *kind) *cobra.Command {
 	}
 	var with string
 	if k == chats {
-		cmd.Flags().StringVar(&with, "character", "", "only chats with this character, by name or id")
+		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
-	asJSON := jsonFlag(cmd, "as JSON, one object a line")
+	asJSON := jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withClient(cmd.Context(), func(c *client) error {
 			path := k.path
@@ -63,7 +63,7 @@ func (p *program) listOf(k *kind) *cobra.Command {
 				items[i].kind = k
 			}
 			if len(items) == 0 {
-				_, err := fmt.Fprintf(p.err, "there is no %s yet: %s\n", k.noun, k.first)
+				_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.noun, k.first)
 				return err
 			}
 			rows, err := c.rows(cmd.Context(), items)

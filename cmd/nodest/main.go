@@ -27,7 +27,7 @@ func main() {
 }
 
 // errSaid ends a command with exit code 1 when everything has been said.
-var errSaid = errors.New("said already")
+var errSaid = errors.New("already reported")
 
 // oneLine is what the user of the command line sees of an error: of a coded one
 // the public message, of others the text, since it is the user's own machine.
@@ -69,15 +69,15 @@ func (p *program) root() *cobra.Command {
 		Use:   "nodest",
 		Short: "A chat-character backend: prompt building, memory, WebSocket",
 		Long: "A chat-character backend: prompt building, memory, WebSocket.\n\n" +
-			"All commands but serve and migrate talk to the server at NODEST_ADDR. When none runs there they work on the database\n" +
-			"of the data folder, if it has one; they create a new database only with --local.",
+			"All commands except serve and migrate use the server at NODEST_ADDR. If none is running there, they work directly on the\n" +
+			"database in the data folder, if it exists. They create a new database only with --local.",
 		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("nodest {{.Version}}\n")
-	root.PersistentFlags().BoolVar(&p.alone, "local", false, "use the data folder without a server, and create its database if there is none")
+	root.PersistentFlags().BoolVar(&p.alone, "local", false, "work on the data folder without a server; create its database if needed")
 	for _, name := range everywhere {
 		p.flag(root.PersistentFlags(), name)
 	}
@@ -102,6 +102,6 @@ func (p *program) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	asJSON = jsonFlag(cmd, "as JSON")
+	asJSON = jsonFlag(cmd, "print JSON")
 	return cmd
 }

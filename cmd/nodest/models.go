@@ -76,7 +76,7 @@ func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string)
 	}
 	for _, ref := range m.fallbacks {
 		if m.server[ref.Provider] == nil {
-			return nil, fault.New(fault.NotConfigured, "NODEST_FALLBACKS names %s, which is not set up", ref.Provider)
+			return nil, fault.New(fault.NotConfigured, "NODEST_FALLBACKS contains %s, which is not configured", ref.Provider)
 		}
 	}
 	return m, nil
@@ -128,7 +128,7 @@ func (m *models) client(name, secret string) (llm.Provider, error) {
 // user's own one, and that before the server's.
 func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
 	if provider != "" && !slices.Contains(providerNames, provider) {
-		return nodest.Model{}, fault.InvalidField("options.provider", "value", "gemini, openrouter, openai or offline, not %q", provider)
+		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai or offline, not %q", provider)
 	}
 	if apiKey != "" {
 		if provider == "" || provider == "offline" {
@@ -154,7 +154,7 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 		}
 	}
 	if p == nil {
-		return nodest.Model{}, fault.New(fault.NotConfigured, "there is no key for %s: set %s, or store one of your own", provider, needs[provider]).With("what", provider)
+		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
 	}
 	return m.model(p, model, m.fallbacks), nil
 }

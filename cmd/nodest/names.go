@@ -26,7 +26,7 @@ type kind struct {
 
 var (
 	characters = &kind{"character", "characters", "/api/v1/characters", "nodest import card.png, or nodest import --sample"}
-	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat starts one"}
+	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat"}
 	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json"}
 	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json"}
 	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json"}
@@ -100,7 +100,7 @@ func (c *client) choice(ctx context.Context, word string, items []item, of ...*k
 	case len(found) > 1:
 		return item{}, c.ambiguous(ctx, word, found)
 	case len(items) == 0:
-		return item{}, fault.New(fault.NotFound, "there is no %s yet: %s", of[0].noun, of[0].first)
+		return item{}, fault.New(fault.NotFound, "no %s yet; add one with: %s", of[0].noun, of[0].first)
 	}
 	var names []string
 	for _, i := range items {
@@ -119,11 +119,11 @@ func notFound(of []*kind, word string, names []string) error {
 	switch {
 	case hint != "":
 	case of[0] == saves:
-		hint = "; nodest save list shows those of the chat"
+		hint = "; run nodest save list to see all"
 	default:
-		hint = fmt.Sprintf("; nodest list %s shows yours", of[0].list)
+		hint = fmt.Sprintf("; run nodest list %s to see all", of[0].list)
 	}
-	return fault.New(fault.NotFound, "there is no %s %q%s", strings.Join(nouns, " or "), word, hint)
+	return fault.New(fault.NotFound, "no %s %q%s", strings.Join(nouns, " or "), word, hint)
 }
 
 // findChat is find for chats. A chat can be named by its character too, when it
@@ -145,7 +145,7 @@ func (c *client) findChat(ctx context.Context, word string) (item, error) {
 	case err != nil:
 		return item{}, err
 	case len(list) == 0:
-		return item{}, fault.New(fault.NotFound, "there is no chat with %s yet: nodest chat starts one", with.Name)
+		return item{}, fault.New(fault.NotFound, "no chat with %s yet; start one with: nodest chat", with.Name)
 	}
 	for i := range list {
 		list[i].kind = chats
@@ -188,7 +188,7 @@ func (c *client) ambiguous(ctx context.Context, word string, found []item) error
 		return err
 	}
 	text := &strings.Builder{}
-	fmt.Fprintf(text, "%q names %d things; give the id of the one that you mean:\n", word, len(found))
+	fmt.Fprintf(text, "%q is ambiguous (%d matches); use an id:\n", word, len(found))
 	if err := table(text, rows); err != nil {
 		return err
 	}

@@ -18,17 +18,17 @@ func (p *program) restoreCommand() *cobra.Command {
 	var force, check bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Restore a backup into an empty data folder or database", Args: cobra.ExactArgs(1),
-		Long: "Restore a backup into the data folder, or into the PostgreSQL of NODEST_DATABASE_URL. The server must be stopped. The\n" +
-			"new database is complete before it takes its place; a restore that fails or is interrupted changes nothing. Data that\n" +
-			"is there is only replaced with --force, and then moved aside: to the folder replaced-… in the data folder, or to the\n" +
-			"schema nodest_replaced_… in PostgreSQL. A backup of an older version is brought to this one. FILE - is standard input.",
+		Long: "Restore a backup into the data folder or the PostgreSQL database at NODEST_DATABASE_URL. The server must be stopped.\n" +
+			"A restore that fails or is interrupted changes nothing. Existing data is replaced only with --force, and is then\n" +
+			"moved aside, not deleted: to a folder replaced-… in the data folder, or to a schema nodest_replaced_… in PostgreSQL.\n" +
+			"Backups of older versions are upgraded. If FILE is -, the backup is read from standard input.",
 		Example: "  nodest restore nodest-20261122-040000.zip\n  nodest restore --check nodest-20261122-040000.zip\n" +
 			"  NODEST_DATABASE_URL=postgres://… nodest restore backup-of-sqlite.zip\n" +
 			"  docker compose run --rm -T nodest restore - < nodest.zip",
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace the data that is there; it is moved aside")
-	cmd.Flags().BoolVar(&check, "check", false, "only read the backup and verify it")
-	asJSON := jsonFlag(cmd, "as JSON: the manifest, and where older data went")
+	cmd.Flags().BoolVar(&force, "force", false, "replace existing data, which is moved aside")
+	cmd.Flags().BoolVar(&check, "check", false, "only verify the backup")
+	asJSON := jsonFlag(cmd, "print the manifest and the location of the replaced data as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := p.config()
 		if err != nil {
@@ -47,7 +47,7 @@ func (p *program) restoreCommand() *cobra.Command {
 			if *asJSON {
 				return p.printJSON(map[string]any{"manifest": m})
 			}
-			_, err = fmt.Fprintf(p.out, "%s is complete: written %s by nodest %s from %s\n  %s, schema version %d\n",
+			_, err = fmt.Fprintf(p.out, "%s is complete: created %s by nodest %s from %s\n  %s, schema version %d\n",
 				args[0], m.CreatedAt.Local().Format("2006-01-02 15:04"), m.Program, m.Database, contents(m), m.SchemaVersion)
 			return err
 		}
@@ -110,7 +110,7 @@ func filesFor(cfg *config, b *store.BackupFile) (map[string][]byte, error) {
 	}
 	configured, err := account.Secret("", cfg.get("NODEST_SECRET_KEY"))
 	if err == nil && !bytes.Equal(secret, configured) {
-		err = errors.New("NODEST_SECRET_KEY is not that of the backup, so stored provider keys could not be opened: unset it, or give it the old value")
+		err = errors.New("NODEST_SECRET_KEY differs from the key in the backup, so stored provider keys could not be decrypted; unset it or set the old value")
 	}
 	return nil, err
 }
@@ -120,10 +120,10 @@ func (p *program) tellRestore(cfg *config, m *store.Manifest, done *store.Restor
 	if cfg.get("NODEST_DATABASE_URL") != "" {
 		where, before = "PostgreSQL", "the schema"
 	}
-	fmt.Fprintf(p.out, "restored into %s: the state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))
+	fmt.Fprintf(p.out, "restored into %s: state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))
 	if done.MovedTo != "" {
-		fmt.Fprintf(p.out, "  What was there before is in %s %s.\n", before, done.MovedTo)
+		fmt.Fprintf(p.out, "  The previous data is in %s %s.\n", before, done.MovedTo)
 	}
-	_, err := fmt.Fprintln(p.out, "  Start the server; tokens and passwords of the backup work. nodest signin prints a new sign-in link.")
+	_, err := fmt.Fprintln(p.out, "  Start the server; the tokens and passwords in the backup work. Run nodest signin for a new sign-in link.")
 	return err
 }

@@ -22,8 +22,8 @@ import (
 func (p *program) saveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "save", Short: "Create, list, restore, export and import save points of a chat",
-		Long: "Save points of a chat. CHAT is a title, an id, or a character with a single chat; without it, the chat that changed last\n" +
-			"counts. SAVE is a description or an id.",
+		Long: "Manage save points of a chat. CHAT is a title, an id, or a character with only one chat; default: the most recently\n" +
+			"changed chat. SAVE is a description or an id.",
 		Example: "  nodest save create --description 'before the storm'\n  nodest save list Seraphina\n  nodest save restore 'before the storm'",
 	}
 	cmd.AddCommand(p.saveCreate(), p.saveList(), p.saveShow(), p.saveRestore(), p.saveDelete(), p.saveExport(), p.saveImport())
@@ -33,11 +33,11 @@ func (p *program) saveCommand() *cobra.Command {
 func (p *program) saveCreate() *cobra.Command {
 	var description string
 	cmd := &cobra.Command{
-		Use: "create [CHAT]", Short: "Create a save point of what a chat shows now", Args: cobra.MaximumNArgs(1),
+		Use: "create [CHAT]", Short: "Create a save point of the current state of a chat", Args: cobra.MaximumNArgs(1),
 		Example: "  nodest save create Seraphina --description 'before the storm'",
 	}
-	cmd.Flags().StringVarP(&description, "description", "d", "", "what to call it")
-	asJSON := jsonFlag(cmd, "as JSON")
+	cmd.Flags().StringVarP(&description, "description", "d", "", "description of the save point")
+	asJSON := jsonFlag(cmd, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
 			var raw json.RawMessage
@@ -53,11 +53,11 @@ func (p *program) saveCreate() *cobra.Command {
 func (p *program) saveList() *cobra.Command {
 	var automatic bool
 	cmd := &cobra.Command{
-		Use: "list [CHAT]", Short: "List save points, the newest first", Args: cobra.MaximumNArgs(1),
+		Use: "list [CHAT]", Short: "List save points, newest first", Args: cobra.MaximumNArgs(1),
 		Example: "  nodest save list Seraphina --automatic",
 	}
-	cmd.Flags().BoolVar(&automatic, "automatic", false, "also those that restoring created of what was shown before")
-	asJSON := jsonFlag(cmd, "as JSON, one object a line")
+	cmd.Flags().BoolVar(&automatic, "automatic", false, "include save points created automatically before a restore")
+	asJSON := jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
 			items, err := all[json.RawMessage](cmd.Context(), c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
@@ -77,11 +77,11 @@ func (p *program) saveList() *cobra.Command {
 
 func (p *program) saveShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show SAVE", Short: "Print the end of what a save point holds, without restoring it", Args: cobra.ExactArgs(1),
+		Use: "show SAVE", Short: "Print the last messages of a save point without restoring it", Args: cobra.ExactArgs(1),
 		Example: "  nodest save show 'before the storm' -n 20",
 	}
-	n := cmd.Flags().IntP("messages", "n", 10, "how many messages, 1 to 200")
-	asJSON := jsonFlag(cmd, "as JSON")
+	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
+	asJSON := jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
 		var raw json.RawMessage
 		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, &raw); err != nil {
@@ -108,11 +108,11 @@ func (p *program) saveShow() *cobra.Command {
 
 func (p *program) saveRestore() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "restore SAVE", Short: "Set a chat back to a save point", Args: cobra.ExactArgs(1),
-		Long:    "Set a chat back to a save point. What it showed until now is kept as an automatic save point, and as a branch.",
+		Use: "restore SAVE", Short: "Restore a chat to a save point", Args: cobra.ExactArgs(1),
+		Long:    "Restore a chat to a save point. The current state is kept as an automatic save point and as a branch.",
 		Example: "  nodest save restore 'before the storm'",
 	}
-	asJSON := jsonFlag(cmd, "as JSON")
+	asJSON := jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
 		var raw json.RawMessage
 		if err := c.call(ctx, http.MethodPost, path+"/restore", map[string]any{}, &raw); err != nil {
@@ -128,7 +128,7 @@ func (p *program) saveRestore() *cobra.Command {
 		if err := json.Unmarshal(raw, &out); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.out, "chat %s is as it was\n", out.Conversation.ID)
+		fmt.Fprintf(p.out, "chat %s restored\n", out.Conversation.ID)
 		if out.Before != nil {
 			fmt.Fprintf(p.out, "to undo: nodest save restore %s\n", out.Before.ID)
 		}
@@ -139,7 +139,7 @@ func (p *program) saveRestore() *cobra.Command {
 
 func (p *program) saveDelete() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "delete SAVE", Short: "Delete a save point; the chat stays as it is", Args: cobra.ExactArgs(1),
+		Use: "delete SAVE", Short: "Delete a save point; the chat does not change", Args: cobra.ExactArgs(1),
 		Example: "  nodest save delete 'before the storm'",
 	}
 	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
@@ -154,7 +154,7 @@ func (p *program) saveExport() *cobra.Command {
 		Use: "export SAVE", Short: "Write a save point as one JSON file", Args: cobra.ExactArgs(1),
 		Example: "  nodest save export 'before the storm' -o storm.json",
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write; default standard output")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; default: standard output")
 	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
 		return p.download(ctx, c, path+"/export", file)
 	})
@@ -164,11 +164,11 @@ func (p *program) saveExport() *cobra.Command {
 func (p *program) saveImport() *cobra.Command {
 	var conversation string
 	cmd := &cobra.Command{
-		Use: "import FILE", Short: "Read a save point from a file; the chat stays as it is until it is restored", Args: cobra.ExactArgs(1),
+		Use: "import FILE", Short: "Import a save point from a file; the chat does not change until you restore it", Args: cobra.ExactArgs(1),
 		Example: "  nodest save import storm.json --conversation Seraphina",
 	}
-	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat that gets it, by title or id; default the one that changed last")
-	asJSON := jsonFlag(cmd, "as JSON")
+	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat (title or id) that gets the save point; default: the most recently changed")
+	asJSON := jsonFlag(cmd, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		data, err := os.ReadFile(args[0])
 		if err != nil {
@@ -196,7 +196,7 @@ var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create"}
 // savePoint gives a command the save point of its argument: SAVE by id, or by
 // description or the beginning of its id among those of a chat.
 func (p *program) savePoint(cmd *cobra.Command, f func(ctx context.Context, c *client, path string) error) {
-	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE, by title or id; default the one that changed last")
+	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE (title or id); default: the most recently changed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if _, err := uuid.Parse(args[0]); err == nil {
@@ -236,7 +236,7 @@ func (p *program) inConversation(ctx context.Context, args []string, f func(c *c
 			return err
 		}
 		if len(newest.Items) == 0 {
-			return fault.New(fault.NotFound, "there is no chat yet: %s", chats.first)
+			return fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
 		}
 		return f(c, chats.path+"/"+newest.Items[0].ID)
 	})

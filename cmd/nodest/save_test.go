@@ -106,5 +106,5 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	require.Contains(t, out, "! there is no command /nonsense")
 	require.Contains(t, out, "! there is no such message")
 	require.Equal(t, 3, strings.Count(out, "! "), "the others work: %s", out)
-	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nyou could say: .+\n\n> ! nothing`, out, "the greeting, more of it, and a line for the user")
+	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nsuggested message: .+\n\n> ! nothing`, out, "the greeting, more of it, and a line for the user")
 }

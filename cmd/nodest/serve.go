@@ -30,8 +30,8 @@ import (
 func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the server", Args: cobra.NoArgs, SuggestFor: []string{"start", "run", "server"},
-		Long: "Run the server. The first start creates the data folder with the database, and prints how to sign in.\n" +
-			"Ctrl-C stops it after the running replies are complete.",
+		Long: "Run the server. The first start creates the data folder and the database, and prints how to sign in.\n" +
+			"Ctrl-C stops it after running replies have finished.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := p.config()
@@ -106,7 +106,7 @@ func (p *program) welcome(r *running, link string) {
 		fmt.Fprintf(p.out, "  Or in a terminal:   nodest import --sample && nodest chat\n\n")
 	}
 	if r.models.def == "offline" {
-		fmt.Fprintln(p.out, "No provider key is set: the offline demo model answers. See README, \"A real model\".")
+		fmt.Fprintln(p.out, "No provider key is set, so the offline demo model replies. See \"A real model\" in the README.")
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *running) tend(ctx context.Context) {
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
 	if err := errors.Join(r.db.Adopt(ctx), r.memory.Sweep(ctx)); err != nil && ctx.Err() == nil {
-		r.log.ErrorContext(ctx, "what memories lack was not found", "err", err)
+		r.log.ErrorContext(ctx, "sweep of memories failed", "err", err)
 	}
 	for {
 		var err error
@@ -226,7 +226,7 @@ func (r *running) tend(ctx context.Context) {
 			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.db.Adopt(ctx), r.memory.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
-			r.log.ErrorContext(ctx, "upkeep failed", "err", err)
+			r.log.ErrorContext(ctx, "maintenance failed", "err", err)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if err := c.greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
 		who = "another NodeST server"
 	}
-	return nil, fmt.Errorf("cannot listen on %s: %s uses this address. Stop it, or choose another one with --addr", addr, who)
+	return nil, fmt.Errorf("cannot listen on %s: %s uses this address. Stop it, or choose another address with --addr", addr, who)
 }
 
 // answer starts answering requests.
@@ -327,7 +327,7 @@ func (r *running) close() {
 	}
 	if r.db != nil {
 		if err := r.db.Close(); err != nil {
-			r.log.Error("database not closed well", "err", err)
+			r.log.Error("database not closed cleanly", "err", err)
 		}
 	}
 }

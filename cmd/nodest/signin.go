@@ -21,12 +21,12 @@ func (p *program) signinCommand() *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
 		Use: "signin", Short: "Print a new sign-in link for the running server", Args: cobra.NoArgs,
-		Long: "Print a new sign-in link for the running server. The link works once, and for 24 hours. The server is the one on\n" +
-			"NODEST_ADDR; the command uses NODEST_TOKEN, NODEST_ADMIN_TOKEN or the token that the server keeps in its data folder.",
+		Long: "Print a new sign-in link for the running server. The link works once, within 24 hours. The command uses the server at\n" +
+			"NODEST_ADDR, with NODEST_TOKEN, NODEST_ADMIN_TOKEN or the token that the server keeps in its data folder.",
 		Example: "  nodest signin\n  nodest signin --user alice\n  docker compose exec nodest nodest signin",
 	}
-	cmd.Flags().StringVar(&user, "user", "", "whom the link signs in; default: the owner")
-	asJSON := jsonFlag(cmd, "as JSON")
+	cmd.Flags().StringVar(&user, "user", "", "user whom the link signs in; default: the owner")
+	asJSON := jsonFlag(cmd, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := p.config()
 		if err != nil {
@@ -47,7 +47,7 @@ func (p *program) signinCommand() *cobra.Command {
 		}
 		if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
 			if fault.Is(err, fault.NotFound) {
-				return fmt.Errorf("no user %q; nodest user list shows all", user)
+				return fmt.Errorf("no user %q; run nodest user list to see all", user)
 			}
 			return err
 		}
@@ -72,10 +72,10 @@ func signInURL(cfg *config, base, link string) string {
 
 func (p *program) userPasswordCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "password [NAME]", Short: "Set a password: your own, or as an owner that of another user", Args: cobra.MaximumNArgs(1),
-		Long: "Set a password: your own, or as an owner that of another user. It is read from the terminal, or from standard input,\n" +
-			"one line each: the current password if you change your own and have one, then the new one. An owner who has forgotten\n" +
-			"theirs sets NODEST_ADMIN_TOKEN on the server and in NODEST_TOKEN here, and is not asked for it.",
+		Use: "password [NAME]", Short: "Set your password, or as an owner another user's", Args: cobra.MaximumNArgs(1),
+		Long: "Set your password, or as an owner another user's. It is read from the terminal, or from standard input,\n" +
+			"one line each: the current password if you change your own and have one, then the new one. If an owner has forgotten\n" +
+			"theirs, set NODEST_ADMIN_TOKEN on the server and NODEST_TOKEN here to the same value; the current password is then not asked for.",
 		Example: "  nodest user password\n  nodest user password alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
@@ -110,7 +110,7 @@ func (p *program) setPassword(ctx context.Context, c *client, name string) error
 			}
 		}
 		if u.ID == "" {
-			return fmt.Errorf("no user %q; nodest user list shows all", name)
+			return fmt.Errorf("no user %q; run nodest user list to see all", name)
 		}
 	}
 	var prompts []string

@@ -87,7 +87,7 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 	}
 	suggestion := didYouMean(meant)
 	if suggestion == "" {
-		suggestion = fmt.Sprintf("; %s --help lists the commands", c.CommandPath())
+		suggestion = fmt.Sprintf("; run %s --help for a list of commands", c.CommandPath())
 	}
 	return usage("unknown command %q for %q%s", args[0], c.CommandPath(), suggestion)
 }
@@ -101,7 +101,7 @@ func flagError(c *cobra.Command, err error) error {
 		suggestion = didYouMean(near("--"+unknown.GetSpecifiedName(), known))
 	}
 	if suggestion == "" {
-		suggestion = fmt.Sprintf("; %s --help lists the flags", c.CommandPath())
+		suggestion = fmt.Sprintf("; run %s --help for a list of flags", c.CommandPath())
 	}
 	return usage("%v%s", err, suggestion)
 }
