@@ -171,7 +171,7 @@ func TestChatRefuses(t *testing.T) {
 		"a cut line":       {header + `{"mes":"x"`, fault.InvalidImport, "line 2"},
 		"a second header":  {header + header, fault.InvalidImport, "line 2 is a second header"},
 		"a foreign line":   {header + `{"x":1}`, fault.InvalidImport, "line 2"},
-		"a card":           {simpleV2, fault.InvalidImport, "known form"},
+		"a card":           {simpleV2, fault.InvalidImport, "unknown chat log format"},
 		"an array":         {`[1]`, fault.InvalidImport, "one JSON object"},
 		"a deep line":      {header + `{"mes":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, fault.InvalidImport, "line 2"},
 		"too many":         {strings.Repeat("{\"mes\":\"\"}\n", 6), fault.TooLarge, "more than 5"},

@@ -78,21 +78,21 @@ func TestPNGRefuses(t *testing.T) {
 		code  fault.Code
 		words string
 	}{
-		"only the signature":        {"\x89PNG\r\n\x1a\n", fault.UnsupportedCard, "cut"},
+		"only the signature":        {"\x89PNG\r\n\x1a\n", fault.UnsupportedCard, "truncated"},
 		"a chunk of 200 MB":         {claim(200 << 20), fault.UnsupportedCard, "claims 209715200 bytes"},
 		"a chunk of 4 GB":           {claim(0xFFFFFFFF), fault.UnsupportedCard, "claims 4294967295 bytes"},
-		"cut in the card":           {string(whole[:len(whole)-100]), fault.UnsupportedCard, "cut"},
-		"cut before its end":        {string(whole[:len(whole)-12]), fault.UnsupportedCard, "no end"},
+		"cut in the card":           {string(whole[:len(whole)-100]), fault.UnsupportedCard, "truncated"},
+		"cut before its end":        {string(whole[:len(whole)-12]), fault.UnsupportedCard, "truncated"},
 		"no card":                   {string(picture(t)), fault.UnsupportedCard, "no character card"},
 		"a wrong checksum":          {string(damaged), fault.UnsupportedCard, "checksum"},
 		"a card that is no card":    {string(picture(t, text("chara", "[]"))), fault.UnsupportedCard, "JSON object"},
 		"an empty chunk":            {string(picture(t, chunk("tEXt", "chara"))), fault.UnsupportedCard, "malformed"},
 		"a short zTXt":              {string(picture(t, chunk("zTXt", "chara\x00"))), fault.UnsupportedCard, "malformed"},
 		"a short iTXt":              {string(picture(t, chunk("iTXt", "chara\x00\x01"))), fault.UnsupportedCard, "malformed"},
-		"no zlib":                   {string(picture(t, chunk("zTXt", "chara\x00\x00abc"))), fault.UnsupportedCard, "unpacked"},
-		"a bomb in zTXt":            {string(picture(t, chunk("zTXt", "chara\x00\x00"+deflated(bomb)))), fault.TooLarge, "unpacks to more"},
-		"a bomb in iTXt":            {string(picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(bomb)))), fault.TooLarge, "unpacks to more"},
-		"a card over the JSON size": {string(picture(t, text("chara", strings.Replace(simpleV2, `"d"`, `"`+strings.Repeat("x", 80<<10)+`"`, 1)))), fault.TooLarge, "bytes"},
+		"no zlib":                   {string(picture(t, chunk("zTXt", "chara\x00\x00abc"))), fault.UnsupportedCard, "decompression failed"},
+		"a bomb in zTXt":            {string(picture(t, chunk("zTXt", "chara\x00\x00"+deflated(bomb)))), fault.TooLarge, "the card in the PNG file is too large"},
+		"a bomb in iTXt":            {string(picture(t, chunk("iTXt", "ccv3\x00\x01\x00\x00\x00"+deflated(bomb)))), fault.TooLarge, "the card in the PNG file is too large"},
+		"a card over the JSON size": {string(picture(t, text("chara", strings.Replace(simpleV2, `"d"`, `"`+strings.Repeat("x", 80<<10)+`"`, 1)))), fault.TooLarge, "JSON too large: 80 kB, limit 64 kB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := card.Import([]byte(c.file), "x.png", limits)
@@ -211,8 +211,8 @@ func TestCHARXRefuses(t *testing.T) {
 		"cut":               {good[:len(good)-30], fault.UnsupportedCard, "damaged"},
 		"encrypted":         {encrypted, fault.UnsupportedCard, "encrypted"},
 		"too many files":    {archive(t, many...), fault.TooLarge, "2500 files"},
-		"a bomb":            {archive(t, "card.json", simpleV2, "a", zeros[:3<<20]), fault.TooLarge, "unpacks"},
-		"many small bombs":  {archive(t, "a", zeros[:3<<19], "b", zeros[:3<<19], "card.json", simpleV2), fault.TooLarge, "unpacks"},
+		"a bomb":            {archive(t, "card.json", simpleV2, "a", zeros[:3<<20]), fault.TooLarge, "exceeds the size limit"},
+		"many small bombs":  {archive(t, "a", zeros[:3<<19], "b", zeros[:3<<19], "card.json", simpleV2), fault.TooLarge, "exceeds the size limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := card.Import(c.file, "x.charx", card.Limits{TotalBytes: 2 << 20})
@@ -220,7 +220,7 @@ func TestCHARXRefuses(t *testing.T) {
 		})
 	}
 	_, err := card.Import(archive(t, "card.json", simpleV2, "a", zeros), "x.charx", card.Limits{})
-	wantCode(t, err, fault.TooLarge, "unpacks") // within the total, but far over its own size
+	wantCode(t, err, fault.TooLarge, "exceeds the size limit") // within the total, but far over its own size
 	if ch, err := card.Import(append([]byte("MZ self-extracting"), good...), "x.exe", card.Limits{}); err != nil || ch.Name != "Ada" {
 		t.Errorf("a self-extracting archive: %v", err)
 	}

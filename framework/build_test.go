@@ -326,7 +326,7 @@ func TestPrefixTellsWhatBrokeIt(t *testing.T) {
 }
 
 func TestInstructionOfEachTaskComesLast(t *testing.T) {
-	for task, want := range map[llm.Task]string{llm.Continue: "Go on", llm.Impersonate: "Sam"} {
+	for task, want := range map[llm.Task]string{llm.Continue: "Continue your last message", llm.Impersonate: "Sam"} {
 		p := build(t, Input{Persona: Persona{Name: "Sam"}, History: chatOf(3), Instruction: &Instruction{Task: task}})
 		last := p.Messages[len(p.Messages)-1]
 		if !strings.Contains(last.Text, want) || last.Role != llm.System {
