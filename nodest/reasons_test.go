@@ -37,8 +37,8 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 	}{
 		{"no such model", llmtest.Reply{Status: 400, Message: `The model "x" does not exist`}, `OpenAI-compatible server rejected the request: The model "x" does not exist`, "no"},
 		{"not found", llmtest.Reply{Status: 404, Message: `model "x" not found, try pulling it first`}, `OpenAI-compatible server rejected the request: model "x" not found, try pulling it first`, "no"},
-		{"a bad key", llmtest.Reply{Status: 401, Message: "Incorrect API key provided: sk-te**st"}, "OpenAI-compatible server refused the key: Incorrect API key provided: [key]", "no"},
-		{"too many requests", llmtest.Reply{Status: 429, Message: "Slow down"}, "OpenAI-compatible server limits the number of requests: Slow down", "later"},
+		{"a bad key", llmtest.Reply{Status: 401, Message: "Incorrect API key provided: sk-te**st"}, "OpenAI-compatible server rejected the API key: Incorrect API key provided: [key]", "no"},
+		{"too many requests", llmtest.Reply{Status: 429, Message: "Slow down"}, "OpenAI-compatible server reports too many requests: Slow down", "later"},
 		{"down", llmtest.Reply{Status: 500, Message: "CUDA out of memory"}, "OpenAI-compatible server is not available: CUDA out of memory", "later"},
 		{"the prompt is quoted", llmtest.Reply{Status: 400, Message: "cannot read: Tell nobody about my diary of today"}, "OpenAI-compatible server rejected the request: cannot read", "no"},
 	} {
@@ -60,7 +60,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	s.real = &nodest.Model{Generator: llm.Dependable("openai", client, llm.Options{Retry: llm.Retry{Attempts: 1}}), Provider: "openai", Name: "m"}
 	m := s.say(s.chat(), "Hello")
 	detail, retry := wireOf(t, m.Error)
-	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not answer: connection refused"; detail != want || retry != "later" {
+	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused"; detail != want || retry != "later" {
 		t.Errorf("%q, retry %s; want %q, later", detail, retry, want)
 	}
 	if m.Error.Code != fault.UpstreamDown || strings.Contains(m.Error.Error(), "hidden") {

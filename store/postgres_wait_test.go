@@ -83,7 +83,7 @@ func TestWaitingForPostgresIsBounded(t *testing.T) {
 	addr := ln.Addr().String()
 	_ = ln.Close()
 	err = store.WaitForPostgres(context.Background(), "postgres://u:hunter2@"+addr+"/d?sslmode=disable", time.Millisecond, quiet)
-	if err == nil || !strings.Contains(err.Error(), "did not answer within 1ms") || strings.Contains(err.Error(), "hunter2") {
+	if err == nil || !strings.Contains(err.Error(), "did not respond within 1ms") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -229,12 +229,12 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 			require.ErrorContains(t, err, "in use", "a server runs")
 		}
 		_, _, err := here.command(t, nil, "backup", file)
-		require.ErrorContains(t, err, "exists already")
+		require.ErrorContains(t, err, "already exists")
 		p.stop(t)
 		_, _, err = inst.command(t, nil, "restore", file)
 		require.ErrorContains(t, err, "has data already")
 		out := inst.ok(t, "restore", "--force", file)
-		require.Contains(t, out, "What was there before is in ")
+		require.Contains(t, out, "The previous data is in ")
 
 		q := inst.start(t)
 		list := raw(t, q.client, "/api/v1/characters")
@@ -364,7 +364,7 @@ func TestBackupSaysWhatIsWrong(t *testing.T) {
 	inst := newInstallation(t, "")
 	file := filepath.Join(t.TempDir(), "b.zip")
 	_, _, err := inst.command(t, nil, "backup", file)
-	require.ErrorContains(t, err, "there is no "+filepath.Join(inst.dir, "data"))
+	require.ErrorContains(t, err, "no file "+filepath.Join(inst.dir, "data"))
 	require.NoDirExists(t, filepath.Join(inst.dir, "data"), "it made nothing")
 	inst.ok(t, "migrate")
 	folder := t.TempDir()

@@ -151,7 +151,7 @@ func readConfigFile(path string) (map[string]string, error) {
 	for name, v := range doc {
 		if !slices.Contains(known, name) {
 			sort.Strings(known)
-			return nil, fmt.Errorf("%s: unknown setting %q; must be one of %s", path, name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s: unknown setting %q; the settings are %s", path, name, strings.Join(known, ", "))
 		}
 		if list, ok := v.([]any); ok {
 			parts := make([]string, len(list))

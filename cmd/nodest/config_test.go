@@ -77,8 +77,8 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 
 func TestConfigFileRefusesWhatItDoesNotKnow(t *testing.T) {
 	for text, want := range map[string]string{
-		"adr: 127.0.0.1:1\n": `there is no setting "adr"`,
-		"NODEST_ADDR: x\n":   `there is no setting "NODEST_ADDR"`,
+		"adr: 127.0.0.1:1\n": `unknown setting "adr"`,
+		"NODEST_ADDR: x\n":   `unknown setting "NODEST_ADDR"`,
 		"log_level: loud\n":  "NODEST_LOG_LEVEL",
 		"addr: [":            "yaml",
 	} {
@@ -88,7 +88,7 @@ func TestConfigFileRefusesWhatItDoesNotKnow(t *testing.T) {
 		require.ErrorContains(t, err, path)
 	}
 	_, err := loadConfig(from("NODEST_CONFIG", "/no/such.yaml"), nil)
-	require.ErrorContains(t, err, "NODEST_CONFIG: there is no file /no/such.yaml")
+	require.ErrorContains(t, err, "NODEST_CONFIG: no file /no/such.yaml")
 }
 
 func TestConfigMasksSecrets(t *testing.T) {

@@ -214,7 +214,7 @@ func missing(model string, offered []string) string {
 	if len(offered) == 0 {
 		return fmt.Sprintf("model %q is not available: the server lists no models", model)
 	}
-	fix := fmt.Sprintf("model %q is not among the %d models the server lists", model, len(offered))
+	fix := fmt.Sprintf("model %q is not among the models the server lists (%d)", model, len(offered))
 	if near := nearest(model, offered); len(near) > 0 {
 		return fix + ": did you mean " + strings.Join(near, ", ") + "? Set NODEST_MODEL."
 	}

@@ -90,12 +90,12 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 			require.Equal(t, "offline-hash-512-1", e.ModelID())
 		}
 		require.Len(t, fake.Requests(), 1, "the server is asked once")
-		require.Equal(t, 1, strings.Count(log.String(), "makes no embeddings"))
+		require.Equal(t, 1, strings.Count(log.String(), "has no embeddings"))
 		for _, c := range m.checks(t.Context(), true) {
 			require.Empty(t, c.fix, "%s: %s", c.name, c.detail)
 		}
 		c := m.checkVectors(t.Context(), true)
-		require.Contains(t, c.detail, "offline-hash-512-1, because the server makes none")
+		require.Contains(t, c.detail, "offline-hash-512-1, because the server has no embeddings")
 
 		asked, err := modelsOf(t, nil, append(env, "NODEST_EMBEDDINGS", "openai")...)
 		require.NoError(t, err)
@@ -148,9 +148,9 @@ func TestDoctorLooksForTheModel(t *testing.T) {
 	at := func(model string) string { return fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", model) }
 	require.Empty(t, at("llama3.2"))
 	require.Empty(t, at("qwen3:8b"))
-	require.Equal(t, `model "qwen-3" is not among the 4 that the server offers: did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
-	require.Equal(t, `model "xyz" is not among the 4 that the server offers. Set NODEST_MODEL.`, at("xyz"))
-	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not answer: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
+	require.Equal(t, `model "qwen-3" is not among the models the server lists (4): did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
+	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
+	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
 }
 
 // TestAUsersKeyPaysForTheirVectors: the server's key is for everybody else, and

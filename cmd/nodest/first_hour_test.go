@@ -122,7 +122,7 @@ func TestAnotherMachineIsNotReplaced(t *testing.T) {
 		g := &folder{f.dir, append(append([]string{}, f.env...), tt.env...)}
 		out, code := g.types(t, append([]string{"list", "characters"}, tt.args...)...)
 		require.Equal(t, 1, code, out)
-		require.Contains(t, out, "no NodeST server answers at ")
+		require.Contains(t, out, "no NodeST server at ")
 		require.Contains(t, out, "--local")
 	}
 }
@@ -155,14 +155,14 @@ func TestTheWrongServer(t *testing.T) {
 	}
 	wrong := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN=not-a-token")
 	for _, args := range needServer {
-		wrong.refuses(t, args, "does not accept the token of NODEST_TOKEN", addr)
+		wrong.refuses(t, args, "rejected the token from NODEST_TOKEN", addr)
 	}
 	// The token of another installation's folder.
 	other := emptyFolder(t)
 	other.gets(t, "import", "--sample", "--local")
 	out, code := other.types(t, "list", "characters", "--addr", addr)
 	require.Equal(t, 1, code)
-	require.Contains(t, out, "does not accept the token of "+filepath.Join(other.dir, "data", tokenFile))
+	require.Contains(t, out, "rejected the token from "+filepath.Join(other.dir, "data", tokenFile))
 
 	// With a right token the folder does not matter.
 	right := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.token)
@@ -172,7 +172,7 @@ func TestTheWrongServer(t *testing.T) {
 
 	// The server's folder, and an address where nobody is.
 	lost := emptyFolder(t, "NODEST_ADDR="+freeAddr(t), "NODEST_DATA="+filepath.Join(inst.dir, "data"))
-	lost.refuses(t, []string{"list", "characters"}, "no NodeST server answers at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
+	lost.refuses(t, []string{"list", "characters"}, "no NodeST server at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
 	lost.refuses(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
 	out, code = lost.types(t, "doctor", "--no-network")
 	require.Equal(t, 1, code, out)

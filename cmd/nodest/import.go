@@ -171,7 +171,7 @@ func unknownFile(data []byte) error {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		var any json.RawMessage
 		if err := json.Unmarshal([]byte(text), &any); err != nil {
-			return fault.Wrap(err, fault.InvalidImport, "not valid JSON: %v", err)
+			return fault.Wrap(err, fault.InvalidImport, "invalid JSON: %v", err)
 		}
 	}
 	return fault.New(fault.InvalidImport, "unknown file type; give it with --as %s", strings.Join(importable(), "|"))

@@ -66,7 +66,7 @@ func TestNamesWhereIdsAre(t *testing.T) {
 		f.gets(t, "save", "create", word, "-d", "in the "+word)
 	}
 	require.Contains(t, f.gets(t, "save", "show", "in the boat"), "The boat is gone.")
-	require.Contains(t, f.gets(t, "save", "restore", "in the 玄清", "--conversation", "boat"), "as it was")
+	require.Contains(t, f.gets(t, "save", "restore", "in the 玄清", "--conversation", "boat"), " restored\n")
 	_, code = f.types(t, "save", "delete", "in the bOAT")
 	require.Equal(t, 2, code, "two are called so")
 	f.gets(t, "save", "delete", "in the BOAT")
@@ -79,7 +79,7 @@ func TestNamesWhereIdsAre(t *testing.T) {
 	}
 	out, code = f.types(t, "prompt", "mira")
 	require.Equal(t, 1, code)
-	require.Contains(t, out, "there is no chat with mira yet")
+	require.Contains(t, out, "no chat with mira yet")
 	out, code = f.types(t, "lint", "Tides")
 	require.Contains(t, []int{0, 1}, code, out)
 	require.NotContains(t, out, "no file")
@@ -92,7 +92,7 @@ func TestLists(t *testing.T) {
 	empty := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
 	empty.gets(t, "migrate")
 	for _, k := range kinds {
-		require.Contains(t, empty.gets(t, "list", k.list), "there is no "+k.noun+" yet: ")
+		require.Contains(t, empty.gets(t, "list", k.list), "no "+k.noun+" yet; add one with: ")
 		require.Empty(t, empty.gets(t, "list", k.list, "--json"))
 	}
 	f, ids := kitchen(t)
@@ -179,7 +179,7 @@ func TestImportOfEveryKind(t *testing.T) {
 
 	require.Contains(t, f.gets(t, "import", inFile(t, "sea.json", `{"entries":{}}`), "--character", "Mira"), "book sea is bound to Mira")
 	require.Contains(t, f.gets(t, "import", inFile(t, "odd.json", `{"name":"x","first_mes":"","entries":{}}`), "--as", "book"), "  (book)")
-	for text, want := range map[string]string{`{"temperature":1}`: "--as character|book", `{"a":`: "not valid JSON", "hello": "cannot tell what this file is", `[1]`: "cannot tell"} {
+	for text, want := range map[string]string{`{"temperature":1}`: "--as character|book", `{"a":`: "invalid JSON", "hello": "unknown file type", `[1]`: "unknown file type"} {
 		said, code := f.types(t, "import", inFile(t, "odd.json", text))
 		require.Equal(t, 1, code)
 		require.Contains(t, said, want)

@@ -34,10 +34,10 @@ func TestAPickyServer(t *testing.T) {
 	require.Equal(t, 2, chats)
 
 	report := inst.ok(t, "doctor")
-	require.Contains(t, report, "✓ embeddings: offline-hash-512-1, because the server makes none")
+	require.Contains(t, report, "✓ embeddings: offline-hash-512-1, because the server has no embeddings")
 	require.NotContains(t, report, "✗")
 	inst.env = append(inst.env, "NODEST_MODEL=deepseek-chart")
 	report, _, err = inst.command(t, nil, "doctor")
 	require.Error(t, err)
-	require.Contains(t, report, `model "deepseek-chart" is not among the 1 that the server offers: did you mean deepseek-chat?`)
+	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1): did you mean deepseek-chat?`)
 }

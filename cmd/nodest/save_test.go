@@ -102,9 +102,9 @@ func TestSlashCommandsReachEveryMessage(t *testing.T) {
 	require.Contains(t, out, "now in conversation ")
 	require.Contains(t, out, "saved, 1 message\n")
 	require.Contains(t, out, "once more")
-	require.Contains(t, out, "! nothing is being written here")
-	require.Contains(t, out, "! there is no command /nonsense")
-	require.Contains(t, out, "! there is no such message")
+	require.Contains(t, out, "! no reply is being written")
+	require.Contains(t, out, "! unknown command /nonsense")
+	require.Contains(t, out, "! no such message")
 	require.Equal(t, 3, strings.Count(out, "! "), "the others work: %s", out)
-	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nsuggested message: .+\n\n> ! nothing`, out, "the greeting, more of it, and a line for the user")
+	require.Regexp(t, `Mira: Hello\.\n\n> \nMira: .*\w.*\n\n> \nsuggested message: .+\n\n> ! no reply`, out, "the greeting, more of it, and a line for the user")
 }

@@ -44,7 +44,7 @@ func TestSigninPrintsALinkOfTheRunningServer(t *testing.T) {
 
 	stranger := newInstallation(t, "", "NODEST_TOKEN=nst_unknown").onItsPort(p)
 	_, _, err = stranger.command(t, nil, "signin")
-	require.ErrorContains(t, err, "does not accept the token of NODEST_TOKEN")
+	require.ErrorContains(t, err, "rejected the token from NODEST_TOKEN")
 	_, _, err = newInstallation(t, "").onItsPort(p).command(t, nil, "signin")
 	require.ErrorContains(t, err, "but there is no ")
 	p.stop(t)
@@ -58,10 +58,10 @@ func TestSigninSaysThatNoServerRuns(t *testing.T) {
 	require.NoError(t, ln.Close())
 	inst := newInstallation(t, "", "NODEST_ADDR="+addr)
 	_, _, err = inst.command(t, nil, "signin")
-	require.ErrorContains(t, err, "no NodeST server answers at "+addr)
+	require.ErrorContains(t, err, "no NodeST server at "+addr)
 	inst.env = append(inst.env, "NODEST_TOKEN=nst_whatever")
 	_, _, err = inst.command(t, nil, "signin")
-	require.ErrorContains(t, err, "no NodeST server answers at "+addr)
+	require.ErrorContains(t, err, "no NodeST server at "+addr)
 	_, err = os.Stat(filepath.Join(inst.dir, "data"))
 	require.ErrorIs(t, err, os.ErrNotExist, "it made nothing")
 }
