@@ -87,7 +87,7 @@ func TestTheTerminalIsAsked(t *testing.T) {
 
 	out, code := f.types(t, "import", chat)
 	require.Equal(t, 2, code, out)
-	require.Contains(t, out, `this is a chat with "Ilse"; say with --character NAME`)
+	require.Contains(t, out, `this is a chat with "Ilse"; choose its character with --character NAME`)
 
 	for _, tt := range []struct{ answer, with string }{
 		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // the last: then it is known
