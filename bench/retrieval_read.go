@@ -157,7 +157,7 @@ func readDate(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, errors.New("d is no date like 2023-05-08T13:56: " + s)
+	return time.Time{}, errors.New("d must be a date such as 2023-05-08T13:56, not " + s)
 }
 
 // ask takes a question in. Items that do not exist are no answers.

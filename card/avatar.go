@@ -215,11 +215,11 @@ func drawPlaceholder() []byte {
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, picture); err != nil {
-		panic("card: a picture in memory always encodes: " + err.Error())
+		panic("card: encode a decoded image: " + err.Error())
 	}
 	chunks, err := pngChunks(b.Bytes())
 	if err != nil {
-		panic("card: our own picture is whole: " + err.Error())
+		panic("card: read an encoded image: " + err.Error())
 	}
 	var marked bytes.Buffer
 	marked.WriteString(pngSignature)

@@ -194,7 +194,7 @@ func (t *translator) charEscape() (r rune, lone bool, err error) {
 		return n, false, nil
 	}
 	if t.unicode && !strings.ContainsRune(`^$\.*+?()[]{}|/-`, c) {
-		return 0, false, fmt.Errorf("an unknown escape: \\%c", c)
+		return 0, false, fmt.Errorf("unknown escape \\%c", c)
 	}
 	t.pos += 1 + size
 	return c, false, nil

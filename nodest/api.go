@@ -9,7 +9,7 @@ import (
 	"nodest/framework"
 )
 
-// What the doors need of the engine, by subject. Each method's promise stands
+// What the transports need of the engine, by subject. Each method's promise stands
 // where it is implemented.
 
 // SendInput is a user's message.
@@ -270,7 +270,7 @@ type SentPrompt struct {
 	Prompt         *framework.Prompt
 }
 
-// chat is the engine as the doors see it; it is here to keep the list of
+// chat is the engine as the transports see it; it is here to keep the list of
 // operations in one place and is checked against *Engine at compile time.
 type chat interface {
 	// turns (send.go, regenerate.go, …)

@@ -178,7 +178,7 @@ func typeWord(kind string) string {
 func jsonOf(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("nodest: %T is no JSON value: %v", v, err)) // a mistake in the program text
+		panic(fmt.Sprintf("nodest: %T cannot be encoded as JSON: %v", v, err)) // a mistake in the program text
 	}
 	return b
 }

@@ -232,7 +232,7 @@ func event(userID, kind, by string, data any) *stream.Event {
 	ev := &stream.Event{UserID: userID, Type: kind, By: by, Data: json.RawMessage("{}")}
 	if data != nil {
 		b, err := json.Marshal(data)
-		if err != nil { // a document that is not JSON, which no door lets in
+		if err != nil { // a document that is not JSON, which no transport lets in
 			b = []byte("{}")
 		}
 		ev.Data = b

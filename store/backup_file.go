@@ -40,7 +40,7 @@ func OpenBackup(ctx context.Context, path string) (_ *BackupFile, err error) {
 	b := &BackupFile{entries: map[string]*zip.File{}}
 	if b.reader, err = zip.OpenReader(path); err != nil {
 		if errors.Is(err, zip.ErrFormat) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, damaged("it is no zip file, or its end is missing")
+			return nil, damaged("not a zip file, or truncated")
 		}
 		return nil, err
 	}

@@ -100,13 +100,13 @@ func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
 func (p *program) examine(ctx context.Context, network bool) []check {
 	cfg, err := p.config()
 	if err != nil {
-		return []check{{"configuration", "cannot be used", err.Error()}}
+		return []check{{"configuration", "invalid", err.Error()}}
 	}
 	log := newLog(p.err, cfg)
 	checks := []check{{name: "configuration", detail: "valid"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
 	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
 	if err != nil {
-		return append(checks, check{"providers", "cannot be used", oneLine(err)})
+		return append(checks, check{"providers", "misconfigured", oneLine(err)})
 	}
 	return append(checks, m.checks(ctx, network)...)
 }
@@ -138,7 +138,7 @@ func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
 		}
 		return check{name: "database", detail: "the running server is ready"}
 	case !errors.As(err, &nobody):
-		return check{"server", reachable(cfg.get("NODEST_ADDR")) + " cannot be used", oneLine(err)}
+		return check{"server", reachable(cfg.get("NODEST_ADDR")) + " is not usable", oneLine(err)}
 	}
 	kind := "SQLite"
 	if cfg.get("NODEST_DATABASE_URL") != "" {

@@ -151,7 +151,7 @@ func TestTheWrongServer(t *testing.T) {
 
 	f := emptyFolder(t, "NODEST_ADDR="+addr)
 	for _, args := range needServer {
-		f.refuses(t, args, "a NodeST server answers at "+addr, "no token", filepath.Join(f.dir, "data"), "NODEST_TOKEN")
+		f.refuses(t, args, "a NodeST server is running at "+addr, "no token", filepath.Join(f.dir, "data"), "NODEST_TOKEN")
 	}
 	wrong := emptyFolder(t, "NODEST_ADDR="+addr, "NODEST_TOKEN=not-a-token")
 	for _, args := range needServer {
@@ -179,7 +179,7 @@ func TestTheWrongServer(t *testing.T) {
 	require.Contains(t, out, "in use")
 	out, code = wrong.types(t, "doctor", "--no-network")
 	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "does not accept the token")
+	require.Contains(t, out, "rejected the token")
 	wrong.untouched(t)
 	server.stop(t)
 	require.Contains(t, lost.gets(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
@@ -210,7 +210,7 @@ func TestAnAddressOfSomethingElse(t *testing.T) {
 			defer stranger.Close()
 			addr := strings.TrimPrefix(stranger.URL, "http://")
 			f := emptyFolder(t, "NODEST_ADDR="+addr)
-			f.refuses(t, []string{"list", "characters"}, "the program that answers at "+addr+" is not NodeST")
+			f.refuses(t, []string{"list", "characters"}, "the program at "+addr+" is not NodeST")
 			out, code := f.types(t, "doctor", "--no-network")
 			require.Equal(t, 1, code, out)
 			require.Contains(t, out, "is not NodeST")
@@ -250,8 +250,8 @@ func TestSlipsOfTheHand(t *testing.T) {
 		"serve --port 1":         "nodest serve --help",
 		"export":                 "usage: nodest export NAME",
 		"prompt a b":             "usage: nodest prompt CHAT",
-		"bind Eldoria":           "name the resource and a character",
-		"import":                 "which file?",
+		"bind Eldoria":           "give a resource and a character",
+		"import":                 "give a file (nodest import card.png) or --sample",
 		"import x --as sandwich": "must be one of character, book",
 		"bind a b --as chat":     "must be one of book",
 	} {

@@ -179,7 +179,7 @@ func (r *reply) code() string {
 	return r.fault.Code
 }
 
-// do sends an operation under a key of its own through some door, and sometimes
+// do sends an operation under a key of its own through some transport, and sometimes
 // once more, or to a server that is killed meanwhile.
 func (g *game) do(a act) *reply {
 	g.t.Helper()
@@ -247,7 +247,7 @@ func (a *act) data() map[string]any {
 	return data
 }
 
-// send chooses the door. A connection takes 20 commands at once and not many more.
+// send chooses the transport. A connection takes 20 commands at once and not many more.
 func (g *game) send(a act, key string) *reply {
 	g.t.Helper()
 	if d := pick(g, g.devices[:]); a.cmd != "" && !a.wait && d.sent < 18 && g.chance(2) {

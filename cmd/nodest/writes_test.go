@@ -130,7 +130,7 @@ func (w *write) rest(t *testing.T, c *client) json.RawMessage {
 }
 
 // same says that an answer is the first one.
-func (w *write) same(t *testing.T, door string, answer json.RawMessage) {
+func (w *write) same(t *testing.T, transport string, answer json.RawMessage) {
 	t.Helper()
 	if len(answer) == 0 { // 204
 		return
@@ -139,7 +139,7 @@ func (w *write) same(t *testing.T, door string, answer json.RawMessage) {
 		w.answer = answer
 		return
 	}
-	require.JSONEq(t, string(w.answer), string(answer), "%s again, %s", w.cmd, door)
+	require.JSONEq(t, string(w.answer), string(answer), "%s again, %s", w.cmd, transport)
 }
 
 // effects counts the events that tell of the write.
@@ -202,9 +202,9 @@ func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 
 func sendAgain(t *testing.T, c *client, all []*write) {
 	t.Helper()
-	doors := []*phone{newPhone(t, c, "second"), newPhone(t, c, "third")}
+	transports := []*phone{newPhone(t, c, "second"), newPhone(t, c, "third")}
 	for i, w := range all {
-		over := doors[i%2]
+		over := transports[i%2]
 		for range 2 {
 			w.same(t, "REST", w.rest(t, c))
 			f, err := over.answer(over.send(w.cmd, w.key, w.data))
@@ -212,7 +212,7 @@ func sendAgain(t *testing.T, c *client, all []*write) {
 			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
 			require.True(t, f.Replay, "%s again", w.cmd)
 			w.same(t, "WebSocket", f.Data)
-			over = doors[(i+1)%2]
+			over = transports[(i+1)%2]
 		}
 	}
 }
