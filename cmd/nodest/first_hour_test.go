@@ -226,8 +226,8 @@ func TestServeRefusesBeforeItCreates(t *testing.T) {
 	server := newInstallation(t, "").start(t)
 	addr := strings.TrimPrefix(server.client.base, "http://")
 	emptyFolder(t, "NODEST_ADDR="+addr).refuses(t, []string{"serve"}, "cannot listen on "+addr, "another NodeST server", "--addr")
-	emptyFolder(t).refuses(t, []string{"serve", "--addr", "0.0.0.0:0"}, "nobody could sign in")
-	emptyFolder(t).refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "nobody could sign in")
+	emptyFolder(t).refuses(t, []string{"serve", "--addr", "0.0.0.0:0"}, "no user can sign in")
+	emptyFolder(t).refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "no user can sign in")
 	emptyFolder(t, "NODEST_ADMIN_TOKEN=long-enough-to-be-one").refuses(t, []string{"serve", "--addr", "192.0.2.1:0"}, "cannot listen on 192.0.2.1:0")
 	server.stop(t)
 }
