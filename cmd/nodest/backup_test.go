@@ -232,7 +232,7 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 		require.ErrorContains(t, err, "already exists")
 		p.stop(t)
 		_, _, err = inst.command(t, nil, "restore", file)
-		require.ErrorContains(t, err, "has data already")
+		require.ErrorContains(t, err, "already contains data")
 		out := inst.ok(t, "restore", "--force", file)
 		require.Contains(t, out, "The previous data is in ")
 
@@ -378,7 +378,7 @@ func TestBackupSaysWhatIsWrong(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "restored into")
 	_, _, err = inst.command(t, nil, "restore", inFile(t, "x.zip", "no zip"))
-	require.ErrorContains(t, err, "not a complete backup")
+	require.ErrorContains(t, err, "not a complete NodeST backup")
 	_, _, err = inst.command(t, nil, "restore", filepath.Join(folder, "none.zip"))
 	require.ErrorContains(t, err, "no such file")
 
