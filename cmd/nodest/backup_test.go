@@ -384,6 +384,6 @@ func TestBackupSaysWhatIsWrong(t *testing.T) {
 
 	other := newInstallation(t, "", "NODEST_SECRET_KEY=another secret")
 	_, _, err = other.command(t, nil, "restore", told.File)
-	require.ErrorContains(t, err, "NODEST_SECRET_KEY is not that of the backup")
+	require.ErrorContains(t, err, "NODEST_SECRET_KEY differs from the key in the backup")
 	require.NoDirExists(t, filepath.Join(other.dir, "data"))
 }
