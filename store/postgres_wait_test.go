@@ -70,7 +70,7 @@ func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "PostgreSQL does not answer yet") {
+	if !strings.Contains(log.String(), "PostgreSQL is not ready yet") {
 		t.Errorf("the log says %q", log.String())
 	}
 }
