@@ -103,7 +103,7 @@ func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	p.apply(&m)
 	if p.Text != nil && strings.TrimSpace(*p.Text) != newest.Text {
 		if newest.Status == Retired {
-			return nil, fault.New(fault.Conflict, "the memory is archived; restore it first")
+			return nil, fault.New(fault.Conflict, "the memory is archived (retired); restore it first")
 		}
 		m.Text, m.Origin, m.Evidence, m.Locked = strings.TrimSpace(*p.Text), ByUser, bothEvidence(newest, named), true
 		if p.Locked != nil {
