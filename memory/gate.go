@@ -79,11 +79,27 @@ func (r *ranking) idle(e *entry) bool {
 	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
 }
 
-// ofTheDay reports whether a question is about the day of row i: about nothing else,
-// or about something that is in the row.
+// ofTheDay reports whether a question is about the day of row i: about that very day,
+// whatever it was that happened then, or about a longer time and nothing else, or
+// about something that is in the row. Small talk ("How was today?") is about today,
+// too; so then the question must be about the user.
 func (r *ranking) ofTheDay(i int) bool {
-	return r.read.Asks && r.of[sigDay][i] >= leastDay && (r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2)
+	fit := r.of[sigDay][i]
+	if !r.read.Asks || fit < leastDay {
+		return false
+	}
+	vague, present := false, true
+	for _, d := range r.read.Days {
+		vague = vague || !d.exact()
+		present = present && d.holds(r.q.Now)
+	}
+	if present && !aboutUs.MatchString(strings.ToLower(r.q.Text)) {
+		return false
+	}
+	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2
 }
+
+var aboutUs = regexp.MustCompile(`\b(?:i|my|me|we|our|us)\b|[我咱私僕俺]|나|내|우리`)
 
 // standsOut reports whether a model finds row i nearer than others by far.
 func (r *ranking) standsOut(i int) bool {
