@@ -153,9 +153,9 @@ func tellsSomething(t string) bool {
 }
 
 var (
-	questionBegins = regexp.MustCompile(`(?i)^\W*(?:(?:and|but|so|hey|well)\W+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
-	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)\W*$`)
-	knowsNothing   = regexp.MustCompile(`(?i)^\W*(?:(?:hmm|well|sorry|oh)\W+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^\W*(?:对不起|抱歉)?\W*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
+	questionBegins = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:and|but|so|hey|well)[^\p{L}\p{N}]+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
+	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)[^\p{L}\p{N}]*$`)
+	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
 )
 
 // onlyAsks is onlyAsks of the text of e.

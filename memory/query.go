@@ -67,6 +67,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		left[t] = true
 	}
 	rest = aboutNothing(bare)
+	chats := rest != strings.ReplaceAll(bare, "’", "'")
 	for _, t := range analyser.Terms(rest) {
 		told[t] = true
 	}
@@ -91,7 +92,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
 	}
 	q.Terms = dense.addTo(q.Terms, names)
-	q.intend(folded, rest)
+	q.intend(folded, rest, chats)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}

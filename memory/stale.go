@@ -81,30 +81,78 @@ func (r *ranking) current(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
-	type told struct {
-		gives properties
-		asked map[string]bool // terms of the question that tell what it is about
-	}
-	all := make([]told, len(found))
-	for i := range found {
-		e := found[i].entry
-		if e.Layer == Exchange && e.Speaker != RoleUser {
-			continue
-		}
-		all[i] = told{e.gives(r.q.Names), r.askedIn(found[i].at)}
-	}
+	all := r.tell(found)
 	kept := found[:0:0]
 	for i := range found {
 		overtaken := false
 		for j := range found {
 			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
-				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
+				(all[i].gives&all[j].gives != 0 || found[j].saysChanged() && r.sameMatter(all[i].asked, all[j].asked))
 		}
 		if !overtaken {
 			kept = append(kept, found[i])
 		}
 	}
 	return kept
+}
+
+// telling is what a unit says about the user.
+type telling struct {
+	gives properties
+	asked map[string]bool // terms of the question that tell what it is about
+}
+
+func (r *ranking) tell(found []candidate) []telling {
+	all := make([]telling, len(found))
+	for i := range found {
+		if e := found[i].entry; e.Layer == Fact || e.Speaker == RoleUser {
+			all[i] = telling{e.gives(r.q.Names), r.askedIn(found[i].at)}
+		}
+	}
+	return all
+}
+
+// latestFirst puts a line about what is asked before older ones: one that has all that
+// they have of a question about the user, or that has something of it and says that it
+// has changed. What gives a property that is asked for comes before what does not.
+func (r *ranking) latestFirst(found []candidate) []candidate {
+	if r.read.Past || len(found) < 2 {
+		return found
+	}
+	all, mine := r.tell(found), aboutUs.MatchString(strings.ToLower(r.q.Text))
+	places := make([]int, 0, len(found)) // in found
+	for j := range found {
+		at := slices.IndexFunc(places, func(i int) bool {
+			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || follows(found[j].entry, found[i].entry) &&
+				(mine && r.sameMatter(all[i].asked, all[j].asked) || found[j].saysChanged() && r.shareMatter(&all[i], &all[j], &found[i], &found[j]))
+		})
+		if at < 0 {
+			at = len(places)
+		}
+		places = slices.Insert(places, at, j)
+	}
+	ordered := make([]candidate, len(found))
+	for at, i := range places {
+		ordered[at] = found[i]
+	}
+	return ordered
+}
+
+// shareMatter reports whether two units have a word of the question, or another rare
+// one, in common.
+func (r *ranking) shareMatter(a, b *telling, x, y *candidate) bool {
+	if a.asked == nil || b.asked == nil {
+		return false
+	}
+	for t := range a.asked {
+		if b.asked[t] {
+			return true
+		}
+	}
+	words := r.v.Words(y.at)
+	return slices.ContainsFunc(r.v.Words(x.at), func(w string) bool {
+		return slices.Contains(words, w) && tellsSomething(w) && proofOf(w) >= provesLittle
+	})
 }
 
 // saysChanged reports whether a unit says that something is otherwise now.
@@ -121,7 +169,7 @@ func follows(a, b *entry) bool {
 func (r *ranking) askedIn(at int) map[string]bool {
 	words, asked := r.v.Words(at), map[string]bool{}
 	for _, t := range r.read.Terms {
-		if t.Evidence < provesLittle {
+		if !tells(t) {
 			continue
 		}
 		has := func(w string) bool { return w == t.Text }
@@ -150,7 +198,7 @@ func (r *ranking) sameMatter(row, later map[string]bool) bool {
 			all += t.Evidence
 		}
 	}
-	return common > 0 && common >= all/2 && missing <= common/3
+	return common > 0 && common > all/2 && missing <= common/3
 }
 
 // byHandFirst puts first what the user wrote or corrected.
