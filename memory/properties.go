@@ -77,12 +77,24 @@ func propertyTerms(wanted properties) (terms []index.Term) {
 const longestProperty = 600
 
 // gives returns the properties of the user that a unit tells.
-func (e *entry) gives(people Names) (found properties) {
+func (e *entry) gives(people Names) properties {
+	if e.Layer == Fact { // whose wording may have the user's name
+		return e.given(strings.ToLower(people.User))
+	}
+	const read = 1 << 8
+	if e.giving.Load() == 0 {
+		e.giving.Store(read | uint32(e.given("")))
+	}
+	return properties(e.giving.Load())
+}
+
+// given is what a unit tells of a user of this name.
+func (e *entry) given(name string) (found properties) {
 	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !strings.Contains(e.Text, "叫我")) || len(e.Text) > longestProperty {
 		return 0
 	}
 	told := strings.ReplaceAll(strings.ToLower(strings.Join(statements(e.Text), " ")), "’", "'")
-	if name := strings.ToLower(people.User); e.Layer == Fact && name != "" {
+	if name != "" {
 		told = strings.ReplaceAll(told, name, "user")
 	}
 	for _, f := range propertyForms {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 // replaceStale puts current facts in the place of lines that facts which are over
 // were taken from. Where nothing counts in place of such a fact its lines go.
 func (r *ranking) replaceStale() error {
-	if !r.q.gated() || r.read.Past || r.q.Over == nil || len(r.facts) == 0 {
+	if len(r.facts) == 0 {
 		return nil
 	}
 	restingOn := map[string][]*entry{} // facts by their sources among the candidates
@@ -102,19 +103,25 @@ type telling struct {
 	asked map[string]bool // terms of the question that tell what it is about
 }
 
+// tell returns what each of found says; of what the character says, nothing.
 func (r *ranking) tell(found []candidate) []telling {
 	all := make([]telling, len(found))
 	for i := range found {
-		if e := found[i].entry; e.Layer == Fact || e.Speaker == RoleUser {
-			all[i] = telling{e.gives(r.q.Names), r.askedIn(found[i].at)}
+		c := &found[i]
+		if c.tells == nil {
+			c.tells = new(telling)
+			if c.Layer == Fact || c.Speaker == RoleUser {
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at)}
+			}
 		}
+		all[i] = *c.tells
 	}
 	return all
 }
 
-// latestFirst puts a line about what is asked before older ones: one that has all that
-// they have of a question about the user, or that has something of it and says that it
-// has changed. What gives a property that is asked for comes before what does not.
+// latestFirst puts a line before older ones where the question is about the user: one
+// that has all that they have of it, or that has something of it and says that it has
+// changed. What gives a property that is asked for comes before what does not.
 func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
@@ -123,8 +130,8 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || follows(found[j].entry, found[i].entry) &&
-				(mine && r.sameMatter(all[i].asked, all[j].asked) || found[j].saysChanged() && r.shareMatter(&all[i], &all[j], &found[i], &found[j]))
+			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || mine && follows(found[j].entry, found[i].entry) &&
+				(r.sameMatter(severalLetters(all[i].asked), severalLetters(all[j].asked)) || found[j].saysChanged() && r.shareMatter(&all[i], &all[j], &found[i], &found[j]))
 		})
 		if at < 0 {
 			at = len(places)
@@ -136,6 +143,13 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 		ordered[at] = found[i]
 	}
 	return ordered
+}
+
+// severalLetters leaves out single characters, which rows also have inside other words.
+func severalLetters(terms map[string]bool) map[string]bool {
+	terms = maps.Clone(terms)
+	maps.DeleteFunc(terms, func(t string, _ bool) bool { return utf8.RuneCountInString(t) == 1 })
+	return terms
 }
 
 // shareMatter reports whether two units have a word of the question, or another rare
