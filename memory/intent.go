@@ -24,7 +24,7 @@ var (
 	// tag is what makes a question of a statement that needs no answer.
 	tag = regexp.MustCompile(`,\s*(?:(?:is|are|was|were|do|does|did|have|has|can|could|will|would|should)(?:n't)? (?:he|she|it|we|they|there|this|that)|right|huh|eh)[^\p{L}\p{N}]*$|[,，]?\s*(?:对吧|是吧|对不对|是不是|不是吗|对吗|是吗)[^\p{L}\p{N}]*$`)
 
-	sentenceWords = regexp.MustCompile(`\b(?:me|us|i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有]`)
+	sentenceWords = regexp.MustCompile(`\b(?:me|us|i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有很太挺真好]`)
 )
 
 // mostKeywords is how many words, or characters without blanks, a message has at most

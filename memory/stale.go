@@ -88,7 +88,7 @@ func (r *ranking) current(found []candidate) []candidate {
 		overtaken := false
 		for j := range found {
 			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
-				(all[i].gives&all[j].gives != 0 || found[j].saysChanged() && r.sameMatter(all[i].asked, all[j].asked))
+				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
 		}
 		if !overtaken {
 			kept = append(kept, found[i])
@@ -131,7 +131,7 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
 			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || mine && follows(found[j].entry, found[i].entry) &&
-				(r.sameMatter(severalLetters(all[i].asked), severalLetters(all[j].asked)) || found[j].saysChanged() && r.shareMatter(&all[i], &all[j], &found[i], &found[j]))
+				(r.sameMatter(severalLetters(all[i].asked), severalLetters(all[j].asked)) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged())
 		})
 		if at < 0 {
 			at = len(places)
