@@ -23,7 +23,10 @@ func (r *ranking) choose(v index.View) []Hit {
 	if r.q.gated() {
 		found = r.current(found)
 	}
-	return r.hits(byHandFirst(r.vary(found)), r.q.Characters)
+	if found = r.vary(found); r.q.gated() {
+		found = r.latestFirst(found)
+	}
+	return r.hits(byHandFirst(found), r.q.Characters)
 }
 
 // present takes those out whose rows have gone, or whose words stand in sight.

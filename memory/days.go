@@ -2,7 +2,6 @@ package memory
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -38,30 +37,45 @@ type Days struct {
 	From, Until time.Time
 }
 
-const monthNames = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+const (
+	monthNames = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+	ordinals   = `first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|twenty[- ]first|twenty[- ]second|twenty[- ]third|twenty[- ]fourth|twenty[- ]fifth|twenty[- ]sixth|twenty[- ]seventh|twenty[- ]eighth|twenty[- ]ninth|thirtieth|thirty[- ]first`
+	dayNumber  = `(\d{1,2}|` + ordinals + `)(?:st|nd|rd|th)?`
+	hanYear    = `(?:(\d{4}|[一二三四五六七八九零〇]{4})\s*年\s*)`
+	hanCount   = `(\d{1,2}|[一二三四五六七八九十]{1,3})`
+)
+
+// ordinalOf are the days of a month in words, with one blank between two.
+var ordinalOf = func() map[string]int {
+	m := map[string]int{}
+	for i, w := range strings.Split(strings.ReplaceAll(ordinals, "[- ]", " "), "|") {
+		m[w] = i + 1
+	}
+	return m
+}()
 
 // The ways to write a day, in text that is folded to compatible forms and lower case.
 var dayForms = []struct {
-	re                *regexp.Regexp
-	year, month, day  int // number of the group, 0 = none
-	monthAloneIsAWord bool
+	re               *regexp.Regexp
+	year, month, day int // number of the group, 0 = none
 }{
 	{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
-	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号]?`), year: 1, month: 2, day: 3},
-	{re: regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月(?:份)?`), year: 1, month: 2},
-	{re: regexp.MustCompile(`(\d{4})\s*年`), year: 1},
+	{re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
+	{re: regexp.MustCompile(hanYear), year: 1},
 	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
 	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
 	{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
-	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
-	{re: regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
 	{re: regexp.MustCompile(`\b` + monthNames + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
 	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthNames + `\b`), month: 1},
 	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
 }
 
-// readDays returns the days that folded names and what is left of it without them.
-func readDays(folded string, now time.Time) (days []Days, rest string) {
+// readDays returns the days that folded names, what is left of it without dates, and
+// what is left without words such as "yesterday" either.
+func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	rest = folded
 	for _, form := range dayForms {
 		for _, m := range form.re.FindAllStringSubmatch(rest, -1) {
@@ -72,15 +86,76 @@ func readDays(folded string, now time.Time) (days []Days, rest string) {
 		}
 	}
 	if now.IsZero() {
-		return days, rest
+		return days, rest, rest
 	}
-	for _, s := range spans {
-		if containsWord(rest, s.words) {
-			days = append(days, s.days(now))
+	bare = rest
+	for _, form := range relativeForms {
+		for _, m := range form.re.FindAllStringSubmatch(bare, -1) {
+			if d, ok := form.days(m, now); ok {
+				days = append(days, d)
+				bare = strings.Replace(bare, m[0], " ", 1)
+			}
 		}
 	}
-	return append(days, weekdaysIn(rest, now)...), rest
+	for _, s := range spans {
+		for _, w := range s.words {
+			if at := wordAt(bare, w); at >= 0 {
+				days = append(days, s.days(now))
+				bare = bare[:at] + " " + bare[at+len(w):]
+			}
+		}
+	}
+	return append(days, weekdaysIn(bare, now)...), rest, bare
 }
+
+// relativeForms are reckoned from the day of the question, with a number or the name of
+// a day in them.
+var relativeForms = []struct {
+	re   *regexp.Regexp
+	days func(m []string, now time.Time) (Days, bool)
+}{
+	{regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
+	{regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
+	{regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
+	{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末`), func(_ []string, now time.Time) (Days, bool) {
+		last := week(-1)(now)
+		return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
+	}},
+}
+
+// awayFrom reads "three days ago". The longer ago, the less exact it is meant.
+func awayFrom(m []string, now time.Time) (Days, bool) {
+	m[1] = strings.Replace(digits(m[1]), "a couple of", "2", 1)
+	at, ok := spanAway(-1)(m, now)
+	if !ok {
+		return Days{}, false
+	}
+	around := map[string]int{"week": 2, "周": 2, "星期": 2, "礼拜": 2, "month": 10, "月": 10, "year": 120, "年": 120}[m[2]]
+	from := midnight(at)
+	return Days{From: from.AddDate(0, 0, -around), Until: from.AddDate(0, 0, around+1)}, true
+}
+
+// dayOfWeek reads a day of the last, this or the next week, from these groups.
+func dayOfWeek(whichWeek, whichDay int) func([]string, time.Time) (Days, bool) {
+	return func(m []string, now time.Time) (Days, bool) {
+		at, ok := inWeek([]string{"", m[whichWeek], m[whichDay]}, midnight(now))
+		return Days{From: at, Until: at.AddDate(0, 0, 1)}, ok
+	}
+}
+
+// exact reports whether d is one day.
+func (d Days) exact() bool {
+	if d.From.IsZero() {
+		return d.Day > 0
+	}
+	return !d.Until.After(d.From.AddDate(0, 0, 1))
+}
+
+// holds reports whether t is in a span that is reckoned from it.
+func (d Days) holds(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
 
 func dayOf(m []string, year, month, day int) (Days, bool) {
 	var d Days
@@ -99,15 +174,15 @@ func number(m []string, group int) int {
 	if group == 0 {
 		return 0
 	}
-	n, _ := strconv.Atoi(m[group]) // an optional group that is missing is 0
-	return n
+	s := strings.ReplaceAll(strings.ReplaceAll(m[group], "-", " "), "〇", "零")
+	if n, ok := ordinalOf[s]; ok {
+		return n
+	}
+	return count(digits(s)) // an optional group that is missing is 0
 }
 
 func monthOf(s string) time.Month {
-	if n, err := strconv.Atoi(s); err == nil {
-		return time.Month(n)
-	}
-	return time.Month(strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", s[:3])/3 + 1)
+	return time.Month(monthNumber(digits(s)))
 }
 
 // spans are reckoned from the day of the question.
@@ -115,12 +190,13 @@ var spans = []struct {
 	words []string
 	days  func(now time.Time) Days
 }{
-	{[]string{"today", "今天", "今日", "오늘"}, ago(0, 1)},
-	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "어제"}, ago(1, 1)},
+	{[]string{"today", "tonight", "this morning", "this afternoon", "this evening", "今天", "今日", "今晚", "今早", "오늘"}, ago(0, 1)},
+	{[]string{"大前天"}, ago(3, 1)},
 	{[]string{"the day before yesterday", "前天", "一昨日", "おととい", "그저께", "엊그제"}, ago(2, 1)},
-	{[]string{"a few days ago", "前几天", "几天前"}, ago(7, 6)},
-	{[]string{"this week", "这周", "本周", "这星期", "今週", "이번 주", "이번주"}, week(0)},
-	{[]string{"last week", "上周", "上星期", "上个星期", "先週", "지난주", "지난 주"}, week(-1)},
+	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "昨夜", "어제"}, ago(1, 1)},
+	{[]string{"a few days ago", "the other day", "前几天", "几天前", "前两天"}, ago(7, 6)},
+	{[]string{"this week", "这周", "这个星期", "本周", "这星期", "今週", "이번 주", "이번주"}, week(0)},
+	{[]string{"last week", "上周", "上个周", "上星期", "上个星期", "先週", "지난주", "지난 주"}, week(-1)},
 	{[]string{"this month", "这个月", "本月", "今月", "이번 달", "이번달"}, month(0)},
 	{[]string{"last month", "上个月", "上月", "先月", "지난달", "지난 달"}, month(-1)},
 	{[]string{"this year", "今年", "올해"}, year(0)},

@@ -41,6 +41,11 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		{"Please don't forget to water the plants", []string{"User asked to remember: to water the plants"}},
 		{"My favourite colour is green", []string{"User's favorite colour is green"}},
 
+		{"我上个月搬到大连住了", []string{"用户搬到大连"}},
+		{"我从报社离职了，现在在出版社当编辑", []string{"用户从报社离职", "用户现在在出版社当编辑"}},
+		{"我女朋友现在叫小诺", []string{"用户女朋友现在叫小诺"}},
+
+		{"我打算搬到大连住", []string{"用户打算搬到大连住"}},
 		{"我喜欢什么？", nil},
 		{"你猜我喜欢吃什么吗", nil},
 		{"他说：“我喜欢喝酒。”", nil},

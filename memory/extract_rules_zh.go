@@ -11,6 +11,7 @@ const (
 	hanDegree = `(?:真的|真|很|非常|特别|最|超级?|一直|从小就?|也|都|还|比较|其实|挺|更|就|可|太|有点儿?|实在|完全|蛮)*`
 	hanTime   = `(?:今晚|明天(?:早上|上午|中午|下午|晚上)?|明[早晚]|后天|大后天|这个?周末|周末|下下?个?(?:周|星期|礼拜)[一二三四五六日天末]?|这个?(?:周|星期)[一二三四五六日天]|(?:周|星期)[一二三四五六日天]|下个?月(?:初|底)?|月底|年底|明年|暑假|寒假|国庆|春节|过年|\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十两\d]+(?:天|周|个月|年)后)`
 	hanNow    = `(?:现在|目前|如今|一直|还|就|暂时|今年|刚刚?|最近|已经)*`
+	hanPast   = `(?:昨天|前天|上个?(?:周|星期|礼拜|月)|前几天|去年|今年|年初|年底|月初|\d{1,2}月份?)`
 	hanClose  = `(?:猫|狗|宠物|兔子?|仓鼠|鹦鹉|乌龟|女儿|儿子|孩子|宝宝|双胞胎|老婆|老公|妻子|丈夫|太太|男朋友|女朋友|男友|女友|未婚夫|未婚妻|哥哥?|弟弟?|姐姐?|妹妹?|妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|同学|室友|舍友|闺蜜|朋友|金毛|柯基|泰迪|布偶|橘猫)`
 	hanOwned  = `(?:车|房子?|公寓|店|公司|餐厅|咖啡馆|钢琴|吉他)`
 	hanJob    = `(?:师|医生|护士|学生|研究生|大学生|高中生|初中生|大[一二三四]生?|博士|硕士|程序员|公务员|店员|职员|飞行员|运动员|演员|服务员|消防员|销售员?|作家|画家|作曲家|音乐家|科学家|企业家|作者|记者|学者|研究者|志愿者|自由职业者?|创业者|素食者|警察|军人|司机|歌手|模特|会计|编辑|翻译|导演|导游|主播|博主|教练|教授|主管|经理|总监|老板|店长|农民|工人|独生子女?|单亲妈妈|全职妈妈|宝妈|女生|男生|女的|男的|左撇子|(?:\p{Han}{2}|中国|外国)人)`
@@ -41,6 +42,8 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^的(?:真实|真正的?)?(?:名字|真名|本名|大名)(?:其实|现在)?(?:叫做?|是)` + hanNamed + `$`), explicit: true, kind: Profile, importance: 0.9, text: "叫$1"},
 	{form: regexp.MustCompile(`^` + hanNow + `(?:快|满|刚满)?\s*[\d一二三四五六七八九十百]+岁半?$`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: Profile, importance: 0.9},
+	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:搬到|搬去|搬来|搬回|搬进)了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: Profile, importance: 0.8, text: "搬到$1"},
+	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*从\S{2,12}(?:辞职|离职|退休|毕业|跳槽)$`), kind: Profile, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanNow + `(?:住在|家(?:就)?在|家住在?|搬到了?|搬去了?|搬来了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: Profile, importance: 0.8},
@@ -51,7 +54,7 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^` + hanDegree + `(?:喜欢|爱[吃喝看听玩]|热爱|偏爱|迷上了?|钟爱)(\S{2,}|[\p{Han}A-Za-z])$`), not: hanVague, kind: Preference, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanDegree + `爱(\p{Han}{2,})$`), not: regexp.MustCompile(`[这那你您他她它]|^爱(?:的|了|着|上|情|人|心|好)`), kind: Preference, importance: 0.7},
 	{form: regexp.MustCompile(`^的?最?(?:爱好|兴趣|喜欢的\S{1,8}|爱的\S{1,8})(?:是|有)(\S+)`), not: hanVague, kind: Preference, importance: 0.7},
-	{form: regexp.MustCompile(`^(?:的|家的?)?(` + hanClose + `)(?:的名字)?(?:名叫|叫做?|是叫|叫|是)` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:我|你|了|他|她|一|过|不|来|去|着|得)|是(?:` + hanJob + `|[一个很不在])`), explicit: true, kind: Relation, importance: 0.8},
+	{form: regexp.MustCompile(`^(?:的|家的?)?(` + hanClose + `)(?:的名字)?(?:现在)?(?:名叫|叫做?|是叫|叫|是)` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:我|你|了|他|她|一|过|不|来|去|着|得)|是(?:` + hanJob + `|[一个很不在])`), explicit: true, kind: Relation, importance: 0.8},
 	{form: regexp.MustCompile(`^(?:家里?)?` + hanNow + `(?:养了?|养着|有)(?:[一两二三四五六七八九十几\d]+)?(?:[只条个位匹头对名辆套间架家])?(\S{0,6}` + hanClose + `|\S{0,4}` + hanOwned + `)$`), not: regexp.MustCompile(`[这那]|问题|想法|没有|[^男女]朋友$|同事$|同学$`), kind: Profile, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanNow + hanTime + `?(?:打算|计划|准备|决定)(?:在|去|要)?(\S{3,})`), not: regexp.MustCompile(hanGone.String() + `|` + hanVague.String() + `|问|说|聊|告诉|开始|放弃|怎么|好好|认真|努力`), kind: Intention, importance: 0.6},
 	{form: regexp.MustCompile(`^(?:.{0,6})?` + hanTime + `.{0,4}?(?:要|会|得|去|有|参加|考|搬|出差|飞|开始|结婚|面试|交|回)(\S+)`), not: regexp.MustCompile(hanGone.String() + `|[你您他她它]|再说|再聊|有空|有时间`), kind: Intention, importance: 0.6},

@@ -79,11 +79,27 @@ func (r *ranking) idle(e *entry) bool {
 	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
 }
 
-// ofTheDay reports whether a question is about the day of row i: about nothing else,
-// or about something that is in the row.
+// ofTheDay reports whether a question is about the day of row i: about that very day,
+// whatever it was that happened then, or about a longer time and nothing else, or
+// about something that is in the row. Small talk ("How was today?") is about today,
+// too; so then the question must be about the user.
 func (r *ranking) ofTheDay(i int) bool {
-	return r.read.Asks && r.of[sigDay][i] >= leastDay && (r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2)
+	fit := r.of[sigDay][i]
+	if !r.read.Asks || fit < leastDay {
+		return false
+	}
+	vague, present := false, true
+	for _, d := range r.read.Days {
+		vague = vague || !d.exact()
+		present = present && d.holds(r.q.Now)
+	}
+	if present && !aboutUs.MatchString(strings.ToLower(r.q.Text)) {
+		return false
+	}
+	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2
 }
+
+var aboutUs = regexp.MustCompile(`\b(?:i|my|me|we|our|us)\b|[我咱私僕俺]|나|내|우리`)
 
 // standsOut reports whether a model finds row i nearer than others by far.
 func (r *ranking) standsOut(i int) bool {
@@ -137,9 +153,9 @@ func tellsSomething(t string) bool {
 }
 
 var (
-	questionBegins = regexp.MustCompile(`(?i)^\W*(?:(?:and|but|so|hey|well)\W+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
-	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)\W*$`)
-	knowsNothing   = regexp.MustCompile(`(?i)^\W*(?:(?:hmm|well|sorry|oh)\W+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^\W*(?:对不起|抱歉)?\W*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
+	questionBegins = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:and|but|so|hey|well)[^\p{L}\p{N}]+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
+	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)[^\p{L}\p{N}]*$`)
+	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
 )
 
 // onlyAsks is onlyAsks of the text of e.

@@ -63,6 +63,8 @@ var gateSets = []gateSet{{
 		{"I keep my savings at Barclays.", "Actually, I no longer keep my savings at Barclays, I took them to a credit union.", "Where do I keep my savings?", "credit", "at Barclays."},
 		{"My name is Theodora.", "Please call me Teddy from now on.", "What's my name?", "Teddy", "Theodora"},
 		{"I'm a vegetarian.", "I'm not a vegetarian anymore, I eat fish.", "Am I a vegetarian?", "anymore", "I'm a vegetarian."},
+		{"I have lunch at Bruno's, the grill by the canal.", "I've given up on Bruno's, I have lunch at the noodle bar.", "Where do I have lunch?", "noodle", "the grill"},
+		{"My landlord is Mr. Crane.", "My landlord is Mrs. Dole since spring.", "Who is my landlord?", "Dole", "Crane"},
 		{"The meeting with the notary is at two.", "Correction: the notary meeting is at half past four.", "When is the meeting with the notary?", "half past", "at two"},
 	},
 	noise: [3][]string{
@@ -106,6 +108,8 @@ var gateSets = []gateSet{{
 		{"我的存款在工商银行。", "我的存款不再放工商银行了，转到招商银行了。", "我的存款在哪家银行？", "招商", "在工商银行"},
 		{"我叫陈思远。", "以后叫我阿远吧。", "我叫什么名字？", "阿远", "陈思远"},
 		{"我吃素。", "我不再吃素了，开始吃鱼。", "我吃素吗？", "不再", "我吃素。"},
+		{"儿子读的是育才中学。", "儿子转学了，读的是明德中学。", "我儿子读哪所中学？", "明德", "育才"},
+		{"我家水管工姓钱。", "我家水管工姓陆。", "我家水管工姓什么？", "陆", "钱"},
 		{"和公证员见面是两点。", "说错了，和公证员见面是四点半。", "几点和公证员见面？", "四点半", "两点"},
 	},
 	noise: [3][]string{

@@ -52,6 +52,32 @@ func TestWhatAPromptRecalls(t *testing.T) {
 	}
 }
 
+// TestWhatOpensTheGate: words that say little do not, wherever they stand; a day does,
+// whatever happened then.
+func TestWhatOpensTheGate(t *testing.T) {
+	units := slices.Concat(
+		said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
+		said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
+		said(3, "2023-05-10", "Ann: I sold the harp."),
+	)
+	for i := range units {
+		units[i].Hash = memory.ContentHash(units[i].Text)
+	}
+	x := indexOf(t, units...)
+	for text, want := range map[string]string{
+		"What was it that happened on Saturday?": "piano", "上周六出了什么事？": "锁", "What did I lose nine days ago?": "passport", "五月一日我丢了什么？": "passport",
+		"Did I do anything today?": "harp", "How is today?": "", "今天还好吗？": "",
+		"鹅叫什么？": "将军", "密码是什么？": "茉莉", "猜猜我是谁": "",
+		"外面的人好多。": "", "晚上真安静。": "", "天呐！": "", "一个人好不好？": "",
+		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
+	} {
+		hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"})
+		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
+			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
+		}
+	}
+}
+
 // TestOfflineVectorsProveNothing: parts of words are alike by chance.
 func TestOfflineVectorsProveNothing(t *testing.T) {
 	x := indexOf(t, withVectors(t, talk)...)

@@ -58,6 +58,13 @@ func TestProfileOf(t *testing.T) {
 		{"newest value, Chinese", framework.Chinese, []memory.Memory{
 			known(1, "用户叫小明", nil), known(2, "用户叫李明", nil), known(3, "用户住在上海", nil), known(4, "用户搬到了北京", nil),
 		}, "用户叫李明|用户搬到了北京"},
+		{"newest partner and workplace", framework.English, []memory.Memory{
+			known(1, "User's girlfriend is called Ida", nil), known(2, "User's girlfriend is called Nell", nil), known(3, "User's dad is called Bob", nil),
+			known(4, "User works as a clerk at Vane & Co", nil), known(5, "User works at a print shop as a binder", nil),
+		}, "User's girlfriend is called Nell|User's dad is called Bob|User works at a print shop as a binder"},
+		{"newest partner and workplace, Chinese", framework.Chinese, []memory.Memory{
+			known(1, "用户女朋友叫小慧", nil), known(2, "用户的女朋友现在叫小诺", nil), known(3, "用户的爸爸叫阿良", nil), known(4, "用户在报社当记者", nil), known(5, "用户现在在出版社当编辑", nil),
+		}, "用户的女朋友现在叫小诺|用户的爸爸叫阿良|用户现在在出版社当编辑"},
 		{"the same value", framework.English, []memory.Memory{
 			known(1, "User lives in Paris, near the Seine", nil), known(2, "User lives in Paris", nil),
 		}, "User lives in Paris, near the Seine"},

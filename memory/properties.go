@@ -42,7 +42,7 @@ var propertyForms = []struct {
 		"work job 工作 上班 跳槽 辞职 入职"},
 	{ownName,
 		regexp.MustCompile(`\b(?:what(?:'s| is)|know|remember|say|tell me) my (?:real |full |first )?name\b|\bwho am i\b|\bwhat (?:am i called|do you call me)\b|我(?:的名字)?(?:叫|是)(?:什么|啥|谁)|我的名字|怎么称呼我|该叫我什么|私の名前|내 이름`),
-		regexp.MustCompile(`\bmy name(?:'s| is)\b|\bcall me\b|\bi(?:'m| am) called\b|\buser(?:'s name is| is called)\b|(?:我|用户)(?:的名字)?(?:现在)?(?:叫|改名)|(?:你可以|以后)叫我`),
+		regexp.MustCompile(`\bmy name(?:'s| is)\b|\bcall me\b|\bi(?:'m| am) called\b|\buser(?:'s name is| is called)\b|(?:我|用户)(?:的名字)?(?:现在)?(?:叫[^他她它你您人]|改名)|(?:你可以|以后)叫我`),
 		"name call 我叫 名字 叫我 户叫 改名"},
 	{age,
 		regexp.MustCompile(`\bhow old am i\b|\bmy age\b|我(?:今年|现在)?(?:几岁|多大|多少岁)|我的年龄`),
@@ -77,12 +77,24 @@ func propertyTerms(wanted properties) (terms []index.Term) {
 const longestProperty = 600
 
 // gives returns the properties of the user that a unit tells.
-func (e *entry) gives(people Names) (found properties) {
+func (e *entry) gives(people Names) properties {
+	if e.Layer == Fact { // whose wording may have the user's name
+		return e.given(strings.ToLower(people.User))
+	}
+	const read = 1 << 8
+	if e.giving.Load() == 0 {
+		e.giving.Store(read | uint32(e.given("")))
+	}
+	return properties(e.giving.Load())
+}
+
+// given is what a unit tells of a user of this name.
+func (e *entry) given(name string) (found properties) {
 	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !strings.Contains(e.Text, "叫我")) || len(e.Text) > longestProperty {
 		return 0
 	}
 	told := strings.ReplaceAll(strings.ToLower(strings.Join(statements(e.Text), " ")), "’", "'")
-	if name := strings.ToLower(people.User); e.Layer == Fact && name != "" {
+	if name != "" {
 		told = strings.ReplaceAll(told, name, "user")
 	}
 	for _, f := range propertyForms {
@@ -97,5 +109,5 @@ func (e *entry) gives(people Names) (found properties) {
 var wasTold = regexp.MustCompile(`\b(?:used to (?:live|work|be)|when i (?:was|lived|worked)|i lived|i worked|if i|i wish|i want to|i'd like to|i plan)\b|(?:以前|曾经|小时候|如果|要是|想|打算|计划)[^，。]{0,8}(?:住|搬|工作|上班)`)
 
 // changed is a line that says that something is otherwise now.
-var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant|i was wrong|turns out|stopped|quit|gave (?:up|away)|passed away|died|sold|broke up|these days|nowadays|\bnow\b|got rid of|cancell?ed)\b|anymore\b` +
-	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|说错|记错|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|分手|去世|卖了|送人了|换(?:了|个)?(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)
+var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant|(?:i was|i got (?:it|that)|that was|my) (?:wrong|mistake|mistaken)|i(?:'ve)? (?:mixed|confused|misremembered|misspoke)|turns out|(?:is|are|was) (?:off|over|history)|no more|(?:have|has|had|'ve|'d|did) (?:given up|switched|changed|moved|left)|switched|stopped|quit|gave (?:up|away)|replaced|used to|passed away|died|sold|broke up|these days|nowadays|\bnow\b|got rid of|cancell?ed)\b|anymore\b` +
+	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|[说记搞弄写]错|记混|搞混|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|不(?:去|吃|喝|做|学|练|干|用|看|养|玩|住)了|放弃|转(?:学|行|专业|岗|队)|退(?:休|学|出|掉|订)|改(?:喝|吃|用|去|学|做|练|看|坐|骑|开|养|叫|在|搬)|离(?:婚|职)|分手|去世|卖了|送人了|换(?:了|个)?(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)

@@ -58,7 +58,7 @@ const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没�
 func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := strings.ToLower(norm.NFKC.String(text))
 	q := Question{Sought: soughtIn(folded), Current: containsWord(folded, currentWords)}
-	days, rest := readDays(folded, now)
+	days, rest, bare := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
 	names := nameTerms(people)
@@ -66,7 +66,8 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	for _, t := range analyser.Terms(rest) {
 		left[t] = true
 	}
-	rest = aboutNothing(rest)
+	rest = aboutNothing(bare)
+	chats := rest != strings.ReplaceAll(bare, "’", "'")
 	for _, t := range analyser.Terms(rest) {
 		told[t] = true
 	}
@@ -91,7 +92,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
 	}
 	q.Terms = dense.addTo(q.Terms, names)
-	q.intend(folded, rest)
+	q.intend(folded, rest, chats)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}

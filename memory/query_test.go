@@ -55,7 +55,13 @@ func TestReadQueryKnowsDays(t *testing.T) {
 		"last week": span("05-01", "05-08"), "上周": span("05-01", "05-08"), "this week": span("05-08", "05-15"), "上个月": span("04-01", "05-01"),
 		"昨日何をした": span("05-09", "05-10"), "어제 뭐 했어": span("05-09", "05-10"), "先週の話": span("05-01", "05-08"), "지난주에": span("05-01", "05-08"),
 		"what did I do on Monday": span("05-08", "05-09"), "周一我做了什么": span("05-08", "05-09"), "月曜日に何を": span("05-08", "05-09"), "월요일에 뭐 했지": span("05-08", "05-09"),
-		"on Wednesday": span("05-03", "05-04"), "next Monday": "", "5월 4일에": "0-5-4", "2023년 5월": "2023-5-0",
+		"on Wednesday": span("05-03", "05-04"), "next Monday": span("05-15", "05-16"), "every Monday": "",
+		"上周一": span("05-01", "05-02"), "上上周五": span("04-28", "04-29"), "这周二": span("05-09", "05-10"), "下个星期天": span("05-21", "05-22"), "on Tuesday of last week": span("05-02", "05-03"),
+		"last week on Sunday": span("05-07", "05-08"), "last Saturday": span("05-06", "05-07"), "last weekend": span("05-06", "05-08"), "上周末": span("05-06", "05-08"),
+		"four days ago": span("05-06", "05-07"), "六天前": span("05-04", "05-05"), "a week ago": span("05-01", "05-06"), "两个月前": span("02-28", "03-21"),
+		"the day before yesterday": span("05-08", "05-09"), "大前天": span("05-07", "05-08"), "this morning": span("05-10", "05-11"),
+		"十一月二十三日": "0-11-23", "二零二二年三月": "2022-3-0", "十月": "0-10-0", "the twenty-first of June": "0-6-21", "on March the third": "0-3-3", "一月三日": "0-1-3", "三个月": "",
+		"5월 4일에": "0-5-4", "2023년 5월": "2023-5-0",
 		"I may come": "", "march on": "", "at 3 o'clock": "", "13月40号": "", "version 1.2.3": "",
 	} {
 		var got []string

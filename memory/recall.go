@@ -123,6 +123,9 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	if q.Weights == nil {
 		q.Weights = &DefaultWeights
 	}
+	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
+		return nil, nil // no row can pass
+	}
 	r := &ranking{ctx: ctx, q: &q, read: *q.reading()}
 	if err := x.View(r.rank); err != nil {
 		return nil, err
@@ -149,7 +152,7 @@ type ranking struct {
 	read Question
 	*columns
 	leaning []leaning
-	facts   []*entry     // all that the index has, where the gate is
+	facts   []*entry     // all that the index has, where one may stand in for a line
 	proven  map[int]bool // rows that pass the gate
 	echo    echo
 	found   []candidate // the best first
@@ -166,6 +169,7 @@ type candidate struct {
 	leans   []*entry // neighbours without which it is not relevant
 	sources []*entry // exchanges that the fact stands for
 	terms   []int32  // once they are needed
+	tells   *telling // likewise
 }
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
@@ -187,7 +191,7 @@ func (r *ranking) rank(v index.View) (err error) {
 			}
 		}
 	}
-	if r.q.gated() {
+	if len(r.proven) > 0 && r.q.Over != nil && !r.read.Past {
 		r.allFacts(v)
 	}
 	return nil

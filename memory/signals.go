@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -166,11 +165,12 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 	if len(found) < vectorHits { // all of them: the last one is not a mark
 		last = min(last, found[0].Cosine/2)
 	}
-	for _, f := range found {
-		column[f.Row] = max(0, f.Cosine-last)
-	}
-	scale(column)
 	spread = found[0].Cosine - last
+	for _, f := range found {
+		if spread > 0 {
+			column[f.Row] = max(0, f.Cosine-last) / spread
+		}
+	}
 	if n := len(found); n >= leastVectors {
 		middle := found[n/2].Cosine
 		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
@@ -182,12 +182,18 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 
 // scale divides by the greatest.
 func scale(column []float32) {
-	if len(column) == 0 {
+	top := float32(0)
+	for _, x := range column {
+		if x > top {
+			top = x
+		}
+	}
+	if top == 0 {
 		return
 	}
-	if top := slices.Max(column); top > 0 {
-		for i := range column {
-			column[i] /= top
+	for i, x := range column {
+		if x != 0 {
+			column[i] = x / top
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 // replaceStale puts current facts in the place of lines that facts which are over
 // were taken from. Where nothing counts in place of such a fact its lines go.
 func (r *ranking) replaceStale() error {
-	if !r.q.gated() || r.read.Past || r.q.Over == nil || len(r.facts) == 0 {
+	if len(r.facts) == 0 {
 		return nil
 	}
 	restingOn := map[string][]*entry{} // facts by their sources among the candidates
@@ -81,18 +82,7 @@ func (r *ranking) current(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
-	type told struct {
-		gives properties
-		asked map[string]bool // terms of the question that tell what it is about
-	}
-	all := make([]told, len(found))
-	for i := range found {
-		e := found[i].entry
-		if e.Layer == Exchange && e.Speaker != RoleUser {
-			continue
-		}
-		all[i] = told{e.gives(r.q.Names), r.askedIn(found[i].at)}
-	}
+	all := r.tell(found)
 	kept := found[:0:0]
 	for i := range found {
 		overtaken := false
@@ -105,6 +95,78 @@ func (r *ranking) current(found []candidate) []candidate {
 		}
 	}
 	return kept
+}
+
+// telling is what a unit says about the user.
+type telling struct {
+	gives properties
+	asked map[string]bool // terms of the question that tell what it is about
+}
+
+// tell returns what each of found says; of what the character says, nothing.
+func (r *ranking) tell(found []candidate) []telling {
+	all := make([]telling, len(found))
+	for i := range found {
+		c := &found[i]
+		if c.tells == nil {
+			c.tells = new(telling)
+			if c.Layer == Fact || c.Speaker == RoleUser {
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at)}
+			}
+		}
+		all[i] = *c.tells
+	}
+	return all
+}
+
+// latestFirst puts a line before older ones where the question is about the user: one
+// that has all that they have of it, or that has something of it and says that it has
+// changed. What gives a property that is asked for comes before what does not.
+func (r *ranking) latestFirst(found []candidate) []candidate {
+	if r.read.Past || len(found) < 2 {
+		return found
+	}
+	all, mine := r.tell(found), aboutUs.MatchString(strings.ToLower(r.q.Text))
+	places := make([]int, 0, len(found)) // in found
+	for j := range found {
+		at := slices.IndexFunc(places, func(i int) bool {
+			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || mine && follows(found[j].entry, found[i].entry) &&
+				(r.sameMatter(severalLetters(all[i].asked), severalLetters(all[j].asked)) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged())
+		})
+		if at < 0 {
+			at = len(places)
+		}
+		places = slices.Insert(places, at, j)
+	}
+	ordered := make([]candidate, len(found))
+	for at, i := range places {
+		ordered[at] = found[i]
+	}
+	return ordered
+}
+
+// severalLetters leaves out single characters, which rows also have inside other words.
+func severalLetters(terms map[string]bool) map[string]bool {
+	terms = maps.Clone(terms)
+	maps.DeleteFunc(terms, func(t string, _ bool) bool { return utf8.RuneCountInString(t) == 1 })
+	return terms
+}
+
+// shareMatter reports whether two units have a word of the question, or another rare
+// one, in common.
+func (r *ranking) shareMatter(a, b *telling, x, y *candidate) bool {
+	if a.asked == nil || b.asked == nil {
+		return false
+	}
+	for t := range a.asked {
+		if b.asked[t] {
+			return true
+		}
+	}
+	words := r.v.Words(y.at)
+	return slices.ContainsFunc(r.v.Words(x.at), func(w string) bool {
+		return slices.Contains(words, w) && tellsSomething(w) && proofOf(w) >= provesLittle
+	})
 }
 
 // saysChanged reports whether a unit says that something is otherwise now.
@@ -121,7 +183,7 @@ func follows(a, b *entry) bool {
 func (r *ranking) askedIn(at int) map[string]bool {
 	words, asked := r.v.Words(at), map[string]bool{}
 	for _, t := range r.read.Terms {
-		if t.Evidence < provesLittle {
+		if !tells(t) {
 			continue
 		}
 		has := func(w string) bool { return w == t.Text }
@@ -150,7 +212,7 @@ func (r *ranking) sameMatter(row, later map[string]bool) bool {
 			all += t.Evidence
 		}
 	}
-	return common > 0 && common >= all/2 && missing <= common/3
+	return common > 0 && common > all/2 && missing <= common/3
 }
 
 // byHandFirst puts first what the user wrote or corrected.

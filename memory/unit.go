@@ -76,10 +76,11 @@ type entry struct {
 	traits traits
 
 	asksOnly, changes atomic.Uint32 // what knownOnce knows of the text
+	giving            atomic.Uint32 // what gives knows of it
 }
 
 // entryBytes is what an entry takes besides its texts.
-const entryBytes = 240
+const entryBytes = 248
 
 // traits are what the ranking wants to know of a text besides its terms.
 type traits struct {
