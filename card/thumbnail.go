@@ -12,19 +12,27 @@ import (
 	"nodest/fault"
 )
 
+// maxScans is how many scans a JPEG may have. Encoders write about ten; each one
+// costs the decoder a pass over the whole picture, however short it is.
+const maxScans = 200
+
 // Thumbnail scales a picture (PNG, JPEG, WebP or GIF) down so that neither side
 // has more than size pixels, and returns it with its media type: PNG where it is
 // transparent, else JPEG. A picture that is small enough keeps its size; of an
 // animation the first frame remains.
 //
-// Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels.
+// Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels
+// and for a JPEG of too many scans.
 func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err error) {
-	config, _, err := image.DecodeConfig(bytes.NewReader(data))
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")
 	}
 	if config.Width < 1 || config.Height < 1 || config.Width*config.Height > maxPixels {
 		return nil, "", fault.New(fault.TooLarge, "the image has more than %d million pixels", maxPixels>>20)
+	}
+	if format == "jpeg" && bytes.Count(data, []byte{0xff, 0xda}) > maxScans { // marker of a scan
+		return nil, "", fault.New(fault.TooLarge, "the picture has more than %d scans", maxScans)
 	}
 	picture, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {

@@ -68,3 +68,33 @@ func TestThumbnail(t *testing.T) {
 		})
 	}
 }
+
+// Each scan is a pass over all blocks of the picture: thousands of them in some
+// kilobytes would keep a processor busy for minutes.
+func TestThumbnailOfAJPEGOfManyScans(t *testing.T) {
+	for scans, want := range map[int]fault.Code{12: "", 5000: fault.TooLarge} {
+		_, _, err := card.Thumbnail(progressiveJPEG(1024, 1024, scans), 64)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.True(t, fault.Is(err, want), "%v", err)
+	}
+}
+
+// progressiveJPEG is a grey picture: one scan of averages, and empty ones.
+func progressiveJPEG(width, height, scans int) []byte {
+	b := []byte{0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}
+	b = append(b, bytes.Repeat([]byte{1}, 64)...)
+	b = append(b, 0xff, 0xc2, 0, 11, 8, byte(height>>8), byte(height), byte(width>>8), byte(width), 1, 1, 0x11, 0)
+	b = append(b, 0xff, 0xc4, 0, 20, 0x00, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)    // code 0: no difference
+	b = append(b, 0xff, 0xc4, 0, 20, 0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xe0) // code 0: 16,384 blocks and more are empty
+	b = append(b, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0)
+	blocks := width / 8 * (height / 8)
+	b = append(b, make([]byte, blocks/8)...)
+	for range scans - 1 {
+		b = append(b, 0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0)
+		b = append(b, make([]byte, (blocks/16384*15+15+7)/8)...)
+	}
+	return append(b, 0xff, 0xd9)
+}
