@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -39,7 +40,7 @@ var keyLike = regexp.MustCompile(`(?i)\b(?:bearer\s+\S+|(?:sk|pk|gsk|xai|key|rk)
 // Reason makes a provider's own message fit to be shown: one line of bounded length,
 // without the key, and cut where it begins to quote the request. It may be empty.
 func (s Secrets) Reason(message string) string {
-	runes := []rune(oneLine(message))
+	runes := []rune(oneLine(unescape(message)))
 	text := string(runes[:min(len(runes), longestRead)])
 	if key := s.Key.Reveal(); len(key) >= shortestSecret {
 		text = strings.ReplaceAll(text, key, mask)
@@ -54,7 +55,8 @@ func (s Secrets) Reason(message string) string {
 	return strings.Trim(text, " .…")
 }
 
-// quoted returns where text begins to quote the request, -1 if it does not.
+// quoted returns where text begins to quote the request, in whatever case; -1 if it
+// does not.
 func (s Secrets) quoted(text string) int {
 	first := -1
 	found := func(at int) {
@@ -66,23 +68,47 @@ func (s Secrets) quoted(text string) int {
 	for i := range text {
 		starts = append(starts, i)
 	}
-	starts = append(starts, len(text))
+	folded := fold(text)
+	runes := []rune(folded) // as many as text has
 	for _, t := range s.Texts {
-		t = oneLine(t)
+		t = fold(oneLine(t))
 		if n := utf8.RuneCountInString(t); n < quotedRun {
-			if n >= quotedWhole {
-				found(strings.Index(text, t))
+			if at := strings.Index(folded, t); n >= quotedWhole && at >= 0 {
+				found(starts[utf8.RuneCountInString(folded[:at])])
 			}
 			continue
 		}
-		for i := 0; i+quotedRun < len(starts); i++ {
-			if strings.Contains(t, text[starts[i]:starts[i+quotedRun]]) {
+		for i := 0; i+quotedRun <= len(runes); i++ {
+			if strings.Contains(t, string(runes[i:i+quotedRun])) {
 				found(starts[i])
 				break
 			}
 		}
 	}
 	return first
+}
+
+// fold makes lower case of a text, rune by rune.
+func fold(s string) string { return strings.Map(unicode.ToLower, s) }
+
+var (
+	escapedRunes = regexp.MustCompile(`(?:\\+u[0-9a-fA-F]{4})+`)
+	escapedSpace = regexp.MustCompile(`\\+[nrt]`)
+	escapedQuote = regexp.MustCompile(`\\+(["'/])`)
+)
+
+// unescape undoes the escapes of JSON in a message that quotes a document: a
+// quotation of the request must be found in it.
+func unescape(s string) string {
+	s = escapedRunes.ReplaceAllStringFunc(s, func(escaped string) string {
+		var text string
+		units := strings.ReplaceAll(strings.ReplaceAll(escaped, `\`, ""), "u", `\u`)
+		if json.Unmarshal([]byte(`"`+units+`"`), &text) != nil {
+			return escaped
+		}
+		return text
+	})
+	return escapedQuote.ReplaceAllString(escapedSpace.ReplaceAllString(s, " "), "$1")
 }
 
 // oneLine makes one line of a text, without control characters.
