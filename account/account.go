@@ -89,6 +89,8 @@ type Store interface {
 	// TakeTicket removes and returns a ticket that is still valid at now;
 	// fault.NotFound otherwise. Of two calls at once one succeeds.
 	TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (*Ticket, error)
+	// DeleteTickets removes all tickets of a user for a purpose.
+	DeleteTickets(ctx context.Context, userID, purpose string) error
 
 	PutProviderKey(ctx context.Context, userID string, k *SealedKey) error
 	DeleteProviderKey(ctx context.Context, userID, provider string) error

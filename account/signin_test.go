@@ -97,6 +97,10 @@ func TestOnesOwnPassword(t *testing.T) {
 	require.NoError(t, err)
 	who, err := o.Authenticate(ctx, here)
 	require.NoError(t, err)
+	link, _, err := o.NewLink(ctx, ann, "")
+	require.NoError(t, err)
+	others, _, err := o.NewLink(ctx, bob, "")
+	require.NoError(t, err)
 
 	old, wrong, next := "correct horse", "wrong horse", "battery staple"
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next})
@@ -119,6 +123,10 @@ func TestOnesOwnPassword(t *testing.T) {
 	}
 	_, err = o.Authenticate(ctx, elsewhere)
 	requireCode(t, err, fault.Unauthenticated) // other sessions end
+	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
+	requireCode(t, err, fault.Unauthenticated) // and what could begin one
+	_, _, err = o.SignIn(ctx, others, "1.2.3.4")
+	require.NoError(t, err)
 	_, _, err = o.Login(ctx, "ann", next, "1.2.3.4")
 	require.NoError(t, err)
 }

@@ -120,7 +120,7 @@ func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) 
 }
 
 // endSessions ends the sessions of a user, but not the one with the token keep,
-// and no token that was made on purpose.
+// and the links that could begin one; no token that was made on purpose.
 func (s *Service) endSessions(ctx context.Context, userID, keep string) error {
 	tokens, err := s.store.Tokens(ctx, userID)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Service) endSessions(ctx context.Context, userID, keep string) error {
 			return err
 		}
 	}
-	return nil
+	return s.store.DeleteTickets(ctx, userID, PurposeSignIn)
 }
 
 // DeleteUser removes an account and everything that belongs to it.
@@ -218,6 +218,7 @@ func (s *Service) keepsAnOwner(ctx context.Context, u *User) error {
 	return fault.New(fault.Conflict, "the last owner cannot be removed or demoted")
 }
 
+// revokeAll ends all tokens of a user, and the links that could make one.
 func (s *Service) revokeAll(ctx context.Context, userID string) error {
 	tokens, err := s.store.Tokens(ctx, userID)
 	if err != nil {
@@ -229,5 +230,5 @@ func (s *Service) revokeAll(ctx context.Context, userID string) error {
 		}
 	}
 	s.tell(userID, "")
-	return nil
+	return s.store.DeleteTickets(ctx, userID, PurposeSignIn)
 }

@@ -283,6 +283,14 @@ func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now t
 	return t, err
 }
 
+// DeleteTickets removes all tickets of a user for a purpose.
+func (db *DB) DeleteTickets(ctx context.Context, userID, purpose string) error {
+	return db.backend.write(ctx, func(s *session) error {
+		_, err := s.exec(s.raw("DELETE FROM tickets WHERE user_id = ? AND purpose = ?", text(userID), text(purpose)))
+		return err
+	})
+}
+
 // PutProviderKey stores or replaces a user's key for a provider.
 func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey) error {
 	return db.backend.write(ctx, func(s *session) error {
