@@ -44,7 +44,7 @@ func (s *Settings) zone() *time.Location {
 
 func checkZone(name string) error {
 	if _, ok := loadZone(name); !ok && name != "" {
-		return fault.InvalidField("timeZone", "value", "unknown time zone %q; use an IANA name such as Europe/Berlin", name)
+		return fault.InvalidField("timeZone", "value", "unknown time zone %.64q; use an IANA name such as Europe/Berlin", name)
 	}
 	return nil
 }

@@ -60,6 +60,10 @@ func TestHelloTellsTheZoneOfTheDevice(t *testing.T) {
 // not another's.
 func TestADeviceTellsItsZoneByREST(t *testing.T) {
 	h := build(t, nil)
+	long := h.rest(http.MethodPut, "/settings/device-time-zone", `{"timeZone":"`+strings.Repeat("x", 100_000)+`"}`)
+	if long.status != http.StatusBadRequest || len(long.body) > 2000 {
+		t.Fatalf("a long name: %d, %d bytes", long.status, len(long.body))
+	}
 	a := h.rest(http.MethodPut, "/settings/device-time-zone", `{"timeZone":"Asia/Tokyo"}`)
 	if a.status != http.StatusOK || a.object(t)["deviceTimeZone"] != "Asia/Tokyo" {
 		t.Errorf("put: %d %s", a.status, a.body)
