@@ -43,6 +43,7 @@ type Token struct {
 	Name       string     `json:"name"`
 	Hash       []byte     `json:"-"`
 	Session    bool       `json:"session"` // made by a sign-in
+	ParentID   string     `json:"-"`       // of a session: the token that it was made from, with which it ends; "" = none
 	CreatedAt  time.Time  `json:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"` // to the minute
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
@@ -82,7 +83,8 @@ type Store interface {
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
 	TouchToken(ctx context.Context, id string, at time.Time) error
-	// DeleteToken returns fault.NotFound if it is not a token of the user.
+	// DeleteToken deletes a token and the sessions made from it. It returns
+	// fault.NotFound if it is not a token of the user.
 	DeleteToken(ctx context.Context, userID, id string) error
 
 	InsertTicket(ctx context.Context, t *Ticket) error

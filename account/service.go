@@ -256,8 +256,8 @@ func (s *Service) SignIn(ctx context.Context, link, from string) (secret string,
 }
 
 // SignInWithToken makes a session for whoever has a bearer token, as a browser
-// needs one: signing out ends the session and not the token. The session does not
-// outlive a token that expires.
+// needs one: signing out ends the session and not the token. The session ends
+// when the token expires or is revoked.
 func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secret string, u *User, err error) {
 	if err := s.tries.allow("", from); err != nil {
 		return "", nil, err
@@ -273,7 +273,11 @@ func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secr
 	if who.ExpiresAt != nil {
 		ttl = min(ttl, who.ExpiresAt.Sub(s.now()))
 	}
-	secret, _, err = s.newToken(ctx, who.User.ID, "sign-in with a token", true, ttl)
+	session := &Token{UserID: who.User.ID, Name: "sign-in with a token", Session: true, ParentID: who.TokenID}
+	secret, err = s.insert(ctx, session, ttl)
+	if fault.Is(err, fault.NotFound) { // the token was revoked just now
+		err = fault.Wrap(err, fault.Unauthenticated, "the token is invalid or was revoked")
+	}
 	return secret, who.User, err
 }
 
@@ -309,16 +313,23 @@ func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time
 }
 
 func (s *Service) newToken(ctx context.Context, userID, name string, session bool, ttl time.Duration) (string, *Token, error) {
-	secret := "nst_" + random()
-	t := &Token{ID: newID(), UserID: userID, Name: name, Hash: digest(secret), Session: session, CreatedAt: s.now()}
+	t := &Token{UserID: userID, Name: name, Session: session}
+	secret, err := s.insert(ctx, t, ttl)
+	if err != nil {
+		return "", nil, err
+	}
+	return secret, t, nil
+}
+
+// insert completes a token and stores it; ttl 0 = it does not expire.
+func (s *Service) insert(ctx context.Context, t *Token, ttl time.Duration) (secret string, err error) {
+	secret = "nst_" + random()
+	t.ID, t.Hash, t.CreatedAt = newID(), digest(secret), s.now()
 	if ttl > 0 {
 		at := s.now().Add(ttl)
 		t.ExpiresAt = &at
 	}
-	if err := s.store.InsertToken(ctx, t); err != nil {
-		return "", nil, err
-	}
-	return secret, t, nil
+	return secret, s.store.InsertToken(ctx, t)
 }
 
 // Tokens lists the user's tokens, newest first.
@@ -326,12 +337,22 @@ func (s *Service) Tokens(ctx context.Context, userID string) ([]*Token, error) {
 	return s.store.Tokens(ctx, userID)
 }
 
-// RevokeToken ends a token at once and tells the watchers.
+// RevokeToken ends a token at once, with the sessions made from it, and tells the
+// watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
+	all, err := s.store.Tokens(ctx, userID)
+	if err != nil {
+		return err
+	}
 	if err := s.store.DeleteToken(ctx, userID, id); err != nil {
 		return err
 	}
 	s.tell(userID, id)
+	for _, t := range all {
+		if t.ParentID == id {
+			s.tell(userID, t.ID)
+		}
+	}
 	return nil
 }
 

@@ -57,6 +57,18 @@ func TestATokenMakesASession(t *testing.T) {
 	_, err = o.Authenticate(ctx, secret)
 	require.NoError(t, err, "signing out leaves the token alone")
 
+	session, _, err = o.SignInWithToken(ctx, secret, "1.2.3.4")
+	require.NoError(t, err)
+	var told []string
+	stop := o.OnRevoke(func(_, tokenID string) { told = append(told, tokenID) })
+	who, err = o.Authenticate(ctx, session)
+	require.NoError(t, err)
+	require.NoError(t, o.RevokeToken(ctx, ann.ID, tok.ID))
+	stop()
+	_, err = o.Authenticate(ctx, session)
+	requireCode(t, err, fault.Unauthenticated)
+	require.Equal(t, []string{tok.ID, who.TokenID}, told, "the sockets of both are closed")
+
 	_, u, err = o.SignInWithToken(ctx, "a long and random text", "1.2.3.4")
 	require.NoError(t, err)
 	require.Equal(t, o.owner(t).ID, u.ID)

@@ -175,24 +175,37 @@ type tokenRow struct {
 	CreatedAt     int64
 	LastUsedAt    *int64
 	ExpiresAt     *int64
+	ParentID      text
 }
 
 func (r *tokenRow) token() *account.Token {
 	return &account.Token{
 		ID: r.ID, UserID: r.UserID, Name: string(r.Name), Hash: r.Hash, Session: r.IsSession,
 		CreatedAt: moment(r.CreatedAt), LastUsedAt: momentOrNil(r.LastUsedAt), ExpiresAt: momentOrNil(r.ExpiresAt),
+		ParentID: string(r.ParentID),
 	}
 }
 
-// InsertToken stores a token of a user.
+// InsertToken stores a token of a user; fault.NotFound if its parent is gone.
 func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
 	return db.backend.write(ctx, func(s *session) error {
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = moment(s.now)
 		}
+		if t.ParentID != "" {
+			var parent tokenRow
+			found, err := s.scan(s.raw("SELECT * FROM tokens WHERE id = ? AND user_id = ?", text(t.ParentID), text(t.UserID)), &parent)
+			if err != nil {
+				return err
+			}
+			if !found {
+				return fault.New(fault.NotFound, "no such token")
+			}
+		}
 		return s.insert(&tokenRow{
 			ID: t.ID, UserID: t.UserID, Name: text(t.Name), Hash: t.Hash, IsSession: t.Session,
 			CreatedAt: millis(t.CreatedAt), LastUsedAt: millisOrNull(t.LastUsedAt), ExpiresAt: millisOrNull(t.ExpiresAt),
+			ParentID: text(t.ParentID),
 		})
 	})
 }
@@ -242,13 +255,17 @@ func (db *DB) TouchToken(ctx context.Context, id string, at time.Time) error {
 	})
 }
 
-// DeleteToken revokes a token of the user.
+// DeleteToken revokes a token of the user and the sessions made from it.
 func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
 	return db.backend.write(ctx, func(s *session) error {
 		n, err := s.exec(s.raw("DELETE FROM tokens WHERE id = ? AND user_id = ?", text(id), text(userID)))
-		if err == nil && n == 0 {
+		if err != nil {
+			return err
+		}
+		if n == 0 {
 			return fault.New(fault.NotFound, "no such token")
 		}
+		_, err = s.exec(s.raw("DELETE FROM tokens WHERE parent_id = ? AND user_id = ?", text(id), text(userID)))
 		return err
 	})
 }
