@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -29,7 +31,10 @@ const (
 	maxFileLines = 50_000
 	maxLineBytes = 64 << 10
 	maxVersions  = 1000 // of one memory: they are stored together
-	maxFailed    = 1000 // lines that cannot be read: it is hardly the right file
+	maxFailed    = 1000 // invalid lines: more mean that it is the wrong file
+	maxLeftOut   = 20   // types of lines that are reported
+
+	notImported = "not_imported" // code of a line whose type is left out
 )
 
 type headerRecord struct {
@@ -115,51 +120,72 @@ func exportSuggestions(tx Tx, characterID string, enc *json.Encoder) error {
 	}
 }
 
-// FailedLine is a line of an import that could not be taken.
+// FailedLine is a line of a file that was not imported.
 type FailedLine struct {
 	Line   int    `json:"line"` // from 1
-	Code   string `json:"code"` // syntax, or that of a field: required, type, range, value
+	Code   string `json:"code"` // syntax, not_imported, or that of a field: required, type, range, value
 	Field  string `json:"field,omitempty"`
 	Detail string `json:"detail"`
 }
 
+// Parsed is what a memory file holds.
+type Parsed struct {
+	Memories []Memory
+	Failed   []FailedLine
+	LeftOut  []FailedLine // the first line of each type that is not imported
+}
+
 // ParseImport reads what Export writes, and plain lines {"text":…} with the members of
-// a Draft. Lines that cannot be read are told by their number, the rest is returned.
+// a Draft. Lines that cannot be read are reported by number, the rest is returned.
 // A file may have 32 MiB and 50,000 lines of 64 KiB each; no more than that is read.
 //
 // Errors: TooLarge for the file; NewerVersion and InvalidImport for what its header
 // says, or when more than 1,000 lines are wrong or are of one memory; those of r.
-func ParseImport(r io.Reader) (drafts []Memory, failed []FailedLine, err error) {
+func ParseImport(r io.Reader) (*Parsed, error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	var got Parsed
 	versions := map[string]int{} // by the root
 	for {
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return drafts, failed, nil
+			return &got, nil
 		case errors.Is(err, errLineLong):
-			failed = append(failed, FailedLine{lines.number, "range", "", "line too long, limit " + fault.Size(maxLineBytes)})
+			got.Failed = append(got.Failed, FailedLine{lines.number, "range", "", "line too long, limit " + fault.Size(maxLineBytes)})
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		default:
 			m, problem, err := parseLine(line)
 			switch {
 			case err != nil:
-				return nil, nil, err
+				return nil, err
 			case problem != nil:
 				problem.Line = lines.number
-				failed = append(failed, *problem)
+				got.report(problem)
 			case m != nil:
-				drafts = append(drafts, *m)
+				got.Memories = append(got.Memories, *m)
 				if versions[m.RootID]++; m.RootID != "" && versions[m.RootID] > maxVersions {
-					return nil, nil, fault.New(fault.InvalidImport, "line %d: a memory can have at most %d versions", lines.number, maxVersions)
+					return nil, fault.New(fault.InvalidImport, "line %d: a memory can have at most %d versions", lines.number, maxVersions)
 				}
 			}
 		}
-		if len(failed) > maxFailed {
-			return nil, nil, fault.New(fault.InvalidImport, "more than %d lines are invalid; the first is line %d: %s",
-				maxFailed, failed[0].Line, failed[0].Detail)
+		if len(got.Failed) > maxFailed {
+			return nil, fault.New(fault.InvalidImport, "more than %d lines are invalid; the first is line %d: %s",
+				maxFailed, got.Failed[0].Line, got.Failed[0].Detail)
 		}
+	}
+}
+
+// report keeps what is wrong with a line; of lines that are not imported, the first of
+// each type.
+func (p *Parsed) report(f *FailedLine) {
+	if f.Code != notImported {
+		p.Failed = append(p.Failed, *f)
+		return
+	}
+	same := func(known FailedLine) bool { return known.Detail == f.Detail }
+	if len(p.LeftOut) < maxLeftOut && !slices.ContainsFunc(p.LeftOut, same) {
+		p.LeftOut = append(p.LeftOut, *f)
 	}
 }
 
@@ -274,8 +300,8 @@ func (l *fileLine) wrongTime() string {
 	return ""
 }
 
-// parseLine reads a line: a memory, none for an empty line and for records that are
-// not imported, or what is wrong with it. The error is about the file.
+// parseLine reads a line: a memory, none for an empty line and the header, or what is
+// wrong with it. The error is about the file.
 func parseLine(line []byte) (*Memory, *FailedLine, error) {
 	if len(line) == 0 {
 		return nil, nil, nil
@@ -291,8 +317,8 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 	case recordHeader:
 		return nil, nil, l.checkHeader()
 	case recordMemory, recordVersion, "":
-	default: // settings, suggestions, documents: what only belongs to where it was
-		return nil, nil, nil
+	default: // settings, suggestions: they belong to the memory that was exported
+		return nil, &FailedLine{Code: notImported, Detail: fmt.Sprintf("lines of type %q are not imported", shortened(l.Type, 40))}, nil
 	}
 	if l.Text == nil {
 		return nil, &FailedLine{Code: "required", Field: "text", Detail: "required"}, nil

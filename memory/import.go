@@ -10,11 +10,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Imported says what became of an import.
+// Imported is the result of an import.
 type Imported struct {
 	Created int          `json:"created"`
-	Skipped int          `json:"skipped"` // known already, or forgotten by the user's wish
+	Skipped int          `json:"skipped"` // known already, or deleted permanently by the user
 	Failed  []FailedLine `json:"failed"`
+	LeftOut []FailedLine `json:"leftOut,omitempty"` // the first line of each type that is not imported
 }
 
 // How much of a file is stored in one transaction, so that nobody else waits long for

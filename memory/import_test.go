@@ -42,7 +42,7 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 		t.Errorf("nothing is %d pieces", len(pieces))
 	}
 	many := strings.Repeat(`{"rootId":"r","text":"x"}`+"\n", 1001)
-	if _, _, err := memory.ParseImport(strings.NewReader(many)); !fault.Is(err, fault.InvalidImport) {
+	if _, err := memory.ParseImport(strings.NewReader(many)); !fault.Is(err, fault.InvalidImport) {
 		t.Errorf("1,001 versions: %v", err)
 	}
 }

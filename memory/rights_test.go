@@ -278,12 +278,12 @@ func (c *chatter) export() []byte {
 // imports takes a file for a user's character.
 func (c *chatter) imports(user, character string, file []byte) (done *memory.Imported) {
 	c.Helper()
-	parsed, failed, err := memory.ParseImport(bytes.NewReader(file))
-	if err != nil || len(failed) > 0 {
-		c.Fatalf("parse: %v, %v", failed, err)
+	parsed, err := memory.ParseImport(bytes.NewReader(file))
+	if err != nil || len(parsed.Failed) > 0 {
+		c.Fatalf("parse: %+v, %v", parsed, err)
 	}
 	c.as(user, func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx, "phone", character, parsed)
+		done, err = memory.Import(tx, "phone", character, parsed.Memories)
 		return err
 	})
 	return done
@@ -389,12 +389,12 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		`{"text":"a","createdAt":"0000-01-01T00:00:00Z"}`,
 		`{"text":"the last line has no end"}`,
 	}
-	parsed, failed, err := memory.ParseImport(strings.NewReader(strings.Join(lines, "\n")))
+	parsed, err := memory.ParseImport(strings.NewReader(strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told []string
-	for _, f := range failed {
+	for _, f := range parsed.Failed {
 		told = append(told, fmt.Sprintf("%d %s %s", f.Line, f.Code, f.Field))
 		if f.Detail == "" || len(f.Detail) > 200 {
 			t.Errorf("line %d: detail %q", f.Line, f.Detail)
@@ -407,10 +407,17 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	if fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("told\n%q, want\n%q", told, want)
 	}
+	leftOut := []memory.FailedLine{
+		{Line: 16, Code: "not_imported", Detail: `lines of type "settings" are not imported`},
+		{Line: 17, Code: "not_imported", Detail: `lines of type "suggestion" are not imported`},
+	}
+	if fmt.Sprint(parsed.LeftOut) != fmt.Sprint(leftOut) {
+		t.Errorf("left out\n%v, want\n%v", parsed.LeftOut, leftOut)
+	}
 	c := newChatter(t, "sqlite")
 	var done *memory.Imported
 	c.update(func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx, "phone", c.character, parsed)
+		done, err = memory.Import(tx, "phone", c.character, parsed.Memories)
 		return err
 	})
 	c.equal("import", counts(done), "3 created, 1 skipped")
@@ -423,7 +430,7 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		if _, err := memory.Retire(tx, "phone", c.character, may.ID); err != nil {
 			return err
 		}
-		done, err = memory.Import(tx, "phone", c.character, parsed)
+		done, err = memory.Import(tx, "phone", c.character, parsed.Memories)
 		return err
 	})
 	c.equal("import again", counts(done), "0 created, 4 skipped")
@@ -442,7 +449,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &counted{Reader: strings.NewReader(tt.file)}
-			if _, _, err := memory.ParseImport(r); !fault.Is(err, tt.code) {
+			if _, err := memory.ParseImport(r); !fault.Is(err, tt.code) {
 				t.Errorf("%v, want %s", err, tt.code)
 			}
 			if r.n > 32<<20+1<<17 {

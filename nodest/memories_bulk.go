@@ -40,17 +40,19 @@ func inPieces[P, T any](ctx context.Context, e *Engine, c *Call, so T, parts []P
 // ImportMemories takes JSON Lines; lines that are wrong are told, the rest is taken.
 // Whoever asks again after a failure finds what was stored before it among the skipped.
 func (e *Engine) ImportMemories(ctx context.Context, c *Call, characterID string, r io.Reader) (*memory.Imported, error) {
-	parsed, failed, err := memory.ParseImport(r)
+	parsed, err := memory.ParseImport(r)
 	if err != nil {
 		return nil, err
 	}
-	so := &memory.Imported{Failed: failed}
-	return inPieces(ctx, e, c, so, memory.Pieces(parsed), func(tx Tx, so *memory.Imported, piece []memory.Memory) (*memory.Imported, error) {
+	so := &memory.Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
+	return inPieces(ctx, e, c, so, memory.Pieces(parsed.Memories), func(tx Tx, so *memory.Imported, piece []memory.Memory) (*memory.Imported, error) {
 		done, err := memory.Import(tx, c.by(), characterID, piece)
 		if err != nil {
 			return nil, err
 		}
-		return &memory.Imported{Created: so.Created + done.Created, Skipped: so.Skipped + done.Skipped, Failed: so.Failed}, nil
+		sum := *so
+		sum.Created, sum.Skipped = so.Created+done.Created, so.Skipped+done.Skipped
+		return &sum, nil
 	})
 }
 

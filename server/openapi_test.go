@@ -210,3 +210,36 @@ func described(t *testing.T, what string, m docsMember) {
 		t.Errorf("%s has no example", what)
 	}
 }
+
+// Times in answers are RFC 3339, except in events and in members that the documents of
+// the NodeST app define. A save point and a summary have createdAt beside timestamp.
+func TestTimesHaveOneForm(t *testing.T) {
+	var r reference
+	if err := json.Unmarshal(openapiJSON(), &r); err != nil {
+		t.Fatal(err)
+	}
+	inMillis := map[string]bool{
+		"Event at": true, "ChatSave messages[].timestamp": true, "ChatHistoryEntity parts[].timestamp": true,
+		"CharacterSettings memory.lastSummarizedAt": true, "CharacterSettingsFields memory.lastSummarizedAt": true, "CharacterSettingsInput memory.lastSummarizedAt": true,
+	}
+	for _, name := range r.Schemas() {
+		members := map[string]docsMember{}
+		for _, m := range r.MembersOf(r.Schema(name)) {
+			members[m.Name] = m
+		}
+		for _, m := range members {
+			what := name + " " + m.Name
+			isTime := strings.Contains(string(m.Type), "schema-Time")
+			switch millis := strings.Contains(m.Description, "epoch milliseconds"); {
+			case m.Name == "timestamp":
+				if _, ok := members["createdAt"]; !ok || !millis {
+					t.Errorf("%s needs epoch milliseconds and createdAt beside it", what)
+				}
+			case millis != inMillis[what]:
+				t.Errorf("%s: epoch milliseconds %v, want %v", what, millis, inMillis[what])
+			case !millis && !isTime && strings.HasSuffix(m.Name, "At"):
+				t.Errorf("%s is %s, want a Time", what, m.Type)
+			}
+		}
+	}
+}

@@ -133,7 +133,7 @@ func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []by
 	return answer(c, http.StatusCreated, call, imported{"character", got.Character.ID, wireCharacterOf(got.Character), got.Warnings})
 }
 
-// imported is the answer to the import of one object.
+// imported is the answer to every import.
 type imported struct {
 	kind, id string
 	object   any // as the kind's own routes answer it

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/card"
 	"nodest/fault"
+	"nodest/memory"
 )
 
 // memoryBytes bounds a file of memories.
@@ -35,8 +38,8 @@ func (s *Server) exportMemories(c echo.Context, who *account.Identity) error {
 // lineTypes are the names that JSON Lines go by.
 var lineTypes = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json", "text/plain"}
 
-// importMemories reads JSON Lines: the body itself, or the file of a form. Lines
-// that are wrong are told, and the rest is taken.
+// importMemories reads JSON Lines: the body itself, or the file of a form. Invalid
+// lines are reported, and the rest is imported.
 func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
 	var data []byte
 	var err error
@@ -60,8 +63,17 @@ func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	got.Failed = orEmpty(got.Failed)
-	return answer(c, 0, call, got)
+	return answer(c, 0, call, importedMemories(id, got))
+}
+
+// importedMemories has the shape of all imports; the object is the result.
+func importedMemories(characterID string, got *memory.Imported) imported {
+	result := map[string]any{"created": got.Created, "skipped": got.Skipped, "failed": orEmpty(got.Failed)}
+	var warnings []card.Warning
+	for _, l := range got.LeftOut {
+		warnings = append(warnings, card.Warning{Path: fmt.Sprintf("line %d", l.Line), Code: l.Code, Detail: l.Detail})
+	}
+	return imported{"memories", characterID, result, warnings}
 }
 
 // summarise is the twin of summary.create. With wait the answer is the summary;

@@ -27,7 +27,10 @@ func TestMemoriesAsAFile(t *testing.T) {
 		}
 	}
 	got := h.rest("POST", other+"/import", string(file.body), "Content-Type: application/x-ndjson").wants(t, 200)
-	if got["created"] != 2.0 || len(got["failed"].([]any)) != 0 {
+	if got["kind"] != "memories" || !strings.Contains(other, member(got, "id")) || !strings.Contains(fmt.Sprint(got["warnings"]), `lines of type "settings"`) {
+		t.Fatalf("import: %v", got)
+	}
+	if got := got["memories"].(map[string]any); got["created"] != 2.0 || len(got["failed"].([]any)) != 0 {
 		t.Fatalf("import: %v", got)
 	}
 	told := func(path string) string {
@@ -42,13 +45,17 @@ func TestMemoriesAsAFile(t *testing.T) {
 	if a, b := told(path), told(other); a != b {
 		t.Errorf("it was\n%sand is\n%s", a, b)
 	}
-	again := h.upload("POST", other+"/import", "memories.jsonl", file.body).wants(t, 200)
+	again := h.upload("POST", other+"/import", "memories.jsonl", file.body).wants(t, 200)["memories"].(map[string]any)
 	if again["created"] != 0.0 || again["skipped"] != 2.0 {
 		t.Errorf("again: %v", again)
 	}
 
-	broken := "{\"text\":\"Mia sails.\"}\nnot JSON\n\n{\"text\":\"\"}\n{\"text\":\"x\",\"kind\":\"rumour\"}\n[1]\n{\"text\":\"Mia swims.\"}"
-	report := h.rest("POST", other+"/import", broken, "Content-Type: text/plain").wants(t, 200)
+	broken := "{\"text\":\"Mia sails.\"}\nnot JSON\n\n{\"text\":\"\"}\n{\"text\":\"x\",\"kind\":\"rumour\"}\n[1]\n{\"text\":\"Mia swims.\"}\n{\"type\":\"suggestion\"}"
+	answered := h.rest("POST", other+"/import", broken, "Content-Type: text/plain").wants(t, 200)
+	if w := fmt.Sprint(answered["warnings"]); !strings.Contains(w, "line 8") || !strings.Contains(w, "suggestion") {
+		t.Errorf("warnings: %s", w)
+	}
+	report := answered["memories"].(map[string]any)
 	var lines []float64
 	for _, f := range report["failed"].([]any) {
 		lines = append(lines, f.(map[string]any)["line"].(float64))

@@ -474,7 +474,7 @@ func TestAMemoryIsWrittenOnce(t *testing.T) {
 	h.rest("DELETE", path+"/"+id, "", key+"d").refuses(t, 422, "key_reused")
 	file := []byte(`{"text":"Mia sails."}`)
 	for range 2 {
-		if got := h.upload("POST", path+"/import", "a.jsonl", file, key+"e").wants(t, 200); got["created"] != 1.0 {
+		if got := h.upload("POST", path+"/import", "a.jsonl", file, key+"e").wants(t, 200)["memories"].(map[string]any); got["created"] != 1.0 {
 			t.Errorf("import: %v", got)
 		}
 	}

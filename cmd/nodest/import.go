@@ -279,13 +279,19 @@ func (in *importing) memories(ctx context.Context, file string, data []byte) err
 	if in.json {
 		return in.p.printJSON(raw)
 	}
-	var out memory.Imported
+	var out struct {
+		Memories memory.Imported
+		Warnings []struct{ Path, Detail string }
+	}
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
-	fmt.Fprintf(in.p.out, "%d memories for %s, %d already known\n", out.Created, with.Name, out.Skipped)
-	for _, f := range out.Failed {
+	fmt.Fprintf(in.p.out, "%d memories for %s, %d already known\n", out.Memories.Created, with.Name, out.Memories.Skipped)
+	for _, f := range out.Memories.Failed {
 		fmt.Fprintf(in.p.out, "  note: line %d: %s\n", f.Line, f.Detail)
+	}
+	for _, w := range out.Warnings {
+		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
 }

@@ -176,10 +176,10 @@ export class Memories {
     form.append('file', file)
     let told = ''
     await this.chat.attempt(async () => {
-      const got = await request<{ created: number; skipped: number; failed: { line: number; detail: string }[] | null }>('POST', this.base + '/import', form)
-      told = `${got.created} taken, ${got.skipped} known already`
-      const first = got.failed?.[0]
-      if (first) told += `, ${got.failed!.length} refused (line ${first.line}: ${first.detail})`
+      const { memories: got } = await request<{ memories: { created: number; skipped: number; failed: { line: number; detail: string }[] } }>('POST', this.base + '/import', form)
+      told = `${got.created} imported, ${got.skipped} already known`
+      const first = got.failed[0]
+      if (first) told += `, ${got.failed.length} invalid (line ${first.line}: ${first.detail})`
     })
     await this.load()
     return told
