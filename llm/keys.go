@@ -210,14 +210,16 @@ func (k *Keys) report(i int, err error) {
 	s.failures++
 	s.total++
 	s.code = e.Code
-	s.asked = e.RetryAfter > 0
+	asked := e.RetryAfter > 0
 	rest := min(e.RetryAfter, k.opts.Longest)
-	if !s.asked {
+	if !asked {
 		rest = k.opts.rest(e.Code, s.failures)
 	}
-	if until := time.Now().Add(rest); until.After(s.until) {
+	// A time that the provider names replaces one that we chose.
+	if until := time.Now().Add(rest); asked && !s.asked || until.After(s.until) {
 		s.until = until
 	}
+	s.asked = asked
 }
 
 func (o KeyOptions) rest(code fault.Code, failures int) time.Duration {

@@ -173,6 +173,23 @@ func TestKeysDoNotHurryAProviderThatNamedATime(t *testing.T) {
 	})
 }
 
+func TestATimeThatTheProviderNamesEndsALongerRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{errs: map[string]error{"a": status(401)}} // rests 10 min
+		keys := llm.NewKeys("test", llm.ParseKeys("a"), llm.KeyOptions{})
+		_, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one))
+		wantCode(t, err, fault.UpstreamAuth)
+		b.errs = map[string]error{"a": llm.StatusError("test", 429, time.Second, nil)}
+		_, _, err = read(keys.Stream(t.Context(), llm.Request{}, b.one))
+		wantCode(t, err, fault.UpstreamRate)
+		b.errs = nil
+		time.Sleep(time.Second)
+		if text, _, err := read(keys.Stream(t.Context(), llm.Request{}, b.one)); err != nil || text != "hi from a" {
+			t.Errorf("%q, %v after the second that the provider asked for", text, err)
+		}
+	})
+}
+
 func TestNoKeyIsLostToASenselessRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{errs: map[string]error{"a": llm.StatusError("test", 429, 240*time.Hour, nil)}}
