@@ -174,7 +174,7 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 			c.detail += " (default)"
 		}
 		if network {
-			c.fix = ask(ctx, p)
+			c.ask(ctx, p, m.fallbacks)
 		}
 		checks = append(checks, c)
 	}
@@ -185,29 +185,40 @@ func (m *models) checks(ctx context.Context, network bool) []check {
 	return checks
 }
 
-// ask returns what is wrong with a provider, "" if it answers.
-func ask(ctx context.Context, p llm.Provider) string {
+// ask notes what is wrong with a provider and with the models that it is asked for.
+func (c *check) ask(ctx context.Context, p llm.Provider, fallbacks []llm.Ref) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	offered, err := p.Models(ctx)
 	switch {
-	case llm.ProviderStatus(err) == http.StatusNotFound: // it has no list to look at
-		return ""
+	case llm.ProviderStatus(err) == http.StatusNotFound:
+		c.detail += "; not checked, because the server has no list of models (" + fault.Public(err).Message +
+			"). If it does not answer in a chat either, check the base URL"
+		return
 	case err != nil:
-		return fault.Public(err).Message
+		c.fix = fault.Public(err).Message
+		return
 	}
 	var ids []string
 	for _, m := range offered {
 		ids = append(ids, m.ID)
 	}
-	return missing(p.DefaultModel(), ids)
+	if c.fix = missing(p.DefaultModel(), ids, "Set NODEST_MODEL."); c.fix != "" {
+		return
+	}
+	for _, ref := range fallbacks {
+		if ref.Provider == p.Name() && ref.Model != "" && c.fix == "" {
+			c.fix = missing(ref.Model, ids, "Correct NODEST_FALLBACKS.")
+		}
+	}
 }
 
-// missing says that a model is not among those offered, and which are like it.
-func missing(model string, offered []string) string {
+// missing says that a model is not among those offered, which are like it, and where
+// to name another one.
+func missing(model string, offered []string, remedy string) string {
 	plain, _, _ := strings.Cut(model, ":") // OpenRouter takes more words behind it than it lists
 	for _, id := range offered {
-		if id == model || id == plain || id == model+":latest" {
+		if id == model || id == plain || id == model+":latest" || id == "models/"+model {
 			return ""
 		}
 	}
@@ -216,9 +227,9 @@ func missing(model string, offered []string) string {
 	}
 	fix := fmt.Sprintf("model %q is not among the models the server lists (%d)", model, len(offered))
 	if near := nearest(model, offered); len(near) > 0 {
-		return fix + ": did you mean " + strings.Join(near, ", ") + "? Set NODEST_MODEL."
+		return fix + ": did you mean " + strings.Join(near, ", ") + "? " + remedy
 	}
-	return fix + ". Set NODEST_MODEL."
+	return fix + ". " + remedy
 }
 
 // nearest returns at most three names that share the most with a name.

@@ -118,10 +118,11 @@ func (m *models) vectorsBy(ctx context.Context) string {
 	if err == nil {
 		_, err = e.Embed(ctx, llm.Query, []string{"hello"})
 	}
+	status := llm.ProviderStatus(err)
 	switch {
 	case err == nil:
 		p.by = name
-	case fault.Is(err, fault.UpstreamBadAnswer), llm.ProviderStatus(err) == http.StatusNotImplemented:
+	case fault.Is(err, fault.UpstreamBadAnswer), status == http.StatusNotImplemented, status == http.StatusForbidden:
 		p.by, p.why = "offline", err
 		m.log.InfoContext(ctx, "the provider has no embeddings; using offline embeddings for memories", "said", fault.Public(err).Message)
 	default:

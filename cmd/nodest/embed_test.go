@@ -69,7 +69,7 @@ func TestWhoMakesVectors(t *testing.T) {
 // A server that nobody has asked for embeddings and that has none is told of once,
 // and is nothing to be mended; one that was asked for is.
 func TestServersWithoutEmbeddings(t *testing.T) {
-	for _, status := range []int{400, 404, 405, 501} {
+	for _, status := range []int{400, 403, 404, 405, 501} {
 		fake := llmtest.NewOpenAI(t)
 		fake.SetModels("deepseek-chat", "deepseek-reasoner")
 		fake.Always(func(r llmtest.Request) llmtest.Reply {
@@ -150,7 +150,24 @@ func TestDoctorLooksForTheModel(t *testing.T) {
 	require.Empty(t, at("qwen3:8b"))
 	require.Equal(t, `model "qwen-3" is not among the models the server lists (4): did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
 	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
+	require.Equal(t, `model "qwen-2" is not among the models the server lists (4): did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
+		fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"))
+	fake.SetModels("models/gemini-2.0-flash")
+	require.Empty(t, at("gemini-2.0-flash"), "Google's interface lists names that it takes in short as well")
 	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
+}
+
+// A server without a list may be a wrong address: the doctor does not keep quiet
+// about what it has not checked.
+func TestDoctorTellsThatThereIsNoList(t *testing.T) {
+	fake := llmtest.NewOpenAI(t)
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404, Message: "no such page"} })
+	m, err := modelsOf(t, nil, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "m")
+	require.NoError(t, err)
+	c := m.checks(t.Context(), true)[0]
+	require.Empty(t, c.fix)
+	require.Equal(t, "model m (default); not checked, because the server has no list of models (OpenAI-compatible server rejected the request: no such page). "+
+		"If it does not answer in a chat either, check the base URL", c.detail)
 }
 
 // TestAUsersKeyPaysForTheirVectors: the server's key is for everybody else, and

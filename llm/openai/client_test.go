@@ -173,6 +173,20 @@ func TestModelsAreKeptForADay(t *testing.T) {
 	ask("two", 4)
 }
 
+func TestAListOfModelsAlone(t *testing.T) {
+	c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) {
+		return "application/json", `[{"id":"m","object":"model","context_length":8192}]`
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Models(t.Context())
+	want := []llm.Model{{ID: "m", ContextTokens: 8192, Generates: true}}
+	if diff := cmp.Diff(want, list); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
 // roundTrip answers every request with a body.
 type roundTrip func() (kind, body string)
 
@@ -252,12 +266,58 @@ func TestWordsOfRefusals(t *testing.T) {
 		{403, `{"error":{"code":403,"message":"flagged","metadata":{"reasons":["violence"]}}}`, fault.Blocked},
 		{403, `{"error":{"code":403,"message":"no"}}`, fault.UpstreamAuth},
 		{404, `model not found`, fault.UpstreamBadAnswer},
+		{503, `{"error":{"type":"new_api_error","code":"model_not_found","message":"no channel"}}`, fault.UpstreamBadAnswer},
 	}
 	for _, tt := range tests {
-		var answer struct{ Error json.RawMessage }
-		_ = json.Unmarshal([]byte(tt.body), &answer) // one case is not JSON
-		if err := readError(OpenAI, answer.Error, llm.Secrets{}, tt.status, 0); !fault.Is(err, tt.code) {
+		if err := refused(t, OpenAI, tt.status, tt.body); !fault.Is(err, tt.code) {
 			t.Errorf("%d %s gives %v, want %s", tt.status, tt.body, err, tt.code)
+		}
+	}
+}
+
+// refusing answers every request with a status and a body.
+type refusing struct {
+	status int
+	body   string
+}
+
+func (r refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: r.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(r.body))}, nil
+}
+
+// refused is the error of an answer with a status and a body.
+func refused(t *testing.T, name string, status int, body string) error {
+	t.Helper()
+	c, err := New(nil, Options{Name: name, BaseURL: "http://h/v1", Transport: refusing{status, body}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return llmtest.Read(t, c.Stream(t.Context(), llmtest.Ask("hi"))).Err
+}
+
+// Servers put their reason into many places.
+func TestReasonsAreFoundWhereverTheyStand(t *testing.T) {
+	for _, tt := range []struct{ name, body, want string }{
+		{"OpenAI", `{"error":{"message":"no such model","type":"invalid_request_error","code":null}}`, "no such model"},
+		{"Ollama", `{"error":"no such model"}`, "no such model"},
+		{"vLLM, before", `{"object":"error","message":"no such model","code":40301}`, "no such model"},
+		{"without an error beside the message", `{"error":null,"message":"no such model"}`, "no such model"},
+		{"Google, a list", `[{"error":{"code":400,"message":"no such model","status":"INVALID_ARGUMENT"}}]`, "no such model"},
+		{"FastAPI", `{"detail":"no such model"}`, "no such model"},
+		{"FastAPI, a list", `{"detail":[{"type":"less_than","loc":["body","max_tokens"],"msg":"too large","input":9},{"msg":"more"}]}`, "body.max_tokens: too large"},
+		{"Mistral", `{"object":"error","message":{"detail":[{"loc":["body",0],"msg":"not permitted"}]},"type":"invalid_request_error"}`, "body.0: not permitted"},
+		{"a list of errors", `{"errors":[{"message":"no such model"}]}`, "no such model"},
+		{"OpenRouter, JSON of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no such model\"}}","provider_name":"X"}}}`, "Provider returned error: no such model"},
+		{"OpenRouter, text of the provider", `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"no such model"}}}`, "Provider returned error: no such model"},
+		{"text", "no such model\n", "no such model"},
+		{"a web page", "<html><title>no such page</title></html>", "HTTP 400 Bad Request"},
+		{"nothing", "", "HTTP 400 Bad Request"},
+		{"JSON of nothing", `{"error":{}}`, "HTTP 400 Bad Request"},
+		{"too deep", strings.Repeat("[", 20) + `"x"` + strings.Repeat("]", 20), "HTTP 400 Bad Request"},
+	} {
+		err := refused(t, OpenRouter, 400, tt.body)
+		if got := fault.Public(err).Message; got != "OpenRouter rejected the request: "+tt.want || fault.Public(err).Retry() != "no" {
+			t.Errorf("%s: %q, retry %s; want %q", tt.name, got, fault.Public(err).Retry(), tt.want)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,36 +20,42 @@ import (
 type wireError struct {
 	Code     json.RawMessage `json:"code"` // a word, or with OpenRouter an HTTP status
 	Type     string          `json:"type"`
-	Message  string          `json:"message"`
+	Message  string          `json:"-"`
 	Metadata struct {
-		Reasons []string `json:"reasons"` // OpenRouter's moderation
+		Reasons []string        `json:"reasons"` // OpenRouter's moderation
+		Raw     json.RawMessage `json:"raw"`     // what the provider behind OpenRouter said
 	} `json:"metadata"`
 }
 
 // refusalLimit bounds what is read of an error answer, in bytes.
 const refusalLimit = 64 << 10
 
-// refusal makes an error of an answer that is not 200.
+// refusal makes an error of an answer that is not 200. One without a reason gets the
+// status in its place.
 func (c *Client) refusal(resp *http.Response, hide llm.Secrets) error {
-	var answer struct {
-		Error, Message, Detail json.RawMessage
-	}
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
-	if json.Unmarshal(b, &answer) != nil && mediaType(resp) == "text/plain" {
-		answer.Error, _ = json.Marshal(string(b)) // a text can always be encoded
+	raw := json.RawMessage(bytes.TrimSpace(b))
+	if len(raw) > 0 && !json.Valid(raw) {
+		raw, _ = json.Marshal(string(b)) // a text can always be encoded
 	}
-	if answer.Error == nil { // FastAPI and others put it elsewhere
-		if answer.Error = answer.Message; answer.Error == nil {
-			answer.Error = answer.Detail
-		}
+	var list []json.RawMessage // Google's interface
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+		raw = list[0]
 	}
-	return readError(c.opts.Name, answer.Error, hide, resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	var answer struct{ Error json.RawMessage }
+	if json.Unmarshal(raw, &answer) == nil && present(answer.Error) != nil {
+		raw = answer.Error
+	}
+	e, word, number := parseError(raw)
+	err := classify(c.opts.Name, e, word, number, resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+	return llm.WithReason(err, cmp.Or(hide.Reason(e.Message), status))
 }
 
-// readError classifies an error member. status is that of HTTP, 0 within a stream.
-func readError(provider string, raw json.RawMessage, hide llm.Secrets, status int, retryAfter time.Duration) error {
+// readError classifies the error member of an event.
+func readError(provider string, raw json.RawMessage, hide llm.Secrets) error {
 	e, word, number := parseError(raw)
-	return llm.WithReason(classify(provider, e, word, number, status, retryAfter), hide.Reason(e.Message))
+	return llm.WithReason(classify(provider, e, word, number, 0, 0), hide.Reason(e.Message))
 }
 
 func classify(provider string, e wireError, word string, number, status int, retryAfter time.Duration) error {
@@ -71,19 +79,21 @@ func classify(provider string, e wireError, word string, number, status int, ret
 		return llm.Upstream(provider, fault.UpstreamAuth, status, cause)
 	case word == "rate_limit_exceeded":
 		return llm.Upstream(provider, fault.UpstreamRate, status, cause).After(retryAfter)
+	case word == "model_not_found": // gateways such as new-api say so with 503, but no retry cures it
+		return llm.StatusError(provider, http.StatusNotFound, 0, cause)
 	case status != 0:
 		return llm.StatusError(provider, status, retryAfter, cause)
 	}
 	return llm.Upstream(provider, fault.UpstreamDown, 0, cause)
 }
 
-// parseError reads the member in the forms that occur: an object with a word or a
-// number as code, or a bare text (Ollama).
+// parseError reads an error with a word or a number as its code, or a bare text
+// (Ollama).
 func parseError(raw json.RawMessage) (e wireError, word string, number int) {
-	if json.Unmarshal(raw, &e) != nil {
-		e = wireError{}
-		_ = json.Unmarshal(raw, &e.Message)
-		return e, "", 0
+	_ = json.Unmarshal(raw, &e) // members of another type stay empty
+	e.Message = said(raw, saidDepth)
+	if behind := said(e.Metadata.Raw, saidDepth); behind != "" {
+		e.Message = strings.TrimPrefix(e.Message+": "+behind, ": ")
 	}
 	if json.Unmarshal(e.Code, &number) != nil {
 		_ = json.Unmarshal(e.Code, &word)
@@ -92,6 +102,50 @@ func parseError(raw json.RawMessage) (e wireError, word string, number int) {
 		word = e.Type
 	}
 	return e, plainWord(word), number
+}
+
+// saidDepth is how deep the text of an error may be nested.
+const saidDepth = 6
+
+// said is the text of an error, in the forms that occur: a text, also one that is
+// JSON itself; an object with the text in one of several members; a list of those, as
+// FastAPI makes, of which the first counts. A web page says nothing.
+func said(raw json.RawMessage, depth int) string {
+	var text string
+	var list []json.RawMessage
+	var object struct {
+		Error, Message, Detail, Errors, Msg, Loc json.RawMessage
+	}
+	switch {
+	case depth == 0:
+	case json.Unmarshal(raw, &text) == nil:
+		if inner := said(json.RawMessage(text), depth-1); inner != "" || strings.HasPrefix(strings.TrimSpace(text), "<") {
+			return inner
+		}
+		return text
+	case json.Unmarshal(raw, &list) == nil && len(list) > 0:
+		return said(list[0], depth-1)
+	case json.Unmarshal(raw, &object) == nil:
+		for _, member := range []json.RawMessage{object.Error, object.Message, object.Detail, object.Errors, object.Msg} {
+			if text := said(member, depth-1); text != "" {
+				return place(object.Loc) + text
+			}
+		}
+	}
+	return ""
+}
+
+// place names the member of a request that FastAPI complains about.
+func place(loc json.RawMessage) string {
+	var path []any
+	if json.Unmarshal(loc, &path) != nil || len(path) == 0 {
+		return ""
+	}
+	words := make([]string, len(path))
+	for i, step := range path {
+		words[i] = fmt.Sprint(step)
+	}
+	return strings.Join(words, ".") + ": "
 }
 
 // plainWord returns s if it is a word of a protocol and nothing longer.

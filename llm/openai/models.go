@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -34,26 +35,31 @@ func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
 	return slices.Clone(fresh), nil
 }
 
+// wireModel is a model as a server lists it.
+type wireModel struct {
+	ID            string `json:"id"`
+	Name          string `json:"name"`
+	ContextLength int    `json:"context_length"` // OpenRouter
+	MaxModelLen   int    `json:"max_model_len"`  // vLLM
+	TopProvider   struct {
+		MaxCompletionTokens int `json:"max_completion_tokens"`
+	} `json:"top_provider"`
+}
+
 func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
-	var answer struct {
-		Data []struct {
-			ID            string `json:"id"`
-			Name          string `json:"name"`
-			ContextLength int    `json:"context_length"` // OpenRouter
-			MaxModelLen   int    `json:"max_model_len"`  // vLLM
-			TopProvider   struct {
-				MaxCompletionTokens int `json:"max_completion_tokens"`
-			} `json:"top_provider"`
-		} `json:"data"`
-	}
+	var answer json.RawMessage
 	err := c.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 		return c.get(ctx, c.address("/models"), key, &answer)
 	})
 	if err != nil {
 		return nil, err
 	}
-	list := make([]llm.Model, 0, len(answer.Data))
-	for _, m := range answer.Data {
+	var listed struct{ Data []wireModel }
+	if json.Unmarshal(answer, &listed) != nil && json.Unmarshal(answer, &listed.Data) != nil { // Together sends the list alone
+		return nil, llm.BadAnswer(c.opts.Name, nil, "sent unexpected JSON")
+	}
+	list := make([]llm.Model, 0, len(listed.Data))
+	for _, m := range listed.Data {
 		embeds := strings.Contains(m.ID, "embed")
 		list = append(list, llm.Model{
 			ID: m.ID, Name: m.Name, ContextTokens: max(m.ContextLength, m.MaxModelLen),

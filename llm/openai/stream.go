@@ -112,7 +112,7 @@ func (s *stream) event(data []byte) {
 		}
 	}
 	if ev.err != nil {
-		s.fail(readError(s.provider, ev.err, s.hide, 0, 0))
+		s.fail(readError(s.provider, ev.err, s.hide))
 		return
 	}
 	if ev.model != nil && string(ev.model) != s.model {
