@@ -17,11 +17,9 @@ type asker struct {
 	store   Store
 	userID  string
 	model   Model
+	options TurnOptions // of the user
 	thought *sync.Map // models that spend a limit of tokens on thinking: provider and name
 }
-
-// steady is the temperature of work that is not a character's words.
-const steady = 0.2
 
 // askTime bounds one reply.
 const askTime = 2 * time.Minute
@@ -56,18 +54,19 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &asker{store: e.store, userID: userID, model: model, thought: &e.thought}, nil
+	return &asker{store: e.store, userID: userID, model: model, options: options, thought: &e.thought}, nil
 }
 
 // Ask returns the model's whole reply to one prompt. It sends one request: who asks
 // counts them, and repeats what failed. Where a model's thinking uses up the limit of
 // tokens the reply is an empty one, and from then on the model is asked without one.
+// Nothing else limits the reply than what p says; the sampling is that of the user.
 func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	temperature := steady
 	req := llm.Request{
-		Model: a.model.Name, Temperature: &temperature, MaxTokens: p.MaxTokens, JSON: p.JSON, Once: true,
+		Model: a.model.Name, Temperature: a.options.Temperature, TopP: a.options.TopP,
+		MaxTokens: p.MaxTokens, JSON: p.JSON, Once: true,
 		Messages: []llm.Message{{Role: llm.User, Text: p.Text}},
 	}
 	name := [2]string{a.model.Provider, a.model.Name}

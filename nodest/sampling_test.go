@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodest/llm/llmtest"
+	"nodest/memory"
 	"nodest/nodest"
 )
 
@@ -72,6 +73,31 @@ func TestWhoSetsTheSampling(t *testing.T) {
 
 	s.preset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
 	check("a preset with senseless numbers", nodest.TurnOptions{}, "temperature=1.2 top_p=0.2")
+}
+
+// A background call has a limit of its own and otherwise what the user has set: a
+// temperature of ours would make models refuse it that take none.
+func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
+	s, fake := withProvider(t)
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Noted.") })
+	ask := func(want string) {
+		t.Helper()
+		model, err := s.MemoryModel(t.Context(), ann, "")
+		s.must(err)
+		_, err = model.Ask(t.Context(), memory.Prompt{Text: "Facts?", MaxTokens: 100})
+		s.must(err)
+		all := fake.Requests()
+		if got := sampled(t, all[len(all)-1]); got != want {
+			t.Errorf("sent %q, want %q", got, want)
+		}
+	}
+	ask("max_tokens=100")
+	temperature, topP, tokens := 0.7, 0.9, 9000
+	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{TurnOptions: nodest.TurnOptions{
+		Temperature: &temperature, TopP: &topP, MaxTokens: &tokens, Stop: []string{"}"},
+	}}, 0)
+	s.must(err)
+	ask("temperature=0.7 top_p=0.9 max_tokens=100")
 }
 
 // The size of the context is the preset's as well, and where nobody knows the
