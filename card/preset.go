@@ -3,6 +3,7 @@ package card
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,8 +94,13 @@ const (
 	mostTokens   = 1_000_000
 )
 
-// parseSampling reads the settings by the names that SillyTavern gives them.
+// parseSampling reads the settings by the names that SillyTavern gives them. The
+// TavernKit library keeps them in an object of their own.
 func parseSampling(f fields) Sampling {
+	if own := fieldsOf(f["generation_settings"]); own != nil {
+		maps.Copy(own, f)
+		f = own
+	}
 	return Sampling{
 		Temperature: f.floatWithin("temperature", 0, 2), TopP: f.floatWithin("top_p", 0, 1),
 		MaxTokens:     f.intWithin("openai_max_tokens", 1, mostTokens),

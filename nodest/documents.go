@@ -75,7 +75,7 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 	}
 	if p.BuiltIn {
 		builtIn := framework.BuiltInPreset(l, false)
-		builtIn.Name = p.Name
+		builtIn.Name, builtIn.Sampling = p.Name, p.Sampling
 		return builtIn, nil
 	}
 	history := "chatHistory"

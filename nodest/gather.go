@@ -64,6 +64,9 @@ func (t *turn) request() llm.Request {
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
+		if o.ContextTokens != nil || t.scene.model.ContextTokens > 0 { // servers refuse what is larger than the context
+			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens, 1))
+		}
 	}
 	if text := t.prompt.UserText(); text != "" {
 		r.UserText = text

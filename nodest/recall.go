@@ -103,7 +103,7 @@ func (t *turn) rests(now time.Time, path []*Message, text string) {
 	at := len(path) - 1
 	for ; at >= 0 && t.ground.text == ""; at-- {
 		if path[at].Role == RoleUser && !path[at].Hidden {
-			t.ground.text = path[at].Text()
+			t.ground.text = memory.Clean(memory.RoleUser, path[at].Text())
 		}
 	}
 	t.ground.last = turnBefore(path[:at+1])

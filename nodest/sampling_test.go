@@ -2,6 +2,7 @@ package nodest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,8 +72,36 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	check("the conversation", nodest.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
 	check("the message", nodest.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
 
+	s.preset(c.CharacterID, `{"top_p":0.3,"openai_max_tokens":700}`)
+	check("a preset without prompts", nodest.TurnOptions{}, "temperature=1.2 top_p=0.3 max_tokens=700")
+	s.preset(c.CharacterID, `{"generation_settings":{"top_p":0.4}}`)
+	check("a preset of TavernKit", nodest.TurnOptions{}, "temperature=1.2 top_p=0.4")
 	s.preset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
 	check("a preset with senseless numbers", nodest.TurnOptions{}, "temperature=1.2 top_p=0.2")
+}
+
+// A limit of the reply that goes beyond the context is no mistake in SillyTavern, but
+// servers refuse it. Where nobody told the context it is sent as it is.
+func TestTheReplysLimitStaysWithinTheContext(t *testing.T) {
+	s, fake := withProvider(t)
+	s.real.ContextTokens = 0
+	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
+	c := s.chat()
+	limit := func(context string) (n int) {
+		t.Helper()
+		s.preset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":60000`+context+`}`)
+		s.wait(s.send(c, "Hello").GenerationID)
+		all := fake.Requests()
+		_, err := fmt.Sscanf(sampled(t, all[len(all)-1]), "max_tokens=%d", &n)
+		s.must(err)
+		return n
+	}
+	if n := limit(""); n != 60000 {
+		t.Errorf("without a context: %d", n)
+	}
+	if n := limit(`,"openai_max_context":8192`); n <= 4096 || n >= 8192 {
+		t.Errorf("with a context of 8192: %d, want what the request leaves of it", n)
+	}
 }
 
 // A background call has a limit of its own and otherwise what the user has set: a
