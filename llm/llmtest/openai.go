@@ -46,9 +46,9 @@ type chatRequest struct {
 	Usage     *usageOption   `json:"usage"`
 }
 
+// chatMessage has no name: Mistral and others refuse it.
 type chatMessage struct {
 	Role    string  `json:"role"`
-	Name    string  `json:"name"`
 	Content *string `json:"content"`
 }
 

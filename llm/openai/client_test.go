@@ -149,6 +149,21 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+// Mistral and others refuse requests with members that they do not know.
+func TestServersThatTakeNoMoreThanTheyKnow(t *testing.T) {
+	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Name: "Mia", Text: "hi"}, {Role: llm.Assistant, Name: "Alice", Text: "hello"}}}
+	for base, usage := range map[string]bool{"https://api.mistral.ai/v1": false, "https://api.deepseek.com": true, "": true} {
+		c, err := New(nil, Options{BaseURL: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(c.body(req))
+		if err != nil || strings.Contains(string(body), `"name"`) || strings.Contains(string(body), `"stream_options"`) != usage {
+			t.Errorf("%s gets %s, %v", base, body, err)
+		}
+	}
+}
+
 func TestModelsAreKeptForADay(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
 	f.SetModels("one")

@@ -11,17 +11,17 @@ import (
 // chatRequest is the body of a chat completion: what all servers know, then what
 // only OpenRouter gets.
 type chatRequest struct {
-	Model               string        `json:"model"`
-	Messages            []message     `json:"messages"`
-	Temperature         *float64      `json:"temperature,omitempty"`
-	TopP                *float64      `json:"top_p,omitempty"`
-	MaxTokens           int           `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int           `json:"max_completion_tokens,omitempty"`
-	Stop                []string      `json:"stop,omitempty"`
-	Seed                *int64        `json:"seed,omitempty"`
-	Stream              bool          `json:"stream"`
-	StreamOptions       streamOptions `json:"stream_options"`
+	Model               string    `json:"model"`
+	Messages            []message `json:"messages"`
+	Temperature         *float64  `json:"temperature,omitempty"`
+	TopP                *float64  `json:"top_p,omitempty"`
+	MaxTokens           int       `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
+	Stop                []string  `json:"stop,omitempty"`
+	Seed                *int64    `json:"seed,omitempty"`
+	Stream              bool      `json:"stream"`
 
+	StreamOptions  *streamOptions  `json:"stream_options,omitempty"`
 	ResponseFormat *responseFormat `json:"response_format,omitempty"`
 
 	Models   []string `json:"models,omitempty"`
@@ -38,7 +38,6 @@ func (r chatRequest) texts() []string {
 
 type message struct {
 	Role    string `json:"role"`
-	Name    string `json:"name,omitempty"`
 	Content string `json:"content"`
 }
 
@@ -85,7 +84,10 @@ func (c *Client) body(req llm.Request) chatRequest {
 		Model: req.Model, Messages: messages(req.Messages),
 		Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Seed: req.Seed,
 		Stop:   req.Stop[:min(len(req.Stop), stopLimit)],
-		Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
+		Stream: true,
+	}
+	if c.base.Hostname() != "api.mistral.ai" { // which refuses to be asked for the usage and tells it anyway
+		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if b.Model == "" {
 		b.Model = c.opts.Model
@@ -110,18 +112,12 @@ func thinks(model string) bool {
 	return thinkingModel.MatchString(model) && !strings.Contains(model, "-chat")
 }
 
-// safeName is what OpenAI accepts as the name of a speaker.
-var safeName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-// messages translates a prompt. Order and number stay; a name that the interface
-// would refuse is left out.
+// messages translates a prompt. Order and number stay; names of speakers are left
+// out, because Mistral, Groq and others refuse them.
 func messages(in []llm.Message) []message {
 	out := make([]message, len(in))
 	for i, m := range in {
 		out[i] = message{Role: string(m.Role), Content: m.Text}
-		if safeName.MatchString(m.Name) {
-			out[i].Name = m.Name
-		}
 	}
 	return out
 }
