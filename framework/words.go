@@ -31,7 +31,7 @@ type words struct {
 	prompts map[string]string // texts of the built-in preset by identifier, where they differ from those in package card
 }
 
-// The Chinese words are those of the NodeST app, where it has any.
+// The Chinese words are those of the NodeST app, where it has any in Chinese.
 var wordsIn = map[Language]*words{
 	English: {
 		settingName: "About the user",
@@ -92,6 +92,11 @@ var wordsIn = map[Language]*words{
 		rewrite:     "【重写要求】",
 		continues:   "[请从你上一条消息结束的地方接着写。只写后续内容，不要重复已有的内容。]",
 		impersonate: "[请以{{user}}一贯的口吻写出{{user}}在这段对话中的下一条消息。不要写{{char}}的言语或动作。]",
+		prompts: map[string]string{
+			"characterSystem":       "你是一位擅长扮演各种角色的角色扮演者。无论何种题材，你都会依据我提供的角色设定，保持角色的一致性与真实性，把角色扮演好。",
+			"characterConfirmation": "[明白]",
+			"characterIntro":        "以下是你将扮演的角色的相关信息，更多信息会在后续互动中给出。",
+		},
 	},
 }
 

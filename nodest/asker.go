@@ -18,7 +18,7 @@ type asker struct {
 	userID  string
 	model   Model
 	options TurnOptions // of the user
-	thought *sync.Map // models that spend a limit of tokens on thinking: provider and name
+	thought *sync.Map   // models that spend a limit of tokens on thinking: provider and name
 }
 
 // askTime bounds one reply.
