@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +19,13 @@ import (
 type folder struct {
 	dir string
 	env []string
+	all []string // arguments of every command
 }
 
 // emptyFolder returns one with nothing in it and no setting but those given.
 func emptyFolder(t *testing.T, env ...string) *folder {
 	t.Helper()
-	return &folder{t.TempDir(), append([]string{
+	return &folder{dir: t.TempDir(), env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
 	}, env...)}
 }
@@ -31,7 +33,7 @@ func emptyFolder(t *testing.T, env ...string) *folder {
 // types runs the program there. It returns all that was printed and the exit code.
 func (f *folder) types(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], slices.Concat(args, f.all)...)
 	cmd.Dir, cmd.Env = f.dir, f.env
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -119,7 +121,7 @@ func TestAnotherMachineIsNotReplaced(t *testing.T) {
 		{env: []string{"NODEST_ADDR=" + addr, "NODEST_TOKEN=secret"}},
 		{env: []string{"NODEST_ADDR=nodest.invalid:8080"}},
 	} {
-		g := &folder{f.dir, append(append([]string{}, f.env...), tt.env...)}
+		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
 		out, code := g.types(t, append([]string{"list", "characters"}, tt.args...)...)
 		require.Equal(t, 1, code, out)
 		require.Contains(t, out, "no NodeST server at ")
@@ -135,10 +137,65 @@ func TestWorkingAlone(t *testing.T) {
 	require.Contains(t, out, "Wren Halloway")
 	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line tells of the new database: %s", out)
 	require.Contains(t, out, "database created")
-	require.NotContains(t, f.gets(t, "list", "characters"), "level=")
+	require.NotContains(t, f.gets(t, "list", "characters", "--local"), "no NodeST server")
+	out = f.gets(t, "list", "characters")
+	require.NotContains(t, out, "level=")
+	require.Contains(t, out, "working directly on the data folder "+filepath.Join(f.dir, "data"), "nobody takes it for the server's")
 	out, code := f.types(t, "list", "characters", "--json")
 	require.Zero(t, code)
 	require.Contains(t, out, `"name":"Wren Halloway"`)
+}
+
+// TestTheWelcomeCanBeTyped: what a new server prints works in another terminal,
+// which has none of the settings given to the server.
+func TestTheWelcomeCanBeTyped(t *testing.T) {
+	t.Parallel()
+	cfg, err := loadConfig(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0])+` --data '/my data/O'\''Neil'`, again(cfg))
+	env := map[string]string{"NODEST_ADDR": "127.0.0.1:9000"}
+	cfg, err = loadConfig(func(name string) string { return env[name] }, nil)
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0])+" --addr 127.0.0.1:9000", again(cfg))
+	cfg, err = loadConfig(func(string) string { return "" }, nil)
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0]), again(cfg))
+}
+
+// TestAddressesThatCannotBe are refused, not taken for a server that is down.
+func TestAddressesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	f.gets(t, "migrate")
+	for _, addr := range []string{"localhost:99999", "127.0.0.1:8080/", "127.0.0.1:", "127.0.0.1:80x", "http://127.0.0.1:8080", "127.0.0.1"} {
+		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), "NODEST_ADDR="+addr)}
+		for _, args := range [][]string{{"list", "characters"}, {"serve"}} {
+			out, code := g.types(t, args...)
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, `"`+addr+`" is invalid; must be host:port`)
+		}
+	}
+}
+
+// TestHelpAboutNothing: asking for help about a command that does not exist is a
+// usage error with a suggestion.
+func TestHelpAboutNothing(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	for _, args := range [][]string{{"help", "lst"}, {"lst", "--help"}, {"lst", "-h"}} {
+		out, code := f.types(t, args...)
+		require.Equal(t, 2, code, "%v: %s", args, out)
+		require.Contains(t, out, "did you mean list?")
+	}
+	for _, args := range [][]string{{"help", "list", "charcters"}, {"list", "charcters", "--help"}} {
+		out, code := f.types(t, args...)
+		require.Equal(t, 2, code, "%v: %s", args, out)
+		require.Contains(t, out, "did you mean characters?")
+	}
+	for _, args := range [][]string{{"help"}, {"help", "list"}, {"help", "list", "books"}, {"help", "help"}, {"list", "--help"}, {"chat", "Mira", "--help"}} {
+		require.Contains(t, f.gets(t, args...), "Usage:", "%v", args)
+	}
+	f.untouched(t)
 }
 
 // TestTheWrongServer: each way to miss the server has a message of its own, and
