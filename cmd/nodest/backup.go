@@ -78,7 +78,7 @@ func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
 	if _, err := io.Copy(p.out, f); err != nil {
 		return err
 	}
-	return p.tellBackup(p.err, path, "to standard output", m)
+	return p.tellBackup(p.err, path, "standard output", m)
 }
 
 // backupPath is where a backup goes; a file that exists is not overwritten.
