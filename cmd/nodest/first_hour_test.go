@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -333,4 +335,52 @@ func TestNear(t *testing.T) {
 	} {
 		require.Equal(t, want, near(word, words), word)
 	}
+}
+
+// TestFilesThatCannotBeRead: the message names the file once.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	f.gets(t, "migrate")
+	f.all = []string{"--local"}
+	empty, quotes := inFile(t, "empty.json", " \n"), inFile(t, "quotes.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ann \"A\"","first_mes":"Hi."}}`)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"import", "nix.json"}, "nodest: nix.json: no such file or directory\n"},
+		{[]string{"import", f.dir}, "nodest: " + f.dir + ": is a directory\n"},
+		{[]string{"import", empty}, "nodest: " + empty + ": the file is empty\n"},
+		{[]string{"restore", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
+		{[]string{"restore", "--check", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
+	} {
+		out, code := f.types(t, tt.args...)
+		require.Equal(t, 1, code, out)
+		require.Equal(t, tt.want, out)
+	}
+	require.Contains(t, f.gets(t, "import", quotes), "  note: data.name: the name ")
+	require.Contains(t, f.gets(t, "backup", "-"), "backup written and verified: standard output (")
+}
+
+// TestAStopSignalWhileWaitingForPostgres is an orderly stop.
+func TestAStopSignalWhileWaitingForPostgres(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &watched{text: "PostgreSQL is not ready yet", seen: cancel}
+	env := map[string]string{"NODEST_ADDR": freeAddr(t), "NODEST_DATA": t.TempDir(), "NODEST_DATABASE_URL": "postgres://nobody@" + freeAddr(t) + "/x"}
+	require.NoError(t, run(ctx, []string{"serve"}, func(name string) string { return env[name] }, strings.NewReader(""), io.Discard, log))
+	require.Error(t, ctx.Err(), "it waited")
+}
+
+// watched calls seen when a line with a text is written to it.
+type watched struct {
+	text string
+	seen func()
+}
+
+func (w *watched) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), w.text) {
+		w.seen()
+	}
+	return len(line), nil
 }

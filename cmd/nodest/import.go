@@ -432,7 +432,7 @@ func (in *importing) say(what string, raw json.RawMessage) error {
 	}
 	fmt.Fprintln(in.p.out, line)
 	for _, w := range notes.Warnings {
-		fmt.Fprintf(in.p.out, "  note: %s %s\n", w.Path, w.Detail)
+		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
 }
