@@ -34,6 +34,22 @@ func (s *Server) signedIn(h handler) echo.HandlerFunc {
 	}
 }
 
+// only refuses parameters that h does not know, as operations do.
+func only(h handler, query ...string) handler {
+	return func(c echo.Context, who *account.Identity) error {
+		for name := range c.QueryParams() {
+			if !slices.Contains(query, name) {
+				return unknownParameter(name)
+			}
+		}
+		return h(c, who)
+	}
+}
+
+func unknownParameter(name string) error {
+	return fault.InvalidField(name, "unknown", "no such parameter")
+}
+
 // authenticate finds who asks: by bearer token, else by the browser's session
 // cookie. A cookie is sent by the browser whoever made it ask, so with a cookie
 // a request that changes something must name an origin that is allowed.

@@ -43,6 +43,9 @@ type reference struct {
 		Parameters map[string]docsParameter
 		Responses  map[string]docsAnswer
 		Schemas    map[string]*docsSchema
+		Examples   map[fault.Code]struct { // of errors, by code
+			Value struct{ Detail string }
+		}
 	}
 }
 
@@ -334,6 +337,7 @@ type docsCode struct {
 	Code    fault.Code
 	Status  int
 	Meaning string
+	Example string // of detail
 	Retry   string
 }
 
@@ -341,7 +345,7 @@ type docsCode struct {
 func (r *reference) Codes() []docsCode {
 	var rows []docsCode
 	for _, c := range fault.Codes() {
-		rows = append(rows, docsCode{c, fault.Status(c), fault.Meaning(c), fault.Retry(c)})
+		rows = append(rows, docsCode{c, fault.Status(c), fault.Meaning(c), r.Components.Examples[c].Value.Detail, fault.Retry(c)})
 	}
 	slices.SortFunc(rows, func(a, b docsCode) int {
 		if a.Status != b.Status {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"regexp"
@@ -74,6 +75,36 @@ func TestEveryErrorCodeIsDescribed(t *testing.T) {
 	slices.Sort(known)
 	if !slices.Equal(described, known) {
 		t.Errorf("described %v\nknown %v", described, known)
+	}
+}
+
+// Every error of REST has an example that agrees with the code, and every answer
+// gives those of the codes that it describes.
+func TestEveryErrorHasAnExample(t *testing.T) {
+	components, _ := at(theContract().openapi, "components")
+	examples := components.(map[string]any)["examples"].(map[string]any)
+	for _, code := range fault.Codes() {
+		if code == fault.UnknownCommand { // of the WebSocket
+			continue
+		}
+		p, _ := at(examples, string(code), "value")
+		value, _ := p.(map[string]any)
+		if value["code"] != string(code) || value["type"] != "urn:nodest:error:"+string(code) || value["title"] != fault.Title(code) ||
+			fmt.Sprint(value["status"]) != fmt.Sprint(fault.Status(code)) || value["retry"] != fault.Retry(code) || value["detail"] == "" {
+			t.Errorf("the example of %s is %v", code, value)
+		}
+		if !strings.Contains(docsPage(), "Example: "+template.HTMLEscapeString(value["detail"].(string))) {
+			t.Errorf("/docs has no example of %s", code)
+		}
+	}
+	for name, answer := range components.(map[string]any)["responses"].(map[string]any) {
+		given, _ := at(answer, "content", "application/problem+json", "examples")
+		for _, code := range fault.Codes() {
+			described := regexp.MustCompile(`\b` + string(code) + `[:,] `).MatchString(answer.(map[string]any)["description"].(string))
+			if _, ok := given.(map[string]any)[string(code)]; ok != described {
+				t.Errorf("%s: described %t, with an example %t: %s", name, described, ok, code)
+			}
+		}
 	}
 }
 

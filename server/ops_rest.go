@@ -32,8 +32,8 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 		}
 	}
 	e.GET(base+"/generations/:id", s.signedIn(s.generation))
-	e.POST(base+"/lint", s.signedIn(s.lint))
-	e.PUT(base+"/devices/:id/ack", s.signedIn(s.deviceAck))
+	e.POST(base+"/lint", s.signedIn(only(s.lint)))
+	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
 }
 
 // twin is the REST route of an operation.
@@ -219,7 +219,7 @@ func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation)
 	for name, values := range c.QueryParams() {
 		kind, known := o.query[name]
 		if !known {
-			return fault.InvalidField(name, "unknown", "no such parameter")
+			return unknownParameter(name)
 		}
 		if kind == handled {
 			continue

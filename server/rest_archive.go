@@ -13,10 +13,10 @@ import (
 
 // archiveRoutes serves conversations and save points as files.
 func (s *Server) archiveRoutes(e *echo.Echo) {
-	e.POST(base+"/conversations/import", s.signedIn(s.importChat))
-	e.GET(base+"/conversations/:id/export", s.signedIn(s.exportChat))
-	e.POST(base+"/conversations/:id/saves/import", s.signedIn(s.importSave))
-	e.GET(base+"/saves/:id/export", s.signedIn(s.exportSave))
+	e.POST(base+"/conversations/import", s.signedIn(only(s.importChat)))
+	e.GET(base+"/conversations/:id/export", s.signedIn(only(s.exportChat, "format")))
+	e.POST(base+"/conversations/:id/saves/import", s.signedIn(only(s.importSave)))
+	e.GET(base+"/saves/:id/export", s.signedIn(only(s.exportSave)))
 }
 
 // importChat reads a chat log (JSONL and others) or an archive of ours as a new

@@ -2,11 +2,13 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -344,4 +346,26 @@ func TestAPanicIsAnInternalError(t *testing.T) {
 	if strings.Contains(string(a.body), "nil pointer") || !strings.Contains(h.log.String(), "nil pointer") {
 		t.Errorf("told: %s", a.body)
 	}
+}
+
+// A parameter that a route does not know is refused on every route, not ignored.
+func TestUnknownParametersOnEveryRoute(t *testing.T) {
+	h := build(t, nil)
+	e := h.estate()
+	tried := 0
+	for _, r := range h.server.echo.Routes() {
+		if !strings.HasPrefix(r.Path, base) || slices.Contains([]string{"/auth/login", "/auth/signin", "/ws"}, strings.TrimPrefix(r.Path, base)) {
+			continue // those do not know yet who asks
+		}
+		tried++
+		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+			id, _ := e.idFor(r.Path)
+			path := strings.NewReplacer(":id", cmp.Or(id, "d"), ":mid", e.memory, ":sid", e.summary, ":name", "openai").Replace(strings.TrimPrefix(r.Path, base))
+			p := h.rest(r.Method, path+"?pagesize=2", e.bodyFor(r.Method, r.Path)).refuses(t, 400, "invalid_field")
+			if p.Detail != "pagesize: no such parameter" {
+				t.Error(p.Detail)
+			}
+		})
+	}
+	t.Logf("%d routes", tried)
 }

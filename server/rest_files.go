@@ -30,18 +30,18 @@ const (
 
 // fileRoutes serves what is a file and not JSON: imports, exports, avatars.
 func (s *Server) fileRoutes(e *echo.Echo) {
-	e.POST(base+"/characters/import", s.signedIn(s.importCharacter))
-	e.POST(base+"/characters/sample", s.signedIn(s.sampleCharacter))
-	e.GET(base+"/characters/:id/export", s.signedIn(s.exportCharacter))
-	e.GET(base+"/characters/:id/avatar", s.signedIn(s.avatar))
-	e.PUT(base+"/characters/:id/avatar", s.signedIn(s.putAvatar))
+	e.POST(base+"/characters/import", s.signedIn(only(s.importCharacter)))
+	e.POST(base+"/characters/sample", s.signedIn(only(s.sampleCharacter)))
+	e.GET(base+"/characters/:id/export", s.signedIn(only(s.exportCharacter, "format", "spec")))
+	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size")))
+	e.PUT(base+"/characters/:id/avatar", s.signedIn(only(s.putAvatar)))
 	s.archiveRoutes(e)
 	for _, r := range resourcePaths {
 		if r.kind == nodest.Persona {
 			continue // there is no file form of a persona
 		}
-		e.POST(base+r.path+"/import", s.signedIn(s.importResource(forKind(r.kind))))
-		e.GET(base+r.path+"/:id/export", s.signedIn(s.exportResource(forKind(r.kind))))
+		e.POST(base+r.path+"/import", s.signedIn(only(s.importResource(forKind(r.kind)))))
+		e.GET(base+r.path+"/:id/export", s.signedIn(only(s.exportResource(forKind(r.kind)))))
 	}
 }
 

@@ -20,8 +20,8 @@ const memoryBytes = 32 << 20
 
 // memoryRoutes serves memories as files, and what waits for a summary.
 func (s *Server) memoryRoutes(e *echo.Echo) {
-	e.GET(base+"/characters/:id/memories/export", s.signedIn(s.exportMemories))
-	e.POST(base+"/characters/:id/memories/import", s.signedIn(s.importMemories))
+	e.GET(base+"/characters/:id/memories/export", s.signedIn(only(s.exportMemories)))
+	e.POST(base+"/characters/:id/memories/import", s.signedIn(only(s.importMemories)))
 	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
 }
 

@@ -23,8 +23,8 @@ import (
 
 // portRoutes serves the NodeST interface.
 func (s *Server) portRoutes(e *echo.Echo) {
-	e.POST(base+"/nodest/chat", s.signedIn(s.portChat))
-	e.POST(base+"/nodest/history", s.signedIn(s.portHistory))
+	e.POST(base+"/nodest/chat", s.signedIn(only(s.portChat)))
+	e.POST(base+"/nodest/history", s.signedIn(only(s.portHistory)))
 }
 
 // portData is what the app sends to chat. The key is for this request alone, and

@@ -28,11 +28,6 @@ type syncPage struct {
 func (s *Server) sync(c echo.Context, who *account.Identity) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
 	q := c.QueryParams()
-	for name := range q {
-		if name != "epoch" && name != "since" && name != "limit" {
-			return fault.InvalidField(name, "unknown", "no such parameter")
-		}
-	}
 	if !q.Has("since") {
 		return s.snapshot(c, who)
 	}

@@ -43,8 +43,8 @@ const helloBytes = 4 << 10
 // streamRoutes serves the WebSocket, SSE and sync.
 func (s *Server) streamRoutes(e *echo.Echo) {
 	e.GET(base+"/ws", s.upgrade)
-	e.GET(base+"/events", s.signedIn(s.events))
-	e.GET(base+"/sync", s.signedIn(s.sync))
+	e.GET(base+"/events", s.signedIn(only(s.events)))
+	e.GET(base+"/sync", s.signedIn(only(s.sync, "epoch", "since", "limit")))
 }
 
 var writeBuffers sync.Pool

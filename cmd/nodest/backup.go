@@ -53,7 +53,7 @@ func (p *program) backupCommand() *cobra.Command {
 		if *asJSON {
 			return p.printJSON(map[string]any{"file": path, "manifest": m})
 		}
-		return p.tellBackup(p.out, path, m)
+		return p.tellBackup(p.out, path, path, m)
 	}
 	return cmd
 }
@@ -78,7 +78,7 @@ func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
 	if _, err := io.Copy(p.out, f); err != nil {
 		return err
 	}
-	return p.tellBackup(p.err, path, m)
+	return p.tellBackup(p.err, path, "standard output", m)
 }
 
 // backupPath is where a backup goes; a file that exists is not overwritten.
@@ -141,7 +141,7 @@ func secretFor(cfg *config) ([]byte, error) {
 	dir := cfg.get("NODEST_DATA")
 	if cfg.get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
 		if _, err := os.Stat(filepath.Join(dir, secretFile)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("no file %s; give the server's data folder with --data", filepath.Join(dir, secretFile))
+			return nil, fmt.Errorf("the data folder %s has no %s; give the server's data folder with --data", cfg.dataFolder(), secretFile)
 		}
 	}
 	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
@@ -196,12 +196,12 @@ func (p *program) storeOptions(cfg *config) store.Options {
 	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: newLog(p.err, cfg)}
 }
 
-func (p *program) tellBackup(out io.Writer, path string, m *store.Manifest) error {
+func (p *program) tellBackup(out io.Writer, path, name string, m *store.Manifest) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", path, grouped((info.Size()+999)/1000))
+	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", name, grouped((info.Size()+999)/1000))
 	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It contains the secret key that decrypts stored provider keys; keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
 	return err
 }

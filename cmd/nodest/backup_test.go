@@ -364,7 +364,7 @@ func TestBackupSaysWhatIsWrong(t *testing.T) {
 	inst := newInstallation(t, "")
 	file := filepath.Join(t.TempDir(), "b.zip")
 	_, _, err := inst.command(t, nil, "backup", file)
-	require.ErrorContains(t, err, "no file "+filepath.Join(inst.dir, "data"))
+	require.ErrorContains(t, err, "the data folder "+filepath.Join(inst.dir, "data")+" has no secret.key")
 	require.NoDirExists(t, filepath.Join(inst.dir, "data"), "it made nothing")
 	inst.ok(t, "migrate")
 	folder := t.TempDir()

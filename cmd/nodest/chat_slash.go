@@ -13,7 +13,8 @@ import (
 )
 
 const chatHelp = `  #N is the number shown before a message; the default is the latest message that fits.
-  /regenerate [#N] [wish]     get another reply: a new swipe, or a new branch if the chat has continued
+  /regenerate [#N] [INSTRUCTION]
+                              get another reply: a new swipe, or a new branch if the chat has continued
   /continue [#N]              continue a reply
   /impersonate                let the model write your next message
   /stop                       stop the current reply (or press Ctrl-C)

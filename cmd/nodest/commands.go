@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -170,11 +169,9 @@ func (p *program) tokenCommand() *cobra.Command {
 	}
 	jsonFlag(list, "print JSON, one object per line (always on)")
 	revoke := &cobra.Command{
-		Use: "revoke ID", Short: "Revoke a token immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke 0199…",
+		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/tokens/"+url.PathEscape(args[0]), nil, nil)
-			})
+			return p.withClient(cmd.Context(), func(c *client) error { return c.remove(cmd.Context(), args[0], tokens) })
 		},
 	}
 	cmd.AddCommand(create, list, revoke)
@@ -234,11 +231,9 @@ func (p *program) userCommand() *cobra.Command {
 	}
 	jsonFlag(list, "print JSON, one object per line (always on)")
 	remove := &cobra.Command{
-		Use: "delete ID", Short: "Delete an account and all its data", Args: cobra.ExactArgs(1), Example: "  nodest user delete 0199…",
+		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data", Args: cobra.ExactArgs(1), Example: "  nodest user delete alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return c.call(cmd.Context(), http.MethodDelete, "/api/v1/users/"+url.PathEscape(args[0]), nil, nil)
-			})
+			return p.withClient(cmd.Context(), func(c *client) error { return c.remove(cmd.Context(), args[0], users) })
 		},
 	}
 	cmd.AddCommand(create, list, remove, p.userPasswordCommand())

@@ -92,6 +92,13 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	require.NotEmpty(t, phone)
 	inst.ok(t, "token", "revoke", phone)
 	require.NotContains(t, inst.ok(t, "token", "list"), phone)
+	inst.ok(t, "token", "create", "--name", "phone")
+	inst.ok(t, "token", "create", "--name", "phone")
+	_, _, err := inst.command(t, nil, "token", "revoke", "phone")
+	require.ErrorContains(t, err, `"phone" is ambiguous (2 matches)`)
+	inst.ok(t, "token", "create", "--name", "Tablet")
+	inst.ok(t, "token", "revoke", "tablet")
+	require.NotContains(t, inst.ok(t, "token", "list"), "Tablet")
 
 	out, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 	require.NoError(t, err)
@@ -100,6 +107,12 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	require.Contains(t, inst.ok(t, "user", "list"), id)
 	inst.ok(t, "user", "delete", id)
 	require.NotContains(t, inst.ok(t, "user", "list"), id)
+	_, _, err = inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "bob")
+	require.NoError(t, err)
+	_, _, err = inst.command(t, nil, "user", "delete", "bobby")
+	require.ErrorContains(t, err, "did you mean bob?")
+	inst.ok(t, "user", "delete", "bob")
+	require.NotContains(t, inst.ok(t, "user", "list"), "bob")
 }
 
 func TestVersionAndHelp(t *testing.T) {
@@ -150,7 +163,7 @@ func TestBadInputIsOneClearLine(t *testing.T) {
 	}{
 		{args: []string{"sing"}, want: `unknown command "sing"`},
 		{args: []string{"serve", "--port", "1"}, want: "unknown flag: --port"},
-		{args: []string{"serve", "extra"}, want: "extra"},
+		{args: []string{"serve", "extra"}, want: "wrong number of arguments; usage: nodest serve"},
 		{args: []string{"--log-level", "loud", "config"}, want: "NODEST_LOG_LEVEL"},
 		{args: []string{"--config", "/no/such.yaml", "config"}, want: "/no/such.yaml"},
 		{args: []string{"import"}, want: "give a file (nodest import card.png) or --sample"},
@@ -158,18 +171,18 @@ func TestBadInputIsOneClearLine(t *testing.T) {
 		{args: []string{"import", broken}, want: broken},
 		{args: []string{"import", nameless}, want: "name"},
 		{args: []string{"import", cut}, want: cut},
-		{args: []string{"export"}, want: "accepts 1 arg"},
+		{args: []string{"export"}, want: "wrong number of arguments; usage: nodest export"},
 		{args: []string{"export", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such character"},
-		{args: []string{"lint"}, want: "requires at least 1 arg"},
+		{args: []string{"lint"}, want: "wrong number of arguments; usage: nodest lint"},
 		{args: []string{"lint", "/no/such.json"}, want: "/no/such.json"},
 		{args: []string{"lint", broken}, want: broken},
 		{args: []string{"prompt", "nowhere"}, want: "no chat yet; add one with: nodest chat"},
 		{args: []string{"chat", "Nobody"}, want: "no character yet; add one with: nodest import card.png"},
 		{args: []string{"token", "create", "--expires", "soon"}, want: "expiresIn"},
-		{args: []string{"token", "revoke", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such token"},
+		{args: []string{"token", "revoke", "0199aaaa-0000-7000-8000-000000000000"}, want: "run nodest token list to see all"},
 		{args: []string{"user", "create", "bob"}, in: "\n", want: "password"},
 		{args: []string{"user", "create", strings.Repeat("b", 65)}, in: "correct horse battery\n", want: "username"},
-		{args: []string{"user", "delete", "0199aaaa-0000-7000-8000-000000000000"}, want: "no such user"},
+		{args: []string{"user", "delete", "0199aaaa-0000-7000-8000-000000000000"}, want: "run nodest user list to see all"},
 		{args: []string{"bench", "chat", "--only", "luck"}, want: "luck"},
 		{args: []string{"doctor", "--health"}, want: "connect"},
 	} {

@@ -30,6 +30,9 @@ type setting struct {
 // environment name without NODEST_, in lower case.
 func (s setting) key() string { return strings.ToLower(strings.TrimPrefix(s.env, "NODEST_")) }
 
+// flag is the setting's flag: NODEST_LOG_LEVEL becomes log-level.
+func (s setting) flag() string { return strings.ReplaceAll(s.key(), "_", "-") }
+
 // names are those of the setting in the YAML file.
 func (s setting) names() []string {
 	if s.dotted == "" {
@@ -185,7 +188,11 @@ func oneOf(words ...string) func(string) error {
 }
 
 func isAddr(v string) error {
-	if _, _, err := net.SplitHostPort(v); err != nil {
+	_, port, err := net.SplitHostPort(v)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
 		return fmt.Errorf("%q is invalid; must be host:port", v)
 	}
 	return nil

@@ -75,11 +75,18 @@ func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError)
 		return nil, nil, fmt.Errorf("%w. Check the address (--addr or NODEST_ADDR), or add --local to work on the data folder %s without a server",
 			nobody, cfg.dataFolder())
 	}
+	missing, database := "database", "the data folder "+cfg.dataFolder()
+	if cfg.get("NODEST_DATABASE_URL") != "" {
+		missing, database = secretFile, "the PostgreSQL database at NODEST_DATABASE_URL"
+	}
 	if !cfg.hasDatabase() {
-		return nil, nil, fmt.Errorf("%w, and the data folder %s has no database. Start a server with nodest serve, "+
-			"set --addr or --data for an existing one, or add --local to create a new database there", nobody, cfg.dataFolder())
+		return nil, nil, fmt.Errorf("%w, and the data folder %s has no %s. Start a server with nodest serve, "+
+			"set --addr or --data for an existing one, or add --local to create a new one there", nobody, cfg.dataFolder(), missing)
 	}
 	c, closeAll, err := p.startOwn(ctx, cfg)
+	if err == nil {
+		fmt.Fprintf(p.err, "%v; working directly on %s\n", nobody, database)
+	}
 	if errors.Is(err, store.ErrInUse) {
 		err = fmt.Errorf("%w, and %w. Set NODEST_ADDR to the address of that process", nobody, err)
 	}

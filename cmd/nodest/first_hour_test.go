@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +21,13 @@ import (
 type folder struct {
 	dir string
 	env []string
+	all []string // arguments of every command
 }
 
 // emptyFolder returns one with nothing in it and no setting but those given.
 func emptyFolder(t *testing.T, env ...string) *folder {
 	t.Helper()
-	return &folder{t.TempDir(), append([]string{
+	return &folder{dir: t.TempDir(), env: append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
 	}, env...)}
 }
@@ -31,7 +35,7 @@ func emptyFolder(t *testing.T, env ...string) *folder {
 // types runs the program there. It returns all that was printed and the exit code.
 func (f *folder) types(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], slices.Concat(args, f.all)...)
 	cmd.Dir, cmd.Env = f.dir, f.env
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -119,7 +123,7 @@ func TestAnotherMachineIsNotReplaced(t *testing.T) {
 		{env: []string{"NODEST_ADDR=" + addr, "NODEST_TOKEN=secret"}},
 		{env: []string{"NODEST_ADDR=nodest.invalid:8080"}},
 	} {
-		g := &folder{f.dir, append(append([]string{}, f.env...), tt.env...)}
+		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
 		out, code := g.types(t, append([]string{"list", "characters"}, tt.args...)...)
 		require.Equal(t, 1, code, out)
 		require.Contains(t, out, "no NodeST server at ")
@@ -135,10 +139,65 @@ func TestWorkingAlone(t *testing.T) {
 	require.Contains(t, out, "Wren Halloway")
 	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line tells of the new database: %s", out)
 	require.Contains(t, out, "database created")
-	require.NotContains(t, f.gets(t, "list", "characters"), "level=")
+	require.NotContains(t, f.gets(t, "list", "characters", "--local"), "no NodeST server")
+	out = f.gets(t, "list", "characters")
+	require.NotContains(t, out, "level=")
+	require.Contains(t, out, "working directly on the data folder "+filepath.Join(f.dir, "data"), "nobody takes it for the server's")
 	out, code := f.types(t, "list", "characters", "--json")
 	require.Zero(t, code)
 	require.Contains(t, out, `"name":"Wren Halloway"`)
+}
+
+// TestTheWelcomeCanBeTyped: what a new server prints works in another terminal,
+// which has none of the settings given to the server.
+func TestTheWelcomeCanBeTyped(t *testing.T) {
+	t.Parallel()
+	cfg, err := loadConfig(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0])+` --data '/my data/O'\''Neil'`, again(cfg))
+	env := map[string]string{"NODEST_ADDR": "127.0.0.1:9000"}
+	cfg, err = loadConfig(func(name string) string { return env[name] }, nil)
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0])+" --addr 127.0.0.1:9000", again(cfg))
+	cfg, err = loadConfig(func(string) string { return "" }, nil)
+	require.NoError(t, err)
+	require.Equal(t, shellWord(os.Args[0]), again(cfg))
+}
+
+// TestAddressesThatCannotBe are refused, not taken for a server that is down.
+func TestAddressesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	f.gets(t, "migrate")
+	for _, addr := range []string{"localhost:99999", "127.0.0.1:8080/", "127.0.0.1:", "127.0.0.1:80x", "http://127.0.0.1:8080", "127.0.0.1"} {
+		g := &folder{dir: f.dir, env: append(append([]string{}, f.env...), "NODEST_ADDR="+addr)}
+		for _, args := range [][]string{{"list", "characters"}, {"serve"}} {
+			out, code := g.types(t, args...)
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, `"`+addr+`" is invalid; must be host:port`)
+		}
+	}
+}
+
+// TestHelpAboutNothing: asking for help about a command that does not exist is a
+// usage error with a suggestion.
+func TestHelpAboutNothing(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	for _, args := range [][]string{{"help", "lst"}, {"lst", "--help"}, {"lst", "-h"}} {
+		out, code := f.types(t, args...)
+		require.Equal(t, 2, code, "%v: %s", args, out)
+		require.Contains(t, out, "did you mean list?")
+	}
+	for _, args := range [][]string{{"help", "list", "charcters"}, {"list", "charcters", "--help"}} {
+		out, code := f.types(t, args...)
+		require.Equal(t, 2, code, "%v: %s", args, out)
+		require.Contains(t, out, "did you mean characters?")
+	}
+	for _, args := range [][]string{{"help"}, {"help", "list"}, {"help", "list", "books"}, {"help", "help"}, {"list", "--help"}, {"chat", "Mira", "--help"}} {
+		require.Contains(t, f.gets(t, args...), "Usage:", "%v", args)
+	}
+	f.untouched(t)
 }
 
 // TestTheWrongServer: each way to miss the server has a message of its own, and
@@ -276,4 +335,52 @@ func TestNear(t *testing.T) {
 	} {
 		require.Equal(t, want, near(word, words), word)
 	}
+}
+
+// TestFilesThatCannotBeRead: the message names the file once.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t)
+	f.gets(t, "migrate")
+	f.all = []string{"--local"}
+	empty, quotes := inFile(t, "empty.json", " \n"), inFile(t, "quotes.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ann \"A\"","first_mes":"Hi."}}`)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"import", "nix.json"}, "nodest: nix.json: no such file or directory\n"},
+		{[]string{"import", f.dir}, "nodest: " + f.dir + ": is a directory\n"},
+		{[]string{"import", empty}, "nodest: " + empty + ": the file is empty\n"},
+		{[]string{"restore", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
+		{[]string{"restore", "--check", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
+	} {
+		out, code := f.types(t, tt.args...)
+		require.Equal(t, 1, code, out)
+		require.Equal(t, tt.want, out)
+	}
+	require.Contains(t, f.gets(t, "import", quotes), "  note: data.name: the name ")
+	require.Contains(t, f.gets(t, "backup", "-"), "backup written and verified: standard output (")
+}
+
+// TestAStopSignalWhileWaitingForPostgres is an orderly stop.
+func TestAStopSignalWhileWaitingForPostgres(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &watched{text: "PostgreSQL is not ready yet", seen: cancel}
+	env := map[string]string{"NODEST_ADDR": freeAddr(t), "NODEST_DATA": t.TempDir(), "NODEST_DATABASE_URL": "postgres://nobody@" + freeAddr(t) + "/x"}
+	require.NoError(t, run(ctx, []string{"serve"}, func(name string) string { return env[name] }, strings.NewReader(""), io.Discard, log))
+	require.Error(t, ctx.Err(), "it waited")
+}
+
+// watched calls seen when a line with a text is written to it.
+type watched struct {
+	text string
+	seen func()
+}
+
+func (w *watched) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), w.text) {
+		w.seen()
+	}
+	return len(line), nil
 }

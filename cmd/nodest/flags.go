@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 func (p *program) flag(set *pflag.FlagSet, env string) {
 	for _, s := range settings {
 		if s.env == env {
-			set.Var(&settingFlag{p, s}, strings.ReplaceAll(s.key(), "_", "-"), s.help)
+			set.Var(&settingFlag{p, s}, s.flag(), s.help)
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -103,7 +104,11 @@ func (in *importing) files(ctx context.Context, files []string) error {
 	failed := 0
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err == nil {
+		switch {
+		case err != nil:
+		case len(bytes.TrimSpace(data)) == 0:
+			err = fault.New(fault.InvalidImport, "the file is empty")
+		default:
 			err = in.file(ctx, file, data)
 		}
 		if err == nil {
@@ -113,11 +118,11 @@ func (in *importing) files(ctx context.Context, files []string) error {
 		switch {
 		case len(files) > 1:
 			failed++
-			fmt.Fprintf(in.p.err, "%s: %s\n", file, oneLine(err))
+			fmt.Fprintf(in.p.err, "%s: %s\n", file, reason(err))
 		case errors.As(err, &wrong):
 			return usage("%s: %s", file, wrong.text)
 		default:
-			return fmt.Errorf("%s: %s", file, oneLine(err))
+			return fmt.Errorf("%s: %s", file, reason(err))
 		}
 	}
 	if failed > 0 {
@@ -427,7 +432,7 @@ func (in *importing) say(what string, raw json.RawMessage) error {
 	}
 	fmt.Fprintln(in.p.out, line)
 	for _, w := range notes.Warnings {
-		fmt.Fprintf(in.p.out, "  note: %s %s\n", w.Path, w.Detail)
+		fmt.Fprintf(in.p.out, "  note: %s: %s\n", w.Path, w.Detail)
 	}
 	return nil
 }

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -38,6 +40,14 @@ func oneLine(err error) string {
 	return err.Error()
 }
 
+// reason is oneLine for a message that begins with the name of the file.
+func reason(err error) string {
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		return file.Err.Error()
+	}
+	return oneLine(err)
+}
+
 // program is what the commands share: everything from outside comes in here, so
 // that a test can run any command in its own process.
 type program struct {
@@ -53,11 +63,13 @@ type program struct {
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
 	p := &program{getenv: getenv, in: in, out: out, err: errOut, flags: map[string]string{}}
 	root := p.root()
+	wrongHelp := strictHelp(root)
+	strict(root)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	return root.ExecuteContext(ctx)
+	return cmp.Or(root.ExecuteContext(ctx), wrongHelp())
 }
 
 // everywhere lists the settings that are flags of every command; those that are
@@ -69,8 +81,9 @@ func (p *program) root() *cobra.Command {
 		Use:   "nodest",
 		Short: "A chat-character backend: prompt building, memory, WebSocket",
 		Long: "A chat-character backend: prompt building, memory, WebSocket.\n\n" +
-			"All commands except serve and migrate use the server at NODEST_ADDR. If none is running there, they work directly on the\n" +
-			"database in the data folder, if it exists. They create a new database only with --local.",
+			"Commands use the server at NODEST_ADDR. If none is running there, they say so and work directly on the database in the\n" +
+			"data folder, if it exists. They create a new database only with --local. The commands serve, migrate, backup and restore\n" +
+			"always work on the database themselves.",
 		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
 		Version:       version,
 		SilenceUsage:  true,
@@ -83,7 +96,6 @@ func (p *program) root() *cobra.Command {
 	}
 	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand())
 	root.AddCommand(p.more()...)
-	strict(root)
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,30 +23,39 @@ type kind struct {
 	list  string // nodest list …
 	path  string // of the list in REST
 	first string // how to get the first one
+	all   string // the command that lists them; empty: nodest list
 }
 
 var (
-	characters = &kind{"character", "characters", "/api/v1/characters", "nodest import card.png, or nodest import --sample"}
-	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat"}
-	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json"}
-	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json"}
-	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json"}
-	personas   = &kind{"persona", "personas", "/api/v1/personas", "nodest import me.json --as persona, with {\"name\": …, \"description\": …}"}
+	characters = &kind{"character", "characters", "/api/v1/characters", "nodest import card.png, or nodest import --sample", ""}
+	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat", ""}
+	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json", ""}
+	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json", ""}
+	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json", ""}
+	personas   = &kind{"persona", "personas", "/api/v1/personas", "nodest import me.json --as persona, with {\"name\": …, \"description\": …}", ""}
+
+	tokens = &kind{"token", "tokens", "/api/v1/tokens", "nodest token create", "nodest token list"}
+	users  = &kind{"user", "users", "/api/v1/users", "nodest user create NAME", "nodest user list"}
 
 	kinds     = []*kind{characters, chats, books, presets, scripts, personas}
 	resources = []*kind{books, presets, scripts, personas} // what can be bound to characters
 )
 
+// belongs reports whether a list of the kind names the characters of each entry.
+func (k *kind) belongs() bool { return k != characters && k.all == "" }
+
 // item is what every entry of a list may have.
 type item struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
-	Title        string    `json:"title"` // of a chat
+	Title        string    `json:"title"`    // of a chat
+	Username     string    `json:"username"` // of a user
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	CreatedAt    time.Time `json:"createdAt"`
+	UpdatedAt    time.Time `json:"updatedAt"` // tokens and users have none
 	LastMessage  *struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`
@@ -54,7 +64,7 @@ type item struct {
 }
 
 // called is the name of an item.
-func (i item) called() string { return i.Name + i.Title }
+func (i item) called() string { return i.Name + i.Title + i.Username }
 
 func (i item) path() string { return i.kind.path + "/" + url.PathEscape(i.ID) }
 
@@ -116,14 +126,32 @@ func notFound(of []*kind, word string, names []string) error {
 		nouns[i] = k.noun
 	}
 	hint := didYouMean(names)
-	switch {
-	case hint != "":
-	case of[0] == saves:
-		hint = "; run nodest save list to see all"
-	default:
-		hint = fmt.Sprintf("; run nodest list %s to see all", of[0].list)
+	if hint == "" {
+		hint = fmt.Sprintf("; run %s to see all", cmp.Or(of[0].all, "nodest list "+of[0].list))
 	}
-	return fault.New(fault.NotFound, "no %s %q%s", strings.Join(nouns, " or "), word, hint)
+	return fault.New(fault.NotFound, "no %s %q%s", orList(nouns), word, hint)
+}
+
+// orList joins words for a sentence: a, b or c.
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// remove deletes what a user names.
+func (c *client) remove(ctx context.Context, word string, of *kind) error {
+	items, err := c.items(ctx, of)
+	if err != nil {
+		return err
+	}
+	found, err := c.choice(ctx, word, items, of)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodDelete, found.path(), nil, nil)
 }
 
 // findChat is find for chats. A chat can be named by its character too, when it
@@ -198,7 +226,7 @@ func (c *client) ambiguous(ctx context.Context, word string, found []item) error
 // rows are items (one at least) as a table shows them, with a heading.
 func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 	var names map[string]string
-	if slices.ContainsFunc(items, func(i item) bool { return i.kind != characters && i.kind != saves }) {
+	if slices.ContainsFunc(items, func(i item) bool { return i.kind.belongs() }) {
 		var err error
 		if names, err = c.characterNames(ctx); err != nil {
 			return nil, err
@@ -209,22 +237,22 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 	if mixed {
 		heading = append(heading, "KIND")
 	}
-	switch items[0].kind {
-	case characters, saves:
-	case chats:
+	switch {
+	case !items[0].kind.belongs():
+	case items[0].kind == chats:
 		heading = append(heading, "CHARACTER", "LAST MESSAGE")
 	default:
 		heading = append(heading, "BOUND TO")
 	}
 	rows := [][]string{heading}
 	for _, i := range items {
-		row := []string{i.ID, i.UpdatedAt.Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
+		row := []string{i.ID, cmp.Or(i.UpdatedAt, i.CreatedAt).Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
 		if mixed {
 			row = append(row, i.kind.noun)
 		}
-		switch i.kind {
-		case characters, saves:
-		case chats:
+		switch {
+		case !i.kind.belongs():
+		case i.kind == chats:
 			last := ""
 			if i.LastMessage != nil {
 				last = i.LastMessage.Text

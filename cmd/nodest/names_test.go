@@ -14,8 +14,9 @@ import (
 // resource of each kind.
 func kitchen(t *testing.T) (f *folder, ids map[string]string) {
 	t.Helper()
-	f = emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
+	f = emptyFolder(t)
 	f.gets(t, "migrate")
+	f.all = []string{"--local"}
 	card := func(name string) string {
 		return inFile(t, "card.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"`+name+`","first_mes":"Hello."}}`)
 	}
@@ -89,8 +90,9 @@ func TestNamesWhereIdsAre(t *testing.T) {
 // first of what is missing.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	empty := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
+	empty := emptyFolder(t)
 	empty.gets(t, "migrate")
+	empty.all = []string{"--local"}
 	for _, k := range kinds {
 		require.Contains(t, empty.gets(t, "list", k.list), "no "+k.noun+" yet; add one with: ")
 		require.Empty(t, empty.gets(t, "list", k.list, "--json"))

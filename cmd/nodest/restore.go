@@ -42,7 +42,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		if check {
 			m, err := p.verify(cmd.Context(), path)
 			if err != nil {
-				return fmt.Errorf("%s: %s", args[0], oneLine(err))
+				return fmt.Errorf("%s: %s", args[0], reason(err))
 			}
 			if *asJSON {
 				return p.printJSON(map[string]any{"manifest": m})
@@ -82,7 +82,7 @@ func (p *program) backupFile(arg string) (path string, remove func(), err error)
 func (p *program) restore(ctx context.Context, cfg *config, path string, force bool) (*store.Manifest, *store.Restored, error) {
 	b, err := store.OpenBackup(ctx, path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s", path, oneLine(err))
+		return nil, nil, fmt.Errorf("%s: %s", path, reason(err))
 	}
 	defer b.Close() //nolint:errcheck // it was only read
 	files, err := filesFor(cfg, b)

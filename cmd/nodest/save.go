@@ -191,7 +191,7 @@ func (p *program) saveImport() *cobra.Command {
 	return cmd
 }
 
-var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create"}
+var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create", "nodest save list"}
 
 // savePoint gives a command the save point of its argument: SAVE by id, or by
 // description or the beginning of its id among those of a chat.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,11 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
 	log := newLog(p.err, cfg)
 	if u := cfg.get("NODEST_DATABASE_URL"); u != "" {
-		if err := store.WaitForPostgres(ctx, u, databaseWait, log); err != nil {
+		err := store.WaitForPostgres(ctx, u, databaseWait, log)
+		if ctx.Err() != nil { // a stop signal: nothing has begun
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -103,11 +108,34 @@ func (p *program) welcome(r *running, link string) {
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
 	if link != "" {
 		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.cfg, base, link))
-		fmt.Fprintf(p.out, "  Or in a terminal:   nodest import --sample && nodest chat\n\n")
+		program := again(r.cfg)
+		fmt.Fprintf(p.out, "  Or in a terminal:   %s import --sample && %s chat\n\n", program, program)
 	}
 	if r.models.def == "offline" {
 		fmt.Fprintln(p.out, "No provider key is set, so the offline demo model replies. See \"A real model\" in the README.")
 	}
+}
+
+// again is this program as it is called in another terminal, in the same folder:
+// with the settings that such a terminal does not have.
+func again(cfg *config) string {
+	words := []string{shellWord(os.Args[0])}
+	for _, s := range settings {
+		if value := cfg.get(s.env); (s.env == "NODEST_ADDR" || s.env == "NODEST_DATA") && value != s.def {
+			words = append(words, "--"+s.flag(), shellWord(value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a word as a shell reads it.
+func shellWord(word string) string {
+	if strings.ContainsFunc(word, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("./:_-", c)
+	}) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
 }
 
 // running is a server with everything below it.

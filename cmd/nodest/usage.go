@@ -55,12 +55,36 @@ func strict(cmd *cobra.Command) {
 			if err == nil || errors.As(err, &wrong) {
 				return err
 			}
-			return usage("%v; usage: %s", err, c.UseLine())
+			return usage("wrong number of arguments; usage: %s", c.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		strict(sub)
 	}
+}
+
+// strictHelp makes help about a command that does not exist an error too. It
+// returns what was wrong with the last request for help.
+func strictHelp(root *cobra.Command) (wrong func() error) {
+	var err error
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if c.HasSubCommands() {
+			err = knownSubcommand(c, c.Flags().Args())
+		}
+		if err == nil {
+			show(c, args)
+		}
+	})
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"}) // it has just been added
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if about, rest, _ := root.Find(args); about.HasSubCommands() {
+			return knownSubcommand(about, rest)
+		}
+		return nil
+	}
+	return func() error { return err }
 }
 
 func knownSubcommand(c *cobra.Command, args []string) error {
