@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"time"
@@ -120,15 +121,35 @@ var relativeForms = []struct {
 	{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
 	{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
 	{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末`), func(_ []string, now time.Time) (Days, bool) {
+	{regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
+	{regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
+	{regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
+	{regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
+	{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
 		last := week(-1)(now)
 		return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
 	}},
 }
 
+// easternDates are the Japanese and Korean words of relativeForms in English.
+var easternDates = map[string]string{
+	"日": "day", "週間": "week", "か月": "month", "ヶ月": "month", "カ月": "month", "ヵ月": "month", "ケ月": "month",
+	"일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year", "": "day",
+	"하루": "1", "이틀": "2", "사흘": "3", "나흘": "4", "열흘": "10", "한": "1", "두": "2", "세": "3", "네": "4",
+	"先": "last", "今": "this", "来": "next", "지난": "last", "이번": "this", "다음": "next",
+}
+
 // awayFrom reads "three days ago". The longer ago, the less exact it is meant.
 func awayFrom(m []string, now time.Time) (Days, bool) {
-	m[1] = strings.Replace(digits(m[1]), "a couple of", "2", 1)
+	if m[1] == "일" { // 일주일
+		m[1] = "1"
+	}
+	m[1] = strings.Replace(digits(cmp.Or(easternDates[m[1]], m[1])), "a couple of", "2", 1)
+	if unit, ok := easternDates[m[2]]; ok {
+		m[2] = unit
+	}
 	at, ok := spanAway(-1)(m, now)
 	if !ok {
 		return Days{}, false
@@ -141,7 +162,7 @@ func awayFrom(m []string, now time.Time) (Days, bool) {
 // dayOfWeek reads a day of the last, this or the next week, from these groups.
 func dayOfWeek(whichWeek, whichDay int) func([]string, time.Time) (Days, bool) {
 	return func(m []string, now time.Time) (Days, bool) {
-		at, ok := inWeek([]string{"", m[whichWeek], m[whichDay]}, midnight(now))
+		at, ok := inWeek([]string{"", cmp.Or(easternDates[m[whichWeek]], m[whichWeek]), m[whichDay]}, midnight(now))
 		return Days{From: at, Until: at.AddDate(0, 0, 1)}, ok
 	}
 }
@@ -190,16 +211,19 @@ var spans = []struct {
 	words []string
 	days  func(now time.Time) Days
 }{
-	{[]string{"today", "tonight", "this morning", "this afternoon", "this evening", "今天", "今日", "今晚", "今早", "오늘"}, ago(0, 1)},
+	{[]string{"today", "tonight", "this morning", "this afternoon", "this evening", "今天", "今日", "今晚", "今早", "今朝", "今夜", "오늘"}, ago(0, 1)},
 	{[]string{"大前天"}, ago(3, 1)},
-	{[]string{"the day before yesterday", "前天", "一昨日", "おととい", "그저께", "엊그제"}, ago(2, 1)},
-	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "昨夜", "어제"}, ago(1, 1)},
-	{[]string{"a few days ago", "the other day", "前几天", "几天前", "前两天"}, ago(7, 6)},
+	{[]string{"the day before yesterday", "前天", "一昨日", "おととい", "엊그저께", "그저께", "엊그제", "그제"}, ago(2, 1)},
+	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "昨夜", "昨晩", "ゆうべ", "어젯밤", "어제"}, ago(1, 1)},
+	{[]string{"a few days ago", "the other day", "前几天", "几天前", "前两天", "数日前", "며칠 전"}, ago(7, 6)},
 	{[]string{"this week", "这周", "这个星期", "本周", "这星期", "今週", "이번 주", "이번주"}, week(0)},
-	{[]string{"last week", "上周", "上个周", "上星期", "上个星期", "先週", "지난주", "지난 주"}, week(-1)},
+	{[]string{"上上周", "上上个周", "上上星期", "上上个星期", "先々週", "先先週", "지지난주", "지지난 주", "저저번 주"}, week(-2)},
+	{[]string{"last week", "上周", "上个周", "上星期", "上个星期", "先週", "지난주", "지난 주", "저번 주", "저번주"}, week(-1)},
 	{[]string{"this month", "这个月", "本月", "今月", "이번 달", "이번달"}, month(0)},
+	{[]string{"上上个月", "上上月", "先々月", "지지난달", "지지난 달"}, month(-2)},
 	{[]string{"last month", "上个月", "上月", "先月", "지난달", "지난 달"}, month(-1)},
 	{[]string{"this year", "今年", "올해"}, year(0)},
+	{[]string{"the year before last", "一昨年", "おととし", "재작년"}, year(-2)},
 	{[]string{"last year", "去年", "昨年", "작년", "지난해"}, year(-1)},
 }
 

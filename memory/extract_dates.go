@@ -162,7 +162,7 @@ func inWeek(m []string, at time.Time) (time.Time, bool) {
 
 // weekday counts from Monday, 0.
 func weekday(s string) int {
-	for i, names := range [...]string{"monday一1", "tuesday二2", "wednesday三3", "thursday四4", "friday五5", "saturday六6"} {
+	for i, names := range [...]string{"monday一1月월", "tuesday二2火화", "wednesday三3水수", "thursday四4木목", "friday五5金금", "saturday六6土토"} {
 		if strings.Contains(names, s) {
 			return i
 		}

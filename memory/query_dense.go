@@ -47,7 +47,7 @@ func beginsWith(text string, words map[string]bool) int {
 }
 
 // particles stand behind Korean words, the longest first.
-var particles = strings.Fields("에서는 에게서 으로는 이라고 에서 에게 한테 으로 까지 부터 처럼 보다 이나 이랑 하고 라고 은 는 이 가 을 를 에 의 도 와 과 로 만 랑 야 요")
+var particles = strings.Fields("에서는 에게서 에게는 한테는 으로는 이라고 까지는 부터는 에는 에도 와는 과는 에서 에게 한테 으로 까지 부터 처럼 보다 이나 이랑 하고 라고 은 는 이 가 을 를 에 의 도 와 과 로 만 랑 야 요")
 
 // predicates are Korean words that ask or tell.
 var predicates = words("뭐 뭐야 뭐예요 무엇 어디 어디야 어디예요 누구 누구야 언제 언제야 몇 살 살이야 이름 있어 있어요 없어 없어요 했어 했지 해 해요 좋아해 좋아하니 좋아해요 내 나 나는 내가 너 너는 네 네가 우리 그 이 저 그것 이것 정말 아주 너무 기억해 기억나 알아 알려줘 말해줘 어떻게 왜 제 저는 제가")
@@ -165,8 +165,8 @@ func (d *denseWords) korean(word []rune) {
 		return
 	}
 	for _, p := range particles {
-		if rest, ok := strings.CutSuffix(text, p); ok && rest != "" {
-			text = rest
+		if rest, ok := strings.CutSuffix(text, p); ok {
+			text = rest // nothing, where it stood behind a date
 			break
 		}
 	}

@@ -54,6 +54,10 @@ func TestReadQueryKnowsDays(t *testing.T) {
 		"in July": "0-7-0", "in 2021": "2021-0-0", "yesterday": span("05-09", "05-10"), "昨天": span("05-09", "05-10"),
 		"last week": span("05-01", "05-08"), "上周": span("05-01", "05-08"), "this week": span("05-08", "05-15"), "上个月": span("04-01", "05-01"),
 		"昨日何をした": span("05-09", "05-10"), "어제 뭐 했어": span("05-09", "05-10"), "先週の話": span("05-01", "05-08"), "지난주에": span("05-01", "05-08"),
+		"三日前に何をした": span("05-07", "05-08"), "2週間前": span("04-24", "04-29"), "先週の月曜日に": span("05-01", "05-02"), "先週末": span("05-06", "05-08"),
+		"先々週": span("04-24", "05-01"), "昨晩": span("05-09", "05-10"), "上上周": span("04-24", "05-01"),
+		"3일 전에 뭐 했어": span("05-07", "05-08"), "사흘 전": span("05-07", "05-08"), "일주일 전에": span("05-01", "05-06"), "지난주 금요일에": span("05-05", "05-06"),
+		"지난 주말": span("05-06", "05-08"), "지지난주": span("04-24", "05-01"), "어젯밤": span("05-09", "05-10"), "그제": span("05-08", "05-09"),
 		"what did I do on Monday": span("05-08", "05-09"), "周一我做了什么": span("05-08", "05-09"), "月曜日に何を": span("05-08", "05-09"), "월요일에 뭐 했지": span("05-08", "05-09"),
 		"on Wednesday": span("05-03", "05-04"), "next Monday": span("05-15", "05-16"), "every Monday": "",
 		"上周一": span("05-01", "05-02"), "上上周五": span("04-28", "04-29"), "这周二": span("05-09", "05-10"), "下个星期天": span("05-21", "05-22"), "on Tuesday of last week": span("05-02", "05-03"),
@@ -75,6 +79,14 @@ func TestReadQueryKnowsDays(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q names %v, want %q", query, got, want)
 		}
+	}
+	for query, want := range map[string]int{"去年夏天": 2022, "我前年去哪了": 2021, "一昨年の夏": 2021, "昨年の夏": 2022, "재작년 여름": 2021, "작년 여름": 2022} {
+		if days := memory.ReadQuery(query, people, noon).Days; len(days) != 1 || days[0].From.Year() != want {
+			t.Errorf("%q names %v, want the year %d", query, days, want)
+		}
+	}
+	if days := memory.ReadQuery("我目前年龄多大", people, noon).Days; len(days) > 0 {
+		t.Errorf("目前年龄 names %v", days)
 	}
 }
 
