@@ -13,7 +13,7 @@ var (
 	// takesBack is how the message after a joke begins.
 	takesBack = regexp.MustCompile(`(?i)^\W*(?:(?:no|nah|oh|sorry|haha|lol)\W+)*(?:(?:i'm |i am |i was )?(?:just |only )?(?:kidding|joking)|jk|just a joke|not really|psych)\b|^[\s\pP]*(?:哈+|嘿+|不|其实)?[\s\pP]*(?:(?:我)?(?:是)?(?:开个?玩笑|骗你|逗你|说着玩|瞎说|乱说))`)
 	// playing marks a message that belongs to a scene, a song or a text of somebody else.
-	playing = regexp.MustCompile("(?i)\\*[^*\\n]+\\*|（[^）]*）|【[^】]*】|(?m:^\\s*\\([^)]*\\))|```|[♪♫🎵🎶]|\\blyrics\\b|\\bsong goes\\b|\\brole-?play|\\bin[- ]character\\b|\\booc\\b|\\(\\(|\\bmy character\\b|\\bonce upon a time\\b|\\bas an? [\\p{L}' -]{2,30}, i\\b|\\bin (?:this|the|our|my) (?:story|game|scene|play|novel)\\b|歌词|扮演|假装|剧情|设定|台词|剧本|游戏里|故事里|戏里|小说里|作为一?[名个位]")
+	playing = regexp.MustCompile("(?i)\\*[^*\\n]+\\*|（[^）]*）|【[^】]*】|(?m:^\\s*\\([^)]*\\))|```|[♪♫🎵🎶]|\\blyrics\\b|\\bsong goes\\b|\\brole-?play|\\bin[- ]character\\b|\\booc\\b|\\(\\(|\\bmy character\\b|\\bonce upon a time\\b|\\bas (?:an?|your) [\\p{L}' -]{2,30}, i\\b|\\bin (?:this|the|our|my) (?:story|game|scene|play|novel)\\b|歌词|扮演|假装|剧情|设定|台词|剧本|游戏里|故事里|戏里|小说里|作为一?[名个位]")
 	// supposed marks a sentence: conditions, dreams, doubts, and what others say.
 	supposed = regexp.MustCompile(`(?i)如果|要是|假如|假设|假使|倘若|若是|万一|除非|的话(?:[，,]|$)|比如|例如|听说|据说|传说|传闻|人家说|有人说|梦见|梦到|梦里|做梦|想象|好像|仿佛|似乎|可能|也许|或许|恨不得|就好了|差点|以前|曾经|小时候|(?:朋友|同事|同学|闺蜜|室友|妈|爸|老师|老板|医生|他|她|们|别人|大家|网上)(?:都|总|老|就|也|还|一直|经常|总是)*(?:说|认为|觉得|以为|讲过?|猜)` +
 		`|\b(?:if|unless|suppose|supposing|imagine|pretend|i wish|dream(?:ed|t)?|what if|let's say|would|could|might|maybe|perhaps|probably|not sure|used to|no longer|apparently|supposedly|allegedly|rumou?r\w*|according to|word is|i(?:'ve)? hear[d]?|i was told|i'm told|as though)\b` +

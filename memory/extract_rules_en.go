@@ -21,6 +21,7 @@ const (
 	weighty  = `(?:move|marry|get married|study|major|visit|travel|fly|go to|start|open|launch|apply|adopt|quit|retire|graduate|buy|sell|have a baby|attend|join|compete|enrol?l|propose|host|learn|renovate|emigrate|take (?:an?|the) [\p{L} -]*(?:exam|test|course|class|trip)|be an? (?:father|mother|dad|mom|mum|parent|uncle|aunt))`
 	closeTo  = `(?:son|daughter|brother|sister|sibling|twin|kid|child|children|bab(?:y|ies)|wife|husband|fianc[eé]e?|girlfriend|boyfriend|niece|nephew|cousin|grand\w+|roommate|dog|cat|pupp(?:y|ies)|kitten|rabbit|bunny|hamster|parrot|turtle|tortoise|snake|horse|pony|guinea pig|pet)`
 	owned    = `(?:car|motorcycle|motorbike|boat|house|apartment|cottage|farm|garden|bakery|shop|store|restaurant|company|business|blog|podcast|band|degree|phd|master's|allergy|diabetes|asthma|tattoo|piano|violin|guitar)`
+	illness  = `diabetes|asthma|epilepsy|adhd|migraines?|arthritis|celiac(?: disease)?|blood pressure|hypertension|depression|anxiety|cancer|lupus|insomnia|dyslexia|autism|hiv|ptsd|ocd|tinnitus|anemia|endometriosis|multiple sclerosis|parkinson's|a heart condition|an? [\p{L}-]+ (?:allergy|intolerance)`
 	whatOne  = `(?:man|woman|girl|boy|guy|mother|father|mom|mum|dad|parent|grand(?:mother|father|ma|pa)|student|freshman|sophomore|teacher|professor|nurse|doctor|surgeon|dentist|vet|veterinarian|pharmacist|therapist|psychologist|lawyer|engineer|developer|programmer|designer|architect|artist|painter|musician|singer|pianist|guitarist|violinist|drummer|dancer|actor|actress|writer|author|poet|journalist|editor|translator|photographer|chef|cook|baker|barista|waiter|waitress|farmer|gardener|mechanic|electrician|plumber|carpenter|driver|pilot|sailor|firefighter|paramedic|police officer|accountant|economist|consultant|manager|secretary|librarian|scientist|researcher|biologist|chemist|physicist|mathematician|analyst|freelancer|entrepreneur|bookkeeper|cashier|janitor|coach|athlete|swimmer|runner|gamer|streamer|vegetarian|vegan|christian|muslim|buddhist|hindu|jew|atheist|catholic|twin|only child|widow|widower|veteran|immigrant|teenager)`
 	aName    = `(\p{Lu}[\p{L}'.-]*(?: \p{Lu}[\p{L}'.-]*){0,3})`
 )
@@ -36,7 +37,7 @@ var englishRules = []rule{
 	{form: regexp.MustCompile(`(?i)^i (?:just )?turned ([1-9]\d)(| today| yesterday| last \w+| this \w+)$`), kind: Profile, importance: 0.8, text: "User turned $1$2"},
 	{form: regexp.MustCompile(`(?i)^my birthday(?: is|'s)(?: actually)?(?: on)? (.*(?:\d|today|tomorrow|yesterday|january|february|march|april|may|june|july|august|september|october|november|december).*)$`), not: regexp.MustCompile(`(?i)coming|soon`), kind: Profile, importance: 0.9, text: "User's birthday is $1"},
 	{form: regexp.MustCompile(`(?i)^i was born ((?:in|on) .+)$`), object: 1, kind: Profile, importance: 0.8, text: "User was born $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), not: regexp.MustCompile(`(?i)(?:moment|fear|present|past|world|edge|hope|peace)$`), object: 1, kind: Profile, importance: 0.8, text: "User lives $1"},
+	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), not: regexp.MustCompile(`(?i)\bfear\b|(?:moment|present|past|world|edge|hope|peace)$`), object: 1, kind: Profile, importance: 0.8, text: "User lives $1"},
 	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `moved ((?:to|from|into|back to) .+)$`), not: regexp.MustCompile(`(?i)to tears`), object: 1, kind: Profile, importance: 0.8, text: "User moved $1"},
 	{form: regexp.MustCompile(`^(?i:` + iAm + `|i come) (?i:originally )?(?i:from) (\p{Lu}.*|(?:a|the) [\p{L}, -]*(?:town|village|city|coast|south|north|east|west|island)\b.*)$`), kind: Profile, importance: 0.8, text: "User is from $1"},
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `work ((?:as|at|for|in) .+)$`), not: regexp.MustCompile(`(?i)\bat (?:night|home)\b|\bin the (?:morning|evening|afternoon|field|same)\b|\bfor (?:years|a living|free)\b`), object: 1, kind: Profile, importance: 0.8, text: "User works $1"},
@@ -44,6 +45,7 @@ var englishRules = []rule{
 	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(studying|learning|majoring in) (.+)$`), not: regexp.MustCompile(`(?i)\b(?:an? new|new|a lot|so much|more|to|that|how)\b`), object: 2, kind: Profile, importance: 0.7, text: "User is $1 $2"},
 	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `((?:\w+ly )?allergic to .+)$`), not: regexp.MustCompile(`(?i)to (?:work\w*|mornings|people|fun|school|nonsense|drama|commitment|exercise)$`), object: 1, kind: Profile, importance: 0.9, text: "User is $1"},
 	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(vegetarian|vegan|married|single|divorced|engaged|widowed|retired|unemployed|self-employed|pregnant|diabetic|gay|lesbian|bisexual|transgender|left-handed|colou?r-?blind|deaf|blind|autistic)$`), kind: Profile, importance: 0.7, text: "User is $1"},
+	{form: regexp.MustCompile(`(?i)^i(?: have|'ve got| have got| suffer from| live with) ` + adverbs + `((?:(?:chronic|severe|mild|type [12]|high) )?(?:` + illness + `))$`), kind: Profile, importance: 0.8, text: "User has $1"},
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:don't|do not) ` + adverbs + `(like|love|enjoy|eat|drink) (.+)$`), object: 2, kind: Preference, importance: 0.7, text: "User doesn't $1 $2"},
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), object: 1, kind: Preference, importance: 0.7, text: "User can't stand $1"},
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), object: 2, kind: Preference, importance: 0.7, text: "User ${1}s $2"},
@@ -61,7 +63,7 @@ var englishRules = []rule{
 
 // englishIntroduction reads "I'm Anna" in a message that greets.
 var (
-	englishIntroduction = rule{form: regexp.MustCompile(`^(?:I am|I'm) (\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?)$`), kind: Profile, importance: 0.8, text: "User's name is $1"}
+	englishIntroduction = rule{form: regexp.MustCompile(`^(?:I am|I'm) (\p{Lu}\p{Ll}+(?: \p{Lu}\p{Ll}+)?)(?:,? (?:from \p{Lu}.*|(?:so |very )?(?:nice|pleased|glad|good|lovely|happy|great) to (?:finally )?meet you.*))?$`), kind: Profile, importance: 0.8, text: "User's name is $1"}
 	englishGreeting     = regexp.MustCompile(`(?i)\b(?:hi|hello|hey|nice to meet|pleased to meet|good (?:morning|evening|afternoon))\b`)
 )
 

@@ -15,6 +15,7 @@ const (
 	hanClose  = `(?:猫|狗|宠物|兔子?|仓鼠|鹦鹉|乌龟|女儿|儿子|孩子|宝宝|双胞胎|老婆|老公|妻子|丈夫|太太|男朋友|女朋友|男友|女友|未婚夫|未婚妻|哥哥?|弟弟?|姐姐?|妹妹?|妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|同学|室友|舍友|闺蜜|朋友|金毛|柯基|泰迪|布偶|橘猫)`
 	hanOwned  = `(?:车|房子?|公寓|店|公司|餐厅|咖啡馆|钢琴|吉他)`
 	hanJob    = `(?:师|医生|护士|学生|研究生|大学生|高中生|初中生|大[一二三四]生?|博士|硕士|程序员|公务员|店员|职员|飞行员|运动员|演员|服务员|消防员|销售员?|作家|画家|作曲家|音乐家|科学家|企业家|作者|记者|学者|研究者|志愿者|自由职业者?|创业者|素食者|警察|军人|司机|歌手|模特|会计|编辑|翻译|导演|导游|主播|博主|教练|教授|主管|经理|总监|老板|店长|农民|工人|独生子女?|单亲妈妈|全职妈妈|宝妈|女生|男生|女的|男的|左撇子|(?:\p{Han}{2}|中国|外国)人)`
+	hanIll    = `(?:糖尿病|[高低]血压|[高低]血糖|哮喘|癫痫|抑郁症?|焦虑症?|心脏病|胃病|胃炎|鼻炎|偏头痛|失眠症|关节炎|甲亢|甲减|贫血|乙肝|肾病|癌症?|多动症|自闭症|强迫症|色盲|散光|湿疹)`
 	hanNamed  = `([\p{Han}·]{1,6}|[A-Za-z][A-Za-z .'-]{0,30})`
 )
 
@@ -44,12 +45,15 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: Profile, importance: 0.9},
 	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:搬到|搬去|搬来|搬回|搬进)了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: Profile, importance: 0.8, text: "搬到$1"},
 	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*从\S{2,12}(?:辞职|离职|退休|毕业|跳槽)$`), kind: Profile, importance: 0.7},
-	{form: regexp.MustCompile(`^` + hanNow + `(?:住在|家(?:就)?在|家住在?|搬到了?|搬去了?|搬来了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: Profile, importance: 0.8},
+	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬到了?|搬去了?|搬来了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^的(?:工作|职业|专业)(?:是|就是)([^，]{2,20})$`), not: hanVague, kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{2,20}(?:读书|上学|念书|读大学|读研|读博|留学|读[大高初][一二三四])$`), not: regexp.MustCompile(`努力|认真|拼命|考虑|[这那]`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `(?:对).{1,20}?(?:严重)?过敏$`), not: regexp.MustCompile(`上班|工作|学习|恋爱|爱情|社交|你|他|她|人`), kind: Profile, importance: 0.9},
+	{form: regexp.MustCompile(`^` + hanNow + `(?:有|患有|得了)(?:点儿?|轻度|重度|严重的?|先天性?)?(?:\p{Han}{0,4})` + hanIll + `$`), not: regexp.MustCompile(`没有|[这那]|人|家`), kind: Profile, importance: 0.8},
+	{form: regexp.MustCompile(`^(?:已经|刚刚?|` + hanPast + `)*(?:已婚|未婚|单身|怀孕|结婚|订婚|离婚)$`), kind: Profile, importance: 0.7},
+	{form: regexp.MustCompile(`^姓(\p{Han}{1,2})$`), not: regexp.MustCompile(`姓(?:什么|啥|名)`), explicit: true, kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanDegree + `(?:讨厌|不(?:太|大|怎么|是很|很)?喜欢|不爱|受不了|厌恶|不吃|不喝)(\S+)`), not: hanVague, kind: Preference, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanDegree + `(?:喜欢|爱[吃喝看听玩]|热爱|偏爱|迷上了?|钟爱)(\S{2,}|[\p{Han}A-Za-z])$`), not: hanVague, kind: Preference, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanDegree + `爱(\p{Han}{2,})$`), not: regexp.MustCompile(`[这那你您他她它]|^爱(?:的|了|着|上|情|人|心|好)`), kind: Preference, importance: 0.7},
@@ -61,6 +65,12 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^的.{1,20}(?:截止|到期|deadline)`), kind: Intention, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `是(?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: Profile, importance: 0.7},
 }
+
+// hanCallMe reads 叫我小王就好; what hanSummons finds is a call, or a role.
+var (
+	hanCallMe = regexp.MustCompile(`^(?:你们?|大家)?(?:可以|以后|平时|就|直接|都)*叫我([\p{Han}·]{2,4}?|[A-Za-z]{2,20})(?:就好|就行|就可以|即可|吧)了?$`)
+	hanSummons = regexp.MustCompile(`叫我(?:别|不|去|来|起|醒|怎么|什么|一|吃|走|回|早|干|做|女王|大王|陛下|大人|主人|老[公婆师板]|\p{Han}?(?:爸|妈|哥|姐|爷|奶))`)
+)
 
 // hanIntroduction reads 我是张伟 in a message that greets.
 var (
@@ -95,6 +105,10 @@ func (n Names) chineseClauses(sentence string, m Message) []found {
 	self := false
 	for _, clause := range hanCommas.Split(sentence, -1) {
 		clause = hanLead.ReplaceAllString(strings.TrimSpace(clause), "")
+		if name := hanCallMe.FindStringSubmatch(clause); name != nil && !hanSummons.MatchString(clause) {
+			out = append(out, found{"用户叫" + name[1], AboutUser, Profile, 0.9})
+			continue
+		}
 		rest, time, named := clause, "", false
 		if at := hanSelf.FindStringSubmatch(clause); at != nil && !hanWe.MatchString(clause[len(at[1]):]) {
 			time, rest, named = at[1], at[2], true

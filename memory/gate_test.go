@@ -58,7 +58,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 	units := slices.Concat(
 		said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
 		said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
-		said(3, "2023-05-10", "Ann: I sold the harp."),
+		said(3, "2023-05-10", "Ann: I sold the harp.", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky."),
 	)
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
@@ -69,11 +69,36 @@ func TestWhatOpensTheGate(t *testing.T) {
 		"Did I do anything today?": "harp", "How is today?": "", "今天还好吗？": "",
 		"鹅叫什么？": "将军", "密码是什么？": "茉莉", "猜猜我是谁": "",
 		"外面的人好多。": "", "晚上真安静。": "", "天呐！": "", "一个人好不好？": "",
+		"작년에 뭐 했지?": "", "Where do we fly in March?": "Iceland", "三月我们去哪里？": "机票", "See you in March!": "",
+		"What is your favourite colour?": "", "What is my favourite tea?": "smoky",
 		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
 	} {
 		hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
 			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
+		}
+	}
+}
+
+// TestWhoTheUserIsInOtherWords: whatever the line looks like that says it, before any
+// fact is extracted from it, and not what is said of others.
+func TestWhoTheUserIsInOtherWords(t *testing.T) {
+	for line, c := range map[string]struct{ asked, other string }{
+		"I'm Anna, nice to meet you!": {"What's my name?", "How old am I?"}, "叫我小王就好": {"我叫什么名字？", "我几岁？"}, "我姓王，叫王芳": {"我是谁？", "我住哪里？"},
+		"私の名前は健太です。": {"僕の名前は？", "僕は何歳？"}, "京都に住んでいます。": {"私はどこに住んでる？", "私の仕事は？"}, "病院で働いています。": {"私の仕事は何？", "私の名前は？"},
+		"제 이름은 민수예요.": {"내 이름이 뭐야?", "내 직업이 뭐야?"}, "부산에 살아요.": {"내가 어디에 살아?", "내 이름이 뭐야?"}, "병원에서 일해요.": {"내 직업이 뭐야?", "내가 어디 살아?"},
+	} {
+		x := indexOf(t, said(1, "2023-05-06", "Ann: "+line, "Reed: I see.")...)
+		for asked, want := range map[string]int{c.asked: 1, c.other: 0} {
+			if hits := recall(t, x, memory.Query{Text: asked, Now: noon, Chat: "here"}); len(hits) != want {
+				t.Errorf("%q finds %q, want %d of %q", asked, texts(hits), want, line)
+			}
+		}
+	}
+	x := indexOf(t, said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.")...)
+	for _, text := range []string{"私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
+		if hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}); len(hits) > 0 {
+			t.Errorf("%q finds %q", text, texts(hits))
 		}
 	}
 }

@@ -51,6 +51,15 @@ var weakWords = stems("kind type sort name many much often long say tell ask men
 	" give does thing something someone anything recent recently new currently still according during specific specifically particular" +
 	" likely potential possible various different certain conversation chat remember know think")
 
+// months are the terms of their names.
+var months = func() map[string]bool {
+	m := stems("january february march april may june july august september october november december")
+	for _, n := range "一二三四五六七八九十" {
+		m[string(n)+"月"] = true
+	}
+	return m
+}()
+
 // functionCharacters say little by themselves, also in a pair.
 const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
 
@@ -86,7 +95,10 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		default:
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
-		if !told[t] {
+		switch {
+		case !left[t] && months[t]: // a plan for it may be from another month
+			proof = provesLittle
+		case !told[t]:
 			proof = 0
 		}
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})

@@ -56,7 +56,7 @@ var proofs = func() map[string]float32 {
 			thing stuff lot bit way kind sort part topic subject conversation place world life reason idea question answer word story joke
 			big small little long short new old high low different same whole full half best worst much many more most less least only even quite rather enough almost
 			first second one two 1 2 3 people person someone everybody everyone anybody nobody weather day sleep rest chat talk
-			like love enjoy care miss hate worry believe remember forget know think wonder`: provesHardly,
+			like love enjoy favorite favourite care miss hate worry believe remember forget know think wonder`: provesHardly,
 		`work home house live friend family eat drink food cook play watch read listen walk run buy movie film song music game book school job money dinner lunch breakfast coffee tea water rain sun
 			open close pay send write learn study change move meet visit plan today outside room car phone bed date`: provesLittle,
 	} {
