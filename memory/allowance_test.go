@@ -114,6 +114,23 @@ func TestAnEmptyAnswerIsAskedForOnceMore(t *testing.T) {
 	})
 }
 
+// The second request says what was wrong in the language of the first.
+func TestARepairSpeaksTheLanguageOfThePrompt(t *testing.T) {
+	for said, want := range map[string]bool{"I live in Paris.": false, strings.Repeat("我住在巴黎。", 50): true} {
+		c := newChatter(t, "sqlite")
+		c.model.facts = says(`{"facts":["a string"]}`)
+		c.exchange(said, said)
+		c.chats(4)
+		c.pass(time.Hour)
+		c.read()
+		c.equal("calls", len(c.model.prompts), 2)
+		repair := strings.TrimPrefix(c.model.prompts[1], c.model.prompts[0])
+		if repair == "" || !strings.Contains(repair, "seqs") || strings.Contains(repair, "上一次") != want || strings.Contains(repair, "last answer") == want {
+			t.Errorf("behind a prompt about %q stands %q", said, repair)
+		}
+	}
+}
+
 // Exchanges that fill a window each do not pay for a call each: rules read some.
 func TestLargeExchangesPayLikeOthers(t *testing.T) {
 	c := newChatter(t, "sqlite")

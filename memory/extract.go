@@ -172,7 +172,7 @@ func (x *Extraction) ask(ctx context.Context, prompt string, use func(reply stri
 			return err
 		}
 		x.retried, unusable = true, err
-		again = prompt + retryPrompt(err)
+		again = prompt + retryPrompt(prompt, err)
 	}
 }
 

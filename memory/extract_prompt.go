@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 var (
@@ -175,7 +176,10 @@ const decisionsChinese = `笔记本里已有下列“已有”条目；“新的
 {"memory":[{"new":0,"id":0,"event":"ADD|UPDATE|DELETE|NONE","text":"…","old_memory":"…"}]}
 `
 
-// retryPrompt is put behind a prompt whose answer could not be used.
-func retryPrompt(err error) string {
-	return "\n\nYour last answer could not be used: " + err.Error() + ". Answer again, with the JSON object only.\n上一次的回答无法使用，请重新回答，只输出要求的 JSON 对象，正文语言与消息一致。"
+// retryPrompt is put behind a prompt whose answer could not be used, in its language.
+func retryPrompt(prompt string, err error) string {
+	if first, _ := utf8.DecodeRuneInString(prompt); hasCJK(string(first)) {
+		return "\n\n上一次的回答无法使用（" + err.Error() + "）。请重新回答，只输出要求的 JSON 对象，正文语言与消息一致。"
+	}
+	return "\n\nYour last answer could not be used: " + err.Error() + ". Answer again, with the JSON object only."
 }
