@@ -28,6 +28,9 @@ const (
 
 var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|picture|photo|bit|scene|aspect|time)s?\b`)
 
+// dayNamed is a capitalized word that is no name.
+var dayNamed = regexp.MustCompile(`^\w+ (?:\w+ )?\w+,? (?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|Easter|God|Lord)\b`)
+
 // englishRules read a clause from its beginning; $1 and so on are put into text.
 var englishRules = []rule{
 	{form: regexp.MustCompile(`^(?i:my (?:real |full |first )?name(?: is|'s)(?: now| actually)?|(?:you can |please |just )?call me|i'm called|i am called|i changed my name to) ` + aName + `$`), kind: Profile, importance: 0.9, text: "User's name is $1"},
@@ -50,6 +53,7 @@ var englishRules = []rule{
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), object: 1, kind: Preference, importance: 0.7, text: "User can't stand $1"},
 	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), object: 2, kind: Preference, importance: 0.7, text: "User ${1}s $2"},
 	{form: regexp.MustCompile(`(?i)^my (?:all-time )?favou?rite (.+?) (is|are) (.+)$`), not: emptyOf, object: 3, kind: Preference, importance: 0.7, text: "User's favorite $1 $2 $3"},
+	{form: regexp.MustCompile(`^(?i:my) ((?i:(?:best|little|big|older|younger|elder|eldest|youngest|twin|late) )?(?i:` + closeTo + `|mother|father|mom|mum|dad|partner|boss|neighbou?r|friend|best friend)),? (\p{Lu}\p{Ll}+)(?:,? \p{Ll}.*)?$`), not: dayNamed, kind: Relation, importance: 0.7, text: "User's $1 is called $2"},
 	{form: regexp.MustCompile(`^(?i:my) ([\p{L}][\p{L}' -]{0,30}?)(?i:'s name is| is called| is named|'s called|'s named) ` + aName + `$`), kind: Relation, importance: 0.8, text: "User's $1 is called $2"},
 	{form: regexp.MustCompile(`(?i)^i(?:'ve got| have got| have| own) ` + adverbs + `((?:an?|one|two|three|four|five|\d+) (?:[\p{L}-]+ ){0,3}?(?:` + closeTo + `|` + owned + `)(?:s|es)?(?: (?:named|called|and|who|from|in|with)\b.{1,60})?)$`), not: regexp.MustCompile(`(?i)\b(?:picture|pic|photo|bit|lot|question|story|dream)\b`), object: 1, kind: Profile, importance: 0.7, text: "User has $1"},
 	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(?:planning|going) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+|go .+ (?:in|to) \p{L}+.*)$`), object: 1, kind: Intention, importance: 0.6, text: "User plans to $1"},

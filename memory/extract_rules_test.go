@@ -47,6 +47,13 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 
 		{"Hi! I'm Anna, nice to meet you.", []string{"User's name is Anna"}},
 		{"I have type 2 diabetes.", []string{"User has type 2 diabetes"}},
+		{"My sister Ana keeps bees in Lisbon, twelve hives.", []string{"User's sister is called Ana"}},
+		{"my best friend Zoe is a pilot", []string{"User's best friend is called Zoe"}},
+		{"My cat Miso, the grey one, sleeps on the keyboard", []string{"User's cat is called Miso"}},
+		{"My mom Monday morning was furious", nil},
+		{"My sister and Tom are friends", nil},
+		{"My dog I love most", nil},
+		{"My friend Paul says I'm 40", nil},
 		{"I have a headache", nil},
 		{"I live in fear of spiders.", nil},
 		{"As your king, I live in the castle.", nil},

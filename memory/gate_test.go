@@ -58,7 +58,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 	units := slices.Concat(
 		said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
 		said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
-		said(3, "2023-05-10", "Ann: I sold the harp.", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky."),
+		said(3, "2023-05-10", "Ann: I sold the harp.", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。"),
 	)
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
@@ -69,7 +69,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 		"Did I do anything today?": "harp", "How is today?": "", "今天还好吗？": "",
 		"鹅叫什么？": "将军", "密码是什么？": "茉莉", "猜猜我是谁": "",
 		"外面的人好多。": "", "晚上真安静。": "", "天呐！": "", "一个人好不好？": "",
-		"작년에 뭐 했지?": "", "Where do we fly in March?": "Iceland", "三月我们去哪里？": "机票", "See you in March!": "",
+		"작년에 뭐 했지?": "", "Where do we fly in March?": "Iceland", "三月我们去哪里？": "机票", "See you in March!": "", "What did I do on March 3?": "", "周一见": "", "你几岁": "", "What did I break in 2019?": "wrist",
 		"What is your favourite colour?": "", "What is my favourite tea?": "smoky",
 		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
 	} {

@@ -60,6 +60,10 @@ var months = func() map[string]bool {
 	return m
 }()
 
+func isYear(t string) bool {
+	return len(t) == 4 && (strings.HasPrefix(t, "19") || strings.HasPrefix(t, "20")) && strings.Trim(t, "0123456789") == ""
+}
+
 // functionCharacters say little by themselves, also in a pair.
 const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
 
@@ -81,6 +85,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		told[t] = true
 	}
 	dense := denseWordsOf(rest)
+	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
 	for _, t := range analyser.Terms(folded) {
 		var weight, proof float32
 		switch {
@@ -96,7 +101,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
 		switch {
-		case !left[t] && months[t]: // a plan for it may be from another month
+		case !left[t] && whole && (months[t] || isYear(t)): // it may be told at another time
 			proof = provesLittle
 		case !told[t]:
 			proof = 0

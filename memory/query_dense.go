@@ -21,7 +21,7 @@ const littleCharacters = "叫说讲聊问诉想觉知记养喝吃看听买卖住
 
 // everydayCharacters prove hardly anything where they stand alone: they are of time, of
 // size, of doing.
-const everydayCharacters = "人大小新旧老高低长短快慢早晚前后左右男女天日年月周时分秒次回遍点半总全每各另刚正越挺够对错假坏见谈等用走跑进出起坐站躺睡醒笑哭怕帮带换找算行成变猜事话意声色样种名位件张块片段层本定当"
+const everydayCharacters = "人岁大小新旧老高低长短快慢早晚前后左右男女天日年月周时分秒次回遍点半总全每各另刚正越挺够对错假坏见谈等用走跑进出起坐站躺睡醒笑哭怕帮带换找算行成变猜事话意声色样种名位件张块片段层本定当"
 
 // wholeWords are common words with such a character in them.
 var wholeWords = words("可乐 可可 可爱 未来 将来 会议 社会 机会 对象 女的 男的 得分 知识 日记 记者 厨师 爱人 爱好 爱情 恋爱 好友 好莱坞 少年 少女 理想 梦想 想象 小说 传说 音乐 听力 看法 住址 住宅 住院 做法" +
