@@ -68,7 +68,7 @@ var hanRules = []rule{
 
 // hanCallMe reads 叫我小王就好; what hanSummons finds is a call, or a role.
 var (
-	hanCallMe = regexp.MustCompile(`^(?:你们?|大家)?(?:可以|以后|平时|就|直接|都)*叫我([\p{Han}·]{2,4}?|[A-Za-z]{2,20})(?:就好|就行|就可以|即可|吧)了?$`)
+	hanCallMe  = regexp.MustCompile(`^(?:你们?|大家)?(?:可以|以后|平时|就|直接|都)*叫我([\p{Han}·]{2,4}?|[A-Za-z]{2,20})(?:就好|就行|就可以|即可|吧)了?$`)
 	hanSummons = regexp.MustCompile(`叫我(?:别|不|去|来|起|醒|怎么|什么|一|吃|走|回|早|干|做|女王|大王|陛下|大人|主人|老[公婆师板]|\p{Han}?(?:爸|妈|哥|姐|爷|奶))`)
 )
 

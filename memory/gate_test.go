@@ -58,7 +58,8 @@ func TestWhatOpensTheGate(t *testing.T) {
 	units := slices.Concat(
 		said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
 		said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
-		said(3, "2023-05-10", "Ann: I sold the harp.", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。"),
+		said(3, "2023-05-10", "Ann: I sold the harp."),
+		said(4, "2021-11-01", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。", "Ann: 昨日は疲れたのでラーメンを食べた。", "Ann: 제가 좋아하는 차는 보이차예요.", "Ann: 피곤해 죽겠다던 언니가 이사했어."),
 	)
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
@@ -69,7 +70,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 		"Did I do anything today?": "harp", "How is today?": "", "今天还好吗？": "",
 		"鹅叫什么？": "将军", "密码是什么？": "茉莉", "猜猜我是谁": "",
 		"外面的人好多。": "", "晚上真安静。": "", "天呐！": "", "一个人好不好？": "",
-		"작년에 뭐 했지?": "", "Where do we fly in March?": "Iceland", "三月我们去哪里？": "机票", "See you in March!": "", "What did I do on March 3?": "", "周一见": "", "你几岁": "", "What did I break in 2019?": "wrist",
+		"작년에 뭐 했지?": "", "Where do we fly in March?": "Iceland", "三月我们去哪里？": "机票", "See you in March!": "", "What did I do on March 3?": "", "周一见": "", "疲れたね": "", "좋아": "", "피곤해요": "", "좋아하는 차는 뭐야?": "보이차", "你几岁": "", "What did I break in 2019?": "wrist",
 		"What is your favourite colour?": "", "What is my favourite tea?": "smoky",
 		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
 	} {
@@ -84,7 +85,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 // fact is extracted from it, and not what is said of others.
 func TestWhoTheUserIsInOtherWords(t *testing.T) {
 	for line, c := range map[string]struct{ asked, other string }{
-		"I'm Anna, nice to meet you!": {"What's my name?", "How old am I?"}, "叫我小王就好": {"我叫什么名字？", "我几岁？"}, "我姓王，叫王芳": {"我是谁？", "我住哪里？"},
+		"I'm Anna, nice to meet you!": {"What's my name?", "How old am I?"}, "叫我小王就好": {"我叫什么名字？", "我几岁？"}, "我姓王，叫王芳": {"我是谁？", "我住哪里？"}, "我是小汤，二十九岁": {"我几岁？", "我住哪里？"},
 		"私の名前は健太です。": {"僕の名前は？", "僕は何歳？"}, "京都に住んでいます。": {"私はどこに住んでる？", "私の仕事は？"}, "病院で働いています。": {"私の仕事は何？", "私の名前は？"},
 		"제 이름은 민수예요.": {"내 이름이 뭐야?", "내 직업이 뭐야?"}, "부산에 살아요.": {"내가 어디에 살아?", "내 이름이 뭐야?"}, "병원에서 일해요.": {"내 직업이 뭐야?", "내가 어디 살아?"},
 	} {
