@@ -52,6 +52,19 @@ func TestWhatAPromptRecalls(t *testing.T) {
 	}
 }
 
+// TestAReferenceInChinese: a word of two characters counts in it as one in English, even
+// where it is not rare.
+func TestAReferenceInChinese(t *testing.T) {
+	x := indexOf(t, said(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
+		"Ann: My sister keeps bees in Lisbon.", "Reed: Aye.", "Ann: My brother sells boats.", "Reed: Aye.", "Ann: And my sister?", "Reed: She is well.")...)
+	for text, c := range map[string]struct{ before, want string }{"她住哪里？": {"那我妹妹呢？", "成都"}, "Where does she live?": {"And my sister?", "Lisbon"}} {
+		hits := recall(t, x, memory.Query{Text: text, Before: []string{c.before, ""}, Now: noon})
+		if position(hits, c.want) < 0 {
+			t.Errorf("%q behind %q finds %q", text, c.before, texts(hits))
+		}
+	}
+}
+
 // TestWhatOpensTheGate: words that say little do not, wherever they stand; a day does,
 // whatever happened then.
 func TestWhatOpensTheGate(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"nodest/index"
@@ -109,7 +110,11 @@ func (q *Question) refer(before []string, people Names, now time.Time) {
 				continue
 			}
 			known[t.Text], added = true, true
-			q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight * referredWeight, Evidence: t.Evidence * referredEvidence, Extra: !alone || t.Extra})
+			proof := t.Evidence * referredEvidence
+			if first, _ := utf8.DecodeRuneInString(t.Text); unicode.Is(unicode.Han, first) {
+				proof /= 1 - 2*partWeight // its characters are not taken along
+			}
+			q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight * referredWeight, Evidence: proof, Extra: !alone || t.Extra})
 		}
 		alone = alone && !added
 	}
