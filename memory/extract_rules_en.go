@@ -61,7 +61,7 @@ var englishRules = []rule{
 	{form: regexp.MustCompile(`(?i)^i(?:'ll| will| have to| need to| must|'ve got to)(?: be)? (.*\b` + whenSoon + `.*)$`), not: idleWords, object: 1, kind: Intention, importance: 0.6, text: "User will $1"},
 	{form: regexp.MustCompile(`(?i)^i(?: have|'m having|'ve got) (.*\b` + whenSoon + `.*)$`), object: 1, kind: Intention, importance: 0.6, text: "User has $1"},
 	{form: regexp.MustCompile(`(?i)^my ((?:[\p{L}' -]{0,40} )?(?:deadline|exam|interview|appointment|flight|wedding|surgery)) (is (?:on|at|in|due|tomorrow|tonight|next|this)\b.*)$`), kind: Intention, importance: 0.8, text: "User's $1 $2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `(?: (?:at|in|for|from|of|with)\b.{1,50})?)$`), not: regexp.MustCompile(`(?i)\b(?:bit|little|lot|good|bad|terrible|great|huge|big|real|new|changed|lucky|happy|proud|simple|total)\b`), object: 1, kind: Profile, importance: 0.7, text: "User is $1"},
+	{form: regexp.MustCompile(`(?i)^` + iAm + ` (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `(?: (?:at|in|for|from|of|with)\b.{1,50}?)?)(?: now| these days)?$`), not: regexp.MustCompile(`(?i)\b(?:bit|little|lot|good|bad|terrible|great|huge|big|real|new|changed|lucky|happy|proud|simple|total)\b`), object: 1, kind: Profile, importance: 0.7, text: "User is $1"},
 	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `a (?:\w+ )?fan of (.+)$`), object: 1, kind: Preference, importance: 0.6, text: "User is a fan of $1"},
 }
 

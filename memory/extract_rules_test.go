@@ -54,6 +54,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		{"My sister and Tom are friends", nil},
 		{"My dog I love most", nil},
 		{"My friend Paul says I'm 40", nil},
+		{"I'm a baker now", []string{"User is a baker"}},
 		{"I have a headache", nil},
 		{"I live in fear of spiders.", nil},
 		{"As your king, I live in the castle.", nil},

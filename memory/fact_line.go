@@ -2,6 +2,7 @@ package memory
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,7 +71,8 @@ func VisibleIn(messages []Message) Visible {
 			v.revisions[m.RevisionID] = true
 		}
 		v.hashes[ContentHash(m.Text)] = true
-		for _, t := range analyser.Terms(m.Text) {
+		told := slices.DeleteFunc(statements(m.Text), questionBegins.MatchString) // a question does not say what it asks for
+		for _, t := range analyser.Terms(strings.Join(told, "\n")) {
 			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
 				v.said[t] = append(in, int32(i))
 			}

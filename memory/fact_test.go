@@ -157,7 +157,7 @@ func TestLine(t *testing.T) {
 
 func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
 	said := userSays(7, "My sister Mia moved to Oslo last summer.")
-	v := VisibleIn([]Message{said, charSays(8, "Oslo is cold!")})
+	v := VisibleIn([]Message{said, charSays(8, "Oslo is cold!"), userSays(9, "When did I move to Rome?"), userSays(10, "我什么时候学的法语？我忘了。")})
 	there := []Evidence{said.Evidence}
 	other := []Evidence{{"conv", "old", "old", 1, 0}}
 	tests := []struct {
@@ -169,6 +169,8 @@ func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
 		{"its message is shown", "Mia lives in Oslo", there, true},
 		{"its words are shown", "my sister Mia moved to Oslo", other, true},
 		{"word for word", "Oslo is cold", nil, true},
+		{"a question only asks for it", "I've moved to Rome", other, false},
+		{"in Chinese too", "我学法语", other, false},
 		{"something else", "User's brother lives in Rome", other, false},
 		{"half of what it rests on", "Mia lives in Oslo", append(there, other...), false},
 		{"one word is no proof", "Oslo", other, false},

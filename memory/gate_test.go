@@ -109,8 +109,9 @@ func TestWhoTheUserIsInOtherWords(t *testing.T) {
 			}
 		}
 	}
-	x := indexOf(t, said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.")...)
-	for _, text := range []string{"私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
+	x := indexOf(t, said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.",
+		"Ann: My name is Bond lol", "Ann: 他们说我三十岁", "Ann: 我女儿今年六岁", "Ann: 我朋友住在北京，是医生")...)
+	for _, text := range []string{"我几岁？", "我住哪里？", "私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
 		if hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}); len(hits) > 0 {
 			t.Errorf("%q finds %q", text, texts(hits))
 		}

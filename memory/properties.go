@@ -103,7 +103,11 @@ func (e *entry) given(name string) (told properties) {
 	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !impersonal.MatchString(e.Text)) || len(e.Text) > longestProperty {
 		return 0
 	}
-	text := strings.ReplaceAll(strings.ToLower(strings.Join(statements(e.Text), " ")), "’", "'")
+	said := slices.DeleteFunc(statements(e.Text), func(s string) bool { return e.Layer == Exchange && supposed.MatchString(s) })
+	if e.Layer == Exchange && joking.MatchString(e.Text) {
+		return 0
+	}
+	text := strings.ReplaceAll(strings.ToLower(ofOthers.ReplaceAllString(strings.Join(said, " "), "")), "’", "'")
 	if name != "" {
 		text = strings.ReplaceAll(text, name, "user")
 	}
@@ -117,6 +121,9 @@ func (e *entry) given(name string) (told properties) {
 	}
 	return told
 }
+
+// ofOthers are Chinese clauses about somebody of the user's.
+var ofOthers = regexp.MustCompile(`我(?:的|家的?)?(?:` + hanClose + `|老板|邻居|老师|表[哥姐弟妹]|堂[哥姐弟妹]|叔叔|阿姨|舅舅|姑姑)[^，。！？,.!?]*`)
 
 // impersonal texts may speak of the user without a word for "I".
 var impersonal = regexp.MustCompile(`叫我|[\p{Hiragana}\p{Hangul}]`)
