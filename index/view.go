@@ -109,3 +109,18 @@ func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
 func (v View) Cosine(a, b int, q Vector) (cosine float32, ok bool) {
 	return v.x.vectors.cosine(v.x.docs[a].id, v.x.docs[b].id, q.space())
 }
+
+// Having returns the rows that have a term, and how rare it is: 1 for a term that is in
+// one row. A term that is in more than most rows gives none.
+func (v View) Having(text string, most int) (rows []int, rarity float32) {
+	t := v.x.term(text)
+	if t.rows == 0 || t.rows > most {
+		return nil, 0
+	}
+	for _, p := range t.postings {
+		if v.x.places[p.doc].group != nil {
+			rows = append(rows, int(p.doc))
+		}
+	}
+	return rows, v.x.rarity(t.rows)
+}

@@ -85,8 +85,7 @@ var (
 
 // english reads one sentence.
 func (n Names) english(sentence string, m Message) []found {
-	sentence = strings.NewReplacer("’", "'", "‘", "'").Replace(sentence)
-	sentence = englishLead.ReplaceAllString(sentence, "")
+	sentence = englishLead.ReplaceAllString(contracted(sentence), "")
 	if memo := englishMemo.FindStringSubmatch(sentence); memo != nil && m.Role == RoleUser {
 		if inner := n.englishClauses(memo[1], m); len(inner) > 0 {
 			return inner

@@ -38,7 +38,7 @@ const (
 // intend reads what a question wants; rest is folded without dates and small talk, and
 // chats tells that there was some.
 func (q *Question) intend(folded, rest string, chats bool) {
-	folded = strings.ReplaceAll(folded, "’", "'")
+	folded, rest = contracted(folded), contracted(rest)
 	if !aboutUs.MatchString(rest) {
 		rest = tag.ReplaceAllString(rest, "")
 	}

@@ -154,6 +154,7 @@ type ranking struct {
 	leaning []leaning
 	facts   []*entry     // all that the index has, where one may stand in for a line
 	proven  map[int]bool // rows that pass the gate
+	instead map[int]int  // rows with the score of another one (followUp)
 	echo    echo
 	found   []candidate // the best first
 
@@ -191,6 +192,7 @@ func (r *ranking) rank(v index.View) (err error) {
 			}
 		}
 	}
+	r.followUp(v)
 	if len(r.proven) > 0 && r.q.Over != nil && !r.read.Past {
 		r.allFacts(v)
 	}
@@ -281,7 +283,11 @@ func (r *ranking) best(n int) []candidate {
 	})
 	found := make([]candidate, len(top.rows))
 	for i, t := range top.rows {
-		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: t.row, leans: r.leans(t.row)}
+		why := t.row
+		if place, ok := r.instead[t.row]; ok {
+			why = place
+		}
+		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: why, leans: r.leans(t.row)}
 	}
 	return found
 }

@@ -126,12 +126,18 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
-	all, mine := r.tell(found), aboutUs.MatchString(strings.ToLower(r.q.Text))
+	all, mine := r.tell(found), aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			return all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 || mine && follows(found[j].entry, found[i].entry) &&
-				(r.sameMatter(severalLetters(all[i].asked), severalLetters(all[j].asked)) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged())
+			if all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 {
+				return true
+			}
+			if !mine || !follows(found[j].entry, found[i].entry) {
+				return false
+			}
+			older, later := severalLetters(all[i].asked), severalLetters(all[j].asked)
+			return r.sameMatter(older, later) || r.coversAll(older, later) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged()
 		})
 		if at < 0 {
 			at = len(places)
@@ -171,7 +177,7 @@ func (r *ranking) shareMatter(a, b *telling, x, y *candidate) bool {
 
 // saysChanged reports whether a unit says that something is otherwise now.
 func (e *entry) saysChanged() bool {
-	return knownOnce(&e.changes, func() bool { return changed.MatchString(strings.ToLower(e.Text)) })
+	return knownOnce(&e.changes, func() bool { return changed.MatchString(contracted(strings.ToLower(e.Text))) })
 }
 
 // follows reports whether a was said, or is known, later than b.
@@ -200,7 +206,20 @@ func (r *ranking) askedIn(at int) map[string]bool {
 // sameMatter reports whether one row has most of what is asked, and a later one has
 // that too.
 func (r *ranking) sameMatter(row, later map[string]bool) bool {
-	common, missing, all := float32(0), float32(0), float32(0)
+	common, missing, all := r.shared(row, later)
+	return common > 0 && common > all/2 && missing <= common/3
+}
+
+// coversAll reports whether a later row has all that a row has of what is asked, which
+// is something.
+func (r *ranking) coversAll(row, later map[string]bool) bool {
+	common, missing, all := r.shared(row, later)
+	return missing == 0 && common > all/3
+}
+
+// shared weighs what both rows have of what is asked, and what the later one lacks of
+// the other; all is what is asked.
+func (r *ranking) shared(row, later map[string]bool) (common, missing, all float32) {
 	for _, t := range r.read.Terms {
 		switch {
 		case row[t.Text] && !later[t.Text]:
@@ -212,7 +231,7 @@ func (r *ranking) sameMatter(row, later map[string]bool) bool {
 			all += t.Evidence
 		}
 	}
-	return common > 0 && common > all/2 && missing <= common/3
+	return common, missing, all
 }
 
 // byHandFirst puts first what the user wrote or corrected.

@@ -98,7 +98,7 @@ var (
 		" monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
 	numberWords = words("two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice couple several first second third")
 	placeWords  = words("in at to from near")
-	selfWords   = words("i i'm i've i'd i'll my me mine we we're we've our us")
+	selfWords   = words("i im ive i'm i've i'd i'll my me mine we we're we've our us")
 )
 
 func words(list string) map[string]bool {

@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"maps"
+	"slices"
+
+	"nodest/index"
+)
+
+// A line that answers a question may be followed by one that says that it is so no
+// longer, in words that the question does not have: "My favourite drink is root beer",
+// and later "I've gone off root beer, it's ginger ale these days". Such a line comes
+// back with the one that it follows.
+
+const (
+	followedLines = 4   // how many of the best lines are looked at
+	followingRows = 24  // in how many rows a word is at most that ties two lines together
+	followingTie  = 0.3 // share of what a line tells that the later one must have
+	followingRare = 4   // in how many rows a word is that ties them by itself
+	followingMost = 3   // lines that are let in
+)
+
+// followUp lets lines in that say that what one of the best lines tells has changed, or
+// that are about the same rare thing.
+func (r *ranking) followUp(v index.View) {
+	if !r.q.gated() || !r.admits() || r.read.Past || len(r.proven) == 0 {
+		return
+	}
+	left := followingMost
+	for _, old := range r.bestProven() {
+		ties, total, rare := map[int]float32{}, float32(0), map[int]bool{}
+		for _, w := range distinctWords(v, old.row) {
+			if !tellsSomething(w) || proofOf(w) < provesLittle || r.echo.terms[w] {
+				continue
+			}
+			rows, rarity := v.Having(w, followingRows)
+			total += rarity
+			for _, row := range rows {
+				ties[row] += rarity
+				rare[row] = rare[row] || len(rows) <= followingRare && proofOf(w) == 1
+			}
+		}
+		for _, row := range slices.Sorted(maps.Keys(ties)) {
+			d, ok := v.Data(row)
+			if !ok || row == old.row || left == 0 {
+				continue
+			}
+			e := d.(*entry)
+			if tied := rare[row] || ties[row] >= followingTie*total && e.saysChanged(); tied && e.tellsOfUser() && !e.onlyAsks() && follows(e, r.entries[old.row]) {
+				r.letIn(e, row, old)
+				left--
+			}
+		}
+	}
+}
+
+// bestProven returns the best of the user's lines and facts that pass the gate.
+func (r *ranking) bestProven() []ranked {
+	top := &topmost{size: followedLines}
+	for at, i := range r.rows {
+		if !r.proven[i] || !r.entries[i].tellsOfUser() || r.skips(r.entries[i]) {
+			continue
+		}
+		if s := (ranked{i, r.adjusted(r.fits[at], r.entries[i])}); top.takes(s) {
+			top.add(s)
+		}
+	}
+	return top.rows
+}
+
+// letIn gives a row the place of another one, if that is better than its own.
+func (r *ranking) letIn(e *entry, row int, place ranked) {
+	r.proven[row] = true
+	fit := r.fits[slices.Index(r.rows, place.row)]
+	at := slices.Index(r.rows, row)
+	if at < 0 {
+		at = len(r.rows)
+		r.rows, r.fits, r.entries[row] = append(r.rows, row), append(r.fits, 0), e
+	}
+	if r.fits[at] < fit {
+		if r.instead == nil {
+			r.instead = map[int]int{}
+		}
+		r.fits[at], r.instead[row] = fit, place.row
+	}
+}
+
+// tellsOfUser reports whether a unit is a fact, or said by the user.
+func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == RoleUser }
+
+func distinctWords(v index.View, row int) []string {
+	words := v.Words(row)
+	slices.Sort(words)
+	return slices.Compact(words)
+}
