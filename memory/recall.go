@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/index"
@@ -62,6 +63,7 @@ func (q *Query) reading() *Question {
 		read := ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
 			read.refer(q.Before, q.Names, q.Now)
+			read.relate(contracted(strings.ToLower(q.Text)))
 			read.Terms = append(read.Terms, propertyTerms(read.Properties)...)
 		}
 		q.read = &read
