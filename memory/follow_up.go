@@ -13,6 +13,7 @@ import (
 // back with the one that it follows.
 
 const (
+	followedShare = 0.7 // of the evidence of the best line that others must have
 	followedLines = 4   // how many of the best lines are looked at
 	followingRows = 24  // in how many rows a word is at most that ties two lines together
 	followingTie  = 0.3 // share of what a line tells that the later one must have
@@ -30,7 +31,7 @@ func (r *ranking) followUp(v index.View) {
 	for _, old := range r.bestProven() {
 		ties, total, rare := map[int]float32{}, float32(0), map[int]bool{}
 		for _, w := range distinctWords(v, old.row) {
-			if !tellsSomething(w) || proofOf(w) < provesLittle || r.echo.terms[w] {
+			if !tellsSomething(w) || proofOf(w) < provesLittle || r.read.own(w) {
 				continue
 			}
 			rows, rarity := v.Having(w, followingRows)
@@ -56,9 +57,12 @@ func (r *ranking) followUp(v index.View) {
 
 // bestProven returns the best of the user's lines and facts that pass the gate.
 func (r *ranking) bestProven() []ranked {
-	top := &topmost{size: followedLines}
+	top, most := &topmost{size: followedLines}, float32(0)
+	for i := range r.proven {
+		most = max(most, r.match.Evidence[i])
+	}
 	for at, i := range r.rows {
-		if !r.proven[i] || !r.entries[i].tellsOfUser() || r.skips(r.entries[i]) {
+		if !r.proven[i] || r.match.Evidence[i] < followedShare*most || !r.entries[i].tellsOfUser() || r.skips(r.entries[i]) {
 			continue
 		}
 		if s := (ranked{i, r.adjusted(r.fits[at], r.entries[i])}); top.takes(s) {

@@ -99,8 +99,9 @@ func (r *ranking) current(found []candidate) []candidate {
 
 // telling is what a unit says about the user.
 type telling struct {
-	gives properties
-	asked map[string]bool // terms of the question that tell what it is about
+	gives  properties
+	asked  map[string]bool // terms of the question that tell what it is about
+	topics uint64          // of the question, by bits
 }
 
 // tell returns what each of found says; of what the character says, nothing.
@@ -111,7 +112,7 @@ func (r *ranking) tell(found []candidate) []telling {
 		if c.tells == nil {
 			c.tells = new(telling)
 			if c.Layer == Fact || c.Speaker == RoleUser {
-				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at)}
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at), r.topicsIn(c.at)}
 			}
 		}
 		all[i] = *c.tells
@@ -137,6 +138,9 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 				return false
 			}
 			older, later := severalLetters(all[i].asked), severalLetters(all[j].asked)
+			if all[i].topics&all[j].topics != 0 && r.hasOwn(older, later) {
+				return true
+			}
 			return r.sameMatter(older, later) || r.coversAll(older, later) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged()
 		})
 		if at < 0 {
@@ -185,6 +189,17 @@ func follows(a, b *entry) bool {
 	return a.At.After(b.At) || a.At.Equal(b.At) && a.Conversation == b.Conversation && a.Order > b.Order
 }
 
+// topicsIn returns the topics of the question that row at has words of.
+func (r *ranking) topicsIn(at int) (bits uint64) {
+	words := r.v.Words(at)
+	for i, topic := range r.read.Topics[:min(len(r.read.Topics), 64)] {
+		if slices.ContainsFunc(topic, func(t string) bool { return slices.Contains(words, t) }) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
 // askedIn returns the terms of row at that tell what the question is about.
 func (r *ranking) askedIn(at int) map[string]bool {
 	words, asked := r.v.Words(at), map[string]bool{}
@@ -215,6 +230,16 @@ func (r *ranking) sameMatter(row, later map[string]bool) bool {
 func (r *ranking) coversAll(row, later map[string]bool) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3
+}
+
+// hasOwn reports whether a later row has all words of the question that a row has.
+func (r *ranking) hasOwn(row, later map[string]bool) bool {
+	for t := range row {
+		if !later[t] && r.read.own(t) {
+			return false
+		}
+	}
+	return true
 }
 
 // shared weighs what both rows have of what is asked, and what the later one lacks of

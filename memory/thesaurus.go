@@ -122,6 +122,7 @@ func (q *Question) relate(folded string) {
 		if !r.asked.MatchString(folded) {
 			continue
 		}
+		q.Topics = append(q.Topics, r.terms)
 		for _, t := range r.terms {
 			if !known[t] && !strings.Contains(functionCharacters, t) {
 				known[t] = true
