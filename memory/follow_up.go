@@ -13,18 +13,20 @@ import (
 // back with the one that it follows.
 
 const (
-	followedShare = 0.7 // of the evidence of the best line that others must have
-	followedLines = 4   // how many of the best lines are looked at
-	followingRows = 24  // in how many rows a word is at most that ties two lines together
-	followingTie  = 0.3 // share of what a line tells that the later one must have
-	followingRare = 4   // in how many rows a word is that ties them by itself
-	followingMost = 3   // lines that are let in
+	followedShare = 0.7  // of the evidence of the best line that others must have
+	followedLines = 4    // how many of the best lines are looked at
+	followingRows = 24   // in how many rows a word is at most that ties two lines together
+	followingTie  = 0.3  // share of what a line tells that the later one must have
+	followingRare = 4    // in how many rows a word is that ties them by itself
+	followingMost = 3    // lines that are let in
+	followingFit  = 0.95 // of the line that one follows
 )
 
 // followUp lets lines in that say that what one of the best lines tells has changed, or
 // that are about the same rare thing.
 func (r *ranking) followUp(v index.View) {
-	if !r.q.gated() || !r.admits() || r.read.Past || len(r.proven) == 0 {
+	r.tied, r.instead = map[int]int{}, map[int]int{}
+	if !r.q.gated() || !r.aboutUser() || r.read.Past || len(r.proven) == 0 {
 		return
 	}
 	left := followingMost
@@ -72,19 +74,17 @@ func (r *ranking) bestProven() []ranked {
 	return top.rows
 }
 
-// letIn gives a row the place of another one, if that is better than its own.
+// letIn ties a row to another one, and gives it the place behind that, if it is better
+// than its own.
 func (r *ranking) letIn(e *entry, row int, place ranked) {
-	r.proven[row] = true
-	fit := r.fits[slices.Index(r.rows, place.row)]
+	r.proven[row], r.tied[row] = true, place.row
+	fit := followingFit * r.fits[slices.Index(r.rows, place.row)]
 	at := slices.Index(r.rows, row)
 	if at < 0 {
 		at = len(r.rows)
 		r.rows, r.fits, r.entries[row] = append(r.rows, row), append(r.fits, 0), e
 	}
 	if r.fits[at] < fit {
-		if r.instead == nil {
-			r.instead = map[int]int{}
-		}
 		r.fits[at], r.instead[row] = fit, place.row
 	}
 }

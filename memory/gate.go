@@ -93,7 +93,7 @@ func (r *ranking) ofTheDay(i int) bool {
 		vague = vague || !d.exact()
 		present = present && d.holds(r.q.Now)
 	}
-	if present && !aboutUs.MatchString(contracted(strings.ToLower(r.q.Text))) {
+	if present && !r.aboutUser() {
 		return false
 	}
 	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2

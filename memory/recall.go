@@ -156,7 +156,8 @@ type ranking struct {
 	leaning []leaning
 	facts   []*entry     // all that the index has, where one may stand in for a line
 	proven  map[int]bool // rows that pass the gate
-	instead map[int]int  // rows with the score of another one (followUp)
+	tied    map[int]int  // rows that follow up on another one (followUp)
+	instead map[int]int  // those of them that have the signals of the other one
 	echo    echo
 	found   []candidate // the best first
 
@@ -166,6 +167,7 @@ type ranking struct {
 // candidate is a unit on its way to be a hit.
 type candidate struct {
 	*entry
+	row     int // when it was ranked
 	at      int // of its row in v
 	score   float32
 	why     int      // row of the columns that score is from
@@ -276,7 +278,7 @@ func (r *ranking) best(n int) []candidate {
 		if fit <= 0 || !top.takes(ranked{i, fit * most}) {
 			continue
 		}
-		if s := (ranked{i, r.adjusted(fit, r.entries[i])}); top.takes(s) && !r.skips(r.entries[i]) {
+		if s := (ranked{i, r.adjusted(fit, r.entries[r.reason(i)])}); top.takes(s) && !r.skips(r.entries[i]) {
 			top.add(s)
 		}
 	}
@@ -285,13 +287,17 @@ func (r *ranking) best(n int) []candidate {
 	})
 	found := make([]candidate, len(top.rows))
 	for i, t := range top.rows {
-		why := t.row
-		if place, ok := r.instead[t.row]; ok {
-			why = place
-		}
-		found[i] = candidate{entry: r.entries[t.row], score: t.score, why: why, leans: r.leans(t.row)}
+		found[i] = candidate{entry: r.entries[t.row], score: t.score, row: t.row, why: r.reason(t.row), leans: r.leans(t.row)}
 	}
 	return found
+}
+
+// reason is the row whose signals make the score of row i.
+func (r *ranking) reason(i int) int {
+	if place, ok := r.instead[i]; ok {
+		return place
+	}
+	return i
 }
 
 // leaning is a row that is relevant with its neighbours only, which a text that does

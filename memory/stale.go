@@ -65,7 +65,7 @@ func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string)
 			stale = true
 			if at >= 0 && !there[now] && !r.skips(r.facts[at]) {
 				there[now] = true
-				kept = append(kept, candidate{entry: r.facts[at], score: c.score, why: c.why})
+				kept = append(kept, candidate{entry: r.facts[at], score: c.score, row: c.row, why: c.why})
 			}
 		}
 		if !stale {
@@ -127,7 +127,7 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
-	all, mine := r.tell(found), aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
+	all, mine := r.tell(found), r.aboutUser()
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
@@ -138,6 +138,9 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 				return false
 			}
 			older, later := severalLetters(all[i].asked), severalLetters(all[j].asked)
+			if old, ok := r.tied[found[j].row]; ok && old == found[i].row {
+				return true
+			}
 			if all[i].topics&all[j].topics != 0 && r.hasOwn(older, later) {
 				return true
 			}
@@ -153,6 +156,11 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 		ordered[at] = found[i]
 	}
 	return ordered
+}
+
+// aboutUser reports whether a message is about the one who writes it.
+func (r *ranking) aboutUser() bool {
+	return aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
 }
 
 // severalLetters leaves out single characters, which rows also have inside other words.
