@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -13,13 +14,12 @@ import (
 // back with the one that it follows.
 
 const (
-	followedShare = 0.7  // of the evidence of the best line that others must have
-	followedLines = 4    // how many of the best lines are looked at
-	followingRows = 24   // in how many rows a word is at most that ties two lines together
-	followingTie  = 0.3  // share of what a line tells that the later one must have
-	followingRare = 4    // in how many rows a word is that ties them by itself
-	followingMost = 3    // lines that are let in
-	followingFit  = 0.95 // of the line that one follows
+	followedShare = 0.7 // of the evidence of the best line that others must have
+	followedLines = 4   // how many of the best lines are looked at
+	followingRows = 24  // in how many rows a word is at most that ties two lines together
+	followingTie  = 0.3 // share of what a line tells that the later one must have
+	followingRare = 4   // in how many rows a word is that ties them by itself
+	followingMost = 3   // lines that are let in
 )
 
 // followUp lets lines in that say that what one of the best lines tells has changed, or
@@ -31,25 +31,13 @@ func (r *ranking) followUp(v index.View) {
 	}
 	left := followingMost
 	for _, old := range r.bestProven() {
-		ties, total, rare := map[int]float32{}, float32(0), map[int]bool{}
-		for _, w := range distinctWords(v, old.row) {
-			if !tellsSomething(w) || proofOf(w) < provesLittle || r.read.own(w) {
-				continue
-			}
-			rows, rarity := v.Having(w, followingRows)
-			total += rarity
-			for _, row := range rows {
-				ties[row] += rarity
-				rare[row] = rare[row] || len(rows) <= followingRare && proofOf(w) == 1
-			}
-		}
+		ties, total := r.tiesOf(v, old.row)
 		for _, row := range slices.Sorted(maps.Keys(ties)) {
 			d, ok := v.Data(row)
 			if !ok || row == old.row || left == 0 {
 				continue
 			}
-			e := d.(*entry)
-			if tied := rare[row] || ties[row] >= followingTie*total && e.saysChanged(); tied && e.tellsOfUser() && !e.onlyAsks() && follows(e, r.entries[old.row]) {
+			if e := d.(*entry); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
 				r.letIn(e, row, old)
 				left--
 			}
@@ -57,7 +45,38 @@ func (r *ranking) followUp(v index.View) {
 	}
 }
 
-// bestProven returns the best of the user's lines and facts that pass the gate.
+// tie is what two rows have in common beside the words of the question.
+type tie struct {
+	weight float32
+	rare   bool // a word that hardly any other row has
+}
+
+// holds reports whether a tie to a row, of whose words total is the weight, is enough.
+func (t tie) holds(later *entry, total float32) bool {
+	return t.rare || t.weight >= followingTie*total && later.saysChanged()
+}
+
+// tiesOf returns the rows that a row is tied to.
+func (r *ranking) tiesOf(v index.View, row int) (ties map[int]tie, total float32) {
+	ties = map[int]tie{}
+	words := v.Words(row)
+	slices.Sort(words)
+	for _, w := range slices.Compact(words) {
+		if !tellsSomething(w) || proofOf(w) < provesLittle || r.read.own(w) {
+			continue
+		}
+		rows, rarity := v.Having(w, followingRows)
+		total += rarity
+		for _, other := range rows {
+			t := ties[other]
+			ties[other] = tie{t.weight + rarity, t.rare || len(rows) <= followingRare && proofOf(w) == 1}
+		}
+	}
+	return ties, total
+}
+
+// bestProven returns the best of the user's lines and facts that pass the gate, the
+// best first.
 func (r *ranking) bestProven() []ranked {
 	top, most := &topmost{size: followedLines}, float32(0)
 	for i := range r.proven {
@@ -71,14 +90,17 @@ func (r *ranking) bestProven() []ranked {
 			top.add(s)
 		}
 	}
+	slices.SortFunc(top.rows, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
+	})
 	return top.rows
 }
 
-// letIn ties a row to another one, and gives it the place behind that, if it is better
-// than its own.
+// letIn ties a row to another one, and gives it the place of that, if it is better than
+// its own.
 func (r *ranking) letIn(e *entry, row int, place ranked) {
 	r.proven[row], r.tied[row] = true, place.row
-	fit := followingFit * r.fits[slices.Index(r.rows, place.row)]
+	fit := r.fits[slices.Index(r.rows, place.row)]
 	at := slices.Index(r.rows, row)
 	if at < 0 {
 		at = len(r.rows)
@@ -91,9 +113,3 @@ func (r *ranking) letIn(e *entry, row int, place ranked) {
 
 // tellsOfUser reports whether a unit is a fact, or said by the user.
 func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == RoleUser }
-
-func distinctWords(v index.View, row int) []string {
-	words := v.Words(row)
-	slices.Sort(words)
-	return slices.Compact(words)
-}

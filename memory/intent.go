@@ -13,7 +13,7 @@ import (
 var (
 	asking = regexp.MustCompile(`[?？]|\b(?:what|who|whom|whose|which|when|where|why|how)(?:'s|'re|'d|s)?\b|^[^\p{L}\p{N}]*(?:do|does|did|is|are|am|was|were|can|could|will|would|have|has|had|don't|didn't|isn't|aren't)\s+\w+` +
 		`|\b(?:tell me|remind me|remember|recall|recap|name (?:the|my|a)|list (?:the|my|all)|i forgot|i forget|i wonder|do you know)\b` +
-		`|什么|怎么|怎样|哪|谁|几(?:个|只|岁|点|号|次|本|天|位|月)|多少|多大|多久|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了` +
+		`|什么|怎么|怎样|哪|谁|几(?:个|只|岁|点|号|次|本|天|位|月)|多[少大久重高远长]|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了` +
 		`|何|どこ|いつ|誰|どの|なぜ|(?:です|ます|した|る|の|た)か[^\p{L}\p{N}]*$|覚えて|教えて|뭐|무엇|어디|누구|언제|얼마|몇|어떤|무슨|기억|알려`)
 
 	askingThePast = regexp.MustCompile(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b|以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)

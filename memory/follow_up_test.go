@@ -1,0 +1,80 @@
+package memory_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"nodest/memory"
+)
+
+// TestWhatWasSaidLaterComesFirst: a change is recalled with what it changes, and before
+// it, also where it has none of the question's words.
+func TestWhatWasSaidLaterComesFirst(t *testing.T) {
+	units := slices.Concat(
+		said(1, "2023-04-02",
+			"Ann: My favourite drink is root beer.", "Ann: our tortoise Winston's awake again!", "Ann: im writing this on my old thinkpad", "Ann: i'm a receptionist at a dental practice",
+			"Ann: 我最爱喝柠檬茶。", "Ann: 我手机里给我老公的备注是猪头", "Ann: 我用的红米，便宜耐造"),
+		said(2, "2023-04-20",
+			"Ann: The chapel roof leaks again.", "Reed: Winston? A fine name.", "Ann: There is a market at the harbour now.", "Ann: 外面下雨了。"),
+		said(3, "2023-05-01",
+			"Ann: I've gone off root beer, these days it's ginger ale.", "Ann: winston laid an egg. so. shes Winifred", "Ann: thinkpad died mid sentence, im on a refurbished Zenbook",
+			"Ann: handed in my badge, from monday on you're talking to a florist", "Ann: 柠檬茶不喝了，改喝酸梅汤。", "Ann: 他偷看到备注闹了半天，改成债主", "Ann: 红米屏碎了，捡了我妈换下来的荣耀"),
+	)
+	for i := range units {
+		units[i].Hash = memory.ContentHash(units[i].Text)
+	}
+	x := indexOf(t, units...)
+	for question, want := range map[string][2]string{ // what is so now, and what was
+		"What's my favourite drink?":      {"ginger ale", "My favourite drink is root beer"},
+		"What's the name of my tortoise?": {"Winifred", "tortoise Winston"},
+		"What computer do I use?":         {"Zenbook", "old thinkpad"},
+		"What do I do for a living?":      {"florist", "receptionist"},
+		"我最爱喝什么？":                         {"酸梅汤", "最爱喝柠檬茶"},
+		"我老公的备注是什么？":                      {"债主", "猪头"},
+		"我用的是什么手机？":                       {"荣耀", "便宜耐造"},
+	} {
+		hits := recall(t, x, memory.Query{Text: question, Now: noon, Chat: "here"})
+		now, was := position(hits, want[0]), position(hits, want[1])
+		if now < 0 || was >= 0 && was < now {
+			t.Errorf("%q finds %q, want %q before %q", question, texts(hits), want[0], want[1])
+		}
+		if at := position(hits, "A fine name"); at >= 0 && at < now {
+			t.Errorf("%q: what the character says comes first: %q", question, texts(hits))
+		}
+		for _, h := range hits {
+			sum := h.Parts.Lexical + h.Parts.Vector + h.Parts.Recency + h.Parts.Importance
+			if diff := sum - h.Score; diff > 1e-6 || diff < -1e-6 {
+				t.Errorf("%q: the parts of %q make %v, its score is %v", question, h.Text, sum, h.Score)
+			}
+		}
+	}
+	// What was so before is told when that is asked for, and nothing follows up on what
+	// is not about the user.
+	if hits := recall(t, x, memory.Query{Text: "What was my favourite drink before?", Now: noon, Chat: "here"}); position(hits, "My favourite drink is root beer") < 0 {
+		t.Errorf("the past: %q", texts(hits))
+	}
+	if hits := recall(t, x, memory.Query{Text: "Is there root beer in this tavern?", Now: noon, Chat: "here"}); position(hits, "Zenbook") >= 0 {
+		t.Errorf("the tavern: %q", texts(hits))
+	}
+}
+
+// TestRelatedWordsAreForQuestionsAboutTheUser: a word that is only related to the
+// message opens no prompt for small talk.
+func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
+	units := said(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
+	for i := range units {
+		units[i].Hash = memory.ContentHash(units[i].Text)
+	}
+	x := indexOf(t, units...)
+	for text, want := range map[string]string{
+		"do you know my weight?": "84 kilos", "which laptop do I have?": "macbook", "What does my father do at night?": "snores",
+		"我多重了现在": "132斤", "我的手机是什么牌子": "荣耀",
+		"That computer scene was funny.": "", "Heavy is the weight of the crown!": "", "Did your father teach you that?": "", "你多重呀": "",
+	} {
+		hits := recall(t, x, memory.Query{Text: text, Now: noon.Add(time.Hour), Chat: "here"})
+		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
+			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
+		}
+	}
+}
