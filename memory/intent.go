@@ -13,14 +13,17 @@ import (
 var (
 	asking = regexp.MustCompile(`[?？]|\b(?:what|who|whom|whose|which|when|where|why|how)(?:'s|'re|'d|s)?\b|^[^\p{L}\p{N}]*(?:do|does|did|is|are|am|was|were|can|could|will|would|have|has|had|don't|didn't|isn't|aren't)\s+\w+` +
 		`|\b(?:tell me|remind me|remember|recall|recap|name (?:the|my|a)|list (?:the|my|all)|i forgot|i forget|i wonder|do you know)\b` +
-		`|什么|怎么|怎样|哪|谁|几(?:个|只|岁|点|号|次|本|天|位|月)|多[少大久重高远长]|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了` +
+		`|什么|怎么|怎样|哪|谁|几[个只岁点号次本天位月码斤块件楼层]|多[少大久重高远长]|是不是|有没有|会不会|[吗呢][^\p{L}\p{N}]*$|还?记[得不]|告诉我|提醒我|^[^\p{L}\p{N}]*(?:跟我|给我|和我|再)?(?:说说|讲讲|聊聊|介绍)|想不起|忘了` +
 		`|何|どこ|いつ|誰|どの|なぜ|(?:です|ます|した|る|の|た)か[^\p{L}\p{N}]*$|覚えて|教えて|뭐|무엇|어디|누구|언제|얼마|몇|어떤|무슨|기억|알려`)
 
 	askingThePast = regexp.MustCompile(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b|以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
 
 	// someone stands for somebody or something that was named before.
 	someone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
-	goingOn = regexp.MustCompile(`^[^\p{L}\p{N}]*(?:and|but|or|also|then)?[^\p{L}\p{N}]*(?:what|how) about\b|^[^\p{L}\p{N}]*and\b|^[^\p{L}\p{N}]*那|呢[^\p{L}\p{N}]*$|^[^\p{L}\p{N}]*(?:じゃあ|では)|^[^\p{L}\p{N}]*그럼`)
+	// thereAlone stands for no place that was named.
+	thereAlone = regexp.MustCompile(`\b(?:in|out|over|up|down|is|are|was|were|be|you) there\b|\bthere(?:'s| is| are| was| were)\b`)
+
+	goingOn = regexp.MustCompile(`^[^\p{L}\p{N}]*(?:and|but|or|also|then)?[^\p{L}\p{N}]*(?:what|how) about\b|^[^\p{L}\p{N}]*and\b|^[^\p{L}\p{N}]*那(?:[^我你咱]|[我你](?:的|家|妈|爸|姐|妹|哥|弟|老))|呢[^\p{L}\p{N}]*$|^[^\p{L}\p{N}]*(?:じゃあ|では)|^[^\p{L}\p{N}]*그럼`)
 
 	// tag is what makes a question of a statement that needs no answer.
 	tag = regexp.MustCompile(`,\s*(?:(?:is|are|was|were|do|does|did|have|has|can|could|will|would|should)(?:n't)? (?:he|she|it|we|they|there|this|that)|right|huh|eh)[^\p{L}\p{N}]*$|[,，]?\s*(?:对吧|是吧|对不对|是不是|不是吗|对吗|是吗)[^\p{L}\p{N}]*$`)
@@ -44,8 +47,8 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 	q.Asks = asking.MatchString(rest)
 	q.Past = askingThePast.MatchString(rest)
-	q.Refers = q.Asks && (someone.MatchString(rest) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
-	q.Keywords = !q.Asks && !chats && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
+	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
+	q.Keywords = !q.Asks && !chats && !narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
 	if q.Asks {
 		q.Properties = propertiesAsked(rest)
 	}
