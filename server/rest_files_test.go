@@ -181,6 +181,12 @@ func TestResourcesGoOutAndComeInAgain(t *testing.T) {
 		})
 	}
 	h.upload("POST", "/personas/import", "x.json", []byte(`{"name":"Mia"}`)).refuses(t, 404, "not_found")
+	before := len(h.rest("GET", "/regexscripts", "").items(t))
+	p := h.upload("POST", "/regexscripts/import", "x.json", []byte(`[]`)).refuses(t, 422, "invalid_import")
+	if p.Details["path"] != "scripts" || len(h.rest("GET", "/regexscripts", "").items(t)) != before {
+		t.Errorf("a file without scripts: %+v", p)
+	}
+	h.upload("POST", "/worldbooks/import", "x.json", []byte(`{"entries":{}}`)).wants(t, 201)
 }
 
 func TestChatsGoOutAndComeInAgain(t *testing.T) {
