@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/card"
 	"nodest/fault"
 )
 
@@ -143,6 +144,10 @@ type Parsed struct {
 // says, or when more than 1,000 lines are wrong or are of one memory; those of r.
 func ParseImport(r io.Reader) (*Parsed, error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	beginning, _ := lines.r.Peek(2) // a file may be shorter; what cannot be read fails below
+	if err := card.CheckEncoding(beginning, fault.InvalidImport); err != nil {
+		return nil, err
+	}
 	var got Parsed
 	versions := map[string]int{} // by the root
 	for {

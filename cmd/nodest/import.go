@@ -172,6 +172,9 @@ func detect(data []byte) string {
 
 // unknownFile says why a file is none that can be imported.
 func unknownFile(data []byte) error {
+	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+		return err
+	}
 	text := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		var any json.RawMessage

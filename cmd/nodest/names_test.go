@@ -232,6 +232,9 @@ func TestImportOfEveryKind(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, said, want)
 	}
+	said, code = f.types(t, "import", inFile(t, "book.json", "\xff\xfe{\x00}\x00"))
+	require.Equal(t, 1, code)
+	require.Contains(t, said, "the file is UTF-16; save it as UTF-8")
 	other := inFile(t, "save.json", `{"id":"s","conversationId":"elsewhere","timestamp":1,"description":"d","messages":[],"nodestChatHistory":[]}`)
 	said, code = f.types(t, "import", other)
 	require.Equal(t, 1, code)
