@@ -44,7 +44,7 @@ func (im *importer) name(named string) string {
 
 // ImportRegexScripts reads one script, an array or a script group.
 //
-// Errors: TooLarge, InvalidImport.
+// Errors: TooLarge; InvalidImport, also for a file without any script.
 func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource, error) {
 	im := newImporter(filename, limits)
 	doc, err := im.resource(data, fault.InvalidImport)
@@ -57,6 +57,9 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 	list, err := scriptList(doc)
 	if err != nil {
 		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fault.New(fault.InvalidImport, "the file has no regex scripts").With("path", "scripts")
 	}
 	name := fieldsOf(doc).text("name", fieldsOf(doc).text("scriptName", ""))
 	for i, element := range list {

@@ -230,6 +230,10 @@ func TestRegexScripts(t *testing.T) {
 		_, err := card.ImportRegexScripts([]byte(file), "x.json", card.Limits{})
 		wantCode(t, err, fault.InvalidImport, "")
 	}
+	for _, file := range []string{`[]`, `{"name":"G","scripts":[]}`} {
+		_, err := card.ImportRegexScripts([]byte(file), "x.json", card.Limits{})
+		wantCode(t, err, fault.InvalidImport, "no regex scripts")
+	}
 	_, err := card.ParseRegexScripts([]byte("[" + strings.Repeat("{},", 20_000) + "{}]"))
 	wantCode(t, err, fault.TooLarge, "")
 }

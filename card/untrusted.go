@@ -25,7 +25,16 @@ func (im *importer) warn(path, code, format string, args ...any) {
 	im.warnings = append(im.warnings, Warning{Path: path, Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-// checkFile refuses a file over the limit or without content.
+// CheckEncoding refuses a text file in UTF-16, which Windows programs write, with
+// the given code. All that is imported is UTF-8.
+func CheckEncoding(data []byte, code fault.Code) error {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return fault.New(code, "the file is UTF-16; save it as UTF-8")
+	}
+	return nil
+}
+
+// checkFile refuses a file over the limit, without content or in UTF-16.
 func (im *importer) checkFile(data []byte, code fault.Code) error {
 	if len(data) > im.limits.FileBytes {
 		return fault.New(fault.TooLarge, "file too large: %s", fault.OverLimit(len(data), im.limits.FileBytes))
@@ -33,7 +42,7 @@ func (im *importer) checkFile(data []byte, code fault.Code) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fault.New(code, "the file is empty")
 	}
-	return nil
+	return CheckEncoding(data, code)
 }
 
 // document checks one JSON document and returns it compact. Bytes that are no

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/card"
 	"nodest/fault"
 )
 
@@ -140,16 +141,21 @@ type Parsed struct {
 // A file may have 32 MiB and 50,000 lines of 64 KiB each; no more than that is read.
 //
 // Errors: TooLarge for the file; NewerVersion and InvalidImport for what its header
-// says, or when more than 1,000 lines are wrong or are of one memory; those of r.
+// says, when lines are wrong and none is a memory, or when more than 1,000 lines are
+// wrong or are of one memory; those of r.
 func ParseImport(r io.Reader) (*Parsed, error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
+	beginning, _ := lines.r.Peek(2) // a file may be shorter; what cannot be read fails below
+	if err := card.CheckEncoding(beginning, fault.InvalidImport); err != nil {
+		return nil, err
+	}
 	var got Parsed
 	versions := map[string]int{} // by the root
 	for {
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return &got, nil
+			return got.complete()
 		case errors.Is(err, errLineLong):
 			got.Failed = append(got.Failed, FailedLine{lines.number, "range", "", "line too long, limit " + fault.Size(maxLineBytes)})
 		case err != nil:
@@ -187,6 +193,19 @@ func (p *Parsed) report(f *FailedLine) {
 	if len(p.LeftOut) < maxLeftOut && !slices.ContainsFunc(p.LeftOut, same) {
 		p.LeftOut = append(p.LeftOut, *f)
 	}
+}
+
+// complete is p, unless all lines are wrong.
+func (p *Parsed) complete() (*Parsed, error) {
+	if len(p.Memories) > 0 || len(p.Failed) == 0 {
+		return p, nil
+	}
+	first, of := p.Failed[0], ""
+	if first.Field != "" {
+		of = first.Field + ": "
+	}
+	return nil, fault.New(fault.InvalidImport, "no line of the file is a memory; line %d: %s%s", first.Line, of, first.Detail).
+		With("line", first.Line)
 }
 
 // lineReader reads lines within the limits of a file.

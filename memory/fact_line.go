@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 )
@@ -53,19 +54,29 @@ func Line(text string, day *time.Time) string {
 // Visible is what the model sees anyway in the messages of a prompt, so that a
 // recalled item would only repeat it. The zero value hides nothing.
 type Visible struct {
+	messages []Message
+	read     func() *seen
+}
+
+// seen is what Visible compares with.
+type seen struct {
 	revisions map[string]bool
 	hashes    map[string]bool
-	messages  int
 	said      map[string][]int32 // messages by term
 }
 
 // mostTerms of an item that stand in one visible message make it visible.
 const mostTerms = 0.95
 
-// VisibleIn reads the messages of the effective history; a summary among them counts
-// by its text.
+// VisibleIn is the messages of the effective history; a summary among them counts by
+// its text. They are read when something is compared with them: in most turns of small
+// talk nothing is.
 func VisibleIn(messages []Message) Visible {
-	v := Visible{revisions: map[string]bool{}, hashes: map[string]bool{}, messages: len(messages), said: map[string][]int32{}}
+	return Visible{messages, sync.OnceValue(func() *seen { return readSeen(messages) })}
+}
+
+func readSeen(messages []Message) *seen {
+	v := &seen{revisions: map[string]bool{}, hashes: map[string]bool{}, said: map[string][]int32{}}
 	for i, m := range messages {
 		if m.RevisionID != "" {
 			v.revisions[m.RevisionID] = true
@@ -89,25 +100,27 @@ func (v Visible) Has(text string, evidence []Evidence) bool {
 
 // Shows is the quick part of Has: it does not look at the words.
 func (v Visible) Shows(u *Unit) bool {
-	switch {
-	case v.messages == 0:
+	if len(v.messages) == 0 {
 		return false
-	case v.revisions[u.ID] || u.Hash != "" && v.hashes[u.Hash]:
+	}
+	read := v.read()
+	switch {
+	case read.revisions[u.ID] || u.Hash != "" && read.hashes[u.Hash]:
 		return true
 	case len(u.Evidence) == 1:
-		return v.revisions[u.Evidence[0].RevisionID]
+		return read.revisions[u.Evidence[0].RevisionID]
 	}
-	return len(u.Evidence) > 0 && holds(u.Evidence, func(e Evidence) bool { return v.revisions[e.RevisionID] })
+	return len(u.Evidence) > 0 && holds(u.Evidence, func(e Evidence) bool { return read.revisions[e.RevisionID] })
 }
 
 // says reports whether terms stand in one message.
 func (v Visible) says(terms []string) bool {
-	if v.messages == 0 || len(terms) < 2 {
+	if len(v.messages) == 0 || len(terms) < 2 {
 		return false
 	}
-	counts := make([]int, v.messages)
+	counts, said := make([]int, len(v.messages)), v.read().said
 	for _, t := range terms {
-		for _, i := range v.said[t] {
+		for _, i := range said[t] {
 			if counts[i]++; float64(counts[i]) >= mostTerms*float64(len(terms)) {
 				return true
 			}

@@ -41,10 +41,45 @@ type Ask struct {
 //
 // In a scene that does not share, nothing counts but what was said in Here's
 // conversation, and what the user wrote.
-func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, error) {
-	scene, err := s.scene(ctx, userID, &a)
+func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit, err error) {
+	c, q, err := s.question(ctx, userID, &a)
 	if err != nil {
 		return nil, err
+	}
+	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
+		hits, err = find(ctx, x, &a, c, q)
+		return err
+	})
+	return hits, err
+}
+
+// Turn is Recall for a turn with a profile. It passes to profile the facts of the scope
+// that the user's profile is made of, as they count on the branch a.Here; what profile
+// returns becomes a.Known. Without a text there are no hits. Both see one state of the
+// memory, and nothing is read twice.
+func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, err error) {
+	c, q, err := s.question(ctx, userID, &a)
+	if err != nil {
+		return nil, err
+	}
+	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
+		facts, err := c.profile(ctx, x)
+		if err != nil {
+			return err
+		}
+		if a.Known = profile(facts); a.Text != "" {
+			hits, err = find(ctx, x, &a, c, q)
+		}
+		return err
+	})
+	return hits, err
+}
+
+// question prepares what a asks for, apart from what the prompt shows anyway (a.Known).
+func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, *Query, error) {
+	scene, err := s.scene(ctx, userID, a)
+	if err != nil {
+		return nil, nil, err
 	}
 	if a.Now.IsZero() {
 		a.Now = time.Now()
@@ -52,43 +87,45 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) ([]Hit, erro
 	if scene.Zone != nil {
 		a.Now = a.Now.In(scene.Zone)
 	}
-	c := newCounter(s.store, userID, &a, &scene)
-	limit := cmp.Or(a.Limit, scene.Limit, DefaultLimit)
-	q := Query{
+	a.Limit = cmp.Or(a.Limit, scene.Limit, DefaultLimit)
+	c := newCounter(s.store, userID, a, &scene)
+	q := &Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
 		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
-		Limit: limit + len(a.Known), Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
-	}
-	if len(a.Known) > 0 { // they take nothing from the others
-		q.Characters += MaxProfile
+		Limit: a.Limit, Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
 	}
 	if a.Hidden {
 		q.Counts, q.Over = nil, nil
 	}
 	if !a.Lexical && !(q.gated() && q.reading().Silent()) {
-		s.embedQuestion(ctx, userID, &q)
+		s.embedQuestion(ctx, userID, q)
 	}
-	var hits []Hit
-	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
-		hits, err = Recall(ctx, x, q)
-		return err
-	})
+	return c, q, nil
+}
+
+// find is Recall in an index.
+func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]Hit, error) {
+	if len(a.Known) > 0 { // they take nothing from the others
+		q.Limit += len(a.Known)
+		q.Characters += MaxProfile
+	}
+	hits, err := Recall(ctx, x, *q)
 	if err != nil {
 		return nil, err
 	}
-	if hits, err = s.withName(ctx, userID, &a, c, hits); err != nil {
+	if hits, err = withName(ctx, x, a, c, hits); err != nil {
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool { return slices.Contains(a.Known, h.ID) })
-	return hits[:min(len(hits), limit)], nil
+	return hits[:min(len(hits), a.Limit)], nil
 }
 
 // withName puts the fact with the user's name first where they ask who they are.
-func (s *Service) withName(ctx context.Context, userID string, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
+func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
 	if !asksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
 		return hits, nil
 	}
-	facts, err := s.profile(ctx, userID, a.CharacterID, c)
+	facts, err := c.profile(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -152,17 +189,24 @@ func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, e
 	return index.Vector{Model: found.Model, Values: found.Vectors[0]}, nil
 }
 
-// counter tells which units count for one question.
+// counter tells which units count for one question. What it has read for one step of
+// the question it does not read again for the next.
 type counter struct {
 	store               Store
 	userID, characterID string
 	here                *Place
 	only                string // conversation; "" = all
+
+	versions map[string][]Memory // of the facts read so far, oldest first, by root
+	seen     map[string]bool     // whether a text is shown, of those asked for so far, by revision
 }
 
 // newCounter counts for a question in a scene.
 func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
-	c := &counter{store: store, userID: userID, characterID: a.CharacterID, only: a.Conversation}
+	c := &counter{
+		store: store, userID: userID, characterID: a.CharacterID, only: a.Conversation,
+		versions: map[string][]Memory{}, seen: map[string]bool{},
+	}
 	if a.Here.ConversationID != "" {
 		c.here = &a.Here
 		if !scene.Share {
@@ -182,62 +226,48 @@ func (c *counter) skip(layers []Layer) func(*Unit) bool {
 	}
 }
 
-// counts reads in one transaction what is shown of units, and which version of each
-// fact counts there.
-func (c *counter) counts(ctx context.Context, units []*Unit) (counts []bool, err error) {
-	err = c.store.View(ctx, c.userID, func(tx Tx) error {
-		versions, err := c.versions(tx, units)
-		if err != nil {
-			return err
+// counts tells of each unit whether it is shown or, of a fact, counts there.
+func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
+	if err := c.read(ctx, units); err != nil {
+		return nil, err
+	}
+	counts := make([]bool, len(units))
+	for i, u := range units {
+		if u.Layer == Exchange {
+			counts[i] = len(u.Evidence) > 0 && u.holds(c.shown)
+		} else if m := c.current(u); m != nil {
+			counts[i] = m.ID == u.ID
 		}
-		shown, err := c.shown(tx, units, versions)
-		if err != nil {
-			return err
-		}
-		counts = make([]bool, len(units))
-		for i, u := range units {
-			if u.Layer == Exchange {
-				counts[i] = len(u.Evidence) > 0 && u.holds(shown)
-			} else if m := Current(versions[u.Root], shown); m != nil {
-				counts[i] = m.ID == u.ID
-			}
-		}
-		return nil
-	})
-	return counts, err
+	}
+	return counts, nil
 }
+
+// current is the version of a fact that counts; nil = none.
+func (c *counter) current(u *Unit) *Memory { return Current(c.versions[u.Root], c.shown) }
 
 // over tells which facts are over, by their ids: superseded or retired by texts that
 // are shown, or by the user. The value is the version that counts in place of one; ""
 // = none.
-func (c *counter) over(ctx context.Context, facts []*Unit) (over map[string]string, err error) {
-	over = map[string]string{}
-	err = c.store.View(ctx, c.userID, func(tx Tx) error {
-		versions, err := c.versions(tx, facts)
-		if err != nil {
-			return err
+func (c *counter) over(ctx context.Context, facts []*Unit) (map[string]string, error) {
+	if err := c.read(ctx, facts); err != nil {
+		return nil, err
+	}
+	over := map[string]string{}
+	for _, u := range facts {
+		all := c.versions[u.Root]
+		at := slices.IndexFunc(all, func(m Memory) bool { return m.ID == u.ID })
+		if at < 0 {
+			continue
 		}
-		shown, err := c.shown(tx, facts, versions)
-		if err != nil {
-			return err
-		}
-		for _, u := range facts {
-			all := versions[u.Root]
-			at := slices.IndexFunc(all, func(m Memory) bool { return m.ID == u.ID })
-			if at < 0 {
-				continue
+		if now := c.current(u); now == nil {
+			if ended(all[at:], c.shown) {
+				over[u.ID] = ""
 			}
-			if now := Current(all, shown); now == nil {
-				if ended(all[at:], shown) {
-					over[u.ID] = ""
-				}
-			} else if now.Version > all[at].Version {
-				over[u.ID] = now.ID
-			}
+		} else if now.Version > all[at].Version {
+			over[u.ID] = now.ID
 		}
-		return nil
-	})
-	return over, err
+	}
+	return over, nil
 }
 
 // ended reports whether the last of versions was retired by the user, or one of them
@@ -251,36 +281,58 @@ func ended(versions []Memory, shown func(Evidence) bool) bool {
 	})
 }
 
-// versions returns those of the facts among units, by root, oldest first.
-func (c *counter) versions(tx Tx, units []*Unit) (map[string][]Memory, error) {
-	var roots []string
+// read makes known what counts and over need of units, in one transaction.
+func (c *counter) read(ctx context.Context, units []*Unit) error {
+	if len(c.newRoots(units)) == 0 && len(c.newTexts(units)) == 0 {
+		return nil
+	}
+	return c.store.View(ctx, c.userID, func(tx Tx) error { return c.load(tx, units) })
+}
+
+// load reads the versions of facts, and which of the texts that units and versions rest
+// on are shown.
+func (c *counter) load(tx Tx, units []*Unit) error {
+	if roots := c.newRoots(units); len(roots) > 0 {
+		all, err := tx.FactVersions(c.characterID, roots...)
+		if err != nil {
+			return fmt.Errorf("read the versions of facts: %w", err)
+		}
+		for _, root := range roots {
+			c.versions[root] = nil
+		}
+		for _, m := range all {
+			c.versions[m.RootID] = append(c.versions[m.RootID], m)
+		}
+	}
+	texts := c.newTexts(units)
+	shown, err := tx.Shown(c.here, texts)
+	if err != nil {
+		return fmt.Errorf("read which texts are shown: %w", err)
+	}
+	for i, e := range texts {
+		c.seen[e.RevisionID] = shown[i]
+	}
+	return nil
+}
+
+// newRoots are the facts among units whose versions are not known.
+func (c *counter) newRoots(units []*Unit) (roots []string) {
 	for _, u := range units {
-		if u.Layer == Fact && !slices.Contains(roots, u.Root) {
+		if _, known := c.versions[u.Root]; u.Layer == Fact && !known && !slices.Contains(roots, u.Root) {
 			roots = append(roots, u.Root)
 		}
 	}
-	if len(roots) == 0 {
-		return nil, nil
-	}
-	all, err := tx.FactVersions(c.characterID, roots...)
-	if err != nil {
-		return nil, fmt.Errorf("read the versions of facts: %w", err)
-	}
-	versions := map[string][]Memory{}
-	for _, m := range all {
-		versions[m.RootID] = append(versions[m.RootID], m)
-	}
-	return versions, nil
+	return roots
 }
 
-// shown asks for all texts that units and versions rest on.
-func (c *counter) shown(tx Tx, units []*Unit, versions map[string][]Memory) (func(Evidence) bool, error) {
-	var texts []Evidence
-	at := map[string]int{} // place in texts by revision
+// newTexts are those that units rest on, as far as their versions are known, and that
+// were not asked for.
+func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
+	added := map[string]bool{}
 	add := func(evidence []Evidence) {
 		for _, e := range evidence {
-			if _, ok := at[e.RevisionID]; !ok && (c.only == "" || e.ConversationID == c.only) {
-				at[e.RevisionID] = len(texts)
+			if _, known := c.seen[e.RevisionID]; !known && !added[e.RevisionID] && (c.only == "" || e.ConversationID == c.only) {
+				added[e.RevisionID] = true
 				texts = append(texts, e)
 			}
 		}
@@ -288,23 +340,18 @@ func (c *counter) shown(tx Tx, units []*Unit, versions map[string][]Memory) (fun
 	for _, u := range units {
 		if u.Layer == Exchange {
 			add(u.Evidence)
+			continue
 		}
-	}
-	for _, all := range versions {
-		for _, m := range all {
+		for _, m := range c.versions[u.Root] {
 			add(m.Evidence)
 			add(m.EndedBy)
 		}
 	}
-	shown, err := tx.Shown(c.here, texts)
-	if err != nil {
-		return nil, fmt.Errorf("read which texts are shown: %w", err)
-	}
-	return func(e Evidence) bool {
-		i, ok := at[e.RevisionID]
-		return ok && shown[i]
-	}, nil
+	return texts
 }
+
+// shown reports whether a text is; one of another conversation than c.only is not.
+func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
 
 func (u *Unit) holds(shown func(Evidence) bool) bool { return holds(u.Evidence, shown) }
 

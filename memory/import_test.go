@@ -46,3 +46,22 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 		t.Errorf("1,001 versions: %v", err)
 	}
 }
+
+// A file in which every line is wrong is refused with the first one. A file of an empty
+// memory is none of those, and one good line is enough.
+func TestAFileWithoutAnyMemory(t *testing.T) {
+	for file, want := range map[string]string{
+		"name,text\nMia,sails\n":                             "line 1: the line is not a JSON object",
+		"\n\n{\"mes\":\"Hello.\"}\n[1]":                      "line 3: text: required",
+		`{"type":"header","format":"memory-export"}` + "\nx": "line 2: the line is not a JSON object",
+	} {
+		if _, err := memory.ParseImport(strings.NewReader(file)); !fault.Is(err, fault.InvalidImport) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", file, err, want)
+		}
+	}
+	for _, file := range []string{"", `{"type":"header","format":"memory-export"}`, "\ufeff" + `{"text":"x"}` + "\nx"} {
+		if _, err := memory.ParseImport(strings.NewReader(file)); err != nil {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}

@@ -9,18 +9,13 @@ func Counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	for i := range items {
 		units[i] = &Unit{ID: items[i].ID, Layer: Fact, Root: items[i].RootID}
 	}
-	c := &counter{characterID: characterID}
-	versions, err := c.versions(tx, units)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := c.shown(tx, units, versions)
-	if err != nil {
+	c := newCounter(nil, "", &Ask{CharacterID: characterID}, &Scene{})
+	if err := c.load(tx, units); err != nil {
 		return nil, err
 	}
 	counts := make([]bool, len(items))
 	for i, u := range units {
-		m := Current(versions[u.Root], shown)
+		m := c.current(u)
 		counts[i] = m != nil && m.ID == u.ID
 	}
 	return counts, nil

@@ -156,53 +156,29 @@ func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
 // mostProfile is how many facts are looked at for a profile.
 const mostProfile = 100
 
-// Profile returns the facts of a scope that the user's profile is made of, as they
-// count on the branch a.Here (Recall). Of a it takes no more than CharacterID, Here,
-// and Scene.
-func (s *Service) Profile(ctx context.Context, userID string, a Ask) (facts []Memory, err error) {
-	scene, err := s.scene(ctx, userID, &a)
-	if err != nil {
-		return nil, err
-	}
-	return s.profile(ctx, userID, a.CharacterID, newCounter(s.store, userID, &a, &scene))
-}
-
-func (s *Service) profile(ctx context.Context, userID, characterID string, c *counter) (facts []Memory, err error) {
+// profile returns the facts of an index that the user's profile is made of, as they
+// count.
+func (c *counter) profile(ctx context.Context, x *index.Index) (facts []Memory, err error) {
 	var units []*Unit
-	err = s.cache.Use(ctx, Scope{userID, characterID}.key(), func(x *index.Index) error {
-		units = units[:0]
-		return x.View(func(v index.View) error {
-			for i := range v.Slots() {
-				if d, ok := v.Data(i); ok && d.(*entry).Profile {
-					units = append(units, &d.(*entry).Unit)
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil || len(units) == 0 {
-		return nil, err
-	}
-	units = mostUrgent(units, mostProfile)
-	err = s.store.View(ctx, userID, func(tx Tx) error {
-		facts = nil
-		versions, err := c.versions(tx, units)
-		if err != nil {
-			return err
-		}
-		shown, err := c.shown(tx, nil, versions)
-		if err != nil {
-			return err
-		}
-		for _, u := range units {
-			if m := Current(versions[u.Root], shown); m != nil && m.ID == u.ID {
-				facts = append(facts, *m)
+	err = x.View(func(v index.View) error {
+		for i := range v.Slots() {
+			if d, ok := v.Data(i); ok && d.(*entry).Profile {
+				units = append(units, &d.(*entry).Unit)
 			}
 		}
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	units = mostUrgent(units, mostProfile)
+	if err := c.read(ctx, units); err != nil {
 		return nil, fmt.Errorf("read a profile: %w", err)
+	}
+	for _, u := range units {
+		if m := c.current(u); m != nil && m.ID == u.ID {
+			facts = append(facts, *m)
+		}
 	}
 	return facts, nil
 }

@@ -117,8 +117,8 @@ func TestProfileIsBounded(t *testing.T) {
 // profile is that of a character, as lines.
 func (r *rig) profile(a memory.Ask) []string {
 	r.Helper()
-	facts, err := r.svc.Profile(r.Context(), r.user, a)
-	if err != nil {
+	var facts []memory.Memory
+	if _, err := r.svc.Turn(r.Context(), r.user, a, func(found []memory.Memory) []string { facts = found; return nil }); err != nil {
 		r.Fatal(err)
 	}
 	lines := []string{}
@@ -170,8 +170,12 @@ func TestTheProfileFollowsTheChat(t *testing.T) {
 		return err
 	})
 	expect("pinned", memory.Ask{}, "Ann fears dogs.")
-	if facts, err := r.svc.Profile(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}); len(facts) > 0 || !fault.Is(err, fault.NotFound) {
-		t.Errorf("a stranger reads %+v, %v", facts, err)
+	_, err := r.svc.Turn(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}, func(facts []memory.Memory) []string {
+		t.Errorf("a stranger reads %+v", facts)
+		return nil
+	})
+	if !fault.Is(err, fault.NotFound) {
+		t.Errorf("a stranger is told %v", err)
 	}
 	r.update(func(tx nodest.Tx) error {
 		_, err := memory.Retire(tx, "test", character, pinned.ID)

@@ -107,6 +107,26 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 	refused(t, err, fault.KeyReused, "")
 }
 
+// A file without any memory changes nothing, and its key can be used again.
+func TestAWrongFileIsRefused(t *testing.T) {
+	s := newRemembering(t)
+	alice := s.character(alicesCard)
+	call := s.call()
+	imports := func(file string) (*memory.Imported, error) {
+		return s.ImportMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
+	}
+	_, err := imports("name,text\nClara,sails\n")
+	refused(t, err, fault.InvalidImport, "")
+	if all := s.facts(alice.ID); len(all) != 0 {
+		t.Errorf("stored: %v", all)
+	}
+	done, err := imports(`{"text":"Clara sails"}`)
+	s.must(err)
+	if done.Created != 1 {
+		t.Errorf("a good file: %+v", done)
+	}
+}
+
 // bulk is BulkMemories for ann.
 func (s *studio) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
 	s.t.Helper()

@@ -156,18 +156,16 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 		CharacterID: t.scene.docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
 		Now: t.ground.now, Scene: &scene, Before: t.ground.last,
 	}
-	facts, err := e.opts.Memory.Profile(limited, userID, ask)
-	var hits []memory.Hit
-	if err == nil {
-		t.input.Profile = memory.ProfileOf(facts, t.scene.docs.language)
-		if ask.Text != "" {
-			for _, f := range t.input.Profile.Facts {
-				ask.Known = append(ask.Known, f.ID)
-			}
-			ask.Visible = t.visible()
-			hits, err = e.opts.Memory.Recall(limited, userID, ask)
-		}
+	if ask.Text != "" {
+		ask.Visible = t.visible()
 	}
+	hits, err := e.opts.Memory.Turn(limited, userID, ask, func(facts []memory.Memory) (known []string) {
+		t.input.Profile = memory.ProfileOf(facts, t.scene.docs.language)
+		for _, f := range t.input.Profile.Facts {
+			known = append(known, f.ID)
+		}
+		return known
+	})
 	if err != nil {
 		e.opts.Log.WarnContext(ctx, "turn continues without memories", "conversation", t.scene.conversation.ID, "err", err)
 		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "memories could not be searched"}})

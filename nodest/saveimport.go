@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/card"
 	"nodest/fault"
 )
 
@@ -105,6 +106,9 @@ func asImport(err error) error {
 }
 
 func readSaveFile(data []byte) (*saveImport, error) {
+	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+		return nil, err
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	in := &saveImport{}
 	if err := json.Unmarshal(data, &in.members); err != nil || in.members == nil {

@@ -15,10 +15,12 @@ import (
 // zones are the time zones that were asked for, by name: reading one takes a while.
 var zones sync.Map // string: *time.Location
 
-// loadZone returns a time zone by its IANA name. The name of the server's own zone
-// is none.
+// loadZone returns a time zone by its IANA name. Other names that the server's files
+// may have are none: those of its own zone (Local, localtime, posixrules), those of
+// other ways to count seconds (posix/…, right/…), and Factory, which stands for none.
+// The names of IANA begin with a capital letter.
 func loadZone(name string) (*time.Location, bool) {
-	if name == "" || name == "Local" {
+	if name == "" || name[0] < 'A' || name[0] > 'Z' || name == "Local" || name == "Factory" {
 		return nil, false
 	}
 	if zone, ok := zones.Load(name); ok {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"nodest/fault"
 )
@@ -77,6 +78,40 @@ func TestCardsThatCannotBeImported(t *testing.T) {
 	}
 	if items := h.rest("GET", "/characters", "").wants(t, 200)["items"].([]any); len(items) != 0 {
 		t.Errorf("something was stored: %v", items)
+	}
+}
+
+// Files in UTF-16 are refused with the reason; a byte order mark of UTF-8 does no harm.
+func TestFilesInUTF16(t *testing.T) {
+	h := build(t, nil)
+	memories := h.remembered()
+	chat := h.chat()
+	character := member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId")
+	saved := string(h.rest("GET", "/saves/"+h.save(chat, "at sea")+"/export", "").body)
+	for path, c := range map[string]struct {
+		file   string
+		status int
+		code   string
+	}{
+		"/characters/import":                       {alicesCard, 201, "unsupported_card"},
+		"/worldbooks/import":                       {`{"entries":{}}`, 201, "invalid_world_book"},
+		"/presets/import":                          {`{"prompts":[{"identifier":"main","content":"Be brief."}]}`, 201, "invalid_import"},
+		"/regexscripts/import":                     {`[{"scriptName":"s","findRegex":"a"}]`, 201, "invalid_import"},
+		"/conversations/import":                    {chatLog, 201, "invalid_import"},
+		"/conversations/" + chat + "/saves/import": {saved, 201, "invalid_import"},
+		memories + "/import":                       {`{"text":"Mia sails."}`, 200, "invalid_import"},
+	} {
+		for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
+			var data []byte
+			for _, unit := range utf16.Encode([]rune("\ufeff" + c.file)) {
+				data = order.AppendUint16(data, unit)
+			}
+			p := h.upload("POST", path, "a.json", data, "characterId="+character).refuses(t, 422, c.code)
+			if p.Detail != "the file is UTF-16; save it as UTF-8" {
+				t.Errorf("%s in UTF-16, %s-endian: %s", path, name, p.Detail)
+			}
+		}
+		h.upload("POST", path, "a.json", []byte("\ufeff"+c.file), "characterId="+character).wants(t, c.status)
 	}
 }
 
@@ -181,6 +216,12 @@ func TestResourcesGoOutAndComeInAgain(t *testing.T) {
 		})
 	}
 	h.upload("POST", "/personas/import", "x.json", []byte(`{"name":"Mia"}`)).refuses(t, 404, "not_found")
+	before := len(h.rest("GET", "/regexscripts", "").items(t))
+	p := h.upload("POST", "/regexscripts/import", "x.json", []byte(`[]`)).refuses(t, 422, "invalid_import")
+	if p.Details["path"] != "scripts" || len(h.rest("GET", "/regexscripts", "").items(t)) != before {
+		t.Errorf("a file without scripts: %+v", p)
+	}
+	h.upload("POST", "/worldbooks/import", "x.json", []byte(`{"entries":{}}`)).wants(t, 201)
 }
 
 func TestChatsGoOutAndComeInAgain(t *testing.T) {

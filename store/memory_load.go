@@ -222,7 +222,7 @@ func (t *tx) addVectors(c *memory.Changes, characterID string) error {
 		}
 		slices.Sort(hashes)
 		for part := range slices.Chunk(slices.Compact(hashes), 500) {
-			in, which := among(part)
+			in, which := t.anyOf(part)
 			if err := read(" AND hash "+in, which); err != nil {
 				return err
 			}

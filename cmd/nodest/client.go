@@ -24,6 +24,15 @@ type client struct {
 	base  string // http://host:port
 	token string
 	http  *http.Client
+
+	wholeNames bool // find takes no beginning of a name: for what deletes, and for words out of files
+}
+
+// whole is c with wholeNames.
+func (c *client) whole() *client {
+	whole := *c
+	whole.wholeNames = true
+	return &whole
 }
 
 // call sends body as JSON and decodes the answer into out; both may be nil.

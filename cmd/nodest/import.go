@@ -172,6 +172,9 @@ func detect(data []byte) string {
 
 // unknownFile says why a file is none that can be imported.
 func unknownFile(data []byte) error {
+	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+		return err
+	}
 	text := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		var any json.RawMessage
@@ -239,15 +242,16 @@ func (in *importing) chat(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) save(ctx context.Context, file string, data []byte) error {
-	word := in.conversation
+	word, c := in.conversation, in.c
 	if word == "" {
+		c = c.whole()
 		var of struct {
 			ConversationID string `json:"conversationId"`
 		}
 		_ = json.Unmarshal(data, &of) // of another type it names no chat of ours
 		word = of.ConversationID
 	}
-	conv, err := in.c.findChat(ctx, word)
+	conv, err := c.findChat(ctx, word)
 	if fault.Is(err, fault.NotFound) && in.conversation == "" {
 		return fault.New(fault.InvalidImport, "the chat of this save point was not found; choose a chat with --conversation NAME")
 	}
@@ -262,14 +266,15 @@ func (in *importing) save(ctx context.Context, file string, data []byte) error {
 }
 
 func (in *importing) memories(ctx context.Context, file string, data []byte) error {
-	word := in.character
+	word, c := in.character, in.c
 	if word == "" {
+		c = c.whole()
 		word, _ = memory.IsExport(data)
 	}
 	var with item
 	err := error(fault.New(fault.NotFound, "no character given"))
 	if word != "" {
-		with, err = in.c.find(ctx, word, characters)
+		with, err = c.find(ctx, word, characters)
 	}
 	if fault.Is(err, fault.NotFound) && in.character == "" {
 		return fault.New(fault.InvalidImport, "the character of these memories was not found; choose a character with --character NAME")
@@ -383,7 +388,11 @@ func (in *importing) choose(ctx context.Context, file, named string, list []item
 			return item{}, cmp.Or(err, errors.New("not imported"))
 		}
 		n, notNumber := strconv.Atoi(line)
-		switch found := matches(line, list); {
+		found := matches(line, list)
+		if len(found) == 0 {
+			found = begunBy(line, list)
+		}
+		switch {
 		case notNumber == nil && n == 0 && named != "":
 			made := item{kind: characters}
 			err := in.c.call(ctx, http.MethodPost, characters.path, map[string]any{"roleCard": map[string]any{"name": named}}, &made)

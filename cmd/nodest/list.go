@@ -11,7 +11,8 @@ import (
 func (p *program) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List your characters, chats, world books, presets, regex scripts or personas", Aliases: []string{"ls"},
-		Long:       "List your data, newest first. Other commands accept these names and ids, and the beginning of an id.",
+		Long: "List your data, newest first. Other commands accept these names and ids. The beginning of a\n" +
+			"name or id is enough where only one fits; commands that delete want the whole name.",
 		Example:    "  nodest list characters\n  nodest list chats --character Seraphina\n  nodest list books --json",
 		SuggestFor: []string{"show"},
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"golang.org/x/text/width"
@@ -84,8 +86,8 @@ func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
 	return items, nil
 }
 
-// find returns the item that a user names: by its id, its name in any case, or
-// the beginning of its id.
+// find returns the item that a user names: by its id, its name in any case, the
+// beginning of its id or, unless c wants whole names, the beginning of its name.
 //
 // Errors: NotFound with names that are near; a usage error that lists the items
 // when several fit.
@@ -104,6 +106,9 @@ func (c *client) find(ctx context.Context, word string, of ...*kind) (item, erro
 // choice is find among items that are there already.
 func (c *client) choice(ctx context.Context, word string, items []item, of ...*kind) (item, error) {
 	found := matches(word, items)
+	if len(found) == 0 && !c.wholeNames {
+		found = begunBy(word, items)
+	}
 	switch {
 	case len(found) == 1:
 		return found[0], nil
@@ -155,19 +160,28 @@ func (c *client) remove(ctx context.Context, word string, of *kind) error {
 }
 
 // findChat is find for chats. A chat can be named by its character too, when it
-// is the only one with that character.
+// is the only one with that character. The whole name of a character comes before
+// the beginning of a title.
 func (c *client) findChat(ctx context.Context, word string) (item, error) {
-	found, err := c.find(ctx, word, chats)
-	if !fault.Is(err, fault.NotFound) {
-		return found, err
-	}
-	with, missing := c.find(ctx, word, characters)
-	if missing != nil {
-		if fault.Is(missing, fault.NotFound) {
-			missing = err
+	var missing error
+	for _, by := range []*client{c.whole(), c} {
+		for _, k := range []*kind{chats, characters} {
+			found, err := by.find(ctx, word, k)
+			switch {
+			case err == nil && k == characters:
+				return c.onlyChatWith(ctx, word, found)
+			case !fault.Is(err, fault.NotFound):
+				return found, err
+			case k == chats:
+				missing = err
+			}
 		}
-		return item{}, missing
 	}
+	return item{}, missing
+}
+
+// onlyChatWith returns the only chat with a character that word names.
+func (c *client) onlyChatWith(ctx context.Context, word string, with item) (item, error) {
 	list, err := all[item](ctx, c, chats.path+"?characterId="+url.QueryEscape(with.ID))
 	switch {
 	case err != nil:
@@ -188,14 +202,39 @@ func (c *client) findChat(ctx context.Context, word string) (item, error) {
 // digit, and the word may be a slip.
 const leastPrefix = 4
 
-// matches returns the items that word names: what fits best counts alone.
+// matches returns the items that word names by their whole name or their id.
 func matches(word string, items []item) []item {
-	for _, fits := range []func(i item) bool{
+	return best(items,
 		func(i item) bool { return i.ID == strings.ToLower(word) },
 		func(i item) bool { return i.called() == word },
 		func(i item) bool { return strings.EqualFold(strings.TrimSpace(i.called()), strings.TrimSpace(word)) },
 		func(i item) bool { return len(word) >= leastPrefix && strings.HasPrefix(i.ID, strings.ToLower(word)) },
-	} {
+	)
+}
+
+// begunBy returns the items whose name begins with word: with whole words of the
+// name, else within one, as in languages that put no space between words.
+func begunBy(word string, items []item) []item {
+	word = strings.ToLower(strings.TrimSpace(word))
+	if word == "" {
+		return nil
+	}
+	rest := func(i item) (string, bool) {
+		return strings.CutPrefix(strings.ToLower(strings.TrimSpace(i.called())), word)
+	}
+	return best(items,
+		func(i item) bool {
+			rest, ok := rest(i)
+			next, _ := utf8.DecodeRuneInString(rest)
+			return ok && !unicode.IsLetter(next) && !unicode.IsDigit(next) && !unicode.IsMark(next)
+		},
+		func(i item) bool { _, ok := rest(i); return ok },
+	)
+}
+
+// best returns the items that the first test of any success fits.
+func best(items []item, tests ...func(i item) bool) []item {
+	for _, fits := range tests {
 		var found []item
 		for _, i := range items {
 			if fits(i) {

@@ -53,7 +53,7 @@ func TestNamesWhereIdsAre(t *testing.T) {
 	require.NotContains(t, out, ids["玄清"])
 	out, code = f.types(t, "export", ids["Mira"][:4])
 	require.Equal(t, 2, code, "the beginning of all of them: %s", out)
-	for word, want := range map[string]string{"Mirra": "did you mean Mira, mira?", "玄": "did you mean 玄清?", "zzz": "nodest list characters", "0": "nodest list characters"} {
+	for word, want := range map[string]string{"Mirra": "did you mean Mira, mira?", "zzz": "nodest list characters", "0": "nodest list characters"} {
 		out, code = f.types(t, "chat", word)
 		require.Equal(t, 1, code, out)
 		require.Contains(t, out, want)
@@ -84,6 +84,52 @@ func TestNamesWhereIdsAre(t *testing.T) {
 	out, code = f.types(t, "lint", "Tides")
 	require.Contains(t, []int{0, 1}, code, out)
 	require.NotContains(t, out, "no file")
+}
+
+// TestBeginningsOfNames: the beginning of a name is enough where only one fits, whole
+// words first; whole names win, and what deletes wants the whole name.
+func TestBeginningsOfNames(t *testing.T) {
+	t.Parallel()
+	f, _ := kitchen(t)
+	character := func(name string) {
+		f.gets(t, "import", inFile(t, "card.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"`+name+`","first_mes":"I am `+name+`."}}`))
+	}
+	character("Wren Halloway")
+	character("Wrenna Vale")
+	for word, want := range map[string]string{"wren": "Wren Halloway", "Wren H": "Wren Halloway", "WRENN": "Wrenna Vale", "玄": "玄清"} {
+		require.Contains(t, f.gets(t, "export", word), `"name": "`+want+`"`, word)
+	}
+	out, code := f.types(t, "export", "wre")
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, `"wre" is ambiguous (2 matches)`)
+	_, code = f.types(t, "export", " ")
+	require.Equal(t, 1, code, "nothing begins with nothing")
+	character("Wren")
+	require.Contains(t, f.gets(t, "export", "wren"), `"name": "Wren"`, "the whole name wins")
+
+	// A chat by its title, else by its character; whole names come before beginnings of either.
+	log := inFile(t, "Wren and the boat.jsonl", `{"user_name":"Ann","character_name":"x"}`+"\n"+`{"name":"x","is_user":false,"mes":"The boat is gone."}`+"\n")
+	f.gets(t, "import", log, "--character", "玄")
+	out, code = f.types(t, "prompt", "Wren")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "no chat with Wren yet")
+	require.Contains(t, f.gets(t, "prompt", "wren and", "--text", "Where?"), "The boat is gone.")
+	require.Contains(t, f.gets(t, "prompt", "玄", "--text", "Where?"), "The boat is gone.")
+
+	// A file that names only the beginning of a character is not imported for it.
+	other := inFile(t, "log.jsonl", `{"user_name":"Ann","character_name":"Wrenn"}`+"\n"+`{"name":"Wrenn","is_user":false,"mes":"Hello."}`+"\n")
+	out, code = f.types(t, "import", other)
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, `this is a chat with "Wrenn"`)
+
+	f.gets(t, "save", "create", "Wren and the boat", "-d", "before the storm")
+	for _, args := range [][]string{{"before", "--conversation", "Wren and the boat"}, {"before the storm", "--conversation", "Wren and"}} {
+		require.Contains(t, f.gets(t, append([]string{"save", "show"}, args...)...), "The boat is gone.")
+		out, code = f.types(t, append([]string{"save", "delete"}, args...)...)
+		require.Equal(t, 1, code, out)
+	}
+	f.gets(t, "save", "delete", "Before the Storm", "--conversation", "wren and the boat")
+	require.Empty(t, f.gets(t, "save", "list", "Wren and the boat"))
 }
 
 // TestLists shows every kind as a table and as JSON, and tells how to get the
@@ -186,6 +232,9 @@ func TestImportOfEveryKind(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, said, want)
 	}
+	said, code = f.types(t, "import", inFile(t, "book.json", "\xff\xfe{\x00}\x00"))
+	require.Equal(t, 1, code)
+	require.Contains(t, said, "the file is UTF-16; save it as UTF-8")
 	other := inFile(t, "save.json", `{"id":"s","conversationId":"elsewhere","timestamp":1,"description":"d","messages":[],"nodestChatHistory":[]}`)
 	said, code = f.types(t, "import", other)
 	require.Equal(t, 1, code)

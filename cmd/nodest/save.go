@@ -23,7 +23,7 @@ func (p *program) saveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "save", Short: "Create, list, restore, export and import save points of a chat",
 		Long: "Manage save points of a chat. CHAT is a title, an id, or a character with only one chat; default: the most recently\n" +
-			"changed chat. SAVE is a description or an id.",
+			"changed chat. SAVE is a description or an id. The beginning of a name is enough where only one fits, except for delete.",
 		Example: "  nodest save create --description 'before the storm'\n  nodest save list Seraphina\n  nodest save restore 'before the storm'",
 	}
 	cmd.AddCommand(p.saveCreate(), p.saveList(), p.saveShow(), p.saveRestore(), p.saveDelete(), p.saveExport(), p.saveImport())
@@ -82,7 +82,7 @@ func (p *program) saveShow() *cobra.Command {
 	}
 	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
 	asJSON := jsonFlag(cmd, "print JSON")
-	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var raw json.RawMessage
 		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, &raw); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (p *program) saveRestore() *cobra.Command {
 		Example: "  nodest save restore 'before the storm'",
 	}
 	asJSON := jsonFlag(cmd, "print JSON")
-	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var raw json.RawMessage
 		if err := c.call(ctx, http.MethodPost, path+"/restore", map[string]any{}, &raw); err != nil {
 			return err
@@ -140,9 +140,10 @@ func (p *program) saveRestore() *cobra.Command {
 func (p *program) saveDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SAVE", Short: "Delete a save point; the chat does not change", Args: cobra.ExactArgs(1),
+		Long:    "Delete a save point, by its whole description or its id; the chat does not change.",
 		Example: "  nodest save delete 'before the storm'",
 	}
-	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, true, func(ctx context.Context, c *client, path string) error {
 		return c.call(ctx, http.MethodDelete, path, nil, nil)
 	})
 	return cmd
@@ -155,7 +156,7 @@ func (p *program) saveExport() *cobra.Command {
 		Example: "  nodest save export 'before the storm' -o storm.json",
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; default: standard output")
-	p.savePoint(cmd, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		return p.download(ctx, c, path+"/export", file)
 	})
 	return cmd
@@ -194,52 +195,75 @@ func (p *program) saveImport() *cobra.Command {
 var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create", "nodest save list"}
 
 // savePoint gives a command the save point of its argument: SAVE by id, or by
-// description or the beginning of its id among those of a chat.
-func (p *program) savePoint(cmd *cobra.Command, f func(ctx context.Context, c *client, path string) error) {
+// description or the beginning of its id among those of a chat. Unless wholeNames is
+// set, the beginning of a description will do.
+func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx context.Context, c *client, path string) error) {
 	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE (title or id); default: the most recently changed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		if _, err := uuid.Parse(args[0]); err == nil {
-			return p.withClient(ctx, func(c *client) error { return f(ctx, c, saves.path+"/"+url.PathEscape(strings.ToLower(args[0]))) })
-		}
-		return p.inConversation(ctx, []string{*conversation}, func(c *client, path string) error {
-			list, err := all[chatSave](ctx, c, path+"/saves?automatic=true")
+		return p.withClient(cmd.Context(), func(c *client) error {
+			c.wholeNames = wholeNames
+			path, err := c.savePath(cmd.Context(), args[0], *conversation)
 			if err != nil {
 				return err
 			}
-			items := make([]item, len(list))
-			for i, s := range list {
-				items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp), kind: saves}
-			}
-			found, err := c.choice(ctx, args[0], items, saves)
-			if err != nil {
-				return err
-			}
-			return f(ctx, c, found.path())
+			return f(cmd.Context(), c, path)
 		})
 	}
+}
+
+func (c *client) savePath(ctx context.Context, word, conversation string) (string, error) {
+	if _, err := uuid.Parse(word); err == nil {
+		return saves.path + "/" + url.PathEscape(strings.ToLower(word)), nil
+	}
+	path, err := c.conversationPath(ctx, conversation)
+	if err != nil {
+		return "", err
+	}
+	list, err := all[chatSave](ctx, c, path+"/saves?automatic=true")
+	if err != nil {
+		return "", err
+	}
+	items := make([]item, len(list))
+	for i, s := range list {
+		items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp), kind: saves}
+	}
+	found, err := c.choice(ctx, word, items, saves)
+	if err != nil {
+		return "", err
+	}
+	return found.path(), nil
 }
 
 // inConversation runs f with the path of the conversation that args name, or of
 // the one that changed last.
 func (p *program) inConversation(ctx context.Context, args []string, f func(c *client, path string) error) error {
 	return p.withClient(ctx, func(c *client) error {
-		if len(args) > 0 && args[0] != "" {
-			conv, err := c.findChat(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return f(c, conv.path())
-		}
-		var newest pageOf[chatConversation]
-		if err := c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+		path, err := c.conversationPath(ctx, strings.Join(args, ""))
+		if err != nil {
 			return err
 		}
-		if len(newest.Items) == 0 {
-			return fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
-		}
-		return f(c, chats.path+"/"+newest.Items[0].ID)
+		return f(c, path)
 	})
+}
+
+// conversationPath is the path of a conversation by a word for it, "" = the one that
+// changed last.
+func (c *client) conversationPath(ctx context.Context, word string) (string, error) {
+	if word != "" {
+		conv, err := c.findChat(ctx, word)
+		if err != nil {
+			return "", err
+		}
+		return conv.path(), nil
+	}
+	var newest pageOf[chatConversation]
+	if err := c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+		return "", err
+	}
+	if len(newest.Items) == 0 {
+		return "", fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
+	}
+	return chats.path + "/" + newest.Items[0].ID, nil
 }
 
 func (p *program) printSave(raw json.RawMessage, asJSON bool) error {
