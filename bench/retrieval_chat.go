@@ -23,6 +23,8 @@ type chatFigures struct {
 	ProbesFoundOf       int     `json:"probesFoundOf"`
 	CorrectionsRight    int     `json:"correctionsRight"`
 	CorrectionsRightOf  int     `json:"correctionsRightOf"`
+	IndirectRight       int     `json:"indirectRight"` // likewise, asked for in other words than told
+	IndirectRightOf     int     `json:"indirectRightOf"`
 	EchoesRight         int     `json:"echoesRight"`
 	EchoesRightOf       int     `json:"echoesRightOf"`
 	DatesRight          int     `json:"datesRight"`
@@ -52,13 +54,11 @@ type chatMiss struct {
 func retrievalChat(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	results := map[string]*chatResult{}
 	for _, language := range chatLanguages {
-		set, err := readChatSet(language)
+		r, err := measureChat(ctx, language)
 		if err != nil {
-			return err
-		}
-		if results[language], err = set.measure(ctx); err != nil {
 			return fmt.Errorf("%s: %w", language, err)
 		}
+		results[language] = r
 	}
 	if o.JSON {
 		if err := json.NewEncoder(out).Encode(results); err != nil || !o.Misses {
@@ -73,6 +73,31 @@ func retrievalChat(ctx context.Context, out io.Writer, o RetrievalOptions) error
 		}
 	}
 	return nil
+}
+
+// measureChat measures the sets of a language. What is told and asked for in other words
+// has a memory of its own, because it contradicts the rest.
+func measureChat(ctx context.Context, language string) (*chatResult, error) {
+	set, err := readChatSet(language)
+	if err != nil {
+		return nil, err
+	}
+	indirect, err := set.indirect(language)
+	if err != nil {
+		return nil, err
+	}
+	r, err := set.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	other, err := indirect.measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.IndirectRight, r.IndirectRightOf = other.IndirectRight, other.IndirectRightOf
+	r.BM25.IndirectRight, r.BM25.IndirectRightOf = other.BM25.IndirectRight, other.BM25.IndirectRightOf
+	r.misses = append(r.misses, other.misses...)
+	return r, nil
 }
 
 // measure takes all turns of a set, with the memory of the product and with BM25.
@@ -149,6 +174,8 @@ func (r *chatFigures) add(s *chatSet, c *chatCase, p prompted) {
 		count(c.found(p), &r.ProbesFound, &r.ProbesFoundOf)
 	case "current":
 		count(c.current(p), &r.CorrectionsRight, &r.CorrectionsRightOf)
+	case "indirect":
+		count(c.current(p), &r.IndirectRight, &r.IndirectRightOf)
 	case "echo":
 		count(c.beyondEcho(p), &r.EchoesRight, &r.EchoesRightOf)
 	case "date":
@@ -244,6 +271,7 @@ func printChat(out io.Writer, results map[string]*chatResult) {
 	row("greetings of other chats", func(f *chatFigures) string { return of(f.GreetingsRecalled, f.GreetingsRecalledOf) })
 	row("probes found", func(f *chatFigures) string { return of(f.ProbesFound, f.ProbesFoundOf) })
 	row("corrections right", func(f *chatFigures) string { return of(f.CorrectionsRight, f.CorrectionsRightOf) })
+	row("corrections in other words", func(f *chatFigures) string { return of(f.IndirectRight, f.IndirectRightOf) })
 	row("echoes right", func(f *chatFigures) string { return of(f.EchoesRight, f.EchoesRightOf) })
 	row("dates right", func(f *chatFigures) string { return of(f.DatesRight, f.DatesRightOf) })
 	row("one-character words found", func(f *chatFigures) string { return of(f.OneCharacterFound, f.OneCharacterFoundOf) })

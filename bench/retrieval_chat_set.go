@@ -62,23 +62,42 @@ func readChatSet(language string) (*chatSet, error) {
 	return s, nil
 }
 
+// indirect is the set of what is asked for in other words, with the noise of s.
+func (s *chatSet) indirect(language string) (*chatSet, error) {
+	name := "chatset/" + language + "-indirect.jsonl"
+	data, err := chatFiles.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	other := *s
+	other.cases = slices.DeleteFunc(slices.Clone(s.cases), func(c chatCase) bool { return c.Set != "noise" })
+	if err := other.read(bufio.NewScanner(bytes.NewReader(data)), 1); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &other, nil
+}
+
 func parseChatSet(data []byte) (*chatSet, error) {
 	s := &chatSet{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
-	for n := 1; lines.Scan(); n++ {
-		var err error
-		if n == 1 {
-			err = s.begin(lines.Bytes())
-		} else {
-			var c chatCase
-			err = strict(lines.Bytes(), &c)
-			s.cases = append(s.cases, c)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+	if lines.Scan() {
+		if err := s.begin(lines.Bytes()); err != nil {
+			return nil, fmt.Errorf("line 1: %w", err)
 		}
 	}
-	return s, lines.Err()
+	return s, s.read(lines, 2)
+}
+
+// read appends the cases on lines, the first of which has the number n.
+func (s *chatSet) read(lines *bufio.Scanner, n int) error {
+	for ; lines.Scan(); n++ {
+		var c chatCase
+		if err := strict(lines.Bytes(), &c); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		s.cases = append(s.cases, c)
+	}
+	return lines.Err()
 }
 
 func (s *chatSet) begin(line []byte) error {

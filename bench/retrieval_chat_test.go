@@ -20,32 +20,43 @@ func TestChatSets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts, said, asked := map[string]int{}, map[string]bool{}, map[string]bool{}
-			for i := range s.cases {
-				c := &s.cases[i]
-				counts[c.Set]++
-				for _, text := range c.Said {
-					if said[text] {
-						t.Errorf("said twice: %s", text)
-					}
-					said[text] = true
-				}
-				if asked[c.Ask] {
-					t.Errorf("asked twice: %s", c.Ask)
-				}
-				asked[c.Ask] = c.Ask != ""
-				s.check(t, c)
+			s.complete(t, smallest)
+			if s, err = s.indirect(language); err != nil {
+				t.Fatal(err)
 			}
-			for set, n := range smallest {
-				if counts[set] < n {
-					t.Errorf("%d of %s, want at least %d", counts[set], set, n)
-				}
-				delete(counts, set)
-			}
-			if len(counts) > 0 {
-				t.Errorf("unknown sets: %v", counts)
-			}
+			s.complete(t, map[string]int{"noise": 200, "indirect": 50})
 		})
+	}
+}
+
+// complete checks that a set has so many turns of each kind, and no others.
+func (s *chatSet) complete(t *testing.T, smallest map[string]int) {
+	t.Helper()
+	counts, said, asked := map[string]int{}, map[string]bool{}, map[string]bool{}
+	for i := range s.cases {
+		c := &s.cases[i]
+		counts[c.Set]++
+		for _, text := range c.Said {
+			if said[text] {
+				t.Errorf("said twice: %s", text)
+			}
+			said[text] = true
+		}
+		if asked[c.Ask] {
+			t.Errorf("asked twice: %s", c.Ask)
+		}
+		asked[c.Ask] = c.Ask != ""
+		s.check(t, c)
+	}
+	for set := range counts {
+		if counts[set] < smallest[set] || smallest[set] == 0 {
+			t.Errorf("%d of %s, want at least %d", counts[set], set, smallest[set])
+		}
+	}
+	for set := range smallest {
+		if counts[set] == 0 {
+			t.Errorf("none of %s", set)
+		}
 	}
 }
 
@@ -63,11 +74,11 @@ func (s *chatSet) check(t *testing.T, c *chatCase) {
 		t.Errorf("no turn for %v", c.Said)
 	case (c.Set == "chitchat" || c.Set == "backchannel") && (len(c.Said) > 0 || c.Answer != ""):
 		t.Errorf("%s: small talk has nothing to find", c.Ask)
-	case c.Set == "current" && (c.Stale == "" || firstWith(c.Said, c.Stale) != 0):
+	case (c.Set == "current" || c.Set == "indirect") && (c.Stale == "" || firstWith(c.Said, c.Stale) != 0):
 		t.Errorf("%s: the stale value has to be said first", c.Ask)
 	case c.Set == "date" && c.Day == "":
 		t.Errorf("%s: no day", c.Ask)
-	case slices.Contains([]string{"probe", "current", "date", "word"}, c.Set) && c.Answer == "":
+	case slices.Contains([]string{"probe", "current", "indirect", "date", "word"}, c.Set) && c.Answer == "":
 		t.Errorf("%s: no answer", c.Ask)
 	case c.Answer == "":
 		return
