@@ -81,7 +81,8 @@ type BackupOptions struct {
 // moment, and a server may use the database meanwhile: it is neither locked nor
 // slowed down more than by any other reader. Nothing is migrated; a database
 // without tables, or of a newer program, is refused.
-func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (*Manifest, error) {
+func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (_ *Manifest, err error) {
+	defer func() { err = explainSQLite(o.Dir, err) }()
 	snap, err := openSnapshot(ctx, o.withDefaults())
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (*Mani
 	for _, t := range tables {
 		written, err := snap.write(ctx, out, t, b.Progress)
 		if err != nil {
-			return nil, fmt.Errorf("store: back up the table %s: %w", t.name, err)
+			return nil, fmt.Errorf("cannot back up the table %s: %w", t.name, err)
 		}
 		m.Tables = append(m.Tables, *written)
 	}
@@ -149,11 +150,12 @@ func sum(data []byte) string {
 type snapshot struct {
 	db       *sql.DB
 	tx       *sql.Tx
+	dir      string // the data folder
 	postgres bool
 }
 
 func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
-	s := &snapshot{postgres: o.URL != ""}
+	s := &snapshot{dir: o.Dir, postgres: o.URL != ""}
 	var err error
 	if s.postgres {
 		var config *pgx.ConnConfig
@@ -166,7 +168,7 @@ func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	}
 	s.tx, err = s.db.BeginTx(ctx, s.isolation())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store: open the database: %w", err), s.db.Close())
+		return nil, errors.Join(fmt.Errorf("cannot open the database: %w", err), s.db.Close())
 	}
 	return s, nil
 }
@@ -183,12 +185,12 @@ func (s *snapshot) isolation() *sql.TxOptions {
 // openForReading opens the database of a data folder that a server may be using.
 func openForReading(dir string) (*sql.DB, error) {
 	if pending, err := pendingRestores(dir); err != nil || len(pending) > 0 {
-		return nil, errors.Join(err, fmt.Errorf("store: a restore in %s was interrupted: start the server once, which completes it", dir))
+		return nil, errors.Join(err, fmt.Errorf("a restore in %s was interrupted: start the server once, which completes it", dir))
 	}
 	path := filepath.Join(dir, File)
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("store: no database at %s", path)
+			return nil, fmt.Errorf("no database at %s", path)
 		}
 		return nil, err
 	}
@@ -220,7 +222,7 @@ func (s *snapshot) version(ctx context.Context) (int64, error) {
 	var version sql.NullInt64
 	err := s.tx.QueryRowContext(ctx, "SELECT MAX(version_id) FROM "+versionTable+" WHERE is_applied").Scan(&version)
 	if err != nil || version.Int64 == 0 {
-		return 0, errors.Join(errors.New("store: not a NodeST database, or it is empty"), err)
+		return 0, errors.Join(errors.New("not a NodeST database, or it is empty"), err)
 	}
 	return version.Int64, knownVersion("database", version.Int64)
 }
@@ -232,10 +234,10 @@ func (s *snapshot) check(ctx context.Context) error {
 	}
 	found, err := queryTexts(ctx, s.tx, "PRAGMA integrity_check(3)")
 	if err != nil {
-		return fmt.Errorf("store: check the database: %w", err)
+		return fmt.Errorf("cannot check the database: %w", err)
 	}
 	if len(found) != 1 || found[0] != "ok" {
-		return fmt.Errorf("store: the database is damaged: %s", strings.Join(found, "; "))
+		return damagedFile(filepath.Join(s.dir, File), errors.New(strings.Join(found, "; ")))
 	}
 	return nil
 }

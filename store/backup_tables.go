@@ -93,7 +93,7 @@ func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 			return nil, err
 		}
 		if c.Kind = kindOf[declared]; c.Kind == "" {
-			return nil, fmt.Errorf("store: backups do not support the type %s of %s.%s", declared, name, c.Name)
+			return nil, fmt.Errorf("backups do not support the type %s of %s.%s", declared, name, c.Name)
 		}
 		if len(all) == 0 || all[len(all)-1].name != name {
 			all = append(all, &table{name: name})
@@ -126,7 +126,7 @@ func parentsFirst(all []*table) ([]*table, error) {
 			}
 		}
 		if len(ordered) == before {
-			return nil, fmt.Errorf("store: the foreign keys of the tables form a circle")
+			return nil, fmt.Errorf("the foreign keys of the tables form a circle")
 		}
 	}
 	return ordered, nil

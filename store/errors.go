@@ -2,6 +2,9 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -44,6 +47,32 @@ func translateSQLite(err sqlite3.Error) error {
 		return missing(err)
 	}
 	return err
+}
+
+// explainSQLite tells an operator what to do about an error that concerns the
+// database file as a whole. Other errors stay as they are.
+func explainSQLite(dir string, err error) error {
+	var lite sqlite3.Error
+	if !errors.As(err, &lite) || fault.Public(err).Code != fault.Internal {
+		return err
+	}
+	path := filepath.Join(dir, File)
+	switch lite.Code {
+	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
+		return damagedFile(path, lite)
+	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
+		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrPermission}
+	case sqlite3.ErrCantOpen:
+		if lite.SystemErrno != 0 {
+			return &fs.PathError{Op: "open", Path: path, Err: lite.SystemErrno}
+		}
+		return fmt.Errorf("cannot open the database %s: %w", path, lite)
+	}
+	return err
+}
+
+func damagedFile(path string, cause error) error {
+	return fmt.Errorf("the database %s is damaged (%w). Stop the server and restore a backup with nodest restore --force FILE; the damaged database is moved aside", path, cause)
 }
 
 func translatePostgres(err *pgconn.PgError) error {

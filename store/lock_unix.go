@@ -22,7 +22,7 @@ func lockFolder(dir string) (*folderLock, error) {
 	path := filepath.Join(dir, "nodest.lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 20))
@@ -30,7 +30,7 @@ func lockFolder(dir string) (*folderLock, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%w: %s (pid %s); stop it, choose another folder, or use PostgreSQL", ErrInUse, dir, strings.TrimSpace(string(holder)))
 		}
-		return nil, fmt.Errorf("store: lock %s: %w", path, err)
+		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}
 	if err := f.Truncate(0); err == nil { // the pid is for the message only
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

@@ -48,12 +48,12 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 	// The dialect is in the store.
 	p, err := goose.NewProvider("", db, folder, goose.WithStore(notes), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
-		return fmt.Errorf("store: read the migrations: %w", err)
+		return fmt.Errorf("cannot read the migrations: %w", err)
 	}
 	at, newest, err := p.GetVersions(ctx) // makes the table of versions if there is none
 	switch {
 	case err != nil:
-		return fmt.Errorf("store: read the version of the database: %w", err)
+		return fmt.Errorf("cannot read the version of the database: %w", err)
 	case at == min(version, newest):
 		return nil
 	case at > newest:
@@ -62,7 +62,7 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 	}
 	started := time.Now()
 	if _, err := p.UpTo(ctx, version); err != nil {
-		return fmt.Errorf("store: migrate: %w", translate(err))
+		return fmt.Errorf("cannot upgrade the database: %w", translate(err))
 	}
 	what := "database migrated"
 	if at == 0 {

@@ -34,7 +34,7 @@ type Restored struct {
 func Restore(ctx context.Context, o Options, b *BackupFile, r RestoreOptions) (*Restored, error) {
 	o = o.withDefaults()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: create the data folder: %w", err)
+		return nil, fmt.Errorf("cannot create the data folder: %w", err)
 	}
 	job := &restoring{options: o, backup: b, RestoreOptions: r, stamp: time.Now().UTC().Format("20060102T150405.000Z")}
 	if o.URL == "" {
@@ -70,7 +70,7 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 			return err
 		}
 		if failed != nil {
-			return fmt.Errorf("store: restore the table %s: %w", rows.table.name, translate(failed))
+			return fmt.Errorf("cannot restore the table %s: %w", rows.table.name, translate(failed))
 		}
 	}
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {
@@ -142,7 +142,7 @@ func completeRestores(dir string) error {
 	for _, from := range ready {
 		stamp := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(from), restorePrefix), readySuffix)
 		if _, err := replaceFiles(dir, from, filepath.Join(dir, replacedPrefix+stamp)); err != nil {
-			return fmt.Errorf("store: complete a restore: %w", err)
+			return fmt.Errorf("cannot complete a restore: %w", err)
 		}
 	}
 	return nil

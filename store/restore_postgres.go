@@ -35,7 +35,7 @@ func (r *restoring) postgres(ctx context.Context) (_ *Restored, err error) {
 	staged := clip("nodest_restore_" + schema)
 	makeSchema := "DROP SCHEMA IF EXISTS " + ident(staged) + " CASCADE; CREATE SCHEMA " + ident(staged)
 	if _, err := conn.ExecContext(ctx, makeSchema, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return nil, fmt.Errorf("store: create a schema for the restore: %w", err)
+		return nil, fmt.Errorf("cannot create a schema for the restore: %w", err)
 	}
 	defer func() {
 		drop := "DROP SCHEMA IF EXISTS " + ident(staged) + " CASCADE"
@@ -55,7 +55,7 @@ func (r *restoring) target(ctx context.Context, conn *sql.Conn) (schema string, 
 		return "", nil, err
 	}
 	if schema == "" {
-		return "", nil, errors.New("store: no schema in the search_path of the database URL exists")
+		return "", nil, errors.New("no schema in the search_path of the database URL exists")
 	}
 	there, err := queryTexts(ctx, conn, "SELECT tablename::text FROM pg_tables WHERE schemaname = $1", schema)
 	if err != nil {

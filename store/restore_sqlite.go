@@ -41,7 +41,7 @@ func (r *restoring) sqlite(ctx context.Context) (_ *Restored, err error) {
 	aside := filepath.Join(dir, replacedPrefix+r.stamp)
 	moved, err := replaceFiles(dir, ready, aside)
 	if err != nil {
-		return nil, fmt.Errorf("store: complete the restore: %w; the next start of the server tries again", err)
+		return nil, fmt.Errorf("cannot complete the restore: %w; the next start of the server tries again", err)
 	}
 	if !moved {
 		aside = ""
@@ -146,7 +146,7 @@ func checkSQLite(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if len(damage) != 1 || damage[0] != "ok" {
-		return fmt.Errorf("store: the restored database is damaged: %s", strings.Join(damage, "; "))
+		return fmt.Errorf("the restored database is damaged: %s", strings.Join(damage, "; "))
 	}
 	orphans, err := queryTexts(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
 	if err == nil && len(orphans) > 0 {

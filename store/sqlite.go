@@ -20,6 +20,7 @@ const File = "nodest.db"
 // sqlite is the backend of one process alone: one writing connection, several
 // that only read.
 type sqlite struct {
+	dir     string // the data folder
 	lock    *folderLock
 	writing *bun.DB
 	conn    bun.Conn // of writing, for the life of the backend
@@ -50,15 +51,15 @@ func sqliteDSN(path string, readOnly bool) string {
 
 func openSQLite(ctx context.Context, o Options) (_ *sqlite, err error) {
 	if o.Dir == "" {
-		return nil, errors.New("store: no data folder given")
+		return nil, errors.New("no data folder given")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("store: create the data folder: %w", err)
+		return nil, fmt.Errorf("cannot create the data folder: %w", err)
 	}
-	s := &sqlite{now: o.millis}
+	s := &sqlite{dir: o.Dir, now: o.millis}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(explainSQLite(o.Dir, err), s.close())
 		}
 	}()
 	if s.lock, err = lockFolder(o.Dir); err != nil {
@@ -85,18 +86,19 @@ func openSQLite(ctx context.Context, o Options) (_ *sqlite, err error) {
 	reading.SetMaxIdleConns(o.Readers)
 	s.reading = bun.NewDB(reading, sqlitedialect.New())
 	if s.conn, err = s.writing.Conn(ctx); err != nil {
-		return nil, fmt.Errorf("store: open %s: %w", path, err)
+		return nil, fmt.Errorf("cannot open %s: %w", path, err)
 	}
 	s.writer = startGroupWriter(s.conn.Conn, s.conn, s.now)
 	return s, nil
 }
 
 func (s *sqlite) write(ctx context.Context, fn func(*session) error) error {
-	return s.writer.write(ctx, fn)
+	return explainSQLite(s.dir, s.writer.write(ctx, fn))
 }
 
 // read takes a reading connection; the snapshot is that of the first statement.
-func (s *sqlite) read(ctx context.Context, fn func(*session) error) error {
+func (s *sqlite) read(ctx context.Context, fn func(*session) error) (err error) {
+	defer func() { err = explainSQLite(s.dir, err) }()
 	conn, err := s.reading.Conn(ctx)
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	case strings.HasPrefix(o.URL, "postgres://"), strings.HasPrefix(o.URL, "postgresql://"):
 		db.backend, err = openPostgres(ctx, o)
 	default:
-		err = fmt.Errorf("store: the database URL must start with postgres://")
+		err = fmt.Errorf("the database URL must start with postgres://")
 	}
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (p *program) checkFolder(cfg *config) check {
 		return check{name: "data folder", detail: dir + " does not exist yet; nodest serve creates it"}
 	}
 	if err != nil {
-		return check{"data folder", dir + " is not writable", "make it writable for the user who runs the server: " + err.Error()}
+		return check{"data folder", dir + " is not writable", "make it writable for the user who runs the server: " + reason(err)}
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())

@@ -384,3 +384,45 @@ func (w *watched) Write(line []byte) (int, error) {
 	}
 	return len(line), nil
 }
+
+// atADatabase are commands that open the database of a data folder themselves.
+var atADatabase = [][]string{
+	{"serve", "--addr", "127.0.0.1:0"}, {"migrate"}, {"list", "characters", "--local"}, {"doctor", "--no-network"}, {"backup", "all.zip"},
+}
+
+// TestADamagedDatabase: every command names the file and says how to mend it, and
+// what it says works.
+func TestADamagedDatabase(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t, "NODEST_ADDR="+freeAddr(t))
+	f.gets(t, "import", "--sample", "--local")
+	f.gets(t, "backup", "good.zip")
+	path := filepath.Join(f.dir, "data", "nodest.db")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600))
+	for _, args := range append([][]string{{"list", "characters"}}, atADatabase...) {
+		out, code := f.types(t, args...)
+		require.Equal(t, 1, code, "%v: %s", args, out)
+		require.Contains(t, out, "the database "+filepath.Join("data", "nodest.db")+" is damaged (file is not a database). ", "%v", args)
+		require.Contains(t, out, "nodest restore --force", "%v", args)
+		require.NotContains(t, out, "store:")
+	}
+	f.gets(t, "restore", "--force", "good.zip")
+	require.Contains(t, f.gets(t, "list", "characters"), "Wren Halloway")
+}
+
+// TestAFolderThatCannotBeWritten: the message names the file and says what to check.
+func TestAFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	f := emptyFolder(t, "NODEST_DATA=/sys") // nobody can make a file there, not even root
+	if _, err := os.Stat("/sys/kernel"); err != nil {
+		t.Skip("there is no /sys here")
+	}
+	for _, args := range atADatabase[:3] {
+		f.refuses(t, args, "cannot open "+filepath.Join("/sys", "nodest.lock")+": ", "Check the owner and permissions", "the folder /sys")
+	}
+	out, code := f.types(t, "doctor", "--no-network")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "/sys is not writable")
+	require.NotContains(t, out, "doctor-", "the name of the probe means nothing to the reader")
+	f.untouched(t)
+}

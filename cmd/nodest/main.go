@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,11 @@ var errSaid = errors.New("already reported")
 func oneLine(err error) string {
 	if f := fault.Public(err); f.Code != fault.Internal {
 		return f.Message
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) && (errors.Is(file, fs.ErrPermission) || errors.Is(file, syscall.EROFS)) {
+		return fmt.Sprintf("cannot %s %s: %v. Check the owner and permissions of this file and of the folder %s",
+			file.Op, file.Path, file.Err, filepath.Dir(file.Path))
 	}
 	return err.Error()
 }
