@@ -54,7 +54,7 @@ func openPostgres(ctx context.Context, o Options) (*postgres, error) {
 func postgresConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("store: the database URL cannot be read") // the cause may hold the password
+		return nil, errors.New("the database URL cannot be read") // the cause may hold the password
 	}
 	// bun writes the arguments into the statement, so that no two are alike:
 	// preparing them would cost a round trip and help nobody.
@@ -67,7 +67,7 @@ func postgresConfig(url string) (*pgx.ConnConfig, error) {
 func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("store: connect to PostgreSQL: %w", err)
+		return nil, connectError(err)
 	}
 	lock, busy := "pg_try_advisory_lock", "the database is in use by another nodest process; stop it first"
 	if shared {
@@ -75,7 +75,7 @@ func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 	}
 	var ok bool
 	if err := conn.QueryRowContext(ctx, "SELECT "+lock+"(hashtextextended('nodest restore ' || COALESCE(current_schema(), ''), 0))").Scan(&ok); err != nil {
-		return nil, errors.Join(fmt.Errorf("store: lock the database: %w", err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("cannot lock the database: %w", err), conn.Close())
 	}
 	if !ok {
 		return nil, errors.Join(fault.New(fault.Conflict, "%s", busy), conn.Close())
@@ -88,12 +88,12 @@ func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("store: connect to PostgreSQL: %w", err)
+		return connectError(err)
 	}
 	defer conn.Close() //nolint:errcheck // gives it back to the pool
 	const key = "hashtextextended('nodest migrations ' || current_schema(), 0)"
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+key+")"); err != nil {
-		return fmt.Errorf("store: wait for the migrations of another process: %w", err)
+		return fmt.Errorf("cannot wait for the migrations of another process: %w", err)
 	}
 	defer func() {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock("+key+")")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,24 +17,21 @@ import (
 // recovering.
 const pgStarting = "57P03"
 
-const (
-	waitPause = 500 * time.Millisecond // between two attempts to connect
-	waitTell  = 5 * time.Second        // between two lines in the log
-)
+const waitPause = 500 * time.Millisecond // between two attempts to connect
 
 // WaitForPostgres returns when the PostgreSQL at the URL takes connections, for
 // a server that is started together with its database. It waits only for a
 // PostgreSQL that does not answer or is still starting, and for patience at
 // most; what waiting does not cure, such as a wrong password, is returned at
-// once.
+// once. The log gets a line for each new cause.
 func WaitForPostgres(ctx context.Context, url string, patience time.Duration, log *slog.Logger) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return errors.New("store: the database URL cannot be read") // the cause may hold the password
+		return errors.New("the database URL cannot be read") // the cause may hold the password
 	}
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var told time.Time
+	told := ""
 	for {
 		conn, err := pgx.ConnectConfig(limit, config)
 		if err == nil {
@@ -43,11 +41,12 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 			return ctx.Err()
 		}
 		if !mayStillStart(err) {
-			return fmt.Errorf("store: connect to PostgreSQL: %w", err)
+			return connectError(err)
 		}
-		if time.Since(told) >= waitTell {
-			told = time.Now()
-			log.WarnContext(ctx, "PostgreSQL is not ready yet; waiting", "host", config.Host, "port", config.Port, "atMost", patience, "cause", lastLine(err))
+		cause := connectCause(err).Error()
+		if cause != told {
+			told = cause
+			log.WarnContext(ctx, "PostgreSQL is not ready yet; waiting", "host", config.Host, "port", config.Port, "atMost", patience, "cause", cause)
 		}
 		select {
 		case <-time.After(waitPause):
@@ -55,7 +54,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return fmt.Errorf("PostgreSQL at %s:%d did not respond within %s: %s", config.Host, config.Port, patience, lastLine(err))
+			return fmt.Errorf("PostgreSQL at %s:%d did not respond within %s: %s", config.Host, config.Port, patience, cause)
 		}
 	}
 }
@@ -70,13 +69,33 @@ func mayStillStart(err error) bool {
 	return errors.As(err, &dial) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// lastLine is the innermost cause of an error.
-func lastLine(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
-		err = inner
+// connectError says in one line which PostgreSQL refuses us, and why.
+func connectError(err error) error {
+	var failed *pgconn.ConnectError
+	if !errors.As(err, &failed) {
+		return fmt.Errorf("cannot connect to PostgreSQL: %w", err)
 	}
+	return fmt.Errorf("cannot connect to PostgreSQL at %s:%d: %w", failed.Config.Host, failed.Config.Port, connectCause(err))
+}
+
+// connectCause is why no connection was made, without what the driver repeats for
+// each address that it tried.
+func connectCause(err error) error {
+	var pg *pgconn.PgError
+	var dns *net.DNSError
+	var call *os.SyscallError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &pg):
+		return errors.New(pg.Message)
+	case errors.As(err, &dns):
+		return errors.New(dns.Err)
+	case errors.As(err, &call):
+		return call.Err
+	case errors.As(err, &dial):
+		return dial.Err
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no response")
+	}
+	return err
 }

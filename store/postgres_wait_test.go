@@ -88,6 +88,29 @@ func TestWaitingForPostgresIsBounded(t *testing.T) {
 	}
 }
 
+// The driver tries each address twice, with TLS and without, and says so each time.
+func TestThePostgresThatIsWaitedForIsNamedOnce(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_ = ln.Close()
+	log := &bytes.Buffer{}
+	url := "postgres://u@" + addr + "/d"
+	err = store.WaitForPostgres(context.Background(), url, 1200*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))) // two attempts at least
+	if err == nil || err.Error() != "PostgreSQL at "+addr+" did not respond within 1.2s: connection refused" {
+		t.Errorf("the error is %v", err)
+	}
+	if strings.Count(log.String(), "\n") != 1 || !strings.HasSuffix(log.String(), " cause=\"connection refused\"\n") {
+		t.Errorf("the log says %q", log)
+	}
+	_, err = store.Open(context.Background(), store.Options{URL: url, Log: quiet})
+	if err == nil || err.Error() != "cannot connect to PostgreSQL at "+addr+": connection refused" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 func TestAPostgresThatRefusesIsNotWaitedFor(t *testing.T) {
 	u, err := url.Parse(storetest.PostgresURL(t))
 	if err != nil {
