@@ -38,6 +38,9 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 		if len(args) < 2 && !everybody || len(args) == 0 {
 			return usage("give a resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
 		}
+		if everybody && len(args) > 1 {
+			return usage("--all means every character; leave out %s, or leave out --all", strings.Join(args[1:], ", "))
+		}
 		return nil
 	}
 	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, including future ones")

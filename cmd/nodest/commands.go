@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -163,30 +166,27 @@ func (p *program) tokenCommand() *cobra.Command {
 	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
 	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the token")
 	asJSON = jsonFlag(create, "print JSON")
-	list := &cobra.Command{
-		Use: "list", Short: "List the tokens, as JSON", Args: cobra.NoArgs, Example: "  nodest token list",
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/tokens") },
-	}
-	jsonFlag(list, "print JSON, one object per line (always on)")
+	list := p.listCommandOf(tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error { return c.remove(cmd.Context(), args[0], tokens) })
+			return p.withClient(cmd.Context(), func(c *client) error {
+				return c.remove(cmd.Context(), args[0], tokens, func(item) error { return nil })
+			})
 		},
 	}
 	cmd.AddCommand(create, list, revoke)
 	return cmd
 }
 
-// list prints every item of a list, one JSON object a line.
-func (p *program) list(ctx context.Context, path string) error {
-	return p.withClient(ctx, func(c *client) error {
-		items, err := all[json.RawMessage](ctx, c, path)
-		for _, item := range items {
-			fmt.Fprintln(p.out, string(item))
-		}
-		return err
-	})
+// listCommandOf is the sub-command list of token and user.
+func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
+	asJSON := jsonFlag(cmd, "print JSON, one object per line")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withClient(cmd.Context(), func(c *client) error { return p.showList(cmd.Context(), c, k, k.path, *asJSON) })
+	}
+	return cmd
 }
 
 func (p *program) userCommand() *cobra.Command {
@@ -225,17 +225,46 @@ func (p *program) userCommand() *cobra.Command {
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
 	asJSON = jsonFlag(create, "print JSON")
-	list := &cobra.Command{
-		Use: "list", Short: "List the accounts, as JSON", Args: cobra.NoArgs, Example: "  nodest user list",
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.list(cmd.Context(), "/api/v1/users") },
-	}
-	jsonFlag(list, "print JSON, one object per line (always on)")
-	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data", Args: cobra.ExactArgs(1), Example: "  nodest user delete alice",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error { return c.remove(cmd.Context(), args[0], users) })
-		},
-	}
-	cmd.AddCommand(create, list, remove, p.userPasswordCommand())
+	list := p.listCommandOf(users, "List the accounts", "  nodest user list")
+	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand())
 	return cmd
+}
+
+func (p *program) userDeleteCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data", Args: cobra.ExactArgs(1),
+		Long: "Delete an account, given by its whole name or id, with all its characters, chats and memories. This cannot be undone.\n" +
+			"The command asks for confirmation; in a script, add --yes.",
+		Example: "  nodest user delete alice",
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withClient(cmd.Context(), func(c *client) error {
+			return c.remove(cmd.Context(), args[0], users, func(u item) error {
+				if yes {
+					return nil
+				}
+				return p.confirm(fmt.Sprintf("delete the account %s and all its data", u.called()))
+			})
+		})
+	}
+	return cmd
+}
+
+// confirm asks the person at the terminal whether to do something that cannot be
+// undone. Where there is none, it must be confirmed with --yes.
+func (p *program) confirm(what string) error {
+	if !p.interactive() {
+		return usage("this would %s; add --yes to confirm", what)
+	}
+	fmt.Fprintf(p.err, "This will %s. It cannot be undone.\nContinue? [y/N] ", what)
+	line, err := bufio.NewReader(p.in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return errors.New("nothing was deleted")
 }

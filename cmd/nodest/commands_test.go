@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	token := strings.TrimSpace(inst.ok(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
 	require.NotContains(t, token, " ")
 	var phone string
-	for line := range strings.Lines(inst.ok(t, "token", "list")) {
+	for line := range strings.Lines(inst.ok(t, "token", "list", "--json")) {
 		var row struct{ ID, Name string }
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
 		require.NotContains(t, line, token)
@@ -90,11 +91,17 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, phone)
+	table := inst.ok(t, "token", "list")
+	require.Regexp(t, `(?m)^ID +CREATED +NAME +LAST USED +EXPIRES$`, table)
+	require.Regexp(t, `(?m)^`+phone+` +20[\d-]+ [\d:]+ +phone +never +20[\d-]+ [\d:]+$`, table)
+	require.NotContains(t, table, token)
+	_, _, err := inst.command(t, nil, "token", "revoke", "pho")
+	require.ErrorContains(t, err, "did you mean phone", "what deletes wants the whole name")
 	inst.ok(t, "token", "revoke", phone)
 	require.NotContains(t, inst.ok(t, "token", "list"), phone)
 	inst.ok(t, "token", "create", "--name", "phone")
 	inst.ok(t, "token", "create", "--name", "phone")
-	_, _, err := inst.command(t, nil, "token", "revoke", "phone")
+	_, _, err = inst.command(t, nil, "token", "revoke", "phone")
 	require.ErrorContains(t, err, `"phone" is ambiguous (2 matches)`)
 	inst.ok(t, "token", "create", "--name", "Tablet")
 	inst.ok(t, "token", "revoke", "tablet")
@@ -104,14 +111,21 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	require.NoError(t, err)
 	id, name, _ := strings.Cut(strings.TrimSpace(out), "  ")
 	require.Equal(t, "alice", name)
-	require.Contains(t, inst.ok(t, "user", "list"), id)
-	inst.ok(t, "user", "delete", id)
+	require.Regexp(t, `(?m)^`+id+` +20[\d-]+ [\d:]+ +alice +member +yes$`, inst.ok(t, "user", "list"))
+	require.Contains(t, inst.ok(t, "user", "list", "--json"), `"username":"alice"`)
+	_, _, err = inst.command(t, nil, "user", "delete", "alic", "--yes")
+	require.ErrorContains(t, err, "did you mean alice", "what deletes wants the whole name")
+	_, _, err = inst.command(t, strings.NewReader("y\n"), "user", "delete", "alice")
+	require.ErrorContains(t, err, "this would delete the account alice and all its data; add --yes to confirm")
+	require.Equal(t, 2, exitCode(err, io.Discard))
+	require.Contains(t, inst.ok(t, "user", "list"), "alice")
+	inst.ok(t, "user", "delete", id, "--yes")
 	require.NotContains(t, inst.ok(t, "user", "list"), id)
 	_, _, err = inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "bob")
 	require.NoError(t, err)
 	_, _, err = inst.command(t, nil, "user", "delete", "bobby")
 	require.ErrorContains(t, err, "did you mean bob?")
-	inst.ok(t, "user", "delete", "bob")
+	inst.ok(t, "user", "delete", "bob", "--yes")
 	require.NotContains(t, inst.ok(t, "user", "list"), "bob")
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -46,33 +47,38 @@ func (p *program) listOf(k *kind) *cobra.Command {
 				}
 				path += "?characterId=" + url.QueryEscape(ch.ID)
 			}
-			list, err := all[json.RawMessage](cmd.Context(), c, path)
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				for _, raw := range list {
-					fmt.Fprintln(p.out, string(raw))
-				}
-				return nil
-			}
-			items := make([]item, len(list))
-			for i, raw := range list {
-				if err := json.Unmarshal(raw, &items[i]); err != nil {
-					return err
-				}
-				items[i].kind = k
-			}
-			if len(items) == 0 {
-				_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.noun, k.first)
-				return err
-			}
-			rows, err := c.rows(cmd.Context(), items)
-			if err != nil {
-				return err
-			}
-			return table(p.out, rows)
+			return p.showList(cmd.Context(), c, k, path, *asJSON)
 		})
 	}
 	return cmd
+}
+
+// showList prints a list as a table, or as JSON, one object per line.
+func (p *program) showList(ctx context.Context, c *client, k *kind, path string, asJSON bool) error {
+	list, err := all[json.RawMessage](ctx, c, path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		for _, raw := range list {
+			fmt.Fprintln(p.out, string(raw))
+		}
+		return nil
+	}
+	items := make([]item, len(list))
+	for i, raw := range list {
+		if err := json.Unmarshal(raw, &items[i]); err != nil {
+			return err
+		}
+		items[i].kind = k
+	}
+	if len(items) == 0 {
+		_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.noun, k.first)
+		return err
+	}
+	rows, err := c.rows(ctx, items)
+	if err != nil {
+		return err
+	}
+	return table(p.out, rows)
 }

@@ -26,18 +26,23 @@ type kind struct {
 	path  string // of the list in REST
 	first string // how to get the first one
 	all   string // the command that lists them; empty: nodest list
+
+	columns []string // of a table, behind id, time and name
 }
 
 var (
-	characters = &kind{"character", "characters", "/api/v1/characters", "nodest import card.png, or nodest import --sample", ""}
-	chats      = &kind{"chat", "chats", "/api/v1/conversations", "nodest chat", ""}
-	books      = &kind{"book", "books", "/api/v1/worldbooks", "nodest import book.json", ""}
-	presets    = &kind{"preset", "presets", "/api/v1/presets", "nodest import preset.json", ""}
-	scripts    = &kind{"script", "scripts", "/api/v1/regexscripts", "nodest import regex.json", ""}
-	personas   = &kind{"persona", "personas", "/api/v1/personas", "nodest import me.json --as persona, with {\"name\": …, \"description\": …}", ""}
+	characters = &kind{noun: "character", list: "characters", path: "/api/v1/characters", first: "nodest import card.png, or nodest import --sample"}
+	chats      = &kind{noun: "chat", list: "chats", path: "/api/v1/conversations", first: "nodest chat", columns: []string{"CHARACTER", "LAST MESSAGE"}}
+	books      = &kind{noun: "book", list: "books", path: "/api/v1/worldbooks", first: "nodest import book.json", columns: boundColumn}
+	presets    = &kind{noun: "preset", list: "presets", path: "/api/v1/presets", first: "nodest import preset.json", columns: boundColumn}
+	scripts    = &kind{noun: "script", list: "scripts", path: "/api/v1/regexscripts", first: "nodest import regex.json", columns: boundColumn}
+	personas   = &kind{noun: "persona", list: "personas", path: "/api/v1/personas",
+		first: "nodest import me.json --as persona, with {\"name\": …, \"description\": …}", columns: boundColumn}
 
-	tokens = &kind{"token", "tokens", "/api/v1/tokens", "nodest token create", "nodest token list"}
-	users  = &kind{"user", "users", "/api/v1/users", "nodest user create NAME", "nodest user list"}
+	tokens = &kind{noun: "token", list: "tokens", path: "/api/v1/tokens", first: "nodest token create", all: "nodest token list", columns: []string{"LAST USED", "EXPIRES"}}
+	users  = &kind{noun: "user", list: "users", path: "/api/v1/users", first: "nodest user create NAME", all: "nodest user list", columns: []string{"ROLE", "PASSWORD"}}
+
+	boundColumn = []string{"BOUND TO"}
 
 	kinds     = []*kind{characters, chats, books, presets, scripts, personas}
 	resources = []*kind{books, presets, scripts, personas} // what can be bound to characters
@@ -57,7 +62,11 @@ type item struct {
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
 	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"` // tokens and users have none
+	UpdatedAt    time.Time `json:"updatedAt"`  // tokens and users have none
+	LastUsedAt   time.Time `json:"lastUsedAt"` // of a token, like ExpiresAt; zero: never
+	ExpiresAt    time.Time `json:"expiresAt"`
+	Role         string    `json:"role"`        // of a user
+	HasPassword  bool      `json:"hasPassword"` // of a user
 	LastMessage  *struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`
@@ -146,14 +155,17 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// remove deletes what a user names.
-func (c *client) remove(ctx context.Context, word string, of *kind) error {
+// remove deletes what a user names in full, if confirm agrees.
+func (c *client) remove(ctx context.Context, word string, of *kind, confirm func(item) error) error {
 	items, err := c.items(ctx, of)
 	if err != nil {
 		return err
 	}
-	found, err := c.choice(ctx, word, items, of)
+	found, err := c.whole().choice(ctx, word, items, of)
 	if err != nil {
+		return err
+	}
+	if err := confirm(found); err != nil {
 		return err
 	}
 	return c.call(ctx, http.MethodDelete, found.path(), nil, nil)
@@ -272,37 +284,52 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 		}
 	}
 	mixed := slices.ContainsFunc(items, func(i item) bool { return i.kind != items[0].kind })
-	heading := []string{"ID", "CHANGED", "NAME"}
+	rows := [][]string{append([]string{"ID", "CHANGED", "NAME"}, items[0].kind.columns...)}
+	if items[0].UpdatedAt.IsZero() {
+		rows[0][1] = "CREATED"
+	}
 	if mixed {
-		heading = append(heading, "KIND")
+		rows[0] = slices.Insert(rows[0], 3, "KIND")
 	}
-	switch {
-	case !items[0].kind.belongs():
-	case items[0].kind == chats:
-		heading = append(heading, "CHARACTER", "LAST MESSAGE")
-	default:
-		heading = append(heading, "BOUND TO")
-	}
-	rows := [][]string{heading}
 	for _, i := range items {
-		row := []string{i.ID, cmp.Or(i.UpdatedAt, i.CreatedAt).Local().Format("2006-01-02 15:04"), brief(i.called(), 40)}
+		row := []string{i.ID, shortTime(cmp.Or(i.UpdatedAt, i.CreatedAt)), brief(i.called(), 40)}
 		if mixed {
 			row = append(row, i.kind.noun)
 		}
-		switch {
-		case !i.kind.belongs():
-		case i.kind == chats:
-			last := ""
-			if i.LastMessage != nil {
-				last = i.LastMessage.Text
-			}
-			row = append(row, brief(names[i.CharacterID], 24), brief(last, 40))
-		default:
-			row = append(row, i.boundTo(names))
-		}
-		rows = append(rows, row)
+		rows = append(rows, append(row, i.cells(names)...))
 	}
 	return rows, nil
+}
+
+// cells are the columns of the kind.
+func (i item) cells(names map[string]string) []string {
+	switch i.kind {
+	case characters:
+		return nil
+	case chats:
+		last := ""
+		if i.LastMessage != nil {
+			last = i.LastMessage.Text
+		}
+		return []string{brief(names[i.CharacterID], 24), brief(last, 40)}
+	case tokens:
+		return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
+	case users:
+		password := "no"
+		if i.HasPassword {
+			password = "yes"
+		}
+		return []string{i.Role, password}
+	}
+	return []string{i.boundTo(names)}
+}
+
+// shortTime is a time in the zone of this machine.
+func shortTime(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format("2006-01-02 15:04")
 }
 
 // characterNames are the names of the characters by id.

@@ -192,7 +192,7 @@ func (p *program) saveImport() *cobra.Command {
 	return cmd
 }
 
-var saves = &kind{"save point", "saves", "/api/v1/saves", "nodest save create", "nodest save list"}
+var saves = &kind{noun: "save point", list: "saves", path: "/api/v1/saves", first: "nodest save create", all: "nodest save list"}
 
 // savePoint gives a command the save point of its argument: SAVE by id, or by
 // description or the beginning of its id among those of a chat. Unless wholeNames is

@@ -105,6 +105,30 @@ func TestTheTerminalIsAsked(t *testing.T) {
 	require.Equal(t, 2, strings.Count(f.gets(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
 }
 
+// TestDeletingAnAccountIsConfirmed: the person at the terminal is asked.
+func TestDeletingAnAccountIsConfirmed(t *testing.T) {
+	t.Parallel()
+	inst := newDatabase(t)
+	_, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
+	require.NoError(t, err)
+	for _, answer := range []string{"\r", "n\r", "y\r"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "user", "delete", "Alice")
+		cmd.Env = append(emptyFolder(t).env, inst.env...)
+		keyboard, screen := inTerminal(t, cmd)
+		screen.shows(t, "This will delete the account alice and all its data. It cannot be undone.", 1)
+		_, err := keyboard.Write([]byte(answer))
+		require.NoError(t, err)
+		if answer == "y\r" {
+			require.NoError(t, cmd.Wait(), screen.text())
+			require.NotContains(t, inst.ok(t, "user", "list"), "alice")
+			continue
+		}
+		require.Error(t, cmd.Wait(), screen.text())
+		screen.shows(t, "nodest: nothing was deleted", 1)
+		require.Contains(t, inst.ok(t, "user", "list"), "alice")
+	}
+}
+
 // text is what the terminal has shown.
 func (s *terminal) text() string {
 	s.mu.Lock()
