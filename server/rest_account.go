@@ -123,6 +123,11 @@ func (s *Server) login(c echo.Context) error {
 	if err := s.decodeBody(c, &in); err != nil {
 		return err
 	}
+	for _, member := range []struct{ name, value string }{{"username", in.Username}, {"password", in.Password}} {
+		if member.value == "" {
+			return fault.InvalidField(member.name, "required", "required")
+		}
+	}
 	token, u, err := s.accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
 	if err != nil {
 		return err
@@ -138,6 +143,9 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	}
 	if err := s.decodeBody(c, &in); err != nil {
 		return err
+	}
+	if in.Link == "" && in.Token == "" { // no attempt, so it does not count as a failed one
+		return fault.InvalidField("link", "required", "required: the secret of a sign-in link, or give a bearer token as token")
 	}
 	signIn, secret := s.accounts.SignIn, in.Link
 	if in.Token != "" {
