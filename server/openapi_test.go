@@ -220,6 +220,9 @@ func TestEveryParameterAndMemberIsDescribed(t *testing.T) {
 		for _, o := range operations {
 			for _, m := range r.ParametersOf(o) {
 				described(t, o.ID+" "+m.Name, m)
+				if m.Example == "" { // whoever tries a request out needs a value to begin with
+					t.Errorf("the parameter %s of %s has no example", m.Name, o.ID)
+				}
 			}
 		}
 	}
