@@ -23,7 +23,7 @@ func (p *program) benchChatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat", Short: "Measure streaming, idle connections, start-up and storage with real processes", Args: cobra.NoArgs,
 		Long: "Starts servers of this program on SQLite in a temporary folder, with a local fake model,\n" +
-			"and a bare proxy as the baseline for streaming. It takes about three minutes.",
+			"and a bare proxy as the baseline for streaming. It takes about five minutes.",
 		Example: "  nodest bench chat\n  nodest bench chat --only idle",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Program, err = os.Executable(); err != nil {
@@ -70,7 +70,7 @@ func (p *program) benchHistoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "history", Short: "Measure save points, branches, forks and search in long chats", Args: cobra.NoArgs,
 		Long: "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
-			"100,000 messages, one after another. It takes about three minutes.",
+			"100,000 messages, one after another. It takes about five minutes.",
 		Example: "  nodest bench history\n  nodest bench history --json",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Program, err = os.Executable(); err != nil {

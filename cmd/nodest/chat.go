@@ -22,7 +22,7 @@ func (p *program) chatCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
 		Use: "chat [CHARACTER]", Short: "Chat with a character in the terminal", Args: cobra.MaximumNArgs(1),
-		Long: "Chat with a character, by name, its beginning, or id; default: the character of the newest chat. Continues the\n" +
+		Long: "Chat with a character, given by the beginning of its name or by id; default: the character of the newest chat. Continues the\n" +
 			"newest chat with that character, or starts one. Ctrl-C stops the reply, not the program; type /help for a list of commands.",
 		Example: "  nodest chat\n  nodest chat Seraphina --new",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -12,7 +12,8 @@ func (p *program) exportCommand() *cobra.Command {
 	var chat bool
 	cmd := &cobra.Command{
 		Use: "export NAME", Short: "Export a character, chat, world book, preset or set of regex scripts", Args: cobra.ExactArgs(1),
-		Long: "Export a character, by name, its beginning, or id, as a card that other apps can read. With --chat, NAME is a chat; --as selects other types.",
+		Long: "Export a character, given by the beginning of its name or by id, as a card that other apps can read. With --chat, NAME is a\n" +
+			"chat; --as selects other types.",
 		Example: "  nodest export Seraphina --format png -o seraphina.png\n  nodest export Seraphina --chat --format jsonl -o glade.jsonl\n" +
 			"  nodest export Eldoria --as book -o eldoria.json",
 	}

@@ -51,7 +51,7 @@ func (p *program) lintCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON, by file or name")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON, keyed by file or name")
 	return cmd
 }
 

@@ -75,7 +75,7 @@ func (p *program) userPasswordCommand() *cobra.Command {
 		Use: "password [NAME]", Short: "Set your password, or as an owner another user's", Args: cobra.MaximumNArgs(1),
 		Long: "Set your password, or as an owner another user's. It is read from the terminal, or from standard input,\n" +
 			"one line each: the current password if you change your own and have one, then the new one. If an owner has forgotten\n" +
-			"theirs, set NODEST_ADMIN_TOKEN on the server and NODEST_TOKEN here to the same value; the current password is then not asked for.",
+			"theirs, set NODEST_ADMIN_TOKEN on the server and NODEST_TOKEN here to the same value; then no current password is needed.",
 		Example: "  nodest user password\n  nodest user password alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withClient(cmd.Context(), func(c *client) error {
