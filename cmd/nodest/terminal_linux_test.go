@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,7 +114,7 @@ func TestDeletingAnAccountIsConfirmed(t *testing.T) {
 	require.NoError(t, err)
 	for _, answer := range []string{"\r", "n\r", "y\r"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "user", "delete", "Alice")
-		cmd.Env = append(emptyFolder(t).env, inst.env...)
+		cmd.Env = slices.Concat(emptyFolder(t).env, inst.env)
 		keyboard, screen := inTerminal(t, cmd)
 		screen.shows(t, "This will delete the account alice and all its data. It cannot be undone.", 1)
 		_, err := keyboard.Write([]byte(answer))
