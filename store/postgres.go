@@ -43,7 +43,9 @@ func openPostgres(ctx context.Context, o Options) (*postgres, error) {
 	db.SetMaxIdleConns(o.Readers)
 	lock, err := lockSchema(ctx, db, true)
 	if err == nil {
-		err = migratePostgres(ctx, db, o)
+		if err = migratePostgres(ctx, db, o); err != nil {
+			unlockSchema(lock)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -81,6 +83,16 @@ func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 		return nil, errors.Join(fault.New(fault.Conflict, "%s", busy), conn.Close())
 	}
 	return conn, nil
+}
+
+// unlockSchema gives the lock back before the connection is closed: PostgreSQL
+// notices the end of a connection a little later, and who comes next would find
+// the database in use.
+func unlockSchema(conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock_all()") // a connection that is gone has no lock
+	_ = conn.Close()
 }
 
 // migratePostgres lets one process migrate at a time. The lock is of this
@@ -145,6 +157,6 @@ func (p *postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*session)
 func (p *postgres) ping(ctx context.Context) error { return p.db.PingContext(ctx) }
 
 func (p *postgres) close() error {
-	_ = p.lock.Close() // also when PostgreSQL has ended the connection
+	unlockSchema(p.lock)
 	return p.db.Close()
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"io"
 	"log/slog"
 	"net"
@@ -136,4 +137,29 @@ func (l *lines) Write(p []byte) (int, error) {
 		defer close(l.first)
 	}
 	return l.Buffer.Write(p)
+}
+
+// Whoever restores into the database right after it was closed finds no lock there:
+// PostgreSQL itself notices the end of a connection a moment later.
+func TestClosingPostgresGivesItsLockBack(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	next, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = next.Close() })
+	for range 10 {
+		db, err := store.Open(context.Background(), store.Options{URL: url, Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var free bool
+		lock := "SELECT pg_try_advisory_xact_lock(hashtextextended('nodest restore ' || current_schema(), 0))"
+		if err := next.QueryRow(lock).Scan(&free); err != nil || !free {
+			t.Fatalf("the lock is free: %v, %v", free, err)
+		}
+	}
 }

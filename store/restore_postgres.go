@@ -27,7 +27,7 @@ func (r *restoring) postgres(ctx context.Context) (_ *Restored, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // the pool is closed
+	defer unlockSchema(conn)
 	schema, tables, err := r.target(ctx, conn)
 	if err != nil {
 		return nil, err
