@@ -118,17 +118,18 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !x.key.IsZero() {
 		req.Header.Set("X-Goog-Api-Key", x.key.Reveal())
 	}
+	address := req.URL.Scheme + "://" + req.URL.Host
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {
-		x.err = llm.NoAnswer(ctx, name, req.URL.Scheme+"://"+req.URL.Host, err)
+		x.err = llm.NoAnswer(ctx, name, address, err)
 		return nil, x.err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none is as good as any
 	switch {
+	case resp.StatusCode/100 == 3, resp.StatusCode == http.StatusOK && kind == "text/html":
+		x.err = llm.WrongAddress(name, address, resp, llm.Secrets{Key: x.key, Texts: x.texts})
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
-	case kind == "text/html":
-		x.err = llm.BadAnswer(name, nil, "sent a web page; check the base URL")
 	default:
 		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit}
 		resp.Body = x.body
