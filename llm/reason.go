@@ -143,6 +143,11 @@ func NoAnswer(ctx context.Context, provider, address string, err error) *fault.E
 	return e
 }
 
+// StatusReason is the reason of a refusal that gives none.
+func StatusReason(status int) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
+}
+
 // WrongAddress reports an answer that no provider gives: a web page, or a redirect.
 // address is what was asked; of where a redirect points only the host is told.
 func WrongAddress(provider, address string, resp *http.Response, hide Secrets) *fault.Error {
