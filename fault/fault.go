@@ -214,14 +214,14 @@ func Codes() []Code {
 }
 
 // Retry is that of the code, but "no" where a provider has rejected the request
-// itself.
+// itself, or something else answers at its address.
 func (e *Error) Retry() string {
 	if e.Code == UpstreamBadAnswer {
 		status, _ := e.Details["providerStatus"].(int)
 		if read, ok := e.Details["providerStatus"].(float64); ok { // it was stored as JSON
 			status = int(read)
 		}
-		if status >= 400 && status < 500 {
+		if status > 0 && status < 500 {
 			return "no"
 		}
 	}

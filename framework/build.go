@@ -100,7 +100,7 @@ func newBuilder(in *Input) *builder {
 	}
 	b.base = b.findBase()
 	b.macros = Macros{
-		Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed,
+		Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed, PickSeed: in.Options.PickSeed,
 		clock: clock{in.Options.Now, in.Options.LastUserAt, in.Options.Language},
 	}
 	if b.base >= 0 {

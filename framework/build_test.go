@@ -355,6 +355,11 @@ func TestRewriteWish(t *testing.T) {
 		{"Hi.\n\n【重写要求】one\n\n[Rewrite request] two", "", English, "Hi."},
 		{"Hi.\r\n【重写要求】shorter", "", English, "Hi."},
 		{"Hi.\n…【重写要求】…", "", English, "Hi."},
+		// A message with nothing else.
+		{"【重写要求】shorter", "", English, "shorter"},
+		{"[Rewrite request] two\nlines", " ", Chinese, "two\nlines"},
+		{"【重写要求】shorter", "longer", English, "[Rewrite request] longer"},
+		{"", "longer", English, "\n\n[Rewrite request] longer"},
 		// One who talks about the mark wishes for nothing.
 		{"What is 【重写要求】?", "", Chinese, "What is 【重写要求】?"},
 		{"What is 【重写要求】?", "x", Chinese, "What is 【重写要求】?\n\n【重写要求】x"},

@@ -213,6 +213,9 @@ type Options struct {
 
 	// Seed fixes the random macros. A retry with the same seed sends the same text.
 	Seed uint64
+
+	// PickSeed fixes {{pick::a::b}}. It is that of the conversation.
+	PickSeed uint64
 }
 
 // Prompt is a request and the account of how it came about.

@@ -15,19 +15,20 @@ import (
 //	{{isodate}}, {{isotime}}              2026-11-22, 14:05
 //	{{idle_duration}}                     since the user's message before the newest one: 3 hours
 //	{{random}}                            a number from 0 to below 1
-//	{{random::a::b}}                      one of the values
+//	{{random::a::b}}, {{random:a,b}}      one of the values; "," separates them where no "::" does, "\," is a comma
+//	{{pick::a::b}}, {{pick:a,b}}          the same, but always the same one in a conversation
 //	{{roll::6}}, {{roll::d6}}             1 to 6; 1 when the number is no good
 //	{{// text}}                           a comment; it is removed
 //
 // Names are found without regard to case; unknown macros stay. Values are put in
 // literally, and in this order: a value may hold macros that come later in it.
-// Random values depend on Seed, the text and their place in it alone. Without a time
-// the macros about time are unknown.
+// Random values depend on Seed (those of pick on PickSeed), the text and their place in
+// it alone. Without a time the macros about time are unknown.
 type Macros struct {
 	Char, User      string
 	LastUserMessage string
 	LastCharMessage string
-	Seed            uint64
+	Seed, PickSeed  uint64
 
 	clock clock
 	grown int // bytes that the macros of all texts have added so far
@@ -55,13 +56,29 @@ func (m *Macros) Expand(text string) (expanded string) {
 	text = replaceMacro(text, "random", func(string) (string, bool) {
 		return strconv.FormatFloat(draw(&draws), 'f', -1, 64), true
 	})
-	text = replaceMacro(text, "random::", func(args string) (string, bool) {
-		values := strings.Split(args, "::")
-		return values[int(draw(&draws)*float64(len(values)))], true
-	})
+	text = replaceMacro(text, "random:", func(args string) (string, bool) { return oneOf(args, &draws) })
+	picks := m.PickSeed ^ hashText(origin)
+	text = replaceMacro(text, "pick:", func(args string) (string, bool) { return oneOf(args, &picks) })
 	return replaceMacro(text, "roll::", func(args string) (string, bool) {
 		return strconv.Itoa(1 + int(draw(&draws)*float64(sides(args)))), true
 	})
+}
+
+// oneOf draws one of the values in the arguments of random and pick, split as
+// SillyTavern does it: by "::" where there is one, else by commas.
+func oneOf(args string, draws *uint64) (string, bool) {
+	args = strings.TrimPrefix(args, ":")
+	if args == "" {
+		return "", false
+	}
+	values := strings.Split(args, "::")
+	if len(values) == 1 {
+		values = strings.Split(strings.ReplaceAll(args, `\,`, "\x00"), ",")
+		for i, v := range values {
+			values[i] = strings.ReplaceAll(strings.TrimSpace(v), "\x00", ",")
+		}
+	}
+	return values[int(draw(draws)*float64(len(values)))], true
 }
 
 // maxExpanded bounds what macros can make of a text, in bytes: what would go
@@ -73,11 +90,11 @@ const maxExpanded = 4 << 20
 // message would make gigabytes of a card of a few.
 const maxGrown = 16 << 20
 
-// replaceMacro replaces every {{name…}} by its value. A name that ends in "::"
+// replaceMacro replaces every {{name…}} by its value. A name that ends in ":"
 // takes arguments: all up to the closing braces; any other must stand alone.
 // What value refuses stays.
 func replaceMacro(text, name string, value func(args string) (string, bool)) string {
-	withArgs := strings.HasSuffix(name, "::")
+	withArgs := strings.HasSuffix(name, ":")
 	var b strings.Builder
 	done := 0
 	for at := 0; ; {
@@ -164,12 +181,12 @@ func unknownMacros(text string) []string {
 		}
 		inner = strings.TrimLeft(inner, "{")
 		rest = tail
-		name, _, args := strings.Cut(strings.ToLower(inner), "::")
+		name, list, args := strings.Cut(strings.ToLower(inner), ":")
 		switch {
 		case strings.HasPrefix(inner, "//"), !args && clockMacros[name] != nil:
 		case !args && (name == "lastmessage" || name == "lastusermessage" || name == "lastcharmessage" ||
 			name == "char" || name == "user" || name == "random"):
-		case args && (name == "random" || name == "roll"):
+		case args && list != "" && list != ":" && (name == "random" || name == "pick" || name == "roll" && list[0] == ':'):
 		default:
 			names = append(names, inner)
 		}

@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +22,11 @@ func TestMacros(t *testing.T) {
 		"{{roll::-5}} {{roll::d}}":      "1 1",
 		"{{random::only}}":              "only",
 		"{{random::}} {{roll::}}":       "{{random::}} {{roll::}}",
-		"{{pick::a::b}} {{time}} {{}}":  "{{pick::a::b}} {{time}} {{}}",
+		"{{random:only}} {{random:}}":   "only {{random:}}",
+		"{{random::a\\, b}}":            "a, b",
+		"{{pick::only}} {{pick:only }}": "only only",
+		"{{pick}} {{pick::}} {{}}":      "{{pick}} {{pick::}} {{}}",
+		"{{pick::a::a}}{{time}}":        "a{{time}}",
 		"no macros at all, {only} this": "no macros at all, {only} this",
 	} {
 		if got := m.Expand(text); got != want {
@@ -53,9 +59,40 @@ func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
 	}
 }
 
+func TestListsAreSplitAsSillyTavernDoes(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{random::300,400}}": "300 400",
+		"{{random:300, 400}}": "300 400",
+		"{{Random:a::b,c}}":   "a b,c",
+		"{{random::a\\,b,c}}": "a,b c",
+		"{{pick::300,400}}":   "300 400",
+		"{{pick:a::b}}":       "a b",
+	} {
+		seen := map[string]bool{}
+		for seed := range uint64(50) {
+			m := Macros{Seed: seed, PickSeed: seed}
+			seen[m.Expand(text)] = true
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(seen)), " "); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestPicksStayInAConversation(t *testing.T) {
+	const text = "{{pick::a::b::c::d::e::f}}{{pick::a::b::c::d::e::f}}{{pick::a::b::c::d::e::f}}"
+	one, again, other := Macros{Seed: 1, PickSeed: 7}, Macros{Seed: 2, PickSeed: 7}, Macros{Seed: 1, PickSeed: 8}
+	if one.Expand(text) != again.Expand(text) {
+		t.Error("the next turn picked others")
+	}
+	if one.Expand(text) == other.Expand(text) {
+		t.Error("another conversation picked the same")
+	}
+}
+
 func TestUnknownMacros(t *testing.T) {
-	got := unknownMacros("{{user}} {{Roll::2}} {{Time}} {{// x}} {{time_UTC+1}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}}")
-	want := []string{"time_UTC+1", " char ", "nope::1", "roll"}
+	got := unknownMacros("{{user}} {{Roll::2}} {{Time}} {{// x}} {{time_UTC+1}} {{ char }} {{{char}} x {{open {{nope::1}} {{roll}} {{random:a,b}} {{pick::a}} {{pick:}} {{roll:6}}")
+	want := []string{"time_UTC+1", " char ", "nope::1", "roll", "pick:", "roll:6"}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -13,20 +13,37 @@ var rewriteBlock = regexp.MustCompile(`\n[^\n\p{L}\p{N}]*?(?:` + strings.Join([]
 	regexp.QuoteMeta(strings.TrimSpace(wordsIn[English].rewrite)),
 }, "|") + `)`)
 
+// onlyWish is a message with a wish and nothing else, as the app writes it: one who
+// talks about the mark puts a blank behind it.
+var onlyWish = regexp.MustCompile(`^[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
+	regexp.QuoteMeta(wordsIn[Chinese].rewrite), regexp.QuoteMeta(wordsIn[English].rewrite),
+}, "|") + `)(\S(?s:.*))$`)
+
 // WithRewrite returns the text of a user message with a wish for how the reply
 // is to be written anew, in the words of a language. An earlier wish in it is
-// taken out; a blank wish adds none.
+// taken out; a blank wish adds none. Where the earlier wish is all that the user has
+// said, a new one takes its place, and without one it stays as plain words: a reply
+// needs something to answer.
 func WithRewrite(text, wish string, l Language) string {
-	text = WithoutRewrite(text)
-	if isBlank(wish) {
-		return text
+	rest := WithoutRewrite(text)
+	said := onlyWish.FindStringSubmatch(text)
+	switch {
+	case isBlank(wish) && said != nil:
+		return said[1]
+	case isBlank(wish):
+		return rest
+	case said == nil:
+		rest += "\n\n"
 	}
-	return text + "\n\n" + l.words().rewrite + strings.TrimSpace(wish)
+	return rest + l.words().rewrite + strings.TrimSpace(wish)
 }
 
 // WithoutRewrite returns the text of a user message without the wish for a rewrite
-// at its end, in whatever language that was added.
+// at its end, in whatever language that was added; "" if it is nothing else.
 func WithoutRewrite(text string) string {
+	if onlyWish.MatchString(text) {
+		return ""
+	}
 	if at := rewriteBlock.FindStringIndex(text); at != nil {
 		return strings.TrimRight(text[:at[0]], "\r\n")
 	}

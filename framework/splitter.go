@@ -21,11 +21,13 @@ type Piece struct {
 }
 
 // The states of a block. The reply has ended in a block that is StateUnclosed; the
-// Text of the piece is the white space that stood before it.
+// Text of the piece is the white space that stood before it. StateThought tells that
+// everything so far, which is the Text of the piece, was thought.
 const (
 	StateOpen     = "open"
 	StateClose    = "close"
 	StateUnclosed = "unclosed"
+	StateThought  = "thought"
 )
 
 // Splitter finds <mem>, <websearch>, <think> and <thinking> blocks in a streamed
@@ -35,10 +37,16 @@ const (
 //
 // Tags may be in any case and have blanks before the ">". A block ends at its
 // closing tag or at the opening of another block; within thoughts all other tags
-// are text. Closing tags without a block are left out. The visible text has no hole where a block
-// stood: of the white space around it as much stays as separates what is before
-// from what is behind. A reply without tags comes through unchanged.
+// are text. Some prompt templates open the thoughts themselves, so that the reply has
+// only their closing tag: what stands before the first tag of thoughts, if that is a
+// closing one, is thought, other tags in it included. All other closing tags without a
+// block are left out. The visible text has no hole where a block stood: of the white
+// space around it as much stays as separates what is before from what is behind. A
+// reply without tags comes through unchanged.
 type Splitter struct {
+	said     []byte // the reply, until a tag of thoughts has come
+	thoughts bool   // such a tag has come
+
 	block  Part   // the open block; "" = none
 	hold   string // from a "<" that may begin a tag
 	spoken bool   // visible text has begun
@@ -69,7 +77,13 @@ func (s *Splitter) Feed(chunk string) []Piece {
 			s.hold = rest[at:]
 			return s.text(out, rest[:at])
 		}
-		out = s.tag(s.text(out, rest[:at]), tag, open)
+		out = s.text(out, rest[:at])
+		if tag == PartThink && !open && !s.thoughts {
+			out = s.thought(out)
+		} else {
+			out = s.tag(out, tag, open)
+		}
+		s.note(rest[at:at+size], tag == PartThink)
 		rest, at = rest[at+size:], 0
 	}
 }
@@ -91,6 +105,7 @@ func (s *Splitter) Close() []Piece {
 
 // text takes text of the part at hand.
 func (s *Splitter) text(out []Piece, t string) []Piece {
+	s.note(t, false)
 	core := strings.TrimLeft(t, blanks)
 	s.gap = append(s.gap, t[:len(t)-len(core)]...)
 	if core == "" {
@@ -128,6 +143,25 @@ func (s *Splitter) joint(behind string) string {
 		return " "
 	}
 	return ""
+}
+
+// note keeps what may turn out to be thought.
+func (s *Splitter) note(t string, thoughts bool) {
+	if s.thoughts = s.thoughts || thoughts; s.thoughts {
+		s.said = nil
+		return
+	}
+	s.said = append(s.said, t...)
+}
+
+// thought takes the closing tag of thoughts that the reply began in.
+func (s *Splitter) thought(out []Piece) []Piece {
+	if s.block != "" {
+		out = append(out, Piece{Part: s.block, State: StateClose})
+	}
+	all := strings.Trim(string(s.said), blanks)
+	*s = Splitter{afterTag: true}
+	return append(out, Piece{Part: PartThink, Text: all, State: StateThought})
 }
 
 // tag takes an opening or closing tag.
@@ -212,6 +246,8 @@ func StripBlocks(text string) string {
 		switch {
 		case p.State == StateOpen:
 			block.Reset()
+		case p.State == StateThought:
+			visible.Reset()
 		case p.State == StateUnclosed && visible.Len() == 0:
 			return block.String()
 		case p.State == StateUnclosed && p.Part != PartThink:

@@ -35,6 +35,8 @@ func split(chunks ...string) string {
 				b.WriteString("⟦" + string(p.Part) + " ")
 			case StateClose:
 				b.WriteString("⟧")
+			case StateThought:
+				b.WriteString("⟸⟦" + p.Text + "⟧")
 			case StateUnclosed:
 				b.WriteString("…" + strconv.Quote(p.Text))
 			default:
@@ -68,6 +70,10 @@ func TestSplitterFindsBlocks(t *testing.T) {
 		{"thoughts by the longer name", "<Thinking>Hm</thinking >Hello.", "⟦think Hm⟧Hello.", "Hello."},
 		{"thoughts never closed", "Hello. <think>What else", "Hello.⟦think What else…\" \"", "Hello."},
 		{"nothing but thoughts never closed", "<think>Well, hello", "⟦think Well, hello…\"\"", "Well, hello"},
+		{"thoughts that the prompt has opened", "Hm, tea?\n\nYes. </think>\n\nHello.", "Hm, tea?\n\nYes.⟸⟦Hm, tea?\n\nYes.⟧Hello.", "Hello."},
+		{"such thoughts about tags", "I put it in <mem> tags. <mem>m</mem></think>A <mem>m</mem>", "I put it in⟦mem tags. m⟧⟸⟦I put it in <mem> tags. <mem>m</mem>⟧A⟦mem m⟧", "A"},
+		{"no thoughts that the prompt has opened", "</think>\nHello.", "⟸⟦⟧Hello.", "Hello."},
+		{"closed twice", "<think>Hm</think>A</think>B", "⟦think Hm⟧AB", "AB"},
 		{"a tag that begins like one", "<thinker>x</thinker> <thin", "<thinker>x</thinker> <thin", "<thinker>x</thinker> <thin"},
 		{"the other one opens", "<mem>m<websearch>w</websearch>B", "⟦mem m⟧⟦websearch w⟧B", "B"},
 		{"opened twice", "<mem>a<mem>b</mem>B", "⟦mem ab⟧B", "B"},

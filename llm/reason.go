@@ -6,8 +6,10 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"syscall"
@@ -137,6 +139,29 @@ func NoAnswer(ctx context.Context, provider, address string, err error) *fault.E
 	e := NetworkError(ctx, provider, err)
 	if e.Code == fault.UpstreamDown {
 		e.Message = label(provider) + " at " + address + " does not respond: " + networkCause(err)
+	}
+	return e
+}
+
+// StatusReason is the reason of a refusal that gives none.
+func StatusReason(status int) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
+}
+
+// WrongAddress reports an answer that no provider gives: a web page, or a redirect.
+// address is what was asked; of where a redirect points only the host is told.
+func WrongAddress(provider, address string, resp *http.Response, hide Secrets) *fault.Error {
+	said := "sent a web page instead of an answer"
+	if resp.StatusCode != http.StatusOK {
+		said = fmt.Sprintf("answers with a redirect (HTTP %d)", resp.StatusCode)
+		if to, err := resp.Location(); err == nil && to.Host != "" {
+			said = fmt.Sprintf("redirects to %s (HTTP %d)", hide.Reason(to.Scheme+"://"+to.Host), resp.StatusCode)
+		}
+	}
+	e := Upstream(provider, fault.UpstreamBadAnswer, resp.StatusCode, nil)
+	e.Message = label(provider) + " at " + address + " " + said + "; check the base URL"
+	if provider == "openai" {
+		e.Message += ", which often ends in /v1"
 	}
 	return e
 }

@@ -33,7 +33,7 @@ func (r Retry) withDefaults() Retry {
 // the provider limits us (429), is down (5xx, no connection), broke its protocol
 // or answered nothing. It waits longer each time, at least as long as the provider
 // asks for, and only as long as no text was passed on. Requests that were refused
-// (400, 401, 403), blocked, cancelled or cut off by WithDeadlines are not repeated,
+// (400, 401, 403), sent to a wrong address, blocked, cancelled or cut off by WithDeadlines are not repeated,
 // nor is one that is to be sent once.
 func WithRetry(gen Generator, r Retry) Generator {
 	r = r.withDefaults()
@@ -108,7 +108,7 @@ func Passes(err error) bool {
 	case fault.UpstreamTimeout:
 		return !ours(err)
 	case fault.UpstreamBadAnswer:
-		return status < 400 || status >= 500
+		return status == 0 || status >= 500
 	case fault.EmptyReply:
 		return !errors.Is(err, errNoRoom)
 	}

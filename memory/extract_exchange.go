@@ -121,7 +121,6 @@ var (
 	// recallEcho is the head of a recall block and its numbered lines, that a model
 	// repeats without the tags.
 	recallEcho = regexp.MustCompile(`(?m)^[ \t]*(?:` + strings.Join(recallHeads, "|") + `)[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
-	thoughts   = regexp.MustCompile(`(?is)<think(?:ing)?\s*>.*?</think(?:ing)?\s*>`)
 )
 
 // Clean returns what was really said in a message.
@@ -135,7 +134,7 @@ func Clean(role Role, text string) string {
 	case role != RoleCharacter:
 		text = framework.WithoutRewrite(text)
 	case tagged:
-		text = framework.StripBlocks(thoughts.ReplaceAllString(text, ""))
+		text = framework.StripBlocks(text)
 	}
 	if slices.ContainsFunc(recallHeads, func(head string) bool { return strings.Contains(text, head) }) {
 		text = recallEcho.ReplaceAllString(text, "")

@@ -18,7 +18,7 @@ const scanBudget = 4 << 20
 // readObject finds the JSON object with a top-level key that a model was asked
 // for, in three steps: the whole reply; the first fenced block, tagged json or not
 // at all, that is one; the first object anywhere in the text. A byte order mark and
-// a leading <think> block are left out; nothing else is repaired.
+// leading thoughts are left out; nothing else is repaired.
 func readObject(reply, key string) (object, error) {
 	reply = withoutThoughts(reply)
 	if o := objectOf(reply, key); o != nil {
@@ -37,14 +37,15 @@ func readObject(reply, key string) (object, error) {
 	return scanObjects(reply, key)
 }
 
+// withoutThoughts leaves out the thoughts that a reply begins with. Their opening tag
+// is missing where the prompt template has it. What begins with JSON has none.
 func withoutThoughts(s string) string {
 	s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "\ufeff"))
-	if rest, ok := strings.CutPrefix(s, "<think>"); ok {
-		if _, behind, closed := strings.Cut(rest, "</think>"); closed {
-			return strings.TrimSpace(behind)
-		}
+	thoughts, behind, closed := strings.Cut(s, "</think>")
+	if !closed || strings.HasPrefix(s, "{") || strings.LastIndex(thoughts, "<think>") > 0 {
+		return s
 	}
-	return s
+	return strings.TrimSpace(behind)
 }
 
 // fencedBlock returns the content of the first fenced block that may be JSON, and

@@ -15,6 +15,7 @@ func TestReadObject(t *testing.T) {
 		{"the whole reply", good, "a"},
 		{"blanks and a mark around it", "\ufeff \n" + good + "\n", "a"},
 		{"thoughts before it", "<think>{\"facts\":[{\"text\":\"wrong\"}]}</think>\n" + good, "a"},
+		{"thoughts that the prompt has opened", "I write {\"facts\":[{\"text\":\"wrong\"}]} or so" + "</think>\n" + good, "a"},
 		{"a fence with a tag", "Here it is:\n```json\n" + good + "\n```\nBye", "a"},
 		{"a fence in capitals", "```JSON\n" + good + "```", "a"},
 		{"a fence without a tag", "```\n" + good + "\n```", "a"},

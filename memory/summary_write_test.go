@@ -60,6 +60,7 @@ func TestWriteSummary(t *testing.T) {
 		{name: "nothing shorter comes: the first one is cut", answers: []any{good(3000), refusal}, want: good(3000)[:979]},
 		{name: "shortening fails: the first one is cut", answers: []any{good(3000), upstream(fault.UpstreamAuth)}, want: good(3000)[:979]},
 		{name: "thoughts and fences are taken off", answers: []any{"<think>let me see</think>\n```\n" + fine + "\n```"}, want: fine},
+		{name: "thoughts that the prompt has opened are taken off", answers: []any{"let me see</think>\n" + fine}, want: fine},
 		{name: "the markers are taken off", answers: []any{"--- CONVERSATION SUMMARY (AI-GENERATED, NOT VISIBLE TO USER) ---\n" + fine + "\n--- END OF SUMMARY ---"}, want: fine},
 		{name: "empty, then good", answers: []any{"", fine}, want: fine},
 		{name: "refused, then good", answers: []any{refusal, fine}, want: fine},

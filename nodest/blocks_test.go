@@ -22,6 +22,9 @@ func TestNoReplyIsLostInItsBlocks(t *testing.T) {
 		{"thoughts, closed", "<think>\nShe greets me.\n</think>\n\nHello.", "Hello.", "She greets me.", 0},
 		{"thoughts about tags", "<think>I put it in <mem></mem> tags.</think>Hello.", "Hello.", "I put it in <mem></mem> tags.", 0},
 		{"thoughts, closed and unclosed", "<think>First.</think><think>Then hello.", "Then hello.", "First.", 0},
+		{"thoughts that the prompt has opened", "She greets me.\n\nI put it in <mem> tags.</think>\n\nHello.", "Hello.", "She greets me.\n\nI put it in <mem> tags.", 0},
+		{"such thoughts, then mem", "Tea.\n</think>\nHello.\n<mem>You like tea.</mem>", "Hello.", "Tea.", 1},
+		{"only the end of thoughts", "</think>\n\nHello.", "Hello.", "", 0},
 		{"only mem", "<mem>You like tea.</mem>", "You like tea.", "", 0},
 		{"only blocks", "<mem>You like tea.</mem><websearch>It rains.</websearch>\n", "You like tea.\n\nIt rains.", "", 0},
 		{"mem and unclosed thoughts", "<mem>You like tea.</mem><think>And now?", "You like tea.", "And now?", 0},
@@ -43,6 +46,7 @@ func TestNoReplyIsLostInItsBlocks(t *testing.T) {
 				if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
 					t.Errorf("deltas give %q, stored is %q", got, m.Text())
 				}
+				s.ears.deltas(t, m.GenerationID, "reasoning", 0)
 			}
 			check(m)
 			s.model.next(says(tt.reply))
@@ -59,6 +63,7 @@ func TestContinuingWithABlockLosesNothing(t *testing.T) {
 		"\n<mem>You like tea.":        "Yes.\nYou like tea.",
 		"<mem>You like tea.</mem>":    "Yes.\n\nYou like tea.",
 		" <think>Go on</think>Indeed": "Yes.Indeed",
+		"Go on</think> Indeed":        "Yes.Indeed",
 	} {
 		s := newStudio(t, nodest.Options{})
 		c := s.chat()

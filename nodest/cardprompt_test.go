@@ -76,7 +76,7 @@ func onceInPrompt(t *testing.T, p *framework.Prompt, ch *nodest.Character) {
 		"system_prompt": view.SystemPrompt, "post_history_instructions": view.PostHistoryInstructions, "depth_prompt": view.DepthPrompt.Prompt,
 		"the user's text": asked,
 	} {
-		if strings.TrimSpace(text) == "" || text == asked && ch.Preset != nil { // a preset may say it again
+		if strings.TrimSpace(text) == "" || strings.Contains(text, "{{random") || text == asked && ch.Preset != nil { // a preset may say it again
 			continue
 		}
 		text = strings.TrimSpace(withNames(text, char))

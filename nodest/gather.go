@@ -189,7 +189,8 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns, Seed: seed,
+			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns,
+			Seed: seed, PickSeed: seedOf(s.conversation.ID),
 		},
 		Cache: e.counts,
 	}

@@ -62,6 +62,21 @@ func TestANewWishTakesThePlaceOfOneInAnImportedText(t *testing.T) {
 	}
 }
 
+// A message of nothing but a wish never becomes an empty one.
+func TestAnImportedTextOfNothingButAWish(t *testing.T) {
+	for wish, want := range map[string]string{"": "[user] warmer\n", "shorter": "[user] [Rewrite request] shorter\n"} {
+		s := newStudio(t, nodest.Options{})
+		_, said, reply := s.importedChat(s.character(alicesCard).ID, "【重写要求】warmer")
+		s.regenerate(reply.ID, wish)
+		if sent := s.model.last(); !contains(sent, want) || contains(sent, "重写要求") {
+			t.Errorf("wish %q: sent\n%s", wish, sent)
+		}
+		if text := s.message(said.ID).Text(); text != "【重写要求】warmer" {
+			t.Errorf("the user's message became %q", text)
+		}
+	}
+}
+
 // Nor is a wish what the user asks of the memory.
 func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
 	s := newRemembering(t)

@@ -65,6 +65,10 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 			e.tellText(t, text, off)
 			continue
 		}
+		if p.State == framework.StateThought {
+			e.takeBack(t, p)
+			continue
+		}
 		off := t.take(p)
 		if p.State != "" {
 			e.tellBlock(t, p.Part, p.State)
@@ -75,6 +79,19 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 			part = "reasoning"
 		}
 		e.tellDelta(t, part, p.Text, off)
+	}
+}
+
+// takeBack makes thought of what was told as text.
+func (e *Engine) takeBack(t *task, p framework.Piece) {
+	thought, text, told := t.thoughtSoFar(p)
+	if told {
+		ev := t.transient("gen.rewind", struct{}{})
+		ev.Off = text
+		e.pub.Transient(ev)
+	}
+	if p.Text != "" {
+		e.tellDelta(t, "reasoning", p.Text, thought)
 	}
 }
 

@@ -423,6 +423,10 @@ func (e *ears) deltas(t *testing.T, generationID, part string, start int) string
 	var text strings.Builder
 	at := start
 	for _, ev := range e.of(generationID) {
+		if ev.Type == "gen.rewind" && part == "text" {
+			text.Reset()
+			at = ev.Off
+		}
 		if ev.Type != "gen.delta" {
 			continue
 		}

@@ -234,6 +234,17 @@ func (t *task) unclosed(p framework.Piece) (text string, off int) {
 	return text, off
 }
 
+// thoughtSoFar makes thought of everything that was said so far. It returns where
+// the thought and the text go on, and whether there was anything to take back.
+func (t *task) thoughtSoFar(p framework.Piece) (thought, text int, told bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	thought, told = t.thought.runes, t.text.runes > 0
+	t.text, t.block, t.blocks = growing{}, growing{}, nil
+	t.written += t.thought.add(p.Text)
+	return thought, t.offset, told
+}
+
 // speakBlocks makes the text of a reply that is nothing but blocks of what they say.
 // It returns that text with its position; "" = nothing has changed.
 func (t *task) speakBlocks() (text string, off int) {

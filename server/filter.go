@@ -27,7 +27,7 @@ func classOf(kind string) string {
 	switch area {
 	case "gen":
 		switch kind {
-		case "gen.delta", "gen.block", "gen.stage", "gen.tool", "gen.behind":
+		case "gen.delta", "gen.rewind", "gen.block", "gen.stage", "gen.tool", "gen.behind":
 			return "deltas"
 		}
 	case "memory", "extraction", "dream":

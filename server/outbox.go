@@ -164,8 +164,12 @@ func (o *outbox) state(generationID string) *genState {
 }
 
 func (o *outbox) transient(e *stream.Event) {
-	if e.Type == deltaType {
+	switch e.Type {
+	case deltaType:
 		o.putDelta(e)
+		return
+	case "gen.rewind":
+		o.rewind(e)
 		return
 	}
 	if o.holding || o.replays || !o.filter.passes(e) {
@@ -225,6 +229,19 @@ func (o *outbox) putDelta(e *stream.Event) {
 	}
 	g.next = end
 	o.join(g, e, off, text, end-off)
+}
+
+// rewind lets the text of a generation go on at an earlier place.
+func (o *outbox) rewind(e *stream.Event) {
+	g := o.gens[e.GenerationID]
+	if g != nil {
+		g.next, g.missed = min(g.next, e.Off), min(g.missed, e.Off)
+		delete(o.tails, e.GenerationID)
+	}
+	told := g != nil && !g.awaited && (g.wanted || o.filter.passes(e))
+	if !o.holding && !o.replays && (told || g == nil && o.filter.passes(e)) {
+		o.put(&item{event: e, size: itemOverhead})
+	}
 }
 
 // miss marks text that the connection goes without for now.

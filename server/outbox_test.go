@@ -165,6 +165,30 @@ func TestAFourthFullTheDeltasAreJoined(t *testing.T) {
 	r.wants(t, "chat.updated#2 chat.updated#3 chat.updated#4 10:1 gen.block 11:2")
 }
 
+func TestTextThatIsTakenBack(t *testing.T) {
+	rewind := &stream.Event{Type: "gen.rewind", ConversationID: "c", MessageID: "m", GenerationID: "g"}
+	r := newRig(1<<20, 16)
+	r.o.begin(nil, 0, 0)
+	r.durable(1, "gen.started")
+	r.says("Hm, tea?")
+	r.o.Deliver(rewind)
+	r.text = ""
+	r.says("Tea")
+	r.wants(t, "gen.started#1 0:Hm, tea? gen.rewind 0:Tea")
+
+	for i := range 13 { // no room for deltas
+		r.durable(int64(2+i), "chat.updated")
+	}
+	r.says(" it is, I think")
+	r.o.Deliver(rewind)
+	r.text = ""
+	r.says("Yes")
+	r.drain()
+	if got := strings.Join(r.sent[13:], " "); got != "gen.behind gen.rewind 0:Yes" {
+		t.Errorf("behind: sent %s", got)
+	}
+}
+
 func TestThreeFourthsFullTheDeltasAreDroppedAndMadeUpFor(t *testing.T) {
 	r := newRig(1<<20, 8)
 	r.o.begin(nil, 0, 0)
@@ -348,7 +372,7 @@ func TestAPingWaitsForNobody(t *testing.T) {
 
 func TestClassesOfEvents(t *testing.T) {
 	for kind, want := range map[string]string{
-		"gen.delta": "deltas", "gen.behind": "deltas", "gen.started": "", "gen.done": "", "message.updated": "",
+		"gen.delta": "deltas", "gen.rewind": "deltas", "gen.behind": "deltas", "gen.started": "", "gen.done": "", "message.updated": "",
 		"memory.written": "memory", "extraction.pending": "memory", "dream.finished": "memory", "file.progress": "knowledge",
 		"knowledge.updated": "knowledge", "research.step": "research", "circle.post": "circle", "typing": "",
 	} {

@@ -21,6 +21,8 @@ func TestEveryEventIsTold(t *testing.T) {
 	quiet, _ := h.phone(map[string]any{"deviceId": "quiet", "quiet": true})
 	e := h.estate()
 	h.suggests(p, e.conversation)
+	h.voice.lay(&script{pieces: []string{"Hm.</think>Yes."}})
+	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Hello?"}`).wants(t, 200)
 	h.voice.lay(&script{fails: fault.New(fault.UpstreamDown, "gone")})
 	h.rest("POST", "/conversations/"+e.conversation+"/messages", `{"text":"Anybody?"}`).refuses(t, 503, "upstream_unavailable")
 	h.rest("POST", "/saves/"+e.save+"/restore", "").wants(t, 200)

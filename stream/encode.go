@@ -20,7 +20,7 @@ func encode(e *Event) []byte {
 		Ev: e.Type, Seq: e.Seq, ConversationID: e.ConversationID, MessageID: e.MessageID,
 		GenerationID: e.GenerationID, At: e.At.UnixMilli(), By: e.By, Data: e.Data,
 	}
-	if e.Type == "gen.delta" {
+	if e.Type == "gen.delta" || e.Type == "gen.rewind" {
 		w.Off = &e.Off
 	}
 	b, err := json.Marshal(w)

@@ -328,6 +328,11 @@ func (p *printer) event(ev event, started chan<- string) error {
 			p.printed = true
 		}
 		fmt.Fprint(p.out, d.Text)
+	case "gen.rewind":
+		if p.printed {
+			fmt.Fprintln(p.out, "\n(The text above is what the model thought, not its reply.)")
+		}
+		p.printed = false
 	case "gen.done", "gen.failed":
 		return p.end(ev)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -61,4 +62,20 @@ func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	out.shows(t, "Wren Halloway: ", 2)
 	write("/quit")
 	require.NoError(t, cmd.Wait(), out.b.String())
+}
+
+func TestThoughtsThatCameAsTextAreToldFromTheReply(t *testing.T) {
+	var out strings.Builder
+	p := &printer{out: &out, name: "Mara"}
+	for _, frame := range []string{
+		`{"ev":"gen.delta","data":{"part":"text","text":"Hm, tea?"}}`,
+		`{"ev":"gen.rewind","off":0,"data":{}}`,
+		`{"ev":"gen.delta","data":{"part":"text","text":"Tea!"}}`,
+		`{"ev":"gen.done","data":{"status":"done"}}`,
+	} {
+		var ev event
+		require.NoError(t, json.Unmarshal([]byte(frame), &ev))
+		require.NoError(t, p.event(ev, nil))
+	}
+	require.Equal(t, "\nMara: Hm, tea?\n(The text above is what the model thought, not its reply.)\n\nMara: Tea!\n", out.String())
 }

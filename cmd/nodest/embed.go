@@ -48,7 +48,7 @@ func (m *models) checkEmbeddings() error {
 // provider, with the user's own key for it where there is one. The user "" is
 // the server itself.
 func (m *models) Embedder(ctx context.Context, userID string) (llm.Embedder, error) {
-	return m.embedder(ctx, userID, m.vectorsBy(ctx))
+	return m.embedder(ctx, userID, m.vectorsBy(ctx, userID))
 }
 
 func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedder, error) {
@@ -81,61 +81,107 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 
 // probed is what was found out about the embeddings of a server that nobody has
 // asked to make any. It is asked once; a server that does not answer is asked again
-// after a while.
+// after a while, and so is one that refuses a key.
 type probed struct {
 	mu    sync.Mutex
-	by    string // "" = not known yet
-	why   error  // there are none
-	again time.Time
+	by    string               // "" = not known yet
+	why   error                // there are none
+	asked chan struct{}        // closed when the answer is there; nil = nobody is asking
+	again map[string]time.Time // by the user whose key was used; "" = the server's
 }
 
-// The limit of a probe, and the pause after one that has told nothing.
+// The limit of a probe. After one that has told nothing there is a pause of ten times
+// as long as it took, within these bounds: a server that is just starting refuses
+// connections at once.
 const (
-	probeTime  = 3 * time.Second
+	probeTime  = 5 * time.Second
+	probeSoon  = time.Second
 	probePause = 30 * time.Second
 )
 
 // vectorsBy is embeddings, but offline where nobody has chosen the
-// OpenAI-compatible server and it turns out to make no vectors. That is found out
-// once, so the vectors of a scope stay those of one model while the server runs;
-// those of another are never compared with them.
-func (m *models) vectorsBy(ctx context.Context) string {
+// OpenAI-compatible server and it turns out to make no vectors. Whoever needs them
+// waits until that is found out, once, so the vectors of a scope stay those of one
+// model while the server runs; those of another are never compared with them.
+func (m *models) vectorsBy(ctx context.Context, userID string) string {
 	name := m.embeddings()
 	if name != "openai" || m.cfg.get("NODEST_EMBEDDINGS") != "" || m.cfg.get("OPENAI_BASE_URL") == "" {
 		return name
 	}
+	if userID != "" {
+		if own, err := m.keys(ctx, userID); err == nil && own[name] == "" {
+			userID = "" // the server's key is used
+		}
+	}
 	p := &m.probed
-	if !p.mu.TryLock() {
-		return name // somebody is asking
-	}
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by != "" || time.Now().Before(p.again) {
-		return cmp.Or(p.by, name)
+	for p.by == "" {
+		if p.asked == nil {
+			if time.Now().Before(p.again[userID]) {
+				return name
+			}
+			p.asked = make(chan struct{})
+			go m.probe(context.WithoutCancel(ctx), userID) // ends after probeTime; who has less time does not stop it
+		}
+		asked := p.asked
+		p.mu.Unlock()
+		select {
+		case <-asked:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if p.by == "" && ctx.Err() != nil {
+			return name
+		}
 	}
+	return p.by
+}
+
+// probe asks the OpenAI-compatible server whether it makes vectors.
+func (m *models) probe(ctx context.Context, userID string) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	e, err := m.embedder(ctx, "", name)
+	began := time.Now()
+	e, err := m.embedder(ctx, userID, "openai")
 	if err == nil {
 		_, err = e.Embed(ctx, llm.Query, []string{"hello"})
 	}
+	p := &m.probed
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.asked)
+	p.asked = nil
 	status := llm.ProviderStatus(err)
 	switch {
 	case err == nil:
-		p.by = name
+		p.by = "openai"
 	case fault.Is(err, fault.UpstreamBadAnswer), status == http.StatusNotImplemented, status == http.StatusForbidden:
 		p.by, p.why = "offline", err
 		m.log.InfoContext(ctx, "the provider has no embeddings; using offline embeddings for memories", "said", fault.Public(err).Message)
 	default:
-		p.again = time.Now().Add(probePause)
+		if p.again == nil {
+			p.again = map[string]time.Time{}
+		}
+		p.again[userID] = time.Now().Add(min(max(10*time.Since(began), probeSoon), probePause))
 	}
-	return cmp.Or(p.by, name)
+	if p.by != "" {
+		p.again = nil
+	}
+}
+
+// reason is why there are no embeddings, nil if there are or nobody knows.
+func (p *probed) reason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
 }
 
 // checkVectors has a text embedded, if the network may be used.
 func (m *models) checkVectors(ctx context.Context, network bool) check {
 	name := m.embeddings()
 	if network {
-		name = m.vectorsBy(ctx)
+		name = m.vectorsBy(ctx, "")
 	}
 	e, err := m.embedder(ctx, "", name)
 	if err != nil {
@@ -145,8 +191,8 @@ func (m *models) checkVectors(ctx context.Context, network bool) check {
 	if !network {
 		return c
 	}
-	if m.probed.why != nil {
-		c.detail += ", because the server has no embeddings (" + fault.Public(m.probed.why).Message + ")"
+	if why := m.probed.reason(); why != nil {
+		c.detail += ", because the server has no embeddings (" + fault.Public(why).Message + ")"
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

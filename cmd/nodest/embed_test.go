@@ -121,16 +121,64 @@ func TestAServerThatIsDownIsAskedAgain(t *testing.T) {
 			}),
 		})
 		require.NoError(t, err)
-		by := func() string { return m.vectorsBy(t.Context()) }
+		by := func() string { return m.vectorsBy(t.Context(), "") }
 		require.Equal(t, "openai", by())
 		up = true
 		require.Equal(t, "openai", by(), "it is left alone for a while")
-		time.Sleep(probePause)
+		time.Sleep(probeSoon)
 		require.Equal(t, "offline", by())
 		up = false
 		time.Sleep(time.Hour)
 		require.Equal(t, "offline", by(), "it stays so")
 	})
+}
+
+// Recall has little time, and a job may ask at the same moment: both get what the
+// one probe finds out, and nobody takes the server's vectors meanwhile.
+func TestAnImpatientCallerDoesNotStopTheProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
+		require.NoError(t, err)
+		m.server["openai"], err = openai.New(llm.ParseKeys("k"), openai.Options{
+			BaseURL: "http://server.invalid/v1", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				asked++
+				select {
+				case <-time.After(time.Second):
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+				return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+			}),
+		})
+		require.NoError(t, err)
+		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		require.Equal(t, "openai", m.vectorsBy(hurried, "ann"), "its time is over")
+		require.Equal(t, "offline", m.vectorsBy(t.Context(), "ann"))
+		require.Equal(t, 1, asked)
+	})
+}
+
+// A server key that the server refuses says nothing about its embeddings; the key of
+// a user does.
+func TestAUsersKeyFindsOutThatThereAreNoEmbeddings(t *testing.T) {
+	fake := llmtest.NewOpenAI(t)
+	fake.Always(func(r llmtest.Request) llmtest.Reply {
+		if r.Key != "sk-own" {
+			return llmtest.Reply{Status: 401, Message: "no such key"}
+		}
+		return llmtest.Reply{Status: 404, Message: "no embeddings here"}
+	})
+	cfg, err := loadConfig(from("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
+	require.NoError(t, err)
+	m, err := newModels(cfg, slog.New(slog.DiscardHandler), func(_ context.Context, user string) (map[string]string, error) {
+		return map[string]map[string]string{"ann": {"openai": "sk-own"}}[user], nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "openai", m.vectorsBy(t.Context(), "bob"))
+	require.Equal(t, "offline", m.vectorsBy(t.Context(), "ann"))
+	require.Equal(t, "offline", m.vectorsBy(t.Context(), "bob"))
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -287,7 +287,7 @@ func (m *models) nameVectors(ctx context.Context, userID string, list []server.P
 	if err != nil {
 		return err
 	}
-	by := m.vectorsBy(ctx)
+	by := m.vectorsBy(ctx, userID)
 	for i := range list {
 		if list[i].Name == by {
 			list[i].EmbeddingModel = e.ModelID()

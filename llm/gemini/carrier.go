@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,17 +119,18 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !x.key.IsZero() {
 		req.Header.Set("X-Goog-Api-Key", x.key.Reveal())
 	}
+	address := req.URL.Scheme + "://" + req.URL.Host
 	resp, err := c.next.RoundTrip(req)
 	if err != nil {
-		x.err = llm.NoAnswer(ctx, name, req.URL.Scheme+"://"+req.URL.Host, err)
+		x.err = llm.NoAnswer(ctx, name, address, err)
 		return nil, x.err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none is as good as any
 	switch {
+	case resp.StatusCode/100 == 3, resp.StatusCode == http.StatusOK && kind == "text/html":
+		x.err = llm.WrongAddress(name, address, resp, llm.Secrets{Key: x.key, Texts: x.texts})
 	case resp.StatusCode != http.StatusOK:
 		x.err = x.refusal(resp)
-	case kind == "text/html":
-		x.err = llm.BadAnswer(name, nil, "sent a web page; check the base URL")
 	default:
 		x.body = &body{ctx: ctx, x: x, rc: resp.Body, left: answerLimit}
 		resp.Body = x.body
@@ -205,7 +207,8 @@ type wireError struct {
 	} `json:"details"`
 }
 
-// refusal makes an error of an answer that is not 200.
+// refusal makes an error of an answer that is not 200. A proxy or a gateway answers
+// with a text or a web page: the text is the reason, and else the status.
 func (x *exchange) refusal(resp *http.Response) error {
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
 	var one struct{ Error wireError }
@@ -213,9 +216,13 @@ func (x *exchange) refusal(resp *http.Response) error {
 		var list []struct{ Error wireError } // streams are refused with a list
 		if json.Unmarshal(b, &list) == nil && len(list) > 0 {
 			one.Error = list[0].Error
+		} else if !json.Valid(b) && !strings.HasPrefix(strings.TrimSpace(string(b)), "<") {
+			one.Error.Message = string(b)
 		}
 	}
-	return x.explained(one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now())), one.Error)
+	err := one.Error.fault(resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
+	reason := llm.Secrets{Key: x.key, Texts: x.texts}.Reason(one.Error.Message)
+	return llm.WithReason(err, cmp.Or(reason, llm.StatusReason(resp.StatusCode)))
 }
 
 // fault classifies an error.

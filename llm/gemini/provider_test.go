@@ -306,3 +306,30 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 }
+
+// Proxies and gateways before the API refuse with a text or a web page.
+func TestRefusalsThatAreNotGoogles(t *testing.T) {
+	for _, tt := range []struct {
+		status     int
+		body, want string
+	}{
+		{400, "unknown model\n", "Gemini rejected the request: unknown model"},
+		{400, "<html><title>Bad gateway</title></html>", "Gemini rejected the request: HTTP 400 Bad Request"},
+		{404, `{"detail":"Not Found"}`, "Gemini rejected the request: HTTP 404 Not Found"},
+		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},
+		{403, "key-1-long may not", "Gemini rejected the API key: [key] may not"},
+	} {
+		for _, prefer := range []string{CardSDK, CurrentSDK} {
+			f := llmtest.NewGemini(t)
+			f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: tt.status, Plain: tt.body} })
+			p, err := New([]llm.Key{llm.NewKey("key-1-long")}, Options{BaseURL: f.URL, Prefer: prefer})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fault.Public(llmtest.Read(t, p.Stream(t.Context(), llmtest.Ask("hi"))).Err).Message
+			if got != tt.want {
+				t.Errorf("%d %q: %q, want %q", tt.status, tt.body, got, tt.want)
+			}
+		}
+	}
+}

@@ -77,6 +77,8 @@ type Reply struct {
 	Reason     string        // word for machines, e.g. API_KEY_INVALID
 	RetryAfter time.Duration // as header, in whole seconds
 	HTML       bool          // a web page with status 200 in place of the answer
+	Plain      string        // the body of a refusal as it is, in place of an error body
+	Location   string        // of a redirect
 
 	Parts       []Part
 	Finish      Finish
@@ -352,6 +354,14 @@ type writer struct {
 func (o *writer) refuse(reply Reply) {
 	if reply.RetryAfter > 0 {
 		o.w.Header().Set("Retry-After", strconv.Itoa(int(reply.RetryAfter.Seconds())))
+	}
+	if reply.Location != "" {
+		o.w.Header().Set("Location", reply.Location)
+	}
+	if reply.Plain != "" {
+		o.w.WriteHeader(reply.Status)
+		_, _ = io.WriteString(o.w, reply.Plain) // a client that is gone misses nothing
+		return
 	}
 	if reply.Message == "" {
 		reply.Message = http.StatusText(reply.Status)

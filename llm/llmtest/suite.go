@@ -31,6 +31,7 @@ type Factory func(t testing.TB, keys ...llm.Key) Adapter
 func Run(t *testing.T, build Factory) {
 	t.Run("replies", func(t *testing.T) { testReplies(t, build) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, build) })
+	t.Run("wrong address", func(t *testing.T) { testWrongAddress(t, build) })
 	t.Run("pieces arrive as they are sent", func(t *testing.T) { testPieces(t, build) })
 	t.Run("code points cut anywhere", func(t *testing.T) { testSplits(t, build) })
 	t.Run("breaking off closes the request", func(t *testing.T) { testBreak(t, build) })
@@ -232,6 +233,35 @@ func testRefusals(t *testing.T, build Factory) {
 			}
 			if n := len(a.Fake.Requests()); n != 1 {
 				t.Errorf("%d requests, want 1: retrying is not the adapter's business", n)
+			}
+		})
+	}
+}
+
+// testWrongAddress shows that what answers at a wrong address is asked once, and that
+// the message tells what to check.
+func testWrongAddress(t *testing.T, build Factory) {
+	for _, tt := range []struct {
+		name  string
+		reply Reply
+		says  string
+	}{
+		{"a web page", Reply{HTML: true}, " sent a web page instead of an answer; check the base URL"},
+		{"a redirect", Reply{Status: 302, Location: "https://Login.example/secret/key-1?next=/v1"}, " redirects to https://Login.example (HTTP 302); check the base URL"},
+		{"a redirect to another path", Reply{Status: 308, Location: "/v1/"}, " (HTTP 308); check the base URL"},
+		{"a redirect to nowhere", Fail(307), " answers with a redirect (HTTP 307); check the base URL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := build(t, llm.NewKey("key-1"))
+			a.Fake.Always(func(Request) Reply { return tt.reply })
+			r := Read(t, llm.WithRetry(a.Provider, llm.Retry{Base: time.Millisecond}).Stream(t.Context(), Ask("hi")))
+			checkCode(t, r.Err, fault.UpstreamBadAnswer)
+			e := fault.Public(r.Err)
+			if !strings.Contains(e.Message, " at http://127.0.0.1:") || !strings.Contains(e.Message, tt.says) || e.Retry() != "no" {
+				t.Errorf("%q, retry %s; want %q", e.Message, e.Retry(), tt.says)
+			}
+			if n := len(a.Fake.Requests()); n != 1 {
+				t.Errorf("%d requests, want 1", n)
 			}
 		})
 	}

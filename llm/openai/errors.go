@@ -48,8 +48,7 @@ func (c *Client) refusal(resp *http.Response, hide llm.Secrets) error {
 	}
 	e, word, number := parseError(raw)
 	err := classify(c.opts.Name, e, word, number, resp.StatusCode, llm.RetryAfter(resp.Header, time.Now()))
-	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
-	return llm.WithReason(err, cmp.Or(hide.Reason(e.Message), status))
+	return llm.WithReason(err, cmp.Or(hide.Reason(e.Message), llm.StatusReason(resp.StatusCode)))
 }
 
 // readError classifies the error member of an event.

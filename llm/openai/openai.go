@@ -182,7 +182,7 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 		if kind := mediaType(resp); kind == "application/json" {
 			s.whole(resp.Body) // the server does not stream
 		} else if kind == "text/html" {
-			s.fail(llm.BadAnswer(c.opts.Name, nil, "sent a web page; check the base URL"))
+			s.fail(c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s.hide)))
 		} else {
 			s.events(resp.Body)
 			settle(resp.Body, s.done)
@@ -194,7 +194,7 @@ func (c *Client) stream(ctx context.Context, key llm.Key, req llm.Request) iter.
 // it without, is not asked for JSON with this model again.
 func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
 	resp, err := c.post(ctx, c.chat, key, body)
-	if body.ResponseFormat == nil || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) == 0 {
+	if body.ResponseFormat == nil || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) < 400 {
 		return resp, err
 	}
 	body.ResponseFormat = nil
@@ -255,6 +255,9 @@ func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close()
+		if resp.StatusCode/100 == 3 {
+			return nil, c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, s))
+		}
 		return nil, c.named(c.refusal(resp, s))
 	}
 	return resp, nil
@@ -300,10 +303,12 @@ func (c *Client) decode(ctx context.Context, resp *http.Response, out any) error
 		return llm.NetworkError(ctx, c.opts.Name, err)
 	case len(b) > answerLimit:
 		return llm.BadAnswer(c.opts.Name, nil, "sent too much data")
-	case json.Unmarshal(b, out) != nil:
-		return llm.BadAnswer(c.opts.Name, nil, "sent unexpected JSON")
+	case json.Unmarshal(b, out) == nil:
+		return nil
+	case mediaType(resp) == "text/html":
+		return c.named(llm.WrongAddress(c.opts.Name, c.shown(), resp, llm.Secrets{}))
 	}
-	return nil
+	return llm.BadAnswer(c.opts.Name, nil, "sent unexpected JSON")
 }
 
 func mediaType(resp *http.Response) string {

@@ -279,6 +279,8 @@ export class Chat {
         return
       case 'gen.delta':
         return this.delta(e)
+      case 'gen.rewind':
+        return this.rewind(e.messageId ?? '', e.off ?? 0)
       case 'gen.behind':
         return this.attach(e.generationId!)
       case 'gen.done':
@@ -338,6 +340,14 @@ export class Chat {
     live.length = Math.max(live.length, (e.off ?? 0) + points.length)
   }
 
+  /** rewind takes back the text behind off: it was thought. */
+  private rewind(messageId: string, off: number) {
+    const live = this.live[messageId]
+    if (!live || live.length <= off) return
+    live.text = Array.from(live.text).slice(0, off).join('')
+    live.length = off
+  }
+
   private attachAll(list: Active[]) {
     for (const a of list) {
       const live = (this.live[a.messageId] ??= { generationId: a.generationId, text: '', length: 0 })
@@ -351,6 +361,10 @@ export class Chat {
     this.connection
       .send<any>('gen.attach', { generationId, off: from }, false)
       .then((got) => {
+        if (got?.messageId && got.off < from) { // what we have was taken back
+          this.rewind(got.messageId, 0)
+          return this.attach(generationId, 0)
+        }
         if (got?.text && got.messageId) {
           this.delta({ ev: 'gen.delta', generationId, messageId: got.messageId, off: got.off, data: { part: 'text', text: got.text } })
         }
