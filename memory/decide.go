@@ -147,13 +147,15 @@ const (
 func byRule(c *Candidate, known []*Memory, similar Similarity) (Event, *Memory) {
 	var update *Memory
 	best := 0.0
-	slotted := slices.ContainsFunc(slots, func(s *regexp.Regexp) bool { return s.MatchString(c.Text) })
+	slot := slotOf(c.Text)
 	for _, m := range known {
 		near := similar(c.Text, m.Text)
 		same := c.Subject == m.Subject && c.Kind == m.Kind
 		switch {
-		case slotted && sameSlot(c.Text, m.Text):
+		case slot.property != "" && slot.contradicts(slotOf(m.Text)):
 			near = 1
+		case slot.over(): // of something else
+			continue
 		case near < farTexts:
 			continue
 		case !differ(c.Text, m.Text):
@@ -248,58 +250,6 @@ func namesIn(text string) []string {
 		}
 	}
 	return out
-}
-
-// slots are properties that have one value at a time, in the words in which the
-// rules, and mostly models too, put them.
-var slots = append([]*regexp.Regexp{
-	regexp.MustCompile(`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)`),
-	regexp.MustCompile(`^用户(?:现在|目前|已经|刚刚?|最近|一直|就|还|今年)*(?:住在?|家在|家住|搬到|搬去|搬来|定居)`),
-	regexp.MustCompile(`^用户(?:来自|老家)`),
-	regexp.MustCompile(`^用户(?:今年|已经|快|刚满|现在|满)*[\d一二三四五六七八九十百]+岁`),
-	regexp.MustCompile(`^用户的?生日`),
-	regexp.MustCompile(`^用户(?:现在|目前|已经|一直|还|就)*在.+(?:工作|上班|任职|实习|[当做].{1,10})$`),
-	regexp.MustCompile(`^用户的(?:工作|职业)是`),
-	regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b`),
-	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?(?:lives? in|resides? in|moved (?:back )?to|has moved to)\b`),
-	regexp.MustCompile(`(?i)^(?:the )?user is (?:originally )?from\b`),
-	regexp.MustCompile(`(?i)^(?:the )?user (?:is|turned) \d+(?: years old)?$`),
-	regexp.MustCompile(`(?i)^(?:the )?user(?:'s birthday is| was born)\b`),
-	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? (?:as .+ (?:at|for)|(?:at|for) .+ as) .+$`),
-	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? (?:at|for)\b`),
-	regexp.MustCompile(`(?i)^(?:the )?user (?:now |currently )?works? as\b`),
-}, peopleSlots()...)
-
-// peopleSlots are the names of people of whom one has one at a time.
-func peopleSlots() (forms []*regexp.Regexp) {
-	for _, who := range []string{"boyfriend", "girlfriend", "fianc[eé]e?", "husband", "wife", "boss", "mother", "father", "mom", "mum", "dad"} {
-		forms = append(forms, regexp.MustCompile(`(?i)^(?:the )?user's (?:new )?`+who+` (?:is (?:now )?(?:called|named)|is)\b`))
-	}
-	for _, who := range []string{"男(?:朋)?友", "女(?:朋)?友", "未婚[夫妻]", "老公|丈夫|先生", "老婆|妻子|太太", "老板|上司", "妈妈?|母亲", "爸爸?|父亲"} {
-		forms = append(forms, regexp.MustCompile(`^用户的?(?:`+who+`)(?:的名字)?(?:现在)?(?:叫做?|名叫|是叫|是)`))
-	}
-	return forms
-}
-
-// sameSlot reports whether two texts give the same property different values; one
-// that says more than the other (Paris, the city of Paris) is no different one.
-func sameSlot(a, b string) bool {
-	for _, s := range slots {
-		va, vb := s.FindStringIndex(a), s.FindStringIndex(b)
-		if va != nil && vb != nil {
-			x, y := a[slotEnd(s, a, va):], b[slotEnd(s, b, vb):]
-			return !holdsWords(x, y) && !holdsWords(y, x)
-		}
-	}
-	return false
-}
-
-// slotEnd is where the value of a slot begins; an age is inside the form.
-func slotEnd(s *regexp.Regexp, text string, at []int) int {
-	if strings.ContainsAny(text[at[0]:at[1]], "0123456789岁") || strings.HasSuffix(s.String(), "$") {
-		return at[0]
-	}
-	return at[1]
 }
 
 // Tombstone stands for what the user had forgotten: its words and its sources.

@@ -297,7 +297,7 @@ func (a *applying) add(i int) {
 			m.Evidence, _ = withSighting(m.Evidence, c.Evidence)
 			a.drop(c.Text, reasonDuplicate)
 			return
-		case m.Subject != c.Subject || m.Kind != c.Kind || !sameSlot(c.Text, m.Text) && !opposite(c.Text, m.Text):
+		case m.Subject != c.Subject || !sameSlot(c.Text, m.Text) && (m.Kind != c.Kind || !opposite(c.Text, m.Text)):
 			continue
 		case older(c, m):
 			a.drop(c.Text, reasonOlder)
@@ -488,6 +488,18 @@ func (a *applying) rule(i int) {
 		a.suggest(Suggestion{m.ID, EventUpdate, c.Text, reasonIdentity, c.Evidence})
 	default:
 		a.update(i, m, "")
+		a.retireRest(c, known)
+	}
+}
+
+// retireRest retires what else c contradicts: several facts may have told what is no
+// longer so.
+func (a *applying) retireRest(c *Candidate, known []*Memory) {
+	slot := slotOf(c.Text)
+	for _, m := range known {
+		if !a.gone[m.ID] && !m.Guarded() && !identity(m) && m.Subject == c.Subject && !older(c, m) && slot.contradicts(slotOf(m.Text)) && m.LastSeenAt.Before(a.saidAt(c)) {
+			a.retire(m, c.Evidence)
+		}
 	}
 }
 
@@ -495,7 +507,7 @@ func (a *applying) rule(i int) {
 // origin, what one is. A rule replaces it only where the user says that it is
 // otherwise; a home and work do change.
 func identity(m *Memory) bool {
-	if m.Kind != Profile {
+	if m.Kind != Profile || slotOf(m.Text).property == workSlot {
 		return false
 	}
 	switch propertyOf(m.Text) {

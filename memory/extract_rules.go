@@ -21,7 +21,7 @@ func (w Window) byRules() []Candidate {
 	var out []Candidate
 	all := w.all()
 	for i, m := range all {
-		if takenBack(all, i) {
+		if takenBack(all, i) || i > 0 && aboutAnother(all[i-1], m) {
 			continue
 		}
 		for _, f := range w.Names.statements(m) {
@@ -35,6 +35,13 @@ func (w Window) byRules() []Candidate {
 		}
 	}
 	return out
+}
+
+// aboutAnother reports whether a message that leaves out who it is about answers one
+// about somebody else.
+func aboutAnother(before, m Message) bool {
+	return m.Role == RoleUser && before.Role == RoleCharacter && hasCJK(m.Text) && !strings.Contains(m.Text, "我") &&
+		(hanPeople.MatchString(strings.NewReplacer("你", "", "您", "").Replace(before.Text)) || hanPeople.MatchString(m.Text))
 }
 
 // found is a statement that a rule has read.
@@ -53,7 +60,7 @@ func (n Names) statements(m Message) []found {
 	var all []found
 	text := narration.ReplaceAllString(m.Text, "\n")
 	for _, s := range statements(text) {
-		if supposed.MatchString(s) {
+		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
 			continue
 		}
 		if s = unquoted(s); s == "" {

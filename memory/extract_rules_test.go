@@ -42,7 +42,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		{"My favourite colour is green", []string{"User's favorite colour is green"}},
 
 		{"我上个月搬到大连住了", []string{"用户搬到大连"}},
-		{"我从报社离职了，现在在出版社当编辑", []string{"用户从报社离职", "用户现在在出版社当编辑"}},
+		{"我从报社离职了，现在在出版社当编辑", []string{"用户从报社离职了", "用户现在在出版社当编辑"}},
 		{"我女朋友现在叫小诺", []string{"用户女朋友现在叫小诺"}},
 
 		{"Hi! I'm Anna, nice to meet you.", []string{"User's name is Anna"}},

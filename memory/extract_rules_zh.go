@@ -12,9 +12,11 @@ const (
 	hanTime   = `(?:今晚|明天(?:早上|上午|中午|下午|晚上)?|明[早晚]|后天|大后天|这个?周末|周末|下下?个?(?:周|星期|礼拜)[一二三四五六日天末]?|这个?(?:周|星期)[一二三四五六日天]|(?:周|星期)[一二三四五六日天]|下个?月(?:初|底)?|月底|年底|明年|暑假|寒假|国庆|春节|过年|\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十两\d]+(?:天|周|个月|年)后)`
 	hanNow    = `(?:现在|目前|如今|一直|还|就|暂时|今年|刚刚?|最近|已经)*`
 	hanPast   = `(?:昨天|前天|上个?(?:周|星期|礼拜|月)|前几天|去年|今年|年初|年底|月初|\d{1,2}月份?)`
+	hanJust   = `(?:已经|刚刚?|现在|最近|终于|今天|昨天|前天|前几天|上个?(?:周|星期|礼拜|月)|去年|年初)*`
 	hanClose  = `(?:猫|狗|宠物|兔子?|仓鼠|鹦鹉|乌龟|女儿|儿子|孩子|宝宝|双胞胎|老婆|老公|妻子|丈夫|太太|男朋友|女朋友|男友|女友|未婚夫|未婚妻|哥哥?|弟弟?|姐姐?|妹妹?|妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|同学|室友|舍友|闺蜜|朋友|金毛|柯基|泰迪|布偶|橘猫)`
 	hanOwned  = `(?:车|房子?|公寓|店|公司|餐厅|咖啡馆|钢琴|吉他)`
-	hanJob    = `(?:师|医生|护士|学生|研究生|大学生|高中生|初中生|大[一二三四]生?|博士|硕士|程序员|公务员|店员|职员|飞行员|运动员|演员|服务员|消防员|销售员?|作家|画家|作曲家|音乐家|科学家|企业家|作者|记者|学者|研究者|志愿者|自由职业者?|创业者|素食者|警察|军人|司机|歌手|模特|会计|编辑|翻译|导演|导游|主播|博主|教练|教授|主管|经理|总监|老板|店长|农民|工人|独生子女?|单亲妈妈|全职妈妈|宝妈|女生|男生|女的|男的|左撇子|(?:\p{Han}{2}|中国|外国)人)`
+	hanTrade  = `(?:师|医生|护士|程序员|公务员|店员|职员|飞行员|运动员|服务员|消防员|销售员?|记者|警察|军人|司机|会计|编辑|翻译|导演|导游|教练|教授|主管|经理|总监|老板|店长|农民|工人|快递员|保安|保姆)` // one at a time
+	hanJob    = `(?:学生|研究生|大学生|高中生|初中生|大[一二三四]生?|博士|硕士|演员|作家|画家|作曲家|音乐家|科学家|企业家|作者|学者|研究者|志愿者|自由职业者?|创业者|素食者|歌手|模特|主播|博主|独生子女?|单亲妈妈|全职妈妈|宝妈|女生|男生|女的|男的|左撇子|(?:\p{Han}{2}|中国|外国)人|` + hanTrade + `)`
 	hanIll    = `(?:糖尿病|[高低]血压|[高低]血糖|哮喘|癫痫|抑郁症?|焦虑症?|心脏病|胃病|胃炎|鼻炎|偏头痛|失眠症|关节炎|甲亢|甲减|贫血|乙肝|肾病|癌症?|多动症|自闭症|强迫症|色盲|散光|湿疹)`
 	hanNamed  = `([\p{Han}·]{1,6}|[A-Za-z][A-Za-z .'-]{0,30})`
 )
@@ -44,7 +46,9 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^` + hanNow + `(?:快|满|刚满)?\s*[\d一二三四五六七八九十百]+岁半?$`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: Profile, importance: 0.9},
 	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:搬到|搬去|搬来|搬回|搬进)了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: Profile, importance: 0.8, text: "搬到$1"},
-	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*从\S{2,12}(?:辞职|离职|退休|毕业|跳槽)$`), kind: Profile, importance: 0.7},
+	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|换了?[份个]新?工作|辞掉?了?工作|把工作辞|被(?:裁员?|辞退|开除))(?:不干)?|从\S{2,12}毕业)掉?$`), kind: Profile, importance: 0.7, text: "${1}了"},
+	{form: regexp.MustCompile(`^` + hanJust + `不再?(?:在\S{1,12}(?:工作|上班|干)|[当做]\S{0,8}` + hanTrade + `|住在?\S{2,})$`), kind: Profile, importance: 0.7},
+	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:搬家|搬走|搬出[来去]|搬出\S{2,}))$`), not: hanVague, kind: Profile, importance: 0.7, text: "${1}了"},
 	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬到了?|搬去了?|搬来了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: Profile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: Profile, importance: 0.8},
@@ -63,13 +67,22 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^` + hanNow + hanTime + `?(?:打算|计划|准备|决定)(?:在|去|要)?(\S{3,})`), not: regexp.MustCompile(hanGone.String() + `|` + hanVague.String() + `|问|说|聊|告诉|开始|放弃|怎么|好好|认真|努力`), kind: Intention, importance: 0.6},
 	{form: regexp.MustCompile(`^(?:.{0,6})?` + hanTime + `.{0,4}?(?:要|会|得|去|有|参加|考|搬|出差|飞|开始|结婚|面试|交|回)(\S+)`), not: regexp.MustCompile(hanGone.String() + `|[你您他她它]|再说|再聊|有空|有时间`), kind: Intention, importance: 0.6},
 	{form: regexp.MustCompile(`^的.{1,20}(?:截止|到期|deadline)`), kind: Intention, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `是(?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: Profile, importance: 0.7},
+	{form: regexp.MustCompile(`^` + hanNow + `[是当做](?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: Profile, importance: 0.7},
 }
 
 // hanCallMe reads 叫我小王就好; what hanSummons finds is a call, or a role.
 var (
 	hanCallMe  = regexp.MustCompile(`^(?:你们?|大家)?(?:可以|以后|平时|就|直接|都)*叫我([\p{Han}·]{2,4}?|[A-Za-z]{2,20})(?:就好|就行|就可以|即可|吧)了?$`)
 	hanSummons = regexp.MustCompile(`叫我(?:别|不|去|来|起|醒|怎么|什么|一|吃|走|回|早|干|做|女王|大王|陛下|大人|主人|老[公婆师板]|\p{Han}?(?:爸|妈|哥|姐|爷|奶))`)
+)
+
+// hanTurn is a change in somebody's own life: what follows is about them, too. What
+// hanEnding reads is said without 我 as well.
+var (
+	hanTurn   = regexp.MustCompile(`^` + hanJust + `(?:大学|研究生)?(?:毕业|回国|升职|转正|转学|退伍|出院|创业|分手|离婚|搬完家)$`)
+	hanEnding = regexp.MustCompile(`^` + hanJust + `(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|搬家|搬走)(?:不干)?了[\s。．.!！~～啊呀啦]*$`)
+	// hanPeople are others who may be spoken of.
+	hanPeople = regexp.MustCompile(hanClose + `|[你您他她它]|老板|老师|邻居`)
 )
 
 // hanIntroduction reads 我是张伟 in a message that greets.
@@ -98,7 +111,7 @@ func (n Names) chinese(sentence string, m Message) []found {
 }
 
 // chineseClauses reads the clauses of a sentence. Behind one about 我 that gave a
-// statement the next may leave 我 out; behind any other its subject may be what that
+// statement, or told a change in the user's life, the next may leave 我 out; behind any other its subject may be what that
 // one has brought up (我看了一部电影，叫《活着》).
 func (n Names) chineseClauses(sentence string, m Message) []found {
 	var out []found
@@ -112,7 +125,7 @@ func (n Names) chineseClauses(sentence string, m Message) []found {
 		rest, time, named := clause, "", false
 		if at := hanSelf.FindStringSubmatch(clause); at != nil && !hanWe.MatchString(clause[len(at[1]):]) {
 			time, rest, named = at[1], at[2], true
-		} else if !self || hanOther.MatchString(clause) {
+		} else if !self && (!hanEnding.MatchString(clause) || hanPeople.MatchString(m.Text)) || hanOther.MatchString(clause) {
 			self = false
 			continue
 		}
@@ -122,7 +135,7 @@ func (n Names) chineseClauses(sentence string, m Message) []found {
 			continue
 		}
 		f, ok := n.chineseClause(time+rest, named, hanGreeting.MatchString(m.Text))
-		if self = ok && f.kind != Relation && !strings.Contains(rest, "有"); ok {
+		if self = (ok && f.kind != Relation || hanTurn.MatchString(rest)) && !strings.ContainsAny(rest, "有养"); ok {
 			out = append(out, f)
 		}
 	}

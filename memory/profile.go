@@ -64,17 +64,20 @@ func currentValues(facts []Memory) []Memory {
 		return cmp.Or(toldAt(&b).Compare(toldAt(&a)), strings.Compare(b.ID, a.ID))
 	})
 	var current []placed
-	bySlot := map[string]int{} // index in current
+	newer := make([]slotValue, len(facts))
 	for i := range facts {
 		m := &facts[i]
 		slot := slotOf(m.Text)
-		at, taken := bySlot[slot]
+		newer[i] = slot
+		if slices.ContainsFunc(newer[:i], func(n slotValue) bool { return n.contradicts(slot) }) {
+			continue
+		}
+		at := slices.IndexFunc(current, func(p placed) bool { return p.slot.repeats(slot) })
 		switch {
-		case slot == "" || !taken:
-			bySlot[slot] = len(current)
-			current = append(current, placed{m, profileRank(m, slot)})
-		case !sameSlot(current[at].Text, m.Text) && len(m.Text) > len(current[at].Text): // the same value, and more
-			current[at] = placed{m, profileRank(m, slot)}
+		case at < 0:
+			current = append(current, placed{m, slot, profileRank(m, slot)})
+		case len(m.Text) > len(current[at].Text): // the same value, and more
+			current[at] = placed{m, slot, profileRank(m, slot)}
 		}
 	}
 	slices.SortFunc(current, func(a, b placed) int {
@@ -90,6 +93,7 @@ func currentValues(facts []Memory) []Memory {
 // placed is a fact and its place in a profile: what is lower comes first.
 type placed struct {
 	*Memory
+	slot slotValue
 	rank int
 }
 
@@ -101,9 +105,9 @@ func toldAt(m *Memory) time.Time {
 	return m.LastSeenAt
 }
 
-func profileRank(m *Memory, slot string) int {
+func profileRank(m *Memory, slot slotValue) int {
 	return slices.Index([]bool{
-		slot == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
+		slot.property == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
 	}, true)
 }
 
@@ -120,22 +124,6 @@ func givesName(text string) bool { return nameForms.MatchString(text) }
 // asksWho reports whether a text asks for the name of the one who asks. Its words are
 // so common that they find nothing.
 func asksWho(text string) bool { return whoForms.MatchString(text) }
-
-// nameSlot is what slotOf calls the user's name.
-const nameSlot = "name"
-
-// slotOf names the property that a text gives, where that has one value at a time.
-func slotOf(text string) string {
-	if givesName(text) {
-		return nameSlot
-	}
-	for _, s := range slots {
-		if s.MatchString(text) {
-			return s.String()
-		}
-	}
-	return ""
-}
 
 // profileSignal is the one signal of a use that is for the profile.
 const profileSignal = "profile"
