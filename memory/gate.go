@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"nodest/index"
 )
@@ -189,9 +190,15 @@ func onlyAsks(text string) bool {
 		case len(s) > longestIdle:
 			return false
 		case !questionBegins.MatchString(s) && !questionEnds.MatchString(s) && !knowsNothing.MatchString(s) &&
-			analyser.Join(aboutNothing(strings.ToLower(s))) != "":
+			saysSomething(aboutNothing(strings.ToLower(s))):
 			return false
 		}
 	}
 	return true
+}
+
+// saysSomething reports whether a folded text has a word that is more than form.
+func saysSomething(folded string) bool {
+	return strings.ContainsFunc(folded, func(r rune) bool { return r >= 0x2e80 && unicode.IsLetter(r) && !meansLittle(r, 0) }) ||
+		slices.ContainsFunc(analyser.Terms(folded), func(t string) bool { return t[0] < 0x80 && tellsSomething(t) })
 }

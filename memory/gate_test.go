@@ -65,6 +65,19 @@ func TestAReferenceInChinese(t *testing.T) {
 	}
 }
 
+// TestADayIsNotItsSmallTalk: of a day that is named, what says nothing does not come back,
+// and a short answer does.
+func TestADayIsNotItsSmallTalk(t *testing.T) {
+	x := indexOf(t, said(1, "2023-05-09",
+		"Ann: hm", "Reed: Hello there.", "Ann: I baked a rhubarb pie.", "Reed: Oh, great!", "Ann: yeah, ok", "Reed: Sure, sure.", "Ann: At 9.", "Ann: 嗯，好的", "Reed: 哈哈，真棒", "Ann: 我烤了面包。", "Reed: 哦？", "Ann: 好")...)
+	for text, want := range map[string][]string{"What did I bake yesterday?": {"1.2", "1.6", "1.9"}, "昨天我做了什么？": {"1.2", "1.6", "1.9"}} {
+		got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}))
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestWhatOpensTheGate: words that say little do not, wherever they stand; a day does,
 // whatever happened then.
 func TestWhatOpensTheGate(t *testing.T) {
