@@ -290,7 +290,7 @@ func (c *Candidate) source(sources []Message) {
 
 // date sets the time of the event: what the text says relative to its message; a
 // date of the model only where it names that day more closely, or stands in the
-// text itself.
+// text itself. The text then names the day itself.
 func (c *Candidate) date(given string, sources []Message) {
 	for _, text := range []string{c.Text, strings.Join(statedIn(sources), "\n")} {
 		if day, ok := eventTime(text, c.At); ok {
@@ -298,6 +298,7 @@ func (c *Candidate) date(given string, sources []Message) {
 			break
 		}
 	}
+	c.Text = dated(c.Text, c.At)
 	if c.EventTime == nil {
 		return
 	}

@@ -17,15 +17,8 @@ func eventTime(text string, at time.Time) (time.Time, bool) {
 	if at.IsZero() {
 		return time.Time{}, false
 	}
-	folded := digits(strings.ToLower(norm.NFKC.String(text)))
-	for _, f := range dateForms {
-		for _, m := range f.form.FindAllStringSubmatch(folded, -1) {
-			if day, ok := f.day(m, at); ok && plausible(day) {
-				return wholeDay(day, time.UTC), true
-			}
-		}
-	}
-	return time.Time{}, false
+	m, ok := firstDay(digits(norm.NFKC.String(text)), at)
+	return m.day, ok
 }
 
 const (
@@ -35,38 +28,40 @@ const (
 
 var dayNames = regexp.MustCompile(`^(?:` + monthWord + `|` + dayWord + `)$`)
 
-// dateForm is one way to name a day; day reckons it, from the parts that matched.
+// dateForm is one way to name a day; day reckons it, from the parts that matched, in
+// lower case.
 type dateForm struct {
-	form *regexp.Regexp
-	day  func(m []string, at time.Time) (time.Time, bool)
+	form  *regexp.Regexp
+	day   func(m []string, at time.Time) (time.Time, bool)
+	names span
 }
 
 // dateForms: the more a form says, the earlier it stands.
 var dateForms = []dateForm{
-	{regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3)},
-	{regexp.MustCompile(`(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3)},
-	{regexp.MustCompile(`\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2)},
-	{regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1)},
-	{regexp.MustCompile(`大前天`), after(0, 0, -3)},
-	{regexp.MustCompile(`大后天`), after(0, 0, 3)},
-	{regexp.MustCompile(`day before yesterday|前天`), after(0, 0, -2)},
-	{regexp.MustCompile(`day after tomorrow|后天`), after(0, 0, 2)},
-	{regexp.MustCompile(`\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1)},
-	{regexp.MustCompile(`\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1)},
-	{regexp.MustCompile(`(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1)},
-	{regexp.MustCompile(`(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1)},
-	{regexp.MustCompile(`\b(last|this|next) ` + dayWord + `\b`), inWeek},
-	{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek},
-	{regexp.MustCompile(`\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1)},
-	{regexp.MustCompile(`\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1)},
-	{regexp.MustCompile(`\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7)},
-	{regexp.MustCompile(`\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7)},
-	{regexp.MustCompile(`\blast month\b|上个?月`), after(0, -1, 0)},
-	{regexp.MustCompile(`\bnext month\b|下个?月`), after(0, 1, 0)},
-	{regexp.MustCompile(`\blast year\b|去年`), after(-1, 0, 0)},
-	{regexp.MustCompile(`\bnext year\b|明年`), after(1, 0, 0)},
-	{regexp.MustCompile(`前年`), after(-2, 0, 0)},
-	{regexp.MustCompile(`\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0)},
+	{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
+	{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
+	{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
+	{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
+	{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
+	{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
+	{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
+	{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
+	{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
+	{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
+	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
+	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
+	{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
+	{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
+	{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
+	{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
+	{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
+	{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
+	{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
+	{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
+	{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
+	{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
+	{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
+	{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
 }
 
 func after(years, months, days int) func([]string, time.Time) (time.Time, bool) {

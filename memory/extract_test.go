@@ -139,7 +139,7 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"Anna has an exam tomorrow", "小雪会陪用户去看海", "Anna is from Lyon"}; !slices.Equal(textsIn(got), want) {
+	if want := []string{"Anna has an exam on 2023-05-08", "小雪会陪用户去看海", "Anna is from Lyon"}; !slices.Equal(textsIn(got), want) {
 		t.Fatalf("got %q, dropped %v", textsIn(got), x.Outcome.Dropped)
 	}
 	if day := got[0].EventTime; day == nil || day.Format(time.DateOnly) != "2023-05-08" || got[0].Importance != 0.8 {
@@ -345,6 +345,43 @@ func TestMessagesCannotForgeLinesOfThePrompt(t *testing.T) {
 	}
 	if len(last) > longestShown+200 {
 		t.Errorf("a long message is shown with %d bytes", len(last))
+	}
+}
+
+// TestDated: what is kept names the day itself, and says nothing else than before.
+func TestDated(t *testing.T) {
+	for text, want := range map[string]string{ // said on Sunday 2023-05-07
+		"User starts at the hospital tomorrow":  "User starts at the hospital on 2023-05-08",
+		"User's birthday is tomorrow":           "User's birthday is on 2023-05-08",
+		"User has to finish by next Friday":     "User has to finish by 2023-05-12",
+		"User saw her the day before yesterday": "User saw her on 2023-05-05",
+		"User flew to Rome last night":          "User flew to Rome on the night of 2023-05-06",
+		"User has an exam in three days":        "User has an exam on 2023-05-10",
+		"User plans to move next month":         "User plans to move in June 2023",
+		"User will visit Japan next week":       "User will visit Japan in the week of 2023-05-14",
+		"User has two kids":                     "User has two kids",
+		"User's favorite song is Yesterday":     "User's favorite song is Yesterday",
+		"User's exam is on May 9th":             "User's exam is on May 9th",
+		"用户明天开始在医院上班":                           "用户2023-05-08开始在医院上班",
+		"用户明早要去面试":                              "用户2023-05-08早上要去面试",
+		"用户下周三要考试":                              "用户2023-05-10要考试",
+		"用户三天后出差":                               "用户2023-05-10出差",
+		"用户明年结婚":                                "用户2024年结婚",
+		"用户今年二十岁":                               "用户今年二十岁",
+		"用户5月20日要考试":                            "用户5月20日要考试",
+	} {
+		if got := dated(text, sunday); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	if got := textsByRule(userSays(1, "我明天要去医院上班。")); !slices.Equal(got, []string{"用户2023-05-08要去医院上班"}) {
+		t.Errorf("a rule reads %q", got)
+	}
+	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{"User starts on 2023-05-08": "User starts on 2023-05-08", "User starts": "User starts (2023-05-08)"} {
+		if got := Line(text, &day); got != want {
+			t.Errorf("line %q, want %q", got, want)
+		}
 	}
 }
 

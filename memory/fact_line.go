@@ -32,7 +32,7 @@ func anyForm(word string) string {
 }
 
 // Line is an item as a <mem> block shows it: one line, its tags made harmless, with
-// the day at its end where that is known. It never is a line of a block's own.
+// the day at its end where that is known and not in the text. It never is a line of a block's own.
 func Line(text string, day *time.Time) string {
 	line := strings.Map(func(r rune) rune {
 		switch {
@@ -45,7 +45,7 @@ func Line(text string, day *time.Time) string {
 	}, text)
 	line = blockTags.ReplaceAllString(line, "‹$1›")
 	line = tidy(line)
-	if day != nil && !day.IsZero() {
+	if day != nil && !day.IsZero() && !strings.Contains(line, day.Format(time.DateOnly)) {
 		line += day.Format(" (2006-01-02)")
 	}
 	return line

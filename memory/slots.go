@@ -25,7 +25,7 @@ const (
 	aUser    = `(?i)^(?:the )?user `
 	userNow  = aUser + `(?:(?:has )?(?:quit|left|lost|resigned|retired)\b.{0,60}? (?:and|but) )?(?:has |is |now |currently |just |finally )*`
 	hanUser  = `^用户(?:` + hanNow + `|` + hanPast + `)*`
-	enDayPut = `(?: today| yesterday| (?:last|this) \w+)?`
+	enDayPut = `(?: (?:on|in|last|this|today|yesterday)\b.*)?`
 )
 
 // slots: of the forms that a text has, the first counts.
