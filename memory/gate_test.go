@@ -65,6 +65,28 @@ func TestAReferenceInChinese(t *testing.T) {
 	}
 }
 
+// TestWhatIsPlayedAnswersNothing: what the user said in play, in jest, or of what others
+// say is no answer to a question about themselves where there is a real one.
+func TestWhatIsPlayedAnswersNothing(t *testing.T) {
+	x := indexOf(t, said(1, "2023-05-02", "Ann: *waves* I live in Lisbon.", "Ann: I work as a tailor.",
+		"Ann: Let's role-play: I live in Elm Street.", "Ann: My boss says I live in the office.", "Ann: I live in a volcano, just kidding!", "Ann: In our story I work as a spy.")...)
+	zh := indexOf(t, said(1, "2023-05-02", "Ann: 我住在里斯本。", "Ann: 我在面包店上班。", "Ann: 我们来扮演：我住在贝克街。", "Ann: 我老板说我住在公司。", "Ann: 开玩笑，我在火星上班。")...)
+	for text, want := range map[string][]string{"Where do I live?": {"1.0"}, "What do I do for work?": {"1.1"}, "我住在哪里？": {"1.0"}, "我在哪里上班？": {"1.1"}} {
+		x := x
+		if text[0] >= 0x80 {
+			x = zh
+		}
+		got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}))
+		if !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", text, got, want)
+		}
+	}
+	x = indexOf(t, said(1, "2023-05-02", "Ann: Let's role-play: I live in Elm Street.")...)
+	if hits := recall(t, x, memory.Query{Text: "Where do I live?", Now: noon, Chat: "here"}); len(hits) != 1 {
+		t.Errorf("the only answer is not found: %q", texts(hits))
+	}
+}
+
 // TestADayIsNotItsSmallTalk: of a day that is named, what says nothing does not come back,
 // and a short answer does.
 func TestADayIsNotItsSmallTalk(t *testing.T) {

@@ -99,27 +99,44 @@ func (e *entry) gives(people Names) properties {
 }
 
 // given is what a unit tells of a user of this name.
-func (e *entry) given(name string) (told properties) {
+func (e *entry) given(name string) properties {
 	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !impersonal.MatchString(e.Text)) || len(e.Text) > longestProperty {
 		return 0
 	}
-	said := slices.DeleteFunc(statements(e.Text), func(s string) bool { return e.Layer == Exchange && supposed.MatchString(s) })
-	if e.Layer == Exchange && joking.MatchString(e.Text) {
-		return 0
+	said := statements(e.Text)
+	if e.Layer == Exchange {
+		if !earnest(Message{Role: RoleUser, Text: narration.ReplaceAllString(e.Text, " ")}) {
+			return 0
+		}
+		said = slices.DeleteFunc(said, supposed.MatchString)
 	}
-	text := contracted(strings.ToLower(ofOthers.ReplaceAllString(strings.Join(said, " "), "")))
+	text := ofOthers.ReplaceAllString(strings.Join(said, " "), "")
 	if name != "" {
-		text = strings.ReplaceAll(text, name, "user")
+		text = strings.ReplaceAll(strings.ToLower(text), name, "user")
 	}
+	told := toldIn(text)
+	if e.Layer == Exchange && told&ownName == 0 && introduces(e.Text) {
+		told |= ownName
+	}
+	return told
+}
+
+// toldIn returns the properties that a text tells.
+func toldIn(text string) (told properties) {
+	text = contracted(strings.ToLower(text))
 	for _, f := range propertyForms {
 		if f.told.MatchString(text) && !wasTold.MatchString(text) {
 			told |= f.property
 		}
 	}
-	if e.Layer == Exchange && told&ownName == 0 && introduces(e.Text) {
-		told |= ownName
-	}
 	return told
+}
+
+// pretends reports whether a line of the user has one of these properties only in play, in
+// jest or by hearsay.
+func (e *entry) pretends(asked properties) bool {
+	return asked != 0 && e.Layer == Exchange && e.Speaker == RoleUser && len(e.Text) <= longestProperty &&
+		e.gives(Names{})&asked == 0 && toldIn(e.Text)&asked != 0
 }
 
 // ofOthers are Chinese clauses about somebody of the user's.

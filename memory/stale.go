@@ -77,15 +77,17 @@ func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string)
 
 // current leaves out lines and facts about the user that a later one has overtaken:
 // one that gives the same property, or one about what is asked that says it
-// has changed. What the user wrote by hand stays.
+// has changed. What only pretends to give a property that is asked for goes where
+// something gives it. What the user wrote by hand stays.
 func (r *ranking) current(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
 	all := r.tell(found)
+	answered := slices.ContainsFunc(all, func(t telling) bool { return t.gives&r.read.Properties != 0 })
 	kept := found[:0:0]
 	for i := range found {
-		overtaken := false
+		overtaken := answered && found[i].pretends(r.read.Properties)
 		for j := range found {
 			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
 				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
