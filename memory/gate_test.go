@@ -65,6 +65,21 @@ func TestAReferenceInChinese(t *testing.T) {
 	}
 }
 
+// TestANameIsKnown: a statement about somebody whom the memory knows by name finds them
+// wherever the name stands, and one that is not about them does not.
+func TestANameIsKnown(t *testing.T) {
+	x := indexOf(t, said(1, "2023-05-02", "Ann: My cat is called Miso, she is grey.", "Ann: I met Lena at the harbour.", "Ann: the ferry was late", "Ann: my boat is named swallow",
+		"Ann: 我的绿萝叫翠花，放在阳台。", "Ann: 我的同事叫莉娜。", "Ann: 我叫外卖。", "Ann: 老师叫学生回答。", "Ann: Ferries are loud. Gulls are too.")...)
+	for text, want := range map[string][]string{
+		"Miso is sick": {"1.0"}, "Lena is back.": {"1.1"}, "I'm back. Swallow leaks.": {"1.3"}, "翠花该浇水了": {"1.4"}, "今天见到莉娜了": {"1.5"},
+		"外卖好慢啊": nil, "学生很吵啊": nil, "Gulls are so noisy.": nil, "Ferries are so slow.": nil, "I'm grey.": nil,
+	} {
+		if got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"})); !slices.Equal(got, want) {
+			t.Errorf("%q finds %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestWhatIsPlayedAnswersNothing: what the user said in play, in jest, or of what others
 // say is no answer to a question about themselves where there is a real one.
 func TestWhatIsPlayedAnswersNothing(t *testing.T) {

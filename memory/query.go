@@ -40,6 +40,7 @@ type Question struct {
 	Past       bool       // asks for how they were
 	Asks       bool       // it is a question, or asks to be told
 	Keywords   bool       // it is a few words and no sentence
+	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
 	Properties properties // of the user that it asks for
 	Topics     [][]string // words that belong to what it asks for, by topic (thesaurus.go)
