@@ -46,7 +46,7 @@ func TestRulesLeaveOut(t *testing.T) {
 			"He said \"I love beer\"", "♪ I love rock and roll", "The lyrics: I'm a barbie girl", "The song goes I love rainy nights",
 		},
 		"what passes, or says nothing": {
-			"我有点累", "我饿了", "今天我感到有些疲倦", "我今天去了电影院", "我准备睡觉了", "我喜欢这个", "我明天再来找你", "我是说今天好热", "我有一个问题想问你", "我三岁的时候", "我一直在努力工作", "我家在做饭",
+			"我有点累", "我饿了", "我很喜欢电影中传递出的情感", "Samantha and I plan to move in together next month.", "今天我感到有些疲倦", "我今天去了电影院", "我准备睡觉了", "我喜欢这个", "我明天再来找你", "我是说今天好热", "我有一个问题想问你", "我三岁的时候", "我一直在努力工作", "我家在做饭",
 			"I'm tired.", "I'm hungry right now.", "I love it!", "I love this song.", "I love your painting.", "I have a question.", "I like how you say that.", "I'm a bit sad.", "I'm going to bed.", "I'm going to keep trying.",
 			"I have a small favor.", "I like the idea.", "My favorite part is the end.", "I'm learning a lot.",
 		},

@@ -63,10 +63,10 @@ func corrects(text string, sources []Message) bool {
 // English and Chinese words for what an object must not be: it points to something
 // that stands elsewhere, or says nothing by itself.
 var (
-	pointing = regexp.MustCompile(`(?i)\b(?:it|its|it's|this|these|those|them|him|her|he|she|his|they|their|you|your|yours|here|there|such|stuff|things?|everything|something|anything|nothing|someone|one|ones|same|both|others?|each other|that's|what|how|why|when)\b|^that\b|\bthat$|\b(?:to|in|of|at|with|about|for|from) that\b|^(?:seeing|hearing|knowing|having|being|getting|feeling|to (?:hear|know|see|say|think|ask|have|get|be|do|help|let|keep|share))\b|\b(?:waiting|traffic|taxes|mondays|paperwork|overtime)\b`)
+	pointing = regexp.MustCompile(`(?i)\b(?:it|its|it's|this|these|those|them|him|her|he|she|his|they|their|you|your|yours|here|there|such|stuff|things?|everything|something|anything|nothing|someone|one|ones|same|both|others?|each other|together|that's|what|how|why|when)\b|^that\b|\bthat$|\b(?:to|in|of|at|with|about|for|from) that\b|^(?:seeing|hearing|knowing|having|being|getting|feeling|to (?:hear|know|see|say|think|ask|have|get|be|do|help|let|keep|share))\b|\b(?:waiting|traffic|taxes|mondays|paperwork|overtime)\b`)
 	definite = regexp.MustCompile(`^(?:all )?the\b`)
 	places   = regexp.MustCompile(`(?i)^the (?:beach|ocean|sea|outdoors|mountains?|forest|woods|countryside|city|rain|snow|sun|cold|heat|summer|winter|night|theat(?:er|re)|opera|cinema|piano|violin|guitar|cello|flute|drums|gym|library|blues)\b`)
-	hanVague = regexp.MustCompile(`[这那你您他她它]|^(?:的|了|着|过|上了?|吗|就好|一些?|什么|怎么|东西|事情?)$|加班|堵车|排队|挨骂|被骂`)
+	hanVague = regexp.MustCompile(`[这那你您他她它]|(?:喜欢|爱)(?:电影|影片|片子|书|小说|歌曲?|故事|游戏|剧|节目)[里中]|^(?:的|了|着|过|上了?|吗|就好|一些?|什么|怎么|东西|事情?)$|加班|堵车|排队|挨骂|被骂`)
 )
 
 // saysLittle reports whether the object of an English clause is none to remember.
