@@ -111,10 +111,11 @@ func (v View) Cosine(a, b int, q Vector) (cosine float32, ok bool) {
 }
 
 // Having returns the rows that have a term, and how rare it is: 1 for a term that is in
-// one row. A term that is in more than most rows gives none.
-func (v View) Having(text string, most int) (rows []int, rarity float32) {
+// one row. A term that more than limit rows have gives none; one character of a script
+// without blanks counts with all pairs that have it.
+func (v View) Having(text string, limit int) (rows []int, rarity float32) {
 	t := v.x.term(text)
-	if t.rows == 0 || t.rows > most {
+	if t.rows == 0 || t.rows > limit {
 		return nil, 0
 	}
 	for _, p := range t.postings {

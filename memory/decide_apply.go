@@ -496,6 +496,9 @@ func (a *applying) rule(i int) {
 // longer so.
 func (a *applying) retireRest(c *Candidate, known []*Memory) {
 	slot := slotOf(c.Text)
+	if slot.property == "" {
+		return
+	}
 	for _, m := range known {
 		if !a.gone[m.ID] && !m.Guarded() && !identity(m) && m.Subject == c.Subject && !older(c, m) && slot.contradicts(slotOf(m.Text)) && m.LastSeenAt.Before(a.saidAt(c)) {
 			a.retire(m, c.Evidence)

@@ -1,32 +1,30 @@
 package memory
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"nodest/index"
 )
 
-// A line that answers a question may be followed by one that says that it is so no
-// longer, in words that the question does not have: "My favourite drink is root beer",
-// and later "I've gone off root beer, it's ginger ale these days". Such a line comes
-// back with the one that it follows.
+// A line that answers a question may be outdated by a later one that shares none of the
+// question's words: "My favourite drink is root beer", and later "I've gone off root
+// beer, it's ginger ale these days". The later line is returned with the older one.
 
 const (
 	followedShare = 0.7 // of the evidence of the best line that others must have
 	followedLines = 4   // how many of the best lines are looked at
 	followingRows = 24  // in how many rows a word is at most that ties two lines together
-	followingTie  = 0.3 // share of what a line tells that the later one must have
+	followingTie  = 0.3 // share of the older line's words, by weight, that the later one must have
 	followingRare = 4   // in how many rows a word is that ties them by itself
-	followingMost = 3   // lines that are let in
+	followingMost = 3   // lines that are added
 )
 
-// followUp lets lines in that say that what one of the best lines tells has changed, or
-// that are about the same rare thing.
+// followUp adds lines that say that something in one of the best lines has changed, or
+// that share a rare word with it.
 func (r *ranking) followUp(v index.View) {
 	r.tied, r.instead = map[int]int{}, map[int]int{}
-	if !r.q.gated() || !r.aboutUser() || r.read.Past || len(r.proven) == 0 {
+	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven) == 0 {
 		return
 	}
 	left := followingMost
@@ -38,7 +36,7 @@ func (r *ranking) followUp(v index.View) {
 				continue
 			}
 			if e := d.(*entry); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
-				r.letIn(e, row, old)
+				r.addFollowing(e, row, old)
 				left--
 			}
 		}
@@ -90,15 +88,12 @@ func (r *ranking) bestProven() []ranked {
 			top.add(s)
 		}
 	}
-	slices.SortFunc(top.rows, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
-	})
-	return top.rows
+	return top.sorted()
 }
 
-// letIn ties a row to another one, and gives it the place of that, if it is better than
+// addFollowing ties a row to another one, and gives it the place of that, if it is better than
 // its own.
-func (r *ranking) letIn(e *entry, row int, place ranked) {
+func (r *ranking) addFollowing(e *entry, row int, place ranked) {
 	r.proven[row], r.tied[row] = true, place.row
 	fit := r.fits[slices.Index(r.rows, place.row)]
 	at := slices.Index(r.rows, row)

@@ -61,7 +61,7 @@ func (r *ranking) proves(i int) bool {
 	return r.q.gated() && (r.passes(r.match.Evidence[i]) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(r.entries[i], i))
 }
 
-// answers reports whether row i stands behind a question that passes the gate.
+// answers reports whether row i comes right after a question that passes the gate.
 func (r *ranking) answers(v index.View, i int) bool {
 	before := v.Neighbour(i, -1)
 	if before < 0 || !r.passes(r.match.Evidence[before]) {
@@ -94,7 +94,7 @@ func (r *ranking) ofTheDay(i int) bool {
 		vague = vague || !d.exact()
 		present = present && d.holds(r.q.Now)
 	}
-	if present && !r.aboutUser() {
+	if present && !r.mine {
 		return false
 	}
 	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2
@@ -159,7 +159,8 @@ var (
 	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
 )
 
-// onlyAsks is onlyAsks of the text of e.
+// onlyAsks reports whether the text of e is nothing but questions and small talk; it is
+// worked out once.
 func (e *entry) onlyAsks() bool {
 	return knownOnce(&e.asksOnly, func() bool { return onlyAsks(e.Text) })
 }

@@ -59,7 +59,7 @@ func TestProfileOf(t *testing.T) {
 			known(1, "用户叫小明", nil), known(2, "用户叫李明", nil), known(3, "用户住在上海", nil), known(4, "用户搬到了北京", nil),
 		}, "用户叫李明|用户搬到了北京"},
 		{"newest partner and workplace", framework.English, []memory.Memory{
-			known(1, "User's girlfriend is called Ida", nil), known(2, "User's girlfriend is called Nell", nil), known(3, "User's dad is called Bob", nil),
+			known(1, "User's girlfriend is called Ida", nil), known(2, "User's girlfriend is called Nell", nil), known(2, "User's father is called Rob", nil), known(3, "User's dad is called Bob", nil),
 			known(4, "User works as a clerk at Vane & Co", nil), known(5, "User works at a print shop as a binder", nil),
 		}, "User's girlfriend is called Nell|User's dad is called Bob|User works at a print shop as a binder"},
 		{"newest partner and workplace, Chinese", framework.Chinese, []memory.Memory{

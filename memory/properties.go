@@ -91,7 +91,7 @@ func (e *entry) gives(people Names) properties {
 	if e.Layer == Fact { // whose wording may have the user's name
 		return e.given(strings.ToLower(people.User))
 	}
-	const read = 1 << 8
+	const read = 1 << 8 // marks e.giving as known; the low byte is the properties
 	if e.giving.Load() == 0 {
 		e.giving.Store(read | uint32(e.given("")))
 	}
@@ -125,7 +125,7 @@ func (e *entry) given(name string) properties {
 func toldIn(text string) (told properties) {
 	text = contracted(strings.ToLower(text))
 	for _, f := range propertyForms {
-		if f.told.MatchString(text) && !wasTold.MatchString(text) {
+		if f.told.MatchString(text) && !notNow.MatchString(text) {
 			told |= f.property
 		}
 	}
@@ -150,9 +150,9 @@ func introduces(text string) bool {
 	return slices.ContainsFunc(Names{}.statements(Message{Role: RoleUser, Text: text}), func(f found) bool { return givesName(f.text) })
 }
 
-// wasTold is a line about what is no longer so, or not yet.
-var wasTold = regexp.MustCompile(`\b(?:used to (?:live|work|be)|when i (?:was|lived|worked)|i lived|i worked|if i|i wish|i want to|i'd like to|i plan)\b|(?:以前|曾经|小时候|如果|要是|想|打算|计划)[^，。]{0,8}(?:住|搬|工作|上班|辞|跳槽|转行|退休)`)
+// notNow is a line about what is no longer so, or not yet.
+var notNow = regexp.MustCompile(`\b(?:used to (?:live|work|be)|when i (?:was|lived|worked)|i lived|i worked|if i|i wish|i want to|i'd like to|i plan)\b|(?:以前|曾经|小时候|如果|要是|想|打算|计划)[^，。]{0,8}(?:住|搬|工作|上班|辞|跳槽|转行|退休)`)
 
 // changed is a line that says that something is otherwise now.
-var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant(?: to say|[,:]| it| the| my| an?)|(?:i was|i got (?:it|that)|that was|my) (?:wrong|mistake|mistaken)|i(?:'ve)? (?:mixed|confused|misremembered|misspoke)|turns out|(?:is|are|was) (?:off|over|history)|no more|(?:have|has|had|'ve|'d|did) (?:given up|switched|changed|moved|left)|switched|swapped|stopped|quit|gave (?:up|away)|(?:gone|went) off|replaced|used to|passed away|died|sold|broke up|split up|these days|nowadays|now|from now on|got rid of|cancell?ed|called off|ditched|dumped|dropped|traded|(?:take|took) (?:it|that)(?: all)? back|scratch that|i lied|moved (?:him|her|them|it|us|out|back)|in the end|back to|converted|promoted|finally)\b|anymore\b` +
-	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|[说记搞弄写]错|记混|搞混|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|不(?:去|吃|喝|做|学|练|干|用|看|养|玩|住)了|放弃|弃了|撤回|作废|黄了|算了|打脸|变心|辞了|传错|骗你|合着|后来|终于|最后|总算|没去成|泡汤|搬[进来]|转(?:学|行|专业|岗|队)|退(?:休|学|出|掉|订)|改(?:喝|吃|用|去|学|做|练|看|坐|骑|开|养|叫|在|搬)|离(?:婚|职)|分手|去世|卖了|送人了|换(?:了|个|成|回)|换(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每|固定|都|就|只|换|叫|用|吃|喝)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)
+var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant(?: to say|[,:]| it| the| my| an?)|(?:i was|i got (?:it|that)|that was|my) (?:wrong|mistake|mistaken)|i(?:'ve)? (?:mixed|confused|misremembered|misspoke)|turns out|(?:is|are|was) (?:off|over|history)|no more|(?:have|has|had|'ve|'d|did) (?:given up|switched|changed|moved|left)|switched|swapped|stopped|quit|gave (?:up|away)|(?:gone|went) off|replaced|used to|passed away|died|sold|broke up|split up|these days|nowadays|now|from now on|got rid of|cancell?ed|called off|ditched|dumped|dropped|traded|scratch that|moved (?:him|her|them|it|us|out|back)|in the end|back to|promoted|finally)\b|anymore\b` +
+	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|[说记搞弄写]错|记混|搞混|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|不(?:去|吃|喝|做|学|练|干|用|看|养|玩|住)了|放弃|弃了|撤回|作废|黄了|算了|辞了|后来|终于|最后|总算|没去成|泡汤|搬[进来]|转(?:学|行|专业|岗|队)|退(?:休|学|出|掉|订)|改(?:喝|吃|用|去|学|做|练|看|坐|骑|开|养|叫|在|搬)|离(?:婚|职)|分手|去世|卖了|送人了|换(?:了|个|成|回)|换(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每|固定|都|就|只|换|叫|用|吃|喝)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)

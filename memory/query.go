@@ -25,11 +25,6 @@ const (
 	SeekName          // the name of, 叫什么
 )
 
-// own reports whether a term is a word of the question itself.
-func (q *Question) own(term string) bool {
-	return slices.ContainsFunc(q.Terms, func(t index.Term) bool { return !t.Extra && t.Text == term })
-}
-
 // Question is a query as ReadQuery understands it.
 type Question struct {
 	Terms      []index.Term
@@ -44,6 +39,11 @@ type Question struct {
 	Refers     bool       // to somebody or something in the turn before
 	Properties properties // of the user that it asks for
 	Topics     [][]string // words that belong to what it asks for, by topic (thesaurus.go)
+}
+
+// own reports whether a term is a word of the question itself.
+func (q *Question) own(term string) bool {
+	return slices.ContainsFunc(q.Terms, func(t index.Term) bool { return !t.Extra && t.Text == term })
 }
 
 // How much a term of a query counts when it says little about what is sought.

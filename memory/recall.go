@@ -155,6 +155,7 @@ type ranking struct {
 	*columns
 	leaning []leaning
 	facts   []*entry     // all that the index has, where one may stand in for a line
+	mine    bool         // the message is about the one who writes it
 	proven  map[int]bool // rows that pass the gate
 	tied    map[int]int  // rows that follow up on another one (followUp)
 	instead map[int]int  // those of them that have the signals of the other one
@@ -179,6 +180,7 @@ type candidate struct {
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
 func (r *ranking) rank(v index.View) (err error) {
+	r.mine = aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
 	if r.q.gated() {
 		r.read.recognise(v, r.q.Text)
 	}
@@ -285,11 +287,9 @@ func (r *ranking) best(n int) []candidate {
 			top.add(s)
 		}
 	}
-	slices.SortFunc(top.rows, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
-	})
-	found := make([]candidate, len(top.rows))
-	for i, t := range top.rows {
+	best := top.sorted()
+	found := make([]candidate, len(best))
+	for i, t := range best {
 		found[i] = candidate{entry: r.entries[t.row], score: t.score, row: t.row, why: r.reason(t.row), leans: r.leans(t.row)}
 	}
 	return found
@@ -353,6 +353,14 @@ func (a ranked) before(b ranked) bool {
 type topmost struct {
 	size int
 	rows []ranked
+}
+
+// sorted returns the rows, the best first.
+func (t *topmost) sorted() []ranked {
+	slices.SortFunc(t.rows, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
+	})
+	return t.rows
 }
 
 // takes reports whether r is among the best so far.

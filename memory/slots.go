@@ -46,7 +46,7 @@ var slots = func() []slot {
 	add("origin", aUser+`is (?:originally )?from\b(?P<is>.*)$`, `^用户(?:来自|老家(?:在|是)?)(?P<is>.*)$`)
 	add("age", aUser+`(?:is|turned) (?:now )?(?P<is>\d+)(?: years old)?`+enDayPut+`$`, `^用户(?:`+hanNow+`|快|刚满|满)*(?P<is>[\d一二三四五六七八九十百]+)岁`)
 	add("birthday", aUser[:len(aUser)-1]+`(?:'s birthday is| was born)\b(?P<is>.*)$`, `^用户的?生日(?P<is>.*)$`)
-	add("", aUser+`is an? (?:\w+ )?(?:amateur|hobby|keen|avid|good|great|passionate|aspiring|future|former|retired)\b`) // no trade
+	add("", aUser+`is an? (?:\w+ )?(?:amateur|hobby|keen|avid|good|great|passionate|aspiring|future|former|retired)\b`) // read first: "a keen baker" is no job
 	add(workSlot,
 		aUser+`(?:is )?(?:no longer|not) (?P<over>works?|employed|an?)\b(?: (?:here|there)| (?:at|for|in) (?P<at>.+)|(?: as)?(?: an?)? (?P<as>(?:[\p{L}-]+ )?`+trade+`.*))?$`,
 		userNow+`(?:works?|working|worked|employed|got a job|started) (?:as|a job as) (?P<as>.+?)(?: (?:at|for|in) (?P<at>.+))?$`,
@@ -59,11 +59,13 @@ var slots = func() []slot {
 		hanUser+`在(?P<at>.+?)(?:工作|上班|任职|实习|[当做](?:一[名个位])?(?P<as>.{1,10}))$`,
 		hanUser+`[是当做](?:一[名个位])?(?:在?(?P<at>[^的，]{2,12})的)?(?P<as>[^的，]{0,8}`+hanTrade+`)$`,
 		`^用户的(?:工作|职业)(?:现在)?是(?P<as>.*)$`)
-	for _, who := range []string{"boyfriend", "girlfriend", "fianc[eé]e?", "husband", "wife", "boss", "mother", "father", "mom", "mum", "dad"} {
-		add(who, aUser[:len(aUser)-1]+`'s (?:new )?`+who+` (?:is (?:now )?(?:called|named)|is)\b(?P<is>.*)$`)
-	}
-	for _, who := range []string{"男(?:朋)?友", "女(?:朋)?友", "未婚[夫妻]", "老公|丈夫|先生", "老婆|妻子|太太", "老板|上司", "妈妈?|母亲", "爸爸?|父亲"} {
-		add(who, `^用户的?(?:`+who+`)(?:的名字)?(?:现在)?(?:叫做?|名叫|是叫|是)(?P<is>.*)$`)
+	for _, person := range []struct{ en, zh string }{
+		{"boyfriend", "男(?:朋)?友"}, {"girlfriend", "女(?:朋)?友"}, {"fianc[eé]e?", "未婚[夫妻]"}, {"husband", "老公|丈夫|先生"}, {"wife", "老婆|妻子|太太"},
+		{"boss", "老板|上司"}, {"mother|mom|mum", "妈妈?|母亲"}, {"father|dad", "爸爸?|父亲"},
+	} {
+		add(person.en,
+			aUser[:len(aUser)-1]+`'s (?:new )?(?:`+person.en+`) (?:is (?:now )?(?:called|named)|is)\b(?P<is>.*)$`,
+			`^用户的?(?:`+person.zh+`)(?:的名字)?(?:现在)?(?:叫做?|名叫|是叫|是)(?P<is>.*)$`)
 	}
 	return all
 }()

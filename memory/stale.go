@@ -113,7 +113,7 @@ func (r *ranking) tell(found []candidate) []telling {
 		c := &found[i]
 		if c.tells == nil {
 			c.tells = new(telling)
-			if c.Layer == Fact || c.Speaker == RoleUser {
+			if c.tellsOfUser() {
 				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.at), r.topicsIn(c.at)}
 			}
 		}
@@ -129,24 +129,27 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
 	}
-	all, mine := r.tell(found), r.aboutUser()
+	all := r.tell(found)
+	asked := make([]map[string]bool, len(all))
+	for i := range all {
+		asked[i] = severalLetters(all[i].asked)
+	}
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
 			if all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 {
 				return true
 			}
-			if !mine || !follows(found[j].entry, found[i].entry) {
+			if !r.mine || !follows(found[j].entry, found[i].entry) {
 				return false
 			}
-			older, later := severalLetters(all[i].asked), severalLetters(all[j].asked)
 			if old, ok := r.tied[found[j].row]; ok && old == found[i].row {
 				return true
 			}
-			if all[i].topics&all[j].topics != 0 && r.hasOwn(older, later) {
+			if all[i].topics&all[j].topics != 0 && r.hasOwn(asked[i], asked[j]) {
 				return true
 			}
-			return r.sameMatter(older, later) || r.coversAll(older, later) || r.shareMatter(&all[i], &all[j], &found[i], &found[j]) && found[j].saysChanged()
+			return r.sameMatter(asked[i], asked[j]) || r.coversAll(asked[i], asked[j]) || r.shareMatter(&found[i], &found[j]) && found[j].saysChanged()
 		})
 		if at < 0 {
 			at = len(places)
@@ -160,11 +163,6 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
-// aboutUser reports whether a message is about the one who writes it.
-func (r *ranking) aboutUser() bool {
-	return aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
-}
-
 // severalLetters leaves out single characters, which rows also have inside other words.
 func severalLetters(terms map[string]bool) map[string]bool {
 	terms = maps.Clone(terms)
@@ -174,7 +172,8 @@ func severalLetters(terms map[string]bool) map[string]bool {
 
 // shareMatter reports whether two units have a word of the question, or another rare
 // one, in common.
-func (r *ranking) shareMatter(a, b *telling, x, y *candidate) bool {
+func (r *ranking) shareMatter(x, y *candidate) bool {
+	a, b := x.tells, y.tells
 	if a.asked == nil || b.asked == nil {
 		return false
 	}

@@ -8,9 +8,9 @@ import (
 	"nodest/index"
 )
 
-// People ask for things by other words than they told them with: "What computer do I
-// use?" of "my old ThinkPad died". An embedding model knows that the two belong
-// together. Without one, these everyday words do, where users ask about themselves.
+// People ask about things in other words than they mentioned them in: "What computer do
+// I use?" after "my old ThinkPad died". An embedding model knows that the two belong
+// together. Without one, this list of everyday words helps with questions about the user.
 
 // relatedWords are looked for beside the words of a question.
 type relatedWords struct {
@@ -34,7 +34,7 @@ func synonyms(asked, told string) relatedWords {
 	return r
 }
 
-// thesaurus is in the order of life: people, work, things, body, free time.
+// thesaurus is ordered by subject: people, work, things, body, free time.
 var thesaurus = []relatedWords{
 	synonyms(`\b(?:mother|mum|mom|mama)\b`, "mother mum mom mama"),
 	synonyms(`\b(?:father|dad|daddy|papa)\b`, "father dad daddy papa"),
@@ -78,7 +78,7 @@ var thesaurus = []relatedWords{
 	synonyms(`\b(?:films?|movies?)\b`, "film movie cinema watched rewatched"),
 	synonyms(`\b(?:books?|novel|reading)\b`, "book novel read reading chapter"),
 	synonyms(`\b(?:music|bands?|songs?|singer|album|listen(?:ing)?|on repeat)\b`, "music band song singer album listen playlist repeat concert"),
-	synonyms(`\b(?:instrument)\b`, "instrument piano guitar violin cello flute drums trumpet oboe clarinet saxophone ukulele harp lessons"),
+	synonyms(`\binstruments?\b`, "instrument piano guitar violin cello flute drums trumpet oboe clarinet saxophone ukulele harp lessons"),
 	synonyms(`\blanguages?\b`, "language english spanish french german italian portuguese dutch swedish polish russian chinese mandarin japanese korean arabic turkish greek hindi duolingo"),
 	synonyms(`\b(?:teams?|support|club)\b`, "team fan supporter season club match"),
 	synonyms(`\b(?:sing|choir|voice)\b`, "sing choir alto soprano tenor baritone"),
