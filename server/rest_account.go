@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -148,6 +149,9 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 		return fault.InvalidField("link", "required", "required: the secret of a sign-in link, or give a bearer token as token")
 	}
 	signIn, secret := s.accounts.SignIn, in.Link
+	if _, behind, whole := strings.Cut(in.Link, "#"); whole { // as it was printed
+		secret = behind
+	}
 	if in.Token != "" {
 		signIn, secret = s.accounts.SignInWithToken, in.Token
 	}

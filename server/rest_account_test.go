@@ -250,7 +250,8 @@ func TestLinksAndTokensSignIn(t *testing.T) {
 	if in["user"].(map[string]any)["id"] != mia.ID {
 		t.Errorf("signed in as %v", in["user"])
 	}
-	h.rest("POST", "/auth/links", `{"username":"mia"}`).wants(t, 201) // an owner, for her
+	whole := member(h.rest("POST", "/auth/links", `{"username":"mia"}`).wants(t, 201), "link") // made by an owner, for her
+	h.rest("POST", "/auth/signin", `{"link":"`+h.http.URL+"/signin#"+whole+`"}`, "Authorization: ").wants(t, 200)
 	h.rest("POST", "/auth/links", `{"username":"nobody"}`).refuses(t, 404, "not_found")
 	h.rest("POST", "/auth/links", `{"username":"`+h.user.Username+`"}`, bearer).refuses(t, 403, "forbidden")
 	h.rest("POST", "/auth/links", `{"username":"nobody"}`, bearer).refuses(t, 403, "forbidden")
