@@ -7,8 +7,8 @@ import (
 	"nodest/llm"
 )
 
-// words are the built-in words of a prompt in one language: everything that a
-// prompt says and no document does.
+// words are the built-in texts of a prompt in one language. The opening is in turns.go;
+// the words of dates and times are in clock.go.
 type words struct {
 	settingName string // name of a user's setting that has none
 	setting     string // introduces a user's setting

@@ -42,7 +42,7 @@ func Chain(log *slog.Logger, links ...Link) Generator {
 				}
 				if i+1 < len(links) {
 					log.WarnContext(ctx, "provider failed, trying the next one", "provider", link.Provider,
-						"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err), "said", fault.Public(err).Message)
+						"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err), "reason", fault.Public(err).Message)
 				}
 			}
 			if first == nil {

@@ -267,7 +267,7 @@ func checkPersona(field string, doc json.RawMessage) error {
 // never nil.
 func boundCharacters(tx Tx, ids []string) ([]string, error) {
 	if len(ids) > maxBindings {
-		return nil, fault.InvalidField("characterIds", "range", "must have at most %d characters", maxBindings)
+		return nil, fault.InvalidField("characterIds", "range", "must have at most %d ids", maxBindings)
 	}
 	bound := []string{}
 	for i, id := range ids {

@@ -1,7 +1,6 @@
 package nodest
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -15,10 +14,9 @@ import (
 // zones are the time zones that were asked for, by name: reading one takes a while.
 var zones sync.Map // string: *time.Location
 
-// loadZone returns a time zone by its IANA name. Other names that the server's files
-// may have are none: those of its own zone (Local, localtime, posixrules), those of
-// other ways to count seconds (posix/…, right/…), and Factory, which stands for none.
-// The names of IANA begin with a capital letter.
+// loadZone returns a time zone by its IANA name, which begins with a capital letter. It
+// rejects other names that the server's zone files may have: the server's own zone
+// (Local, localtime, posixrules), variants (posix/…, right/…) and Factory.
 func loadZone(name string) (*time.Location, bool) {
 	if name == "" || name[0] < 'A' || name[0] > 'Z' || name == "Local" || name == "Factory" {
 		return nil, false
@@ -51,13 +49,16 @@ func checkZone(name string) error {
 	return nil
 }
 
-// DeviceZone notes the time zone of a user's device. It counts until another device
-// reports another one, and only while the settings name none. It is no change of the
-// settings: their version stays.
+// DeviceZone notes the time zone of a user's device. It applies until another device
+// reports a different one, and only while the settings name none. The version of the
+// settings does not change.
 //
 // Errors: Invalid for an unknown name.
 func (e *Engine) DeviceZone(ctx context.Context, userID, name string) (*Settings, error) {
-	if err := checkZone(cmp.Or(name, "?")); err != nil {
+	if name == "" {
+		return nil, fault.InvalidField("timeZone", "required", "required")
+	}
+	if err := checkZone(name); err != nil {
 		return nil, err
 	}
 	s, err := e.Settings(ctx, userID)

@@ -141,7 +141,7 @@ func (b *BackupFile) File(name string) ([]byte, error) {
 }
 
 // Verify reads everything, and returns an error unless each entry has the rows
-// and the checksum that the manifest tells.
+// and the checksum that the manifest states.
 func (b *BackupFile) Verify(ctx context.Context) error {
 	for i := range b.tables {
 		r, err := b.rows(i)

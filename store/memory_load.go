@@ -140,7 +140,7 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 			if err != nil {
 				return err
 			}
-			// What the user retired is not searched, but tells that its sources are over.
+			// What the user retired is not searched, but it shows that its sources no longer hold.
 			if !searched && retired && evidence != nil {
 				words, terms, u.Hash, u.Pinned = "", "", "", false
 			} else if !searched {

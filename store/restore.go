@@ -171,7 +171,7 @@ func replaceFiles(dir, from, aside string) (moved bool, err error) {
 			return false, err
 		}
 	}
-	return moved, errors.Join(syncFolder(dir), os.Remove(from))
+	return moved, errors.Join(SyncFolder(dir), os.Remove(from))
 }
 
 // moveAside moves a file into a folder, which is made for it.
@@ -185,7 +185,7 @@ func moveAside(path, aside string) (moved bool, err error) {
 	if err := os.Rename(path, filepath.Join(aside, filepath.Base(path))); err != nil {
 		return false, err
 	}
-	return true, syncFolder(aside)
+	return true, SyncFolder(aside)
 }
 
 // writeSynced makes a file that only its owner can read, and waits for the disk.
@@ -198,8 +198,8 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncFolder waits until names in a folder are on the disk.
-func syncFolder(dir string) error {
+// SyncFolder waits until the names in a folder are on the disk.
+func SyncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -31,11 +31,11 @@ func (r *restoring) sqlite(ctx context.Context) (_ *Restored, err error) {
 	if err := r.stageSQLite(ctx, filepath.Join(staged, File)); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(ctx.Err(), syncFolder(staged)); err != nil {
+	if err := errors.Join(ctx.Err(), SyncFolder(staged)); err != nil {
 		return nil, err
 	}
 	ready := strings.TrimSuffix(staged, stagedSuffix) + readySuffix
-	if err := errors.Join(os.Rename(staged, ready), syncFolder(dir)); err != nil {
+	if err := errors.Join(os.Rename(staged, ready), SyncFolder(dir)); err != nil {
 		return nil, err
 	}
 	aside := filepath.Join(dir, replacedPrefix+r.stamp)

@@ -118,22 +118,12 @@ func (p *program) backup(ctx context.Context, cfg *config, path string) (m *stor
 		return nil, err
 	}
 	if m, err = p.verify(ctx, partial); err != nil {
-		return nil, fmt.Errorf("the backup was written but not verified: %w", err)
+		return nil, fmt.Errorf("the backup failed verification and was deleted: %w", err)
 	}
 	if err := os.Rename(partial, path); err != nil {
 		return nil, err
 	}
-	return m, syncDir(filepath.Dir(path))
-}
-
-// syncDir waits until the names in a folder are on the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = d.Sync() // some file systems have nothing to do here and say so
-	return d.Close()
+	return m, store.SyncFolder(filepath.Dir(path))
 }
 
 // secretFor is what a data folder would hold as secret.key.

@@ -75,7 +75,7 @@ func (t *talk) memory(ctx context.Context, words string) error {
 	return nil
 }
 
-// marks are what a list says about a fact beside its text.
+// marks are what a list says about a fact besides its text.
 func (m *chatMemory) marks() string {
 	marks := m.Kind
 	if m.Pinned {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// more lists the commands beside serve, config and version.
+// more lists the commands besides serve, config and version.
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),

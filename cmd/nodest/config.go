@@ -57,7 +57,7 @@ var settings = []setting{
 	{env: "NODEST_GEMINI_TRANSPORT", help: "Gemini SDK for all models: generative-ai-go or genai; empty: chosen by model", check: oneOf("", "generative-ai-go", "genai")},
 	{env: "OPENROUTER_API_KEY", help: "OpenRouter API key", secret: true},
 	{env: "NODEST_OPENROUTER_BASE_URL", help: "base URL of the OpenRouter API, if not the default", check: isURL},
-	{env: "NODEST_OPENROUTER_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for OpenRouter: auto (except for the large models), on or off", check: oneOf("auto", "on", "off")},
+	{env: "NODEST_OPENROUTER_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for OpenRouter: auto (except for OpenAI, Anthropic, Google Gemini and xAI models), on or off", check: oneOf("auto", "on", "off")},
 	{env: "OPENAI_API_KEY", help: "API key of the OpenAI-compatible server, if it needs one", secret: true},
 	{env: "OPENAI_BASE_URL", help: "base URL of any OpenAI-compatible server, such as Ollama, llama.cpp, vLLM or LM Studio", check: isURL},
 	{env: "NODEST_OPENAI_STRICT_TURNS", def: "auto", help: "merge consecutive messages of the same role for the OpenAI-compatible server: auto (except for OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},

@@ -120,7 +120,7 @@ func (c *config) hasDatabase() bool {
 	if c.get("NODEST_DATABASE_URL") == "" {
 		return store.Exists(c.dataFolder())
 	}
-	for _, name := range []string{"secret.key", tokenFile} { // the folder holds the secrets alone
+	for _, name := range []string{secretFile, tokenFile} { // the folder holds the secrets alone
 		if _, err := os.Stat(filepath.Join(c.dataFolder(), name)); err == nil {
 			return true
 		}

@@ -51,6 +51,6 @@ func (p *program) exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&spec, "spec", "v3", "card version of a character: v2, v3, or nodest with --format json")
 	cmd.Flags().BoolVar(&chat, "chat", false, "NAME is a chat; the same as --as chat")
 	cmd.Flags().StringVar(&as, "as", "", "type of NAME: character (default), chat, book, preset or script")
-	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; default: standard output")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; - or default: standard output")
 	return cmd
 }

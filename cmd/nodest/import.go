@@ -22,7 +22,7 @@ import (
 	"nodest/nodest"
 )
 
-// What a file can be imported as, beside a kind.
+// What a file can be imported as, besides a kind.
 const (
 	asSave     = "save"
 	asMemories = "memories"
@@ -177,8 +177,8 @@ func unknownFile(data []byte) error {
 	}
 	text := strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff"))
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		var any json.RawMessage
-		if err := json.Unmarshal([]byte(text), &any); err != nil {
+		var document json.RawMessage
+		if err := json.Unmarshal([]byte(text), &document); err != nil {
 			return fault.Wrap(err, fault.InvalidImport, "invalid JSON: %v", err)
 		}
 	}

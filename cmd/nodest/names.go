@@ -199,7 +199,7 @@ func (c *client) onlyChatWith(ctx context.Context, word string, with item) (item
 	case err != nil:
 		return item{}, err
 	case len(list) == 0:
-		return item{}, fault.New(fault.NotFound, "no chat with %s yet; start one with: nodest chat", with.Name)
+		return item{}, fault.New(fault.NotFound, "no chat with %s yet; start one with: nodest chat %q", with.Name, with.Name)
 	}
 	for i := range list {
 		list[i].kind = chats

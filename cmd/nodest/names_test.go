@@ -206,6 +206,7 @@ func TestImportOfEveryKind(t *testing.T) {
 	out := func(name string) string { return filepath.Join(f.dir, name) }
 	f.gets(t, "export", "boat", "--chat", "-o", out("archive.json"))
 	f.gets(t, "export", "boat", "--chat", "--format", "jsonl", "-o", out("log.jsonl"))
+	require.Contains(t, f.gets(t, "export", "boat", "--chat", "-o", "-"), `"nodest.conversation"`, "- is standard output")
 	f.gets(t, "save", "export", "ebb", "-o", out("save.json"))
 	f.gets(t, "export", "玄清", "--format", "png", "-o", out("card.png"))
 	f.gets(t, "export", "玄清", "--format", "charx", "-o", out("card.charx"))

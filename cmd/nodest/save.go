@@ -155,7 +155,7 @@ func (p *program) saveExport() *cobra.Command {
 		Use: "export SAVE", Short: "Write a save point as one JSON file", Args: cobra.ExactArgs(1),
 		Example: "  nodest save export 'before the storm' -o storm.json",
 	}
-	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; default: standard output")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; - or default: standard output")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		return p.download(ctx, c, path+"/export", file)
 	})
@@ -286,7 +286,7 @@ func (p *program) download(ctx context.Context, c *client, path, file string) er
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	if file == "" {
+	if file == "" || file == "-" {
 		_, err = io.Copy(p.out, res.Body)
 		return err
 	}

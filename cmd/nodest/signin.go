@@ -55,7 +55,7 @@ func (p *program) signinCommand() *cobra.Command {
 		if *asJSON {
 			return p.printJSON(map[string]any{"url": link, "username": made.Username, "expiresIn": made.ExpiresIn})
 		}
-		fmt.Fprintf(p.err, "Sign in once as %s, within 24 hours:\n", made.Username)
+		fmt.Fprintf(p.err, "Sign in once as %s, within %d hours:\n", made.Username, made.ExpiresIn/3600)
 		_, err = fmt.Fprintln(p.out, link)
 		return err
 	}

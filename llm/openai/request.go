@@ -77,8 +77,8 @@ func (r Routing) wire() (*routing, error) {
 // stopLimit is how many stop sequences the interface takes.
 const stopLimit = 4
 
-// body makes the request, with nothing in it that nobody has set; every call starts from nothing, so that no prompt of
-// another conversation can slip in.
+// body makes the request with only those members that are set. Every call starts from an
+// empty one, so that no prompt of another conversation can slip in.
 func (c *Client) body(req llm.Request) chatRequest {
 	b := chatRequest{
 		Model: req.Model, Messages: messages(req.Messages),
