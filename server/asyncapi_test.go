@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nodest/stream/outbox"
 )
 
 // protocolCommands are those that the connection answers itself.
@@ -129,7 +131,7 @@ func TestEventsAreDescribedWithTheirClass(t *testing.T) {
 			continue
 		}
 		seq, _ := at(theContract().asyncapi, "components", "messages", name, "payload", "properties", "seq")
-		transient := classOf(kind) == "deltas" || slices.Contains([]string{"hello", "typing", "auth.expiring", "server.going_away", "pong"}, kind)
+		transient := outbox.ClassOf(kind) == "deltas" || slices.Contains([]string{"hello", "typing", "auth.expiring", "server.going_away", "pong"}, kind)
 		if transient != (seq == nil) {
 			t.Errorf("%s: transient %v, seq %v", kind, transient, seq)
 		}

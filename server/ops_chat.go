@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/stream/outbox"
 )
 
 // chatOperations are about conversations, messages, generations and prompts.
@@ -229,8 +230,16 @@ type attached struct {
 	Off            int    `json:"off"`
 	Text           string `json:"text"`
 
-	ended bool
-	g     *nodest.Generation
+	found *nodest.Attached
+}
+
+// attachedText is what the outbox needs of it.
+func attachedText(a *nodest.Attached) *outbox.Text {
+	g := a.Generation
+	return &outbox.Text{
+		GenerationID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID,
+		Off: a.Off, Text: a.Text, Ended: g.Ended(),
+	}
 }
 
 func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (any, error) {
@@ -244,7 +253,7 @@ func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (a
 	g := a.Generation
 	return &attached{
 		Generation: nodest.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
-		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, ended: g.Ended(), g: g,
+		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, found: a,
 	}, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nodest/stream/outbox"
 )
 
 // items are the objects of a page.
@@ -142,7 +144,7 @@ func TestAPhoneAndWhatIsRemembered(t *testing.T) {
 		t.Errorf("after forgetting everything: %v", left)
 	}
 	for _, f := range other.all() {
-		if f.Ev != "" && f.Ev != "skip" && classOf(f.Ev) != "memory" && classOf(f.Ev) != "" {
+		if f.Ev != "" && f.Ev != "skip" && outbox.ClassOf(f.Ev) != "memory" && outbox.ClassOf(f.Ev) != "" {
 			t.Errorf("a phone that wants memory hears %s", f.Ev)
 		}
 	}
@@ -161,7 +163,7 @@ func TestMemoriesAreToldToThoseWhoWant(t *testing.T) {
 	for _, f := range p.all() {
 		switch {
 		case f.Seq == 0:
-		case classOf(f.Ev) == "memory":
+		case outbox.ClassOf(f.Ev) == "memory":
 			t.Errorf("it hears %s", f.Ev)
 		case f.Ev == "skip":
 			last = f.Seq

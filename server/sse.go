@@ -15,6 +15,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/stream"
+	"nodest/stream/outbox"
 )
 
 // sse is an event stream over plain HTTP. It lives in the goroutine of its
@@ -42,12 +43,7 @@ func (s *Server) newSSE(c echo.Context, who *account.Identity) *sse {
 	if device := c.Request().Header.Get("X-Device-Id"); plainID.MatchString(device) {
 		t.device = device
 	}
-	t.out.wake = func() {
-		select {
-		case t.ready <- struct{}{}:
-		default: // it is told already
-		}
-	}
+	t.queue(func() { t.ready <- struct{}{} }) // never blocks: only one pump is asked for at a time
 	return t
 }
 
@@ -73,7 +69,7 @@ func (t *sse) run(ctx context.Context) {
 			return
 		case <-t.ready:
 		}
-		if t.out.busy(); !t.out.pump(ctx, t, t) {
+		if !t.out.Pump(ctx, t) {
 			return
 		}
 	}
@@ -94,13 +90,13 @@ func (t *sse) enlist(cancel context.CancelFunc) (remove func(), err error) {
 	return func() { k.remove(t.socket) }, nil
 }
 
-// write sends items as events, one each.
-func (t *sse) write(items []*item) error {
+// Write sends items as events, one each.
+func (t *sse) Write(items []*outbox.Item) error {
 	var b []byte
 	for _, it := range items {
 		b = t.appendItem(b, it)
-		if e := it.event; e != nil && t.until != "" && e.GenerationID == t.until && terminal(e.Type) {
-			t.out.close(closeNormal, "", true)
+		if e := it.Event; e != nil && t.until != "" && e.GenerationID == t.until && terminal(e.Type) {
+			t.out.Close(closeNormal, "", true)
 			break
 		}
 	}
@@ -112,29 +108,29 @@ func (t *sse) write(items []*item) error {
 }
 
 // appendItem writes one event in the form of SSE. JSON has no line breaks.
-func (t *sse) appendItem(b []byte, it *item) []byte {
+func (t *sse) appendItem(b []byte, it *outbox.Item) []byte {
 	switch {
-	case it.ping:
+	case it.Ping:
 		return append(b, ": ping\n\n"...)
-	case it.skip > 0:
-		b = append(b, "event: skip\nid: "+t.idOf(it.skip)+"\n"...)
-	case it.event != nil:
-		b = append(b, "event: "+it.event.Type+"\n"...)
-		if it.event.Durable() {
-			b = append(b, "id: "+t.idOf(it.event.Seq)+"\n"...)
+	case it.Skip > 0:
+		b = append(b, "event: skip\nid: "+t.idOf(it.Skip)+"\n"...)
+	case it.Event != nil:
+		b = append(b, "event: "+it.Event.Type+"\n"...)
+		if it.Event.Durable() {
+			b = append(b, "id: "+t.idOf(it.Event.Seq)+"\n"...)
 		}
 	default:
 		b = append(b, "event: hello\n"...)
 	}
 	b = append(b, "data: "...)
-	b = append(b, it.encoded()...)
+	b = append(b, it.JSON()...)
 	return append(b, "\n\n"...)
 }
 
 func (t *sse) idOf(seq int64) string { return t.epoch + ":" + strconv.FormatInt(seq, 10) }
 
-// finish ends the stream; run returns then.
-func (t *sse) finish(int, string) { close(t.goodbye) }
+// Finish ends the stream; run returns then.
+func (t *sse) Finish(int, string) { close(t.goodbye) }
 
 func terminal(kind string) bool { return kind == "gen.done" || kind == "gen.failed" }
 
@@ -153,6 +149,7 @@ func (s *Server) events(c echo.Context, who *account.Identity) error {
 	}
 	defer remove()
 	s.sockets.enter(t.socket)
+	t.out.Configure(outbox.Settings{Midway: true})
 	r, err := s.join(ctx, t.socket, lastEventID(c.Request()))
 	if err != nil {
 		return err
@@ -163,7 +160,6 @@ func (s *Server) events(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	t.epoch = r.at.Epoch
-	t.out.mid()
 	first, err := json.Marshal(struct {
 		Ev   string `json:"ev"`
 		Data any    `json:"data"`
@@ -175,7 +171,7 @@ func (s *Server) events(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	t.start()
-	t.out.begin(first, r.from, r.at.Seq)
+	t.out.Begin(first, r.from, r.at.Seq)
 	t.run(ctx)
 	return nil
 }
@@ -229,13 +225,13 @@ func (s *Server) follow(c echo.Context, who *account.Identity, call *nodest.Call
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
-	t.out.filter.silent = true
+	t.out.Configure(outbox.Settings{Filter: outbox.Filter{Silent: true}})
 	remove, err := t.enlist(cancel)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	at, _, leave, err := s.hub.Join(ctx, call.UserID, &t.out)
+	at, _, leave, err := s.hub.Join(ctx, call.UserID, t.out)
 	if err != nil {
 		return err
 	}
@@ -248,14 +244,14 @@ func (s *Server) follow(c echo.Context, who *account.Identity, call *nodest.Call
 	if t.until == "" {
 		return answer(c, 0, call, result)
 	}
-	t.out.tune(filter{silent: true, only: t.belongs}, false, 0)
+	t.out.Configure(outbox.Settings{Filter: outbox.Filter{Silent: true, Only: t.belongs}})
 	if call.Replayed {
 		if ended, err := t.past(ctx, call.UserID); err != nil || ended {
 			return err
 		}
 	}
 	t.start()
-	t.out.begin(nil, at.Seq, 0)
+	t.out.Begin(nil, at.Seq, 0)
 	t.run(ctx)
 	return nil
 }
@@ -269,14 +265,15 @@ func (t *sse) belongs(e *stream.Event) bool {
 // told again and nothing follows; these events have no id, as their place in the
 // log is not looked for.
 func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
-	known := t.out.ask(t.until)
-	a, err := t.attach(ctx, t.until, t.off)
-	if err != nil {
+	var a *nodest.Attached
+	t.out.Attach(t.until, func() ([]byte, *outbox.Text) {
+		if a, err = t.s.engine.Attach(ctx, userID, t.until, t.off); err != nil {
+			return nil, nil
+		}
+		return nil, attachedText(a)
+	})
+	if err != nil || !a.Generation.Ended() {
 		return false, err
-	}
-	if !a.ended {
-		t.out.answered(t.until, known, nil, a)
-		return false, nil
 	}
 	end, err := t.endOf(ctx, userID, a)
 	if err != nil {
@@ -284,7 +281,7 @@ func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	}
 	t.start()
 	for _, e := range end {
-		if t.write([]*item{{event: e}}) != nil {
+		if t.Write([]*outbox.Item{{Event: e}}) != nil {
 			return true, nil //nolint:nilerr // the client is gone: nobody can be told
 		}
 	}
@@ -292,24 +289,25 @@ func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 }
 
 // endOf are the last events of a generation, made again.
-func (t *sse) endOf(ctx context.Context, userID string, a *attached) ([]*stream.Event, error) {
+func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*stream.Event, error) {
+	g := a.Generation
 	event := func(kind string, data any) (*stream.Event, error) {
 		body, err := json.Marshal(data)
 		return &stream.Event{
-			Type: kind, ConversationID: a.ConversationID, MessageID: a.MessageID, GenerationID: a.GenerationID,
+			Type: kind, ConversationID: g.ConversationID, MessageID: g.MessageID, GenerationID: g.ID,
 			At: time.Now(), By: "server", Data: body,
 		}, err
 	}
 	var events []*stream.Event
 	if a.Text != "" {
-		events = append(events, a.delta())
+		events = append(events, attachedText(a).Delta())
 	}
-	if a.MessageID != "" {
-		m, err := t.s.engine.Message(ctx, userID, a.MessageID)
+	if g.MessageID != "" {
+		m, err := t.s.engine.Message(ctx, userID, g.MessageID)
 		var e *stream.Event
 		switch {
 		case fault.Is(err, fault.NotFound): // deleted since, or because it stayed empty
-			e, err = event("message.deleted", map[string]any{"messageIds": []string{a.MessageID}})
+			e, err = event("message.deleted", map[string]any{"messageIds": []string{g.MessageID}})
 		case err == nil:
 			e, err = event("message.updated", map[string]any{"message": nodest.WireMessage(m)})
 		}
@@ -318,12 +316,12 @@ func (t *sse) endOf(ctx context.Context, userID string, a *attached) ([]*stream.
 		}
 		events = append(events, e)
 	}
-	last, data := "gen.done", map[string]any{"status": a.g.Status, "finish": a.g.Finish}
-	if a.g.Usage != nil {
-		data["usage"] = nodest.WireUsage(a.g.Usage)
+	last, data := "gen.done", map[string]any{"status": g.Status, "finish": g.Finish}
+	if g.Usage != nil {
+		data["usage"] = nodest.WireUsage(g.Usage)
 	}
-	if a.g.Status == nodest.GenFailed {
-		last, data = "gen.failed", map[string]any{"error": nodest.WireError(failedReply(a.g))}
+	if g.Status == nodest.GenFailed {
+		last, data = "gen.failed", map[string]any{"error": nodest.WireError(failedReply(g))}
 	}
 	e, err := event(last, data)
 	return append(events, e), err

@@ -90,7 +90,7 @@ func (s *Server) upgrade(c echo.Context) error {
 		return nil
 	}
 	if offered := websocket.Subprotocols(r); len(offered) > 0 && !slices.Contains(offered, subprotocol) {
-		k.out.close(closeVersion, "this server speaks nodest.v1", false)
+		k.out.Close(closeVersion, "this server speaks nodest.v1", false)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (k *sockets) enter(c *socket) {
 	k.users[user] = slices.DeleteFunc(list, func(o *socket) bool { return slices.Contains(replaced, o) })
 	k.mu.Unlock()
 	for _, old := range replaced {
-		old.out.close(closeSlow, "replaced", false)
+		old.out.Close(closeSlow, "replaced", false)
 	}
 }
 
@@ -227,7 +227,7 @@ func (k *sockets) count() int {
 func (k *sockets) revoked(userID, tokenID string) {
 	for _, c := range k.list() {
 		if who := c.identity(); who != nil && who.User.ID == userID && (tokenID == "" || who.TokenID == tokenID) {
-			c.out.close(closeAuth, "the token was revoked", true)
+			c.out.Close(closeAuth, "the token was revoked", true)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (k *sockets) closeAll(code int, reason string) {
 	k.closed = true
 	k.mu.Unlock()
 	for _, c := range k.list() {
-		c.out.close(code, reason, false)
+		c.out.Close(code, reason, false)
 	}
 }
 
@@ -293,7 +293,7 @@ func (k *sockets) recheck() {
 			}
 			err := k.s.accounts.Check(k.s.ctx, who)
 			if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
-				c.out.close(closeAuth, "the token was revoked", true)
+				c.out.Close(closeAuth, "the token was revoked", true)
 			}
 		}
 	}

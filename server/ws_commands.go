@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/stream/outbox"
 )
 
 // command is a frame of the client.
@@ -35,21 +36,21 @@ const mostRefused = 3
 func (c *socket) frame(data []byte) {
 	switch {
 	case !utf8.Valid(data):
-		c.out.close(closeProtocol, "the frame is not valid UTF-8", false)
+		c.out.Close(closeProtocol, "the frame is not valid UTF-8", false)
 	case depth(data) > maxDepth:
-		c.out.close(closeProtocol, "the frame is nested too deeply", false)
+		c.out.Close(closeProtocol, "the frame is nested too deeply", false)
 	case !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")):
 		c.object(data)
-	case !c.out.batching():
-		c.out.close(closeProtocol, "batching was not negotiated", false)
+	case !c.out.Batching():
+		c.out.Close(closeProtocol, "batching was not negotiated", false)
 	default:
 		var list []json.RawMessage
 		if err := json.Unmarshal(data, &list); err != nil {
-			c.out.close(closeProtocol, "the frame is not valid JSON", false)
+			c.out.Close(closeProtocol, "the frame is not valid JSON", false)
 			return
 		}
 		for _, one := range list {
-			if c.out.ended() {
+			if c.out.Ended() {
 				return
 			}
 			c.object(one)
@@ -65,11 +66,11 @@ func (c *socket) object(data []byte) {
 		Cmd string `json:"cmd"`
 	}
 	if err := json.Unmarshal(data, &loose); err != nil {
-		c.out.close(closeProtocol, "the frame is not a command", false)
+		c.out.Close(closeProtocol, "the frame is not a command", false)
 		return
 	}
 	if n := utf8.RuneCountInString(loose.ID); n > 64 || (n == 0 && loose.Cmd != "ping") {
-		c.out.close(closeProtocol, "a command needs an id of 1 to 64 characters", false)
+		c.out.Close(closeProtocol, "a command needs an id of 1 to 64 characters", false)
 		return
 	}
 	var cmd command
@@ -82,9 +83,9 @@ func (c *socket) object(data []byte) {
 		c.greet(&cmd)
 	case !c.greeted.Load():
 		c.fail(cmd.ID, cmd.Cmd, fault.New(fault.BadRequest, "the first command must be hello"))
-		c.out.close(closeProtocol, "the first command must be hello", false)
+		c.out.Close(closeProtocol, "the first command must be hello", false)
 	case cmd.Cmd == "hello":
-		c.out.close(closeTwice, "hello was already sent", false)
+		c.out.Close(closeTwice, "hello was already sent", false)
 	case c.allowed(&cmd):
 		c.do(&cmd)
 	}
@@ -99,7 +100,7 @@ func (c *socket) allowed(cmd *command) bool {
 	}
 	c.fail(cmd.ID, cmd.Cmd, fault.New(fault.RateLimited, "too many commands on this connection").After(wait))
 	if c.refused++; c.refused >= mostRefused {
-		c.out.close(closeRate, "too many commands", false)
+		c.out.Close(closeRate, "too many commands", false)
 	}
 	return false
 }
@@ -110,7 +111,7 @@ func (c *socket) do(cmd *command) {
 	switch cmd.Cmd {
 	case "ping":
 		now := map[string]int64{"now": time.Now().UnixMilli()}
-		c.out.reply(pongFrame(now["now"]))
+		c.out.Reply(pongFrame(now["now"]))
 		if cmd.ID != "" {
 			c.succeed(cmd.ID, now, false)
 		}
@@ -150,11 +151,15 @@ func (c *socket) call(key string) *nodest.Call {
 }
 
 func (c *socket) succeed(id string, data any, replay bool) {
-	c.out.reply(c.s.encodeReply(&reply{ID: id, OK: true, Data: data, Replay: replay}))
+	c.out.Reply(c.s.encodeReply(&reply{ID: id, OK: true, Data: data, Replay: replay}))
 }
 
 func (c *socket) fail(id, what string, err error) {
-	c.out.reply(c.s.encodeReply(&reply{ID: id, Error: c.s.problemOf(newID(), what, err)}))
+	c.out.Reply(c.failure(id, what, err))
+}
+
+func (c *socket) failure(id, what string, err error) []byte {
+	return c.s.encodeReply(&reply{ID: id, Error: c.s.problemOf(newID(), what, err)})
 }
 
 func (s *Server) encodeReply(r *reply) []byte {
@@ -177,9 +182,6 @@ type subscribeData struct {
 	ConversationIDs []string `json:"conversationIds"`
 }
 
-// mostSubscribed bounds the list of conversations of one connection.
-const mostSubscribed = 1000
-
 // subscribe names the conversations whose deltas are wanted. A connection that
 // named none gets all; from the first subscribe on only the named ones.
 func (c *socket) subscribe(cmd *command) {
@@ -192,9 +194,9 @@ func (c *socket) subscribe(cmd *command) {
 		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "required", "required: a list of conversation ids"))
 		return
 	}
-	named, ok := c.out.subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")
+	named, ok := c.out.Subscribe(in.ConversationIDs, cmd.Cmd == "subscribe")
 	if !ok {
-		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", mostSubscribed))
+		c.fail(cmd.ID, cmd.Cmd, fault.InvalidField("conversationIds", "range", "must have at most %d conversations", outbox.MaxSubscribed))
 		return
 	}
 	c.succeed(cmd.ID, subscribeData{orEmpty(named)}, false)
@@ -238,14 +240,13 @@ func (c *socket) attachTo(ctx context.Context, cmd *command) {
 		c.fail(cmd.ID, cmd.Cmd, err)
 		return
 	}
-	known := c.out.ask(in.GenerationID)
-	result, err := c.s.perform(ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
-	if err != nil {
-		c.out.answered(in.GenerationID, known, nil, nil)
-		c.fail(cmd.ID, cmd.Cmd, err)
-		return
-	}
-	c.out.answered(in.GenerationID, known, c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result}), result.(*attached))
+	c.out.Attach(in.GenerationID, func() ([]byte, *outbox.Text) {
+		result, err := c.s.perform(ctx, c.s.ops["gen.attach"], c.call(""), cmd.Data, true)
+		if err != nil {
+			return c.failure(cmd.ID, cmd.Cmd, err), nil
+		}
+		return c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: result}), attachedText(result.(*attached).found)
+	})
 }
 
 // orObject makes absent data an empty object.

@@ -14,8 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"nodest/account"
-	"nodest/nodest"
 	"nodest/stream"
+	"nodest/stream/outbox"
 )
 
 // socket is one WebSocket connection. Its goroutines: read, which runs as long
@@ -26,7 +26,7 @@ type socket struct {
 	s   *Server
 	ws  *websocket.Conn // nil: an event stream of SSE
 	id  string          // session
-	out outbox
+	out *outbox.Outbox
 
 	mu        sync.Mutex
 	who       *account.Identity // nil until signed in
@@ -48,13 +48,17 @@ type socket struct {
 func newSocket(s *Server, ws *websocket.Conn, who *account.Identity) *socket {
 	c := &socket{s: s, ws: ws, id: newID(), who: who, goodbye: make(chan struct{})}
 	c.rate = bucket{burst: float64(s.opts.Burst), perSecond: float64(s.opts.CommandsPer10s) / 10}
-	c.out.maxBytes, c.out.maxFrames = s.opts.QueueBytes, s.opts.QueueFrames
-	c.out.holding = true
-	c.out.wake = func() {
-		c.out.writing = true
-		s.wg.Go(c.pump)
-	}
+	c.queue(func() { s.wg.Go(c.pump) })
 	return c
+}
+
+// queue makes the outbox; wake starts a goroutine that pumps, or wakes it.
+func (c *socket) queue(wake func()) {
+	c.out = outbox.New(outbox.Options{
+		MaxBytes: c.s.opts.QueueBytes, MaxFrames: c.s.opts.QueueFrames, Wake: wake,
+		Slow:       outbox.Close{Code: closeSlow, Reason: "slow_consumer"},
+		Unreadable: outbox.Close{Code: closeInternal, Reason: "the event log cannot be read"},
+	})
 }
 
 func (c *socket) identity() *account.Identity {
@@ -90,9 +94,9 @@ func (c *socket) read() {
 		}
 		c.alive()
 		switch {
-		case c.out.ended(): // said goodbye: wait for the client to go
+		case c.out.Ended(): // said goodbye: wait for the client to go
 		case kind != websocket.TextMessage:
-			c.out.close(closeProtocol, "binary frames are reserved", false)
+			c.out.Close(closeProtocol, "binary frames are reserved", false)
 		default:
 			c.aside(func() { c.frame(data) })
 		}
@@ -108,7 +112,7 @@ func (c *socket) aside(f func()) {
 		defer func() {
 			if r := recover(); r != nil {
 				c.s.opts.Log.Error("handling a WebSocket frame failed", "session", c.id, "err", panicked(r))
-				c.out.close(closeInternal, "internal error", false)
+				c.out.Close(closeInternal, "internal error", false)
 			}
 		}()
 		f()
@@ -141,15 +145,15 @@ func (c *socket) lost(err error) {
 	switch {
 	case errors.As(err, &closed):
 		c.left = true
-		c.out.close(closeNormal, "", true)
+		c.out.Close(closeNormal, "", true)
 	case errors.Is(err, websocket.ErrReadLimit):
-		c.out.close(closeTooBig, "the frame is too large", false)
+		c.out.Close(closeTooBig, "the frame is too large", false)
 	case errors.As(err, &slow) && slow.Timeout() && !c.greeted.Load():
-		c.out.close(closeAuth, "no hello received", false)
+		c.out.Close(closeAuth, "no hello received", false)
 	case errors.As(err, &slow) && slow.Timeout():
-		c.out.close(closeGone, "ping timeout", true)
+		c.out.Close(closeGone, "ping timeout", true)
 	default:
-		c.out.close(closeGone, "connection lost", true)
+		c.out.Close(closeGone, "connection lost", true)
 		c.cut()
 	}
 }
@@ -162,7 +166,7 @@ func (c *socket) end() {
 	}
 	<-c.goodbye
 	if !c.left {
-		_, _ = io.Copy(io.Discard, c.ws.NetConn()) // bounded by the deadline of finish
+		_, _ = io.Copy(io.Discard, c.ws.NetConn()) // bounded by the deadline of Finish
 	}
 	_ = c.ws.Close()
 }
@@ -177,35 +181,33 @@ func (c *socket) cut() {
 }
 
 // pump is the goroutine that writes what waits. It ends when nothing does.
-func (c *socket) pump() { c.out.pump(c.s.ctx, c, c) }
+func (c *socket) pump() { c.out.Pump(c.s.ctx, c) }
 
-// write sends items as one frame: an object, or a batch of them.
-func (c *socket) write(items []*item) error {
+// Write sends items as one frame: an object, or a batch of them.
+func (c *socket) Write(items []*outbox.Item) error {
 	_ = c.ws.SetWriteDeadline(time.Now().Add(c.s.opts.WriteWithin)) // a closed connection fails at the write
 	switch {
-	case items[0].ping && len(items) == 1:
-		return c.ws.WriteMessage(websocket.PingMessage, nil)
-	case len(items) == 1:
-		return c.ws.WriteMessage(websocket.TextMessage, items[0].encoded())
-	}
-	var b []byte
-	for _, it := range items {
-		if it.ping {
-			continue
+	case items[0].Ping: // it was the only one when it was queued
+		if err := c.ws.WriteMessage(websocket.PingMessage, nil); err != nil || len(items) == 1 {
+			return err
 		}
-		if b == nil {
-			b = append(b, '[')
-		} else {
+		return c.Write(items[1:])
+	case len(items) == 1:
+		return c.ws.WriteMessage(websocket.TextMessage, items[0].JSON())
+	}
+	b := []byte{'['}
+	for i, it := range items {
+		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, it.encoded()...)
+		b = append(b, it.JSON()...)
 	}
 	return c.ws.WriteMessage(websocket.TextMessage, append(b, ']'))
 }
 
-// finish sends the close frame and sets the last deadline for the reader, which
+// Finish sends the close frame and sets the last deadline for the reader, which
 // waits that long for the client to go.
-func (c *socket) finish(code int, reason string) {
+func (c *socket) Finish(code int, reason string) {
 	text := websocket.FormatCloseMessage(code, reason)
 	_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // the client may be gone
 	c.mu.Lock()
@@ -235,14 +237,14 @@ func (c *socket) beat(now time.Time) {
 	silent := now.UnixNano() - max(c.seen.Load(), c.pinged)
 	if silent >= int64(c.jittered(c.s.opts.PingEvery)) {
 		c.pinged = now.UnixNano()
-		c.out.ping()
+		c.out.Ping()
 	}
 }
 
 func (c *socket) beatExpiry(now time.Time, who *account.Identity) {
 	left := who.ExpiresAt.Sub(now)
 	if left <= 0 {
-		c.out.close(closeAuth, "the token has expired", false)
+		c.out.Close(closeAuth, "the token has expired", false)
 		return
 	}
 	c.mu.Lock()
@@ -269,20 +271,20 @@ func (c *socket) tell(kind string, data any) {
 	if err != nil {
 		return // a bug of ours: the event says nothing
 	}
-	c.out.tell(&stream.Event{Type: kind, At: time.Now(), By: "server", Data: body})
+	c.out.Tell(&stream.Event{Type: kind, At: time.Now(), By: "server", Data: body})
 }
 
-// since and attach are what the outbox did not keep.
-func (c *socket) since(ctx context.Context, after, upTo int64, limit int) ([]*stream.Event, error) {
+// Since and Text are what the outbox did not keep.
+func (c *socket) Since(ctx context.Context, after, upTo int64, limit int) ([]*stream.Event, error) {
 	return c.s.hub.Since(ctx, c.userID(), after, upTo, limit)
 }
 
-func (c *socket) attach(ctx context.Context, generationID string, off int) (*attached, error) {
-	result, err := genAttach(ctx, c.s, &nodest.Call{UserID: c.userID()}, attachData{generationID, off})
+func (c *socket) Text(ctx context.Context, generationID string, off int) (*outbox.Text, error) {
+	a, err := c.s.engine.Attach(ctx, c.userID(), generationID, off)
 	if err != nil {
 		return nil, err
 	}
-	return result.(*attached), nil
+	return attachedText(a), nil
 }
 
 // bucket limits how often something happens. The zero bucket with its rates set

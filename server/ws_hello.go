@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/stream"
+	"nodest/stream/outbox"
 )
 
 type helloData struct {
@@ -99,7 +100,7 @@ func (c *socket) greet(cmd *command) {
 
 func (c *socket) refuse(cmd *command, err error, code int, reason string) {
 	c.fail(cmd.ID, cmd.Cmd, err)
-	c.out.close(code, reason, false)
+	c.out.Close(code, reason, false)
 }
 
 func (in *helloData) validate() error {
@@ -112,12 +113,12 @@ func (in *helloData) validate() error {
 	if in.Resume != nil && in.Resume.Seq < 0 {
 		return fault.InvalidField("resume.seq", "range", "must not be negative")
 	}
-	if len(in.Subscribe) > mostSubscribed {
-		return fault.InvalidField("subscribe", "range", "must have at most %d conversations", mostSubscribed)
+	if len(in.Subscribe) > outbox.MaxSubscribed {
+		return fault.InvalidField("subscribe", "range", "must have at most %d conversations", outbox.MaxSubscribed)
 	}
 	for _, word := range in.Want {
-		if !slices.Contains(classes, word) {
-			return fault.InvalidField("want", "range", "must contain only these classes: %s", strings.Join(classes, ", "))
+		if !slices.Contains(outbox.Classes, word) {
+			return fault.InvalidField("want", "range", "must contain only these classes: %s", strings.Join(outbox.Classes, ", "))
 		}
 	}
 	return nil
@@ -136,7 +137,10 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 	}
 	c.s.sockets.enter(c)
 	c.ws.SetReadLimit(c.s.opts.FrameBytes)
-	c.out.tune(filterOf(in), in.Batch, time.Duration(in.DeltaMs)*time.Millisecond)
+	c.out.Configure(outbox.Settings{
+		Filter: outbox.Filter{Quiet: in.Quiet, Chats: setOf(in.Subscribe), Want: setOf(in.Want)},
+		Batch:  in.Batch, DeltaEvery: time.Duration(in.DeltaMs) * time.Millisecond,
+	})
 	r, err := c.s.join(ctx, c, in.Resume)
 	if err != nil {
 		return err
@@ -158,15 +162,14 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 			c.s.opts.FrameBytes, c.s.opts.TextChars, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
 		},
 	}
+	texts := make([]outbox.Text, len(active))
+	for i, a := range active {
+		texts[i] = outbox.Text{GenerationID: a.GenerationID, ConversationID: a.ConversationID, MessageID: a.MessageID}
+	}
 	c.greeted.Store(true)
 	c.alive()
-	c.out.begin(c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: w}), r.from, r.at.Seq, active...)
+	c.out.Begin(c.s.encodeReply(&reply{ID: cmd.ID, OK: true, Data: w}), r.from, r.at.Seq, texts...)
 	return nil
-}
-
-func filterOf(in *helloData) filter {
-	f := filter{quiet: in.Quiet, chats: setOf(in.Subscribe), want: setOf(in.Want)}
-	return f
 }
 
 func setOf(list []string) map[string]bool {
@@ -191,7 +194,7 @@ type resumption struct {
 // join adds the connection to the user's stream. Where the client's own
 // position cannot be gone on from, it continues at the newest.
 func (s *Server) join(ctx context.Context, c *socket, resume *stream.Position) (*resumption, error) {
-	at, oldest, leave, err := s.hub.Join(ctx, c.userID(), &c.out)
+	at, oldest, leave, err := s.hub.Join(ctx, c.userID(), c.out)
 	if err != nil {
 		return nil, err
 	}

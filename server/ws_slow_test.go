@@ -43,7 +43,7 @@ func TestAReaderThatReadsNothing(t *testing.T) {
 // waitsFor says whether the connection of a device is still served.
 func (h *house) waitsFor(device string) bool {
 	for _, c := range h.server.sockets.list() {
-		if c.device == device && !c.out.ended() {
+		if c.device == device && !c.out.Ended() {
 			return true
 		}
 	}

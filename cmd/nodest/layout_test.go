@@ -11,7 +11,7 @@ import (
 var layers = []string{
 	"fault migrations web",
 	"llm card stream jobs account",
-	"llm/gemini llm/openai llm/offline llm/llmtest framework index",
+	"llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
 	"memory",
 	"nodest",
 	"store server",
