@@ -41,22 +41,21 @@ const (
 type event uint8
 
 const (
-	started  event = iota // gen.started
-	text                  // a delta that continues what was queued
-	full                  // the same, but the queue is too full for it
-	held                  // a delta that comes while deltas are held back
-	gap                   // a delta whose text begins after what was queued
-	unwanted              // a delta of a conversation that is not subscribed
-	part                  // a delta that is not text: reasoning, a tagged block
-	aside                 // another short-lived event: gen.block, gen.stage, gen.tool
-	rewound               // gen.rewind
-	updated               // message.updated
-	ended                 // gen.done or gen.failed, or reading the text showed that it has ended
-	attach                // the client attaches, or has to
-	refused               // attaching failed
-	reached               // its text was read and queued, with all that was dropped
-	short                 // the same, but more was dropped since
-	current               // catching up found nothing to send
+	started event = iota // gen.started
+	text                 // a delta that continues what was queued
+	full                 // the same, but the queue is too full for it
+	held                 // a delta that comes while deltas are held back
+	gap                  // a delta whose text begins after what was queued
+	lost                 // a delta of a conversation that is not subscribed, or its text cannot be read: the client attaches if it wants the rest
+	part                 // a delta that is not text: reasoning, a tagged block
+	aside                // another short-lived event: gen.block, gen.stage, gen.tool
+	rewound              // gen.rewind
+	updated              // message.updated
+	ended                // gen.done or gen.failed
+	named                // hello named it as running
+	reached              // its text was read and queued, with all that was dropped
+	short                // the same, but more was dropped since
+	current              // nothing needs to be sent: message.updated has the text, or will have it
 	events
 )
 
@@ -73,20 +72,19 @@ var transitions = [events][phases]transition{
 	text: {unknown: {live, queue}, awaiting: {same, miss}, live: {same, queue}, behind: {same, miss}, final: {behind, miss}},
 	full: {unknown: {behind, fall}, awaiting: {same, miss}, live: {behind, fall}, behind: {same, miss}, final: {behind, miss}},
 	held: {unknown: {behind, miss}, awaiting: {same, miss}, live: {behind, miss}, behind: {same, miss}, final: {behind, miss}},
-	gap:  {awaiting: {same, miss}, live: {behind, miss}, behind: {same, miss}, final: {behind, miss}},
+	gap:  {unknown: {same, miss}, awaiting: {same, miss}, live: {behind, miss}, behind: {same, miss}, final: {behind, miss}},
 
-	unwanted: {live: {unknown, nil}, behind: {unknown, nil}, final: {unknown, nil}}, // who wants it later attaches
-	part:     {live: {same, queue}, final: {behind, nil}},
-	aside:    {unknown: {same, pass}, awaiting: {same, pass}, live: {same, pass}},
-	rewound:  {unknown: {same, rewind}, awaiting: {same, rewind}, live: {same, rewind}, behind: {same, rewind}, final: {same, rewind}},
+	lost:    {live: {unknown, nil}, behind: {unknown, nil}, final: {unknown, nil}},
+	part:    {live: {same, queue}, final: {behind, nil}},
+	aside:   {unknown: {same, pass}, awaiting: {same, pass}, live: {same, pass}},
+	rewound: {unknown: {same, rewind}, awaiting: {same, rewind}, live: {same, rewind}, behind: {same, rewind}, final: {same, rewind}},
 
 	updated: {behind: {final, nil}},
-	ended:   {awaiting: {unknown, nil}, live: {unknown, nil}, behind: {unknown, nil}, final: {unknown, nil}},
+	ended:   {unknown: {same, leave}, awaiting: {unknown, leave}, live: {unknown, leave}, behind: {unknown, leave}, final: {unknown, leave}},
 
-	attach:  {unknown: {awaiting, nil}},
-	refused: {awaiting: {unknown, nil}},
-	reached: {awaiting: {live, nil}, behind: {live, nil}, final: {live, nil}},
-	short:   {awaiting: {behind, nil}, live: {behind, nil}},
+	named:   {unknown: {awaiting, nil}},
+	reached: {unknown: {live, nil}, awaiting: {live, nil}, behind: {live, nil}, final: {live, nil}},
+	short:   {unknown: {behind, nil}, awaiting: {behind, nil}, live: {behind, nil}},
 	current: {behind: {live, settle}, final: {live, settle}},
 }
 
@@ -138,8 +136,16 @@ func rewind(o *Outbox, g *generation, e *stream.Event) {
 	g.next, g.missed = min(g.next, e.Off), min(g.missed, e.Off)
 	g.version++
 	g.tail = nil
-	if !o.gated() && o.wants(g, e) {
+	had := g.attached || g.phase == awaiting || o.attaching == g // the client may have what is taken back
+	if o.wants(g, e) && (had || !o.gated()) {
 		o.putEvent(e)
+	}
+}
+
+// leave lets the answer to gen.attach be the last that is sent of it.
+func leave(o *Outbox, g *generation, _ *stream.Event) {
+	if o.attaching == g {
+		o.attaching = nil
 	}
 }
 
@@ -204,6 +210,9 @@ func fromRune(s string, n int) string {
 
 // generation returns what is known of a generation.
 func (o *Outbox) generation(id string) *generation {
+	if g := o.attaching; g != nil && g.id == id {
+		return g
+	}
 	if g := o.gens[id]; g != nil {
 		return g
 	}
@@ -244,11 +253,11 @@ func (o *Outbox) transient(e *stream.Event) {
 // delta says what a delta is to the connection.
 func (o *Outbox) delta(g *generation, e *stream.Event) {
 	d := e.Delta()
-	holds := o.gated() || o.attaching == g.id
+	holds := o.gated() || o.attaching == g
 	switch {
 	case d.Runes == 0:
 	case !o.wants(g, e):
-		o.on(g, unwanted, e)
+		o.on(g, lost, e)
 	case d.Part != "text":
 		if !holds {
 			o.on(g, part, e)
@@ -267,7 +276,7 @@ func (o *Outbox) delta(g *generation, e *stream.Event) {
 
 // wants says whether the connection gets the deltas of a generation.
 func (o *Outbox) wants(g *generation, e *stream.Event) bool {
-	return g.attached || o.attaching == g.id || o.set.Filter.passes(e)
+	return g.attached || o.attaching == g || o.set.Filter.passes(e)
 }
 
 // begins is where the next delta of a generation must begin at the latest.
@@ -290,6 +299,8 @@ type Text struct {
 	Ended bool
 }
 
+func (t *Text) end() int { return t.Off + utf8.RuneCountInString(t.Text) }
+
 // Delta is the text as an event.
 func (t *Text) Delta() *stream.Event {
 	e := &stream.Event{
@@ -311,42 +322,41 @@ func copyOf(e *stream.Event) *stream.Event {
 // Attach answers gen.attach: it queues the reply and the text that read returns,
 // and lets the deltas after it through; meanwhile they are held back. A nil text
 // says that attaching failed. read is called again if the text was rewound while
-// it was read.
+// it was read. A connection attaches to one generation at a time.
 func (o *Outbox) Attach(id string, read func() (reply []byte, t *Text)) {
 	for {
-		version := o.hold(id)
+		g, version := o.hold(id)
 		reply, t := read()
-		if o.answer(id, version, reply, t) {
+		if o.answer(g, version, reply, t) {
 			return
 		}
 	}
 }
 
-func (o *Outbox) hold(id string) (version int) {
+// hold holds the deltas of a generation back.
+func (o *Outbox) hold(id string) (g *generation, version int) {
 	o.locked(func() {
-		g := o.generation(id)
-		o.on(g, attach, nil)
-		o.attaching, version = id, g.version
+		g = o.generation(id)
+		o.attaching, version = g, g.version
 	})
-	return version
+	return g, version
 }
 
-func (o *Outbox) answer(id string, version int, reply []byte, t *Text) (done bool) {
+func (o *Outbox) answer(g *generation, version int, reply []byte, t *Text) (done bool) {
 	done = true
 	o.locked(func() {
-		g := o.gens[id]
-		if g != nil && t != nil && g.version != version {
+		if o.attaching != nil && t != nil && g.version != version {
 			done = false
 			return
 		}
-		o.attaching = ""
+		over := o.attaching == nil
+		o.attaching = nil
 		o.putReply(reply)
 		switch {
-		case g == nil: // it ended meanwhile: message.updated has the text
-		case t == nil:
-			o.on(g, refused, nil)
-		case t.Ended:
-			o.on(g, ended, nil)
+		case t == nil || over: // attaching failed, or it ended meanwhile: message.updated has the text
+		case t.Ended: // the reply has the text; its last events are still to come, if it is kept
+			g.next = t.end()
+			o.on(g, current, nil)
 		default:
 			g.message, g.attached = t.MessageID, true
 			o.give(g, t)
@@ -357,7 +367,7 @@ func (o *Outbox) answer(id string, version int, reply []byte, t *Text) (done boo
 
 // give queues text that was read: the connection has the text up to its end.
 func (o *Outbox) give(g *generation, t *Text) {
-	g.next = t.Off + utf8.RuneCountInString(t.Text)
+	g.next = t.end()
 	g.version++
 	g.tail = nil
 	if t.Text != "" {

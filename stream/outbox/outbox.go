@@ -56,10 +56,10 @@ type Outbox struct {
 	bytes     int
 	urgent    int // items that are not deltas: nothing before them may wait
 	gens      map[string]*generation
-	attaching string // generation whose text is being read for gen.attach
-	pos       int64  // durable events up to here were queued, replayed or left out
-	target    int64  // the replay ends here
-	holding   bool   // until Begin nothing but replies is queued
+	attaching *generation // its text is being read for gen.attach
+	pos       int64       // durable events up to here were queued, replayed or left out
+	target    int64       // the replay ends here
+	holding   bool        // until Begin nothing but replies is queued
 	replaying bool
 	writing   bool // Wake was called, and Pump has not run out of work since
 	timer     *time.Timer
@@ -170,7 +170,7 @@ func (o *Outbox) Begin(first []byte, pos, newest int64, running ...Text) {
 		for _, t := range running {
 			g := newGeneration(t.GenerationID)
 			g.message = t.MessageID
-			o.on(g, attach, nil)
+			o.on(g, named, nil)
 		}
 		o.holding = false
 		o.pos, o.target = pos, max(o.target, newest)
@@ -238,6 +238,9 @@ func (o *Outbox) putEvent(e *stream.Event) {
 // put queues an item. A very large one counts as half of what may wait: it must
 // be sent, and what follows it too.
 func (o *Outbox) put(it *Item) {
+	if o.ending != nil {
+		return // the queue has just become too full
+	}
 	it.size = min(it.size, o.opts.MaxBytes/2)
 	o.items = append(o.items, it)
 	o.bytes += it.size

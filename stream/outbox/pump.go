@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"nodest/stream"
@@ -75,8 +77,9 @@ func (o *Outbox) next() step {
 	case o.replaying:
 		return step{replay: true}
 	case !o.holding:
-		for id, g := range o.gens {
-			if (g.phase == behind || g.phase == final) && id != o.attaching {
+		for _, id := range slices.Sorted(maps.Keys(o.gens)) {
+			g := o.gens[id]
+			if (g.phase == behind || g.phase == final) && g != o.attaching {
 				return step{behind: g, off: max(g.next, 0), version: g.version}
 			}
 		}
@@ -172,12 +175,12 @@ func (o *Outbox) catchUp(ctx context.Context, c Conn, s step) {
 	o.locked(func() {
 		switch {
 		case o.gens[g.id] != g || g.version != s.version: // it ended, was rewound or attached to meanwhile
-		case err != nil || t.Ended:
-			o.on(g, ended, nil) // message.updated has the text
-		case t.Text == "" || g.phase == final:
+		case err != nil:
+			o.on(g, lost, nil)
+		case t.Ended || t.Text == "" || g.phase == final:
 			o.on(g, current, nil)
 		case !o.wants(g, t.Delta()):
-			o.on(g, unwanted, nil)
+			o.on(g, lost, nil)
 		default:
 			o.give(g, t)
 		}
