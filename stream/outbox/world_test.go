@@ -18,7 +18,7 @@ import (
 // and a client that believes what it is sent and complains when it cannot.
 type world struct {
 	t       testing.TB
-	out     sut
+	out     *driven
 	opts    Options
 	set     Settings
 	exact   bool // text is never taken back: the client always has a beginning of it
@@ -34,20 +34,6 @@ type world struct {
 	sent      []string
 	closed    int
 	pings     int
-}
-
-type sut interface {
-	Deliver(e *stream.Event)
-	Reply(frame []byte)
-	Tell(e *stream.Event)
-	Ping()
-	Close(code int, reason string, atOnce bool)
-	Configure(s Settings)
-	Subscribe(ids []string, add bool) ([]string, bool)
-	Begin(first []byte, pos, newest int64, running ...Text)
-	Attach(id string, read func() ([]byte, *Text))
-	drain(w *world)
-	check(w *world)
 }
 
 // said is a reply: as the engine has it, and as the client has it.
@@ -78,6 +64,9 @@ func newWorld(t testing.TB, opts Options, set Settings) *world {
 			id: fmt.Sprint("g", i), message: fmt.Sprint("m", i), conversation: fmt.Sprint("c", i%2),
 		})
 	}
+	w.out = &driven{w: w}
+	opts.Wake = func() { w.out.woken = true }
+	w.out.Outbox = New(opts)
 	return w
 }
 
@@ -141,7 +130,7 @@ func (w *world) do(d deed) {
 		w.flush(n%5 + 1)
 	case "drain":
 		w.within = d.within
-		w.out.drain(w)
+		w.out.drain()
 		w.happen(len(w.within))
 	case "attach", "fail":
 		w.attach(r, d, n)
@@ -341,7 +330,7 @@ func (w *world) settle() {
 	quiet := func() {
 		for range 3 {
 			w.flush(len(w.hub))
-			w.out.drain(w)
+			w.out.drain()
 			time.Sleep(time.Minute) // virtual
 			synctest.Wait()
 		}
@@ -397,21 +386,21 @@ func (w *world) play(rng *rand.Rand, before, between, after []deed) {
 	w.out.Configure(w.set)
 	for _, d := range between {
 		w.do(d)
-		w.out.check(w)
+		w.out.check()
 	}
 	w.begin(rng.IntN(10_000))
 	for _, d := range after {
 		w.do(d)
-		w.out.check(w)
+		w.out.check()
 		if w.closed != 0 {
 			return
 		}
 	}
 	w.settle()
-	w.out.check(w)
+	w.out.check()
 	if w.closed == 0 {
 		w.out.Close(1000, "", true)
-		w.out.drain(w)
+		w.out.drain()
 	}
 }
 
@@ -441,15 +430,7 @@ type driven struct {
 	woken bool
 }
 
-func drive(w *world) *driven {
-	d := &driven{w: w}
-	opts := w.opts
-	opts.Wake = func() { d.woken = true }
-	d.Outbox = New(opts)
-	return d
-}
-
-func (d *driven) drain(*world) {
+func (d *driven) drain() {
 	if d.woken {
 		d.woken = false
 		d.Pump(context.Background(), d)
@@ -493,7 +474,8 @@ func (w *world) text(id string, off int) *Text {
 }
 
 // check holds the outbox against its bounds.
-func (d *driven) check(w *world) {
+func (d *driven) check() {
+	w := d.w
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	size, urgent := 0, 0
