@@ -40,8 +40,11 @@ func newRig(bytes, frames int) *rig {
 
 // drain writes what can be written now, if the outbox asked for it.
 func (r *rig) drain() {
-	if r.woken {
-		r.woken = false
+	r.o.mu.Lock() // the timer wakes it, too
+	woken := r.woken
+	r.woken = false
+	r.o.mu.Unlock()
+	if woken {
 		r.o.Pump(context.Background(), r)
 	}
 }

@@ -431,8 +431,11 @@ type driven struct {
 }
 
 func (d *driven) drain() {
-	if d.woken {
-		d.woken = false
+	d.mu.Lock() // the timer wakes it, too
+	woken := d.woken
+	d.woken = false
+	d.mu.Unlock()
+	if woken {
 		d.Pump(context.Background(), d)
 	}
 }
