@@ -104,6 +104,9 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err e
 	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, forkStep); err != nil || p.Copied < p.Total {
 		return p, err
 	}
+	if _, err := tx.Character(fork.CharacterID); err != nil { // it may be gone
+		return p, err
+	}
 	fork.UpdatedAt = tx.Now()
 	if err := tx.FinishLoad(fork, nil, nil); err != nil {
 		return p, err
@@ -112,6 +115,11 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err e
 		return p, err
 	}
 	return p, tx.Emit(conversationEvent(userID, "chat.created", o.By, fork))
+}
+
+// forkKind tries a fork often: each attempt goes on where the last one ended.
+func (e *Engine) forkKind() jobs.Kind {
+	return jobs.Kind{Name: JobFork, Run: e.completeFork, Attempts: 100}
 }
 
 // completeFork does one job.
@@ -132,7 +140,7 @@ func (e *Engine) completeFork(ctx context.Context, j *jobs.Job) error {
 			return tx.FinishJob(j)
 		})
 		if err != nil || p.Copied == p.Total {
-			return err
+			return ignoreGone(err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const JobSummarise = "memory.summarise"
 
 // JobKinds are the jobs of the engine, for jobs.Runner.Handle.
 func (e *Engine) JobKinds() []jobs.Kind {
-	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}, {Name: JobFork, Run: e.completeFork}}
+	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}, e.forkKind()}
 }
 
 // summaryOrder is the payload of the job; its zero value is what a reply asks for.

@@ -38,7 +38,7 @@ func copyOf(id, seq string) string {
 // CopyOf keeps the time in the id, because messages are searched in the order of
 // their ids. The rest of it follows from the fork and the seq.
 func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
-	return messageID[:18] + forkID[18:28] + fmt.Sprintf("%08d", seq%100_000_000)
+	return messageID[:min(18, len(messageID))] + forkID[18:28] + fmt.Sprintf("%08d", seq%100_000_000)
 }
 
 // shownText is the id of the text that a swipe s has in the fork: that of the version
