@@ -31,7 +31,7 @@ type adopted struct {
 }
 
 // Adopt enqueues the job Adoption where there is something for it. It is to be called
-// at the start and every hour or so: a fork that is still being copied has to wait.
+// at the start and every hour or so.
 func (db *DB) Adopt(ctx context.Context) error {
 	chats, err := db.unheard(ctx, "", 1)
 	if err != nil || len(chats) == 0 {

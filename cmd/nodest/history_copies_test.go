@@ -183,25 +183,6 @@ func forked(g *game, p *plain, way []*spot, copied *archived) (whole *plain, nam
 	return whole, names
 }
 
-// pages reads a whole conversation, oldest first.
-func (g *game) pages(id string) []string {
-	g.t.Helper()
-	ids := []string{}
-	for before := ""; ; {
-		var page pageOf[*wireSpot]
-		g.get(&page, "/conversations/%s/messages?limit=40&before=%s", id, before)
-		var these []string
-		for _, m := range page.Items {
-			these = append(these, m.ID)
-		}
-		ids = append(these, ids...)
-		if page.NextCursor == nil {
-			return ids
-		}
-		before = *page.NextCursor
-	}
-}
-
 // opBranches compares the ends of all branches.
 func (g *game) opBranches(p *plain) bool {
 	g.t.Helper()
