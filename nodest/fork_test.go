@@ -276,9 +276,9 @@ func runFork(e *nodest.Engine, j *jobs.Job) error {
 // meanwhile, and has one effect, however often the process dies.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newHome(t)
-	conv := h.longTalk(t, 16_000)
+	conv := h.longTalk(t, 11_000)
 	all := h.whole(t, conv.ID, 200)
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[15_990].ID, "one")
+	_, err := h.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
 	must(t, err)
 	h.say(t, conv.ID, conv.HeadID, "one way", "another way")
 	all = h.whole(t, conv.ID, 200)
@@ -302,7 +302,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Errorf("the same call answers %+v", again)
 	}
 	// The source is rewritten and deleted meanwhile.
-	for _, m := range []*nodest.Message{all[7000], all[15_995]} {
+	for _, m := range []*nodest.Message{all[7000], all[10_995]} {
 		_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: m.ID, Text: "edited"})
 		must(t, err)
 	}
@@ -326,7 +326,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		}
 		return "none"
 	}
-	if got := progress(); got != `running {"copied":10000,"total":16002}` {
+	if got := progress(); got != `running {"copied":10000,"total":11002}` {
 		t.Errorf("after the first process: %s", got)
 	}
 	must(t, h.db.RecoverJobs(t.Context(), map[string]int{nodest.JobFork: 100}, "second"))
@@ -337,7 +337,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	_, err = h.Conversation(t.Context(), stranger, fork.ID)
 	refused(t, err, fault.NotFound, "")
 	must(t, runFork(h.Engine, second))
-	if got := progress(); got != `done {"copied":16002,"total":16002}` {
+	if got := progress(); got != `done {"copied":11002,"total":11002}` {
 		t.Errorf("in the end: %s", got)
 	}
 	if err := runFork(h.Engine, second); err != nil {
@@ -347,7 +347,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Errorf("events = %v", told)
 	}
 	got := h.whole(t, fork.ID, 200)
-	for _, i := range []int{7000, 15_995} {
+	for _, i := range []int{7000, 10_995} {
 		got[i].EditedAt = nil // that of the newest text, which is not the fork's
 	}
 	alike(t, "the fork", got, all)

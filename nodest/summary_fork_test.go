@@ -135,9 +135,9 @@ func (s *summaryStudio) ofTheFork(fork *nodest.Conversation, got *nodest.Summary
 // source.
 func TestALongForkHasTheSummaryOfItsPlace(t *testing.T) {
 	s := newSummaries(t, "")
-	s.fill(3000)
+	s.fill(2600)
 	path := s.path()
-	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[5900].ID})
+	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[5100].ID})
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
 	want, sent := told(s.active()), s.prompt()
