@@ -54,8 +54,8 @@ var historySteps = []struct{ name, says string }{
 	{"branches", "list the branches"},
 	{"searchCommon", "search for words that every message has, 50 hits"},
 	{"searchRare", "search all of it for a word of the first message"},
-	{"fork", "fork the chat, until it can be used"},
-	{"forkWhole", "fork the chat, until all of it is copied"},
+	{"fork", "fork the chat, until the answer"},
+	{"forkWhole", "fork the chat, until all of it is there"},
 }
 
 // historySizes are how much History does.
@@ -336,18 +336,24 @@ func (l *longChat) branch(ctx context.Context) error {
 	return l.g.rest(ctx, http.MethodPut, l.chat+"/head", map[string]any{"messageId": main.HeadID}, nil)
 }
 
-// forks makes copies and deletes them again. A list of its branches is there when
-// all of a fork is.
+// forks makes copies and deletes them again.
 func (l *longChat) forks(ctx context.Context) error {
 	for range l.n.forks {
-		var fork struct{ ID string }
+		var fork struct {
+			ID      string
+			Copying bool
+		}
 		begun := time.Now()
 		if err := l.timed("fork", l.call(ctx, http.MethodPost, l.chat+"/fork", map[string]any{}, &fork)); err != nil {
 			return err
 		}
 		address := l.api + "/conversations/" + fork.ID
-		if err := l.g.rest(ctx, http.MethodGet, address+"/branches", nil, nil); err != nil {
-			return err
+		for fork.Copying && l.g.rest(ctx, http.MethodGet, address, nil, nil) != nil { // not there yet
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(5 * time.Millisecond):
+			}
 		}
 		l.times["forkWhole"] = append(l.times["forkWhole"], time.Since(begun))
 		if err := l.g.rest(ctx, http.MethodDelete, address, nil, nil); err != nil {

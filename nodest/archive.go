@@ -149,9 +149,6 @@ var errMoved = errors.New("the conversation was changed by another request")
 // it stands at one moment. A message that is being written has in it what is
 // stored of it, as one that was interrupted.
 func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	if err := e.finishFork(ctx, userID, conversationID); err != nil {
-		return nil, "", err
-	}
 	x := &exporter{id: conversationID, view: func(fn func(tx Tx) error) error { return e.store.View(ctx, userID, fn) }}
 	err = errMoved
 	for try := 0; try < dumpTries && errors.Is(err, errMoved); try++ {

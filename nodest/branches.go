@@ -10,9 +10,6 @@ func (e *Engine) Branches(ctx context.Context, userID, conversationID, cursor st
 	if err != nil {
 		return nil, err
 	}
-	if err := e.finishFork(ctx, userID, conversationID); err != nil { // for the counts
-		return nil, err
-	}
 	page := &Page[*Branch]{}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)

@@ -151,9 +151,6 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 // ExportChat writes the shown branch of a conversation as SillyTavern JSONL, with
 // all its swipes.
 func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	if err := e.finishFork(ctx, userID, conversationID); err != nil {
-		return nil, "", err
-	}
 	chat := &card.Chat{}
 	title := ""
 	err = e.store.View(ctx, userID, func(tx Tx) error {

@@ -254,7 +254,7 @@ func (e *Engine) History(ctx context.Context, userID, conversationID, before str
 		return nil, err
 	}
 	page := &HistoryPage{}
-	err = e.viewBack(ctx, userID, conversationID, func(tx Tx) error {
+	err = e.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
@@ -273,9 +273,6 @@ func (e *Engine) History(ctx context.Context, userID, conversationID, before str
 			}
 		}
 		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)
-		if err == nil && conv.Copying && !page.More {
-			return errShort
-		}
 		return err
 	})
 	return page, err

@@ -21,13 +21,12 @@ type Engine struct {
 
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
 
-	working sync.WaitGroup // accepting calls, generations, forks
+	working sync.WaitGroup // accepting calls, generations
 
 	mu      sync.Mutex
 	closing bool
-	tasks   map[string]*task                   // generations of this process, by id
-	turns   map[string]chan struct{}           // by user: closed when one of the user's generations ends
-	forks   map[string]context.CancelCauseFunc // that are being completed, by conversation
+	tasks   map[string]*task         // generations of this process, by id
+	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
 }
 
 // New returns an engine. Close ends it.
@@ -36,7 +35,6 @@ func New(store Store, models Models, pub Publisher, opts Options) *Engine {
 		store: store, models: models, pub: pub, opts: opts.withDefaults(),
 		compiled: newCompiledDocs(), pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
-		forks: map[string]context.CancelCauseFunc{},
 	}
 }
 
@@ -50,9 +48,6 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closing = true
 	for _, t := range e.tasks {
 		t.stopWaiting(errStopping)
-	}
-	for _, stop := range e.forks { // the next start goes on with them
-		stop(errStopping)
 	}
 	e.mu.Unlock()
 

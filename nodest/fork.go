@@ -3,29 +3,37 @@ package nodest
 import (
 	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
 
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/memory"
 )
 
-const (
-	// forkNow is how many messages a fork has from the start: a page of history
-	// and some more, so that who opens it does not wait for the others.
-	forkNow = 60
-	// copyStep is how many messages one transaction copies after that.
-	copyStep = 200
-	// forksAtOnce is how many forks this process completes side by side; the others
-	// follow when Recover looks again.
-	forksAtOnce = 4
-)
+// JobFork is the kind of job that completes a long fork, which is its subject.
+const JobFork = "chat.fork"
+
+// forkStep is how many messages one transaction copies.
+const forkStep = 5000
+
+// forkOrder is the payload of the job.
+type forkOrder struct {
+	From ForkSource `json:"from"`
+	By   string     `json:"by"` // device that asked for it
+}
+
+// forkProgress is what the job notes.
+type forkProgress struct {
+	Copied int `json:"copied"` // messages
+	Total  int `json:"total"`
+}
 
 // Fork makes a conversation of the branch that ends in a message, the head if
 // none is named: with the texts, swipes and times of the messages, with the summary
 // that is in force there, and with persona, note, settings and pins of the
-// conversation as they are now. It is
-// there at once with its newest messages; the others are copied after it, and
-// everything that reads it sees all of them.
+// conversation as they are now. A fork of more than forkStep messages is Copying in
+// the answer: a job completes it, and until its event chat.created nobody sees it.
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
 // the title; Busy while a message of the branch is being written.
@@ -33,11 +41,7 @@ func (e *Engine) Fork(ctx context.Context, c *Call, in ForkInput) (*Conversation
 	if err := checkLine("title", in.Title, maxTitle); err != nil {
 		return nil, err
 	}
-	fork, err := once(ctx, e, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
-	if err == nil && !c.Replayed {
-		e.copyBehind(ForkRef{UserID: c.UserID, ConversationID: fork.ID})
-	}
-	return fork, err
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
 }
 
 func fork(tx Tx, c *Call, in ForkInput) (*Conversation, error) {
@@ -68,17 +72,77 @@ func fork(tx Tx, c *Call, in ForkInput) (*Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
+	fork.HeadID, fork.LastMessage = tx.CopyOf(fork.ID, m.ID, m.Seq), m.Preview()
+	fork.LastMessage.ID = fork.HeadID
 	kept = kept.forFork(tx, fork.ID, m)
 	if kept != nil && kept.DeletedAt == nil {
 		fork.SummaryID = kept.ID
 	}
-	if err := tx.InsertFork(fork, source.ID, m.ID, forkNow); err != nil {
+	if err := tx.BeginLoad(fork); err != nil {
 		return nil, err
 	}
-	if err := insertInherited(tx, kept); err != nil {
-		return nil, err
+	if kept != nil {
+		if err := tx.InsertSummary(kept); err != nil {
+			return nil, err
+		}
 	}
-	return fork, tx.Emit(conversationEvent(c.UserID, "chat.created", c.by(), fork))
+	order := forkOrder{ForkSource{source.ID, m.ID, source.Version}, c.by()}
+	p, err := order.copyMore(tx, c.UserID, fork.ID)
+	if err != nil || p.Copied == p.Total {
+		return fork, err
+	}
+	fork.Copying = true
+	return fork, tx.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: jsonOf(order)})
+}
+
+// copyMore copies the next messages of a fork, and shows it when it has all of them.
+func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err error) {
+	fork, err := tx.Loading(forkID)
+	if err != nil {
+		return p, err
+	}
+	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, forkStep); err != nil || p.Copied < p.Total {
+		return p, err
+	}
+	if _, err := tx.Character(fork.CharacterID); err != nil { // it may be gone
+		return p, err
+	}
+	fork.UpdatedAt = tx.Now()
+	if err := tx.FinishLoad(fork, nil, nil); err != nil {
+		return p, err
+	}
+	if err := repairInherited(tx, fork); err != nil {
+		return p, err
+	}
+	return p, tx.Emit(conversationEvent(userID, "chat.created", o.By, fork))
+}
+
+// forkKind tries a fork often: each attempt goes on where the last one ended.
+func (e *Engine) forkKind() jobs.Kind {
+	return jobs.Kind{Name: JobFork, Run: e.completeFork, Attempts: 100}
+}
+
+// completeFork does one job.
+func (e *Engine) completeFork(ctx context.Context, j *jobs.Job) error {
+	var order forkOrder
+	if err := json.Unmarshal(j.Payload, &order); err != nil {
+		return fmt.Errorf("payload of %s: %w", JobFork, err)
+	}
+	for {
+		var p forkProgress
+		err := e.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
+			if p, err = order.copyMore(tx, j.UserID, j.Subject); err != nil {
+				return err
+			}
+			if err := tx.NoteJob(j, p); err != nil || p.Copied < p.Total {
+				return err
+			}
+			return tx.FinishJob(j)
+		})
+		if err != nil || p.Copied == p.Total {
+			return ignoreGone(err)
+		}
+	}
 }
 
 // summaryAt is the summary in force on the branch that ends in head, the one that
@@ -102,7 +166,7 @@ func summaryAt(tx Tx, conv *Conversation, head string) (*KeptSummary, error) {
 }
 
 // forFork is a copy for a fork whose last message is a copy of m. The messages that it
-// is about may be copied later.
+// is about are copied after it.
 func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 	if k == nil {
 		return nil
@@ -121,19 +185,14 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 	return copied
 }
 
-// insertInherited stores the summary of a fork; nil = none. What waits for better in
-// the source does so in the fork.
-func insertInherited(tx Tx, k *KeptSummary) error {
-	if k == nil {
-		return nil
-	}
-	if err := tx.InsertSummary(k); err != nil {
+// repairInherited enqueues a repair of a fork's summary that waits for a better one in
+// the source.
+func repairInherited(tx Tx, fork *Conversation) error {
+	k, err := standing(tx, fork.SummaryID, fork.HeadID, 0)
+	if err != nil || k == nil || k.Method == memory.MethodUser || !k.Stale && k.Method != memory.MethodExtractive {
 		return err
 	}
-	if k.DeletedAt != nil || k.Method == memory.MethodUser || !k.Stale && k.Method != memory.MethodExtractive {
-		return nil
-	}
-	return enqueueSummary(tx, k.ConversationID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))
+	return enqueueSummary(tx, fork.ID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))
 }
 
 // checkWritten is Busy while m or a message above it is being written. What is
@@ -164,89 +223,6 @@ func checkWritten(tx Tx, m *Message) error {
 		if len(below) > 0 {
 			return busy(g)
 		}
-	}
-	return nil
-}
-
-// errShort says that a reader came to the end of what is copied of a fork.
-var errShort = errors.New("older messages of the fork are still being copied")
-
-// viewBack is a View for an fn that reads a conversation backwards: where fn
-// returns errShort, because what is copied of a fork does not reach far enough
-// back, some more is copied and fn runs again. It must set anew what it hands out.
-func (e *Engine) viewBack(ctx context.Context, userID, conversationID string, fn func(tx Tx) error) error {
-	for {
-		err := e.store.View(ctx, userID, fn)
-		if !errors.Is(err, errShort) {
-			return err
-		}
-		if _, err := e.copyMore(ctx, userID, conversationID); err != nil {
-			return err
-		}
-	}
-}
-
-// finishFork returns when nothing of a conversation is left to be copied; for one
-// that is no fork that is at once. It is for those that need all of it.
-func (e *Engine) finishFork(ctx context.Context, userID, conversationID string) error {
-	conv, err := e.Conversation(ctx, userID, conversationID)
-	if err != nil {
-		return err
-	}
-	for left := conv.Copying; left; {
-		if left, err = e.copyMore(ctx, userID, conversationID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyMore copies the next older messages of a fork; left says that there are
-// more.
-func (e *Engine) copyMore(ctx context.Context, userID, conversationID string) (left bool, err error) {
-	err = e.store.Update(ctx, userID, func(tx Tx) error {
-		conv, err := tx.LockConversation(conversationID)
-		left = err == nil && conv.Copying
-		if !left {
-			return err
-		}
-		left, err = tx.CopyMore(conversationID, copyStep)
-		return err
-	})
-	return left, err
-}
-
-// copyBehind completes a fork in the background, unless that is going on or
-// enough of them are being completed: Recover comes back to it.
-func (e *Engine) copyBehind(fork ForkRef) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closing || e.forks[fork.ConversationID] != nil || len(e.forks) >= forksAtOnce {
-		return
-	}
-	ctx, cancel := context.WithCancelCause(context.Background()) // it outlives the request
-	e.forks[fork.ConversationID] = cancel
-	e.working.Go(func() {
-		err := e.finishFork(ctx, fork.UserID, fork.ConversationID)
-		stopped := context.Cause(ctx) != nil
-		cancel(nil)
-		e.mu.Lock()
-		delete(e.forks, fork.ConversationID)
-		e.mu.Unlock()
-		if err != nil && !stopped && !fault.Is(err, fault.NotFound) { // not found: it was deleted meanwhile
-			e.opts.Log.Warn("older messages of a fork not copied yet", "conversation", fork.ConversationID, "err", err)
-		}
-	})
-}
-
-// resumeForks goes on with forks that no process has completed.
-func (e *Engine) resumeForks(ctx context.Context) error {
-	forks, err := e.store.Copying(ctx, recoverBatch)
-	if err != nil {
-		return err
-	}
-	for _, fork := range forks {
-		e.copyBehind(fork)
 	}
 	return nil
 }

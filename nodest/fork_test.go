@@ -3,14 +3,19 @@ package nodest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/store"
 )
 
 // whole is the shown branch, read as clients read it.
@@ -60,39 +65,6 @@ func alike(t *testing.T, what string, got, want []*nodest.Message) {
 	}
 }
 
-// copied waits until nothing of a fork is left to be copied.
-func (h *home) copied(t *testing.T, id string) {
-	t.Helper()
-	for end := time.Now().Add(patience); ; {
-		conv, err := h.Conversation(t.Context(), me, id)
-		must(t, err)
-		if !conv.Copying {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the fork is never complete")
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
-// halfFork makes a fork of which the newest messages are there alone, as a process
-// leaves it that stops at once.
-func (h *home) halfFork(t *testing.T, source *nodest.Conversation, has int) *nodest.Conversation {
-	t.Helper()
-	fork := &nodest.Conversation{CharacterID: source.CharacterID, Title: source.Title, Settings: json.RawMessage("{}")}
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
-		fork.ID = newID(tx)
-		return tx.InsertFork(fork, source.ID, source.HeadID, has)
-	}))
-	conv, err := h.Conversation(t.Context(), me, fork.ID)
-	must(t, err)
-	if !conv.Copying {
-		t.Fatal("the fork is complete already")
-	}
-	return conv
-}
-
 func TestAForkIsTheBranch(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 100)
@@ -127,8 +99,6 @@ func TestAForkIsTheBranch(t *testing.T) {
 			t.Errorf("message %s is of both", m.ID)
 		}
 	}
-	h.copied(t, fork.ID)
-	alike(t, "the complete fork", h.whole(t, fork.ID, 200), want)
 	second, err := h.Fork(t.Context(), again(call), nodest.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	if second.ID != fork.ID {
@@ -150,10 +120,9 @@ func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
 		t.Errorf("title = %q", fork.Title)
 	}
 	alike(t, "the fork", h.whole(t, fork.ID, 50), all[:81])
-	half := h.halfFork(t, conv, 3)
-	second, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: half.ID})
+	second, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: fork.ID})
 	must(t, err)
-	alike(t, "the fork of a fork", h.whole(t, second.ID, 50), all)
+	alike(t, "the fork of a fork", h.whole(t, second.ID, 50), all[:81])
 }
 
 func TestWhatCannotBeForked(t *testing.T) {
@@ -203,106 +172,207 @@ func TestWhatCannotBeForked(t *testing.T) {
 	}
 }
 
-// Whoever reads a fork that is still being copied sees what a complete one shows.
-func TestAHalfCopiedForkLooksComplete(t *testing.T) {
+// Whoever reads a fork reads what its source has.
+func TestAForkReadsLikeItsSource(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 30)
-	export := func(id string) string {
-		data, _, err := h.ExportChat(t.Context(), me, id)
-		must(t, err)
-		return string(data)
-	}
-	preview := func(id string) string {
-		p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
-		must(t, err)
-		text := ""
-		for _, m := range p.Messages {
-			text += string(m.Role) + ": " + m.Text + "\n"
-		}
-		return text
-	}
-	tips := func(id string) string {
-		page, err := h.Branches(t.Context(), me, id, "", 0)
-		must(t, err)
-		return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
-	}
-	archive := func(id string) string {
-		data, _, err := h.ExportArchive(t.Context(), me, id)
-		must(t, err)
-		return strconv.Itoa(strings.Count(string(data), `"parentId"`))
-	}
-	first := all[1].Text()
+	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	must(t, err)
 	for name, read := range map[string]func(id string) string{
-		"export": export, "prompt": preview, "branches": tips, "archive": archive,
-		"search": func(id string) string {
-			return strings.Join(h.search(t, nodest.SearchInput{Query: first, ConversationID: id}), "|")
-		},
-		"history":      func(id string) string { return shown(t, h.whole(t, id, 200)) },
-		"short pages":  func(id string) string { return shown(t, h.whole(t, id, 1)) },
-		"the very end": func(id string) string { return shown(t, h.whole(t, id, 5)[20:]) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			half := h.halfFork(t, conv, 5)
-			if got, want := read(half.ID), read(conv.ID); got != want {
-				t.Errorf("of the fork\n%s\nof the source\n%s", got, want)
-			}
-			alike(t, "afterwards the fork", h.whole(t, half.ID, 200), all)
-		})
-	}
-}
-
-// A page that is there already is not waited for.
-func TestAPageOfAForkCopiesNoMoreThanItNeeds(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 30)
-	half := h.halfFork(t, conv, 20)
-	page, err := h.History(t.Context(), me, half.ID, "", 10)
-	must(t, err)
-	if len(page.Items) != 10 || !page.More {
-		t.Errorf("%d messages, more %v", len(page.Items), page.More)
-	}
-	if now, err := h.Conversation(t.Context(), me, half.ID); err != nil || !now.Copying {
-		t.Errorf("it was copied for that: %+v, %v", now, err)
-	}
-}
-
-func TestForksAreCompletedByTheNextProcess(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 260)
-	all := h.whole(t, conv.ID, 200)
-	var forks []*nodest.Conversation
-	for range 6 {
-		forks = append(forks, h.halfFork(t, conv, 1))
-	}
-	gone := h.halfFork(t, conv, 1)
-	must(t, h.DeleteConversation(t.Context(), h.call(), gone.ID))
-	h.told()
-	for complete := false; !complete; { // as the server calls it, again and again
-		must(t, h.Recover(t.Context()))
-		complete = true
-		for _, fork := range forks {
-			now, err := h.Conversation(t.Context(), me, fork.ID)
+		"export": func(id string) string {
+			data, _, err := h.ExportChat(t.Context(), me, id)
 			must(t, err)
-			complete = complete && !now.Copying
+			return string(data)
+		},
+		"prompt": func(id string) string {
+			p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
+			must(t, err)
+			text := ""
+			for _, m := range p.Messages {
+				text += string(m.Role) + ": " + m.Text + "\n"
+			}
+			return text
+		},
+		"branches": func(id string) string {
+			page, err := h.Branches(t.Context(), me, id, "", 0)
+			must(t, err)
+			return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
+		},
+		"archive": func(id string) string {
+			data, _, err := h.ExportArchive(t.Context(), me, id)
+			must(t, err)
+			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
+		},
+		"search": func(id string) string {
+			return strings.Join(h.search(t, nodest.SearchInput{Query: all[1].Text(), ConversationID: id}), "|")
+		},
+	} {
+		if got, want := read(fork.ID), read(conv.ID); got != want {
+			t.Errorf("%s of the fork\n%s\nof the source\n%s", name, got, want)
 		}
 	}
-	for _, fork := range forks {
-		alike(t, "the fork", h.whole(t, fork.ID, 200), all)
-	}
-	if told := h.told(); len(told) != 0 {
-		t.Errorf("events = %v, want none: nothing of it has changed", told)
-	}
 }
 
-// Close does not wait for a long fork, and loses nothing of it.
-func TestCloseLeavesAForkToTheNextProcess(t *testing.T) {
-	h := newHome(t)
-	conv, _ := h.talk(t, 260)
-	all := h.whole(t, conv.ID, 200)
-	first := nodest.New(h.db, noModels{}, h, nodest.Options{Alone: true})
-	fork, err := first.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+// longTalk is talk with so many messages that they are stored at once.
+func (h *home) longTalk(t *testing.T, n int) *nodest.Conversation {
+	t.Helper()
+	conv, _ := h.talk(t, 0)
+	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) (err error) {
+		if conv, err = tx.LockConversation(conv.ID); err != nil {
+			return err
+		}
+		for i := range n {
+			m := &nodest.Message{
+				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser,
+				Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
+				Swipes: []nodest.Swipe{{Text: "text " + strconv.Itoa(i+1), Rev: 1}},
+			}
+			if i%2 == 1 {
+				m.Role = nodest.RoleAssistant
+			}
+			if err := tx.InsertMessage(m); err != nil {
+				return err
+			}
+			conv.HeadID, conv.LastMessage = m.ID, m.Preview()
+		}
+		conv.Version++
+		return tx.UpdateConversation(conv)
+	}))
+	return conv
+}
+
+// dying is a store whose process dies after some transactions.
+type dying struct {
+	nodest.Store
+	left int
+}
+
+var errDied = errors.New("the process has died")
+
+func (d *dying) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
+	if d.left--; d.left < 0 {
+		return errDied
+	}
+	return d.Store.Update(ctx, userID, fn)
+}
+
+// claimFork claims the job of a fork in the name of a process.
+func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
+	t.Helper()
+	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: nodest.JobFork, Free: 5, PerUser: 5}})
 	must(t, err)
-	must(t, first.Close(context.WithoutCancel(t.Context())))
-	must(t, h.Recover(t.Context()))
-	alike(t, "the fork", h.whole(t, fork.ID, 200), all)
+	if len(claimed) != 1 {
+		t.Fatalf("%d jobs, want the one of the fork", len(claimed))
+	}
+	return claimed[0]
+}
+
+func runFork(e *nodest.Engine, j *jobs.Job) error {
+	return e.JobKinds()[1].Run(context.Background(), j)
+}
+
+// A fork of more than 5,000 messages is hidden until its job has copied the rest. It is
+// what the branch was when it was asked for, whatever happens to the source
+// meanwhile, and has one effect, however often the process dies.
+func TestALongForkIsCompletedByItsJob(t *testing.T) {
+	h := newHome(t)
+	conv := h.longTalk(t, 11_000)
+	all := h.whole(t, conv.ID, 200)
+	_, err := h.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
+	must(t, err)
+	h.say(t, conv.ID, conv.HeadID, "one way", "another way")
+	all = h.whole(t, conv.ID, 200)
+	h.told()
+
+	call := h.call()
+	begun := time.Now()
+	fork, err := h.Fork(t.Context(), call, nodest.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	must(t, err)
+	t.Logf("answered after %v", time.Since(begun))
+	if !fork.Copying || len(h.told()) != 0 {
+		t.Fatal("it was told of before it is there")
+	}
+	_, err = h.Conversation(t.Context(), me, fork.ID)
+	refused(t, err, fault.NotFound, "")
+	_, err = h.Send(t.Context(), h.call(), nodest.SendInput{ConversationID: fork.ID, Text: "too early"})
+	refused(t, err, fault.NotFound, "")
+	again, err := h.Fork(t.Context(), again(call), nodest.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	must(t, err)
+	if again.ID != fork.ID || !again.Copying {
+		t.Errorf("the same call answers %+v", again)
+	}
+	// The source is rewritten and deleted meanwhile.
+	for _, m := range []*nodest.Message{all[7000], all[10_995]} {
+		_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: m.ID, Text: "edited"})
+		must(t, err)
+	}
+	_, err = h.DeleteMessage(t.Context(), h.call(), all[9000].ID, "after")
+	must(t, err)
+	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
+	h.told()
+
+	first := nodest.New(&dying{h.db, 1}, noModels{}, h, nodest.Options{Alone: true})
+	j := claimFork(t, h.db, "first")
+	if err := runFork(first, j); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	progress := func() string {
+		page, _, err := h.MemoryJobs(t.Context(), me, conv.CharacterID, "", 0)
+		must(t, err)
+		for _, j := range page {
+			if j.Kind == nodest.JobFork {
+				return string(j.State) + " " + string(j.Progress)
+			}
+		}
+		return "none"
+	}
+	if got := progress(); got != `running {"copied":10000,"total":11002}` {
+		t.Errorf("after the first process: %s", got)
+	}
+	must(t, h.db.RecoverJobs(t.Context(), map[string]int{nodest.JobFork: 100}, "second"))
+	second := claimFork(t, h.db, "second")
+	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was not dead after all
+		t.Errorf("the first process goes on: %v", err)
+	}
+	_, err = h.Conversation(t.Context(), stranger, fork.ID)
+	refused(t, err, fault.NotFound, "")
+	must(t, runFork(h.Engine, second))
+	if got := progress(); got != `done {"copied":11002,"total":11002}` {
+		t.Errorf("in the end: %s", got)
+	}
+	if err := runFork(h.Engine, second); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
+		t.Errorf("events = %v", told)
+	}
+	got := h.whole(t, fork.ID, 200)
+	for _, i := range []int{7000, 10_995} {
+		got[i].EditedAt = nil // that of the newest text, which is not the fork's
+	}
+	alike(t, "the fork", got, all)
+	list, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
+	must(t, err)
+	if len(list.Items) != 1 || list.Items[0].ID != fork.ID || list.Items[0].Title != "kept" || list.Items[0].Copying || list.Items[0].Version != 1 {
+		t.Errorf("conversations = %+v", list.Items)
+	}
+	h.say(t, fork.ID, fork.HeadID, "on")
+	_, err = h.Conversation(t.Context(), stranger, fork.ID)
+	refused(t, err, fault.NotFound, "")
+}
+
+// A fork whose character is deleted while it is copied does not come back.
+func TestALongForkGoesWithItsCharacter(t *testing.T) {
+	h := newHome(t)
+	conv := h.longTalk(t, 5000)
+	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	must(t, err)
+	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
+	h.told()
+	must(t, runFork(h.Engine, claimFork(t, h.db, "p")))
+	_, err = h.Conversation(t.Context(), me, fork.ID)
+	refused(t, err, fault.NotFound, "")
+	if told := h.told(); len(told) != 0 {
+		t.Errorf("events = %v", told)
+	}
 }

@@ -100,7 +100,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	t.startsAt(utf8.RuneCountInString(turn.base))
 	compose := func() error {
 		turn.warnings = nil
-		return e.viewBack(ctx, t.userID, s.conversation.ID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
+		return e.store.View(ctx, t.userID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
 	}
 	err := compose()
 	if err == nil && turn.overfull(g, target) && e.summariseNow(ctx, t.userID, turn) {
@@ -280,11 +280,6 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 	if err != nil {
 		return nil, err
 	}
-	if t.scene.conversation.Copying {
-		if read, err = t.frontReader(tx, read); err != nil {
-			return nil, err
-		}
-	}
 	a, ok, err := readAround(t.summary, tail, t.behind, more, room, read)
 	if err != nil {
 		return nil, err
@@ -310,27 +305,6 @@ func (t *turn) reader(tx Tx, head string) pageReader {
 	}
 }
 
-// frontReader reads what stands before the summary of a fork that is being copied: the
-// beginning of a chat is copied last, and a prompt does not wait for all of it. read is
-// for a fork that is complete by now.
-func (t *turn) frontReader(tx Tx, read pageReader) (pageReader, error) {
-	now, err := tx.Conversation(t.scene.conversation.ID)
-	if err != nil || !now.Copying {
-		return read, err
-	}
-	seq := t.summary.Range.StartSeq
-	return func(_ string, size int) ([]*Message, bool, error) {
-		page, more, ok, err := tx.ToCopy(now.ID, seq, size)
-		if err == nil && !ok {
-			err = errShort
-		}
-		if len(page) > 0 {
-			seq = page[0].Seq
-		}
-		return page, more, err
-	}, nil
-}
-
 // readTail reads the end of a branch, as far back as room or the message until.
 func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read pageReader) ([]*Message, bool, error) {
 	chat := t.scene.conversation.ID
@@ -346,9 +320,6 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read pag
 	now, err := tx.Conversation(chat) // its version in this snapshot
 	if err != nil {
 		return nil, false, err
-	}
-	if now.Copying && !more {
-		return nil, false, errShort
 	}
 	if t.scene.save == nil {
 		e.pasts.put(chat, now.Version, path, !more, room)

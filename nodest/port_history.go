@@ -47,9 +47,6 @@ func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) 
 	if err != nil {
 		return nil, err
 	}
-	if err := e.finishFork(ctx, c.UserID, conv.ID); err != nil {
-		return nil, err
-	}
 	done := &portChange{OK: true}
 	if change != nil {
 		if done, err = change(ctx, c, conv, in); err != nil {

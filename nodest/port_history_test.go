@@ -254,7 +254,7 @@ func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
 	}
 }
 
-// A fork is there before its older messages are; indexes count all of them.
+// Indexes count the messages of a fork as those of its source.
 func TestPortHistoryCountsAllOfAFork(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	var parts []string

@@ -44,7 +44,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	}
 	turn := &turn{scene: s, version: s.conversation.Version}
 	e.prepare(turn, 0)
-	err = e.viewBack(ctx, userID, s.conversation.ID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
+	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
 	if err != nil {
 		return nil, err
 	}

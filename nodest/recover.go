@@ -13,13 +13,9 @@ const recoverBatch = 100
 
 // Recover ends the generations that a process left behind when it crashed, over
 // all users: they become interrupted, with the text of their last checkpoint.
-// It goes on with forks that are not complete. It is called at the start and every
-// few seconds. One that cannot be ended does not keep the others from it.
+// It is called at the start and every few seconds. One that cannot be ended does not
+// keep the others from it.
 func (e *Engine) Recover(ctx context.Context) error {
-	return errors.Join(e.endAbandoned(ctx), e.resumeForks(ctx))
-}
-
-func (e *Engine) endAbandoned(ctx context.Context) error {
 	owner := ""
 	if e.opts.Alone {
 		owner = e.opts.Process

@@ -169,21 +169,15 @@ func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit 
 	})
 }
 
-// readSave finds a save point and runs read on the conversation as a whole: what
-// a fork has still to copy is copied first.
+// readSave finds a save point and runs read on it.
 func (e *Engine) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
 	v := &SaveView{}
 	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
-		v.Save, err = tx.Save(saveID)
-		return err
+		if v.Save, err = tx.Save(saveID); err != nil {
+			return err
+		}
+		return read(tx, v)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := e.finishFork(ctx, userID, v.Save.ConversationID); err != nil {
-		return nil, err
-	}
-	err = e.store.View(ctx, userID, func(tx Tx) error { return read(tx, v) })
 	return v, err
 }
 

@@ -50,11 +50,6 @@ func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Pa
 	if err != nil {
 		return nil, err
 	}
-	if in.ConversationID != "" {
-		if err := e.finishFork(ctx, userID, in.ConversationID); err != nil {
-			return nil, err
-		}
-	}
 	page := &Page[*Hit]{}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
 		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}

@@ -34,14 +34,7 @@ type Store interface {
 	// With owner not empty, those whose lease is not owner's count as well, over or
 	// not: that is for a process that has the database to itself.
 	Abandoned(ctx context.Context, owner string, limit int) ([]*Generation, error)
-
-	// Copying returns forks whose older messages are still to be copied, over all
-	// users, oldest first, at most limit.
-	Copying(ctx context.Context, limit int) ([]ForkRef, error)
 }
-
-// ForkRef names a fork and its user.
-type ForkRef struct{ UserID, ConversationID string }
 
 // Tx is the user's data within one transaction. Every method acts on rows of
 // the user that Update or View was called for; a row of another user is
@@ -270,26 +263,27 @@ type TextFilter struct {
 	CharacterID    string
 }
 
-// ForkTx copies branches. A fork is there at once with its newest messages, and
-// older ones are copied after it in small pieces, from the end to the beginning.
+// ForkSource is the path that a fork copies: the one that ends in MessageID, as it was
+// at Version.
+type ForkSource struct {
+	ConversationID string `json:"conversationId"`
+	MessageID      string `json:"messageId"`
+	Version        int64  `json:"version"`
+}
+
+// ForkTx copies a path to a conversation that is being loaded; see ArchiveTx.BeginLoad
+// and FinishLoad.
 type ForkTx interface {
-	// InsertFork stores c, a new conversation, with a copy of the newest messages,
-	// at most limit, of the path that ends in messageID of the conversation
-	// sourceID as it is now. Copies have ids of their own and keep Seq, times, texts
-	// and all swipes; deleted messages stay deleted ones. c.HeadID and
-	// c.LastMessage are set.
-	InsertFork(c *Conversation, sourceID, messageID string, limit int) error
-	// CopyMore copies the next older messages of a fork, at most limit; left says
-	// that there are more. The fork's version stays: nothing of it has changed.
-	CopyMore(conversationID string, limit int) (left bool, err error)
-	// ToCopy reads what a fork has still to copy where it is: the newest messages
-	// before the one of that seq, at most limit, oldest first. They are as their copies
-	// will be, but their texts name no revisions. ok is false where that message is
-	// copied already, or not all of them can be read there.
-	ToCopy(forkID string, beforeSeq int64, limit int) (items []*Message, more, ok bool, err error)
+	// CopyPath copies the next messages of a path, at most limit, the oldest first;
+	// copied is how many of the length there are then. Copies have ids of their own and
+	// keep Seq, times, texts and all swipes; deleted messages stay deleted ones.
+	CopyPath(from ForkSource, forkID string, limit int) (copied, length int, err error)
 	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
 	// there already or not.
 	CopyOf(forkID, messageID string, seq int64) string
+	// Loading returns a conversation between BeginLoad and FinishLoad, and keeps others
+	// from changing it until the transaction ends.
+	Loading(id string) (*Conversation, error)
 }
 
 // SaveTx keeps save points. A save point is a pointer: it costs the same whatever

@@ -93,7 +93,7 @@ type SummaryText struct {
 }
 
 // Covered are messages of a branch, as they were at a version: those that end in
-// EndID, from a seq on. EndID may be one that a fork has still to copy.
+// EndID, from a seq on.
 type Covered struct {
 	ConversationID string
 	StartSeq       int64

@@ -1,15 +1,12 @@
 package nodest_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/store"
-	"nodest/store/storetest"
 )
 
 // in is what fn returns of another conversation.
@@ -134,119 +131,32 @@ func (s *summaryStudio) ofTheFork(fork *nodest.Conversation, got *nodest.Summary
 	}
 }
 
-// A process that dies with the newest messages of a fork copied leaves a fork that
-// sends what its source sends, wherever its summary ends.
-func TestAHalfCopiedForkHasItsSummary(t *testing.T) {
-	for name, tt := range map[string]struct {
-		to, then int // the summary ends at this message of the first 55, and so many exchanges follow
-		tokens   int // of the context; 0 = enough
-		stale    bool
-		atOnce   bool // nothing has to be copied for a prompt
-	}{
-		"shortly before the end":      {to: 51, then: 5, atOnce: true},
-		"among what is there":         {to: 50, then: 20},
-		"among what is not there yet": {to: 20, then: 50},
-		"out of reach of the prompt":  {to: 20, then: 50, tokens: 2500},
-		"stale, and not there yet":    {to: 20, then: 50, stale: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			place := store.Options{Dir: storetest.Dir(t)}
-			if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
-				place = store.Options{URL: storetest.PostgresURL(t)}
-			}
-			open := func(o store.Options) *store.DB {
-				o.Dir, o.URL = place.Dir, place.URL
-				return storetest.OpenWith(t, o)
-			}
-			s := newSummariesOn(t, `{"memory":{"enabled":false}}`, open)
-			if tt.tokens != 0 {
-				s.studio.real.ContextTokens = tt.tokens
-			}
-			s.fill(27)
-			_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: s.path()[tt.to].ID})
-			s.must(err)
-			s.fill(tt.then)
-			if tt.stale {
-				s.edit(s.covered(2), "Something else was said here.")
-			}
-			sent, want := s.prompt(), told(s.active())
-			s.shows(sent, "Digest 1")
-			path := s.path()
-			source, fork := s.chat, s.dyingFork(s.chat)
-			second := s.dyingFork(fork)
-			s.must(s.db.Close())
-			s.studio.db = open(store.Options{Now: s.clock.read, Log: quiet, Committed: s.ears.committed})
-			s.Engine = s.engine()
-
-			for _, s.chat = range []*nodest.Conversation{fork, second} {
-				if got := told(s.active()); got != want {
-					t.Errorf("in force:\n%s\nwant\n%s", got, want)
-				}
-				head, err := s.History(t.Context(), ann, s.chat.ID, "", 3)
-				s.must(err)
-				for _, m := range []int{1, 2} { // away and back
-					_, err = s.ChooseHead(t.Context(), s.call(), s.chat.ID, head.Items[m].ID)
-					s.must(err)
-				}
-				if now, err := s.Conversation(t.Context(), ann, s.chat.ID); err != nil || !now.Copying {
-					t.Fatalf("%+v, %v: it is complete already", now, err)
-				}
-				if got := s.prompt(); got != sent {
-					t.Errorf("the half copied fork sends\n%s\nwant\n%s", got, sent)
-				}
-				if now, err := s.Conversation(t.Context(), ann, s.chat.ID); err != nil || tt.atOnce && !now.Copying {
-					t.Errorf("%+v, %v: it was copied for that", now, err)
-				}
-			}
-			s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
-			s.must(s.Recover(t.Context()))
-			for _, s.chat = range []*nodest.Conversation{fork, second} {
-				if got := s.path(); len(got) != len(path) {
-					t.Errorf("it has %d messages, want %d", len(got), len(path))
-				}
-				if got := told(s.active()); got != want {
-					t.Errorf("in force in the end:\n%s\nwant\n%s", got, want)
-				}
-				if got := s.prompt(); got != sent {
-					t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
-				}
-			}
-		})
-	}
-}
-
-// dyingFork forks a chat in a process that is gone before it copies the rest.
-func (s *summaryStudio) dyingFork(chat *nodest.Conversation) *nodest.Conversation {
-	s.t.Helper()
-	dying := s.engine()
-	s.must(dying.Close(context.WithoutCancel(s.t.Context())))
-	fork, err := dying.Fork(s.t.Context(), s.call(), nodest.ForkInput{ConversationID: chat.ID})
-	s.must(err)
-	if !fork.Copying {
-		s.t.Fatal("the fork is complete already")
-	}
-	return fork
-}
-
-// What a reply in such a fork was asked with can be read for ever, also when the
-// source is gone.
-func TestThePromptOfAReplyInAHalfCopiedFork(t *testing.T) {
-	s := newSummaries(t, `{"memory":{"enabled":false}}`)
-	s.fill(60)
+// The summary of a long fork is there with the fork, and waits for its repair as in the
+// source.
+func TestALongForkHasTheSummaryOfItsPlace(t *testing.T) {
+	s := newSummaries(t, "")
+	s.fill(2600)
 	path := s.path()
-	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[110].ID})
+	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[5100].ID})
 	s.must(err)
-	source := s.chat
-	s.chat = s.dyingFork(source)
-	s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
-	s.speak(1)
-	if now, err := s.Conversation(t.Context(), ann, s.chat.ID); err != nil || !now.Copying {
-		t.Fatalf("%+v, %v: it was copied for that", now, err)
+	s.edit(s.covered(2), "Something else was said here.")
+	want, sent := told(s.active()), s.prompt()
+	fork := s.forkAt(path[len(path)-1])
+	if !fork.Copying {
+		t.Fatal("it is there already")
 	}
-	head, err := s.History(t.Context(), ann, s.chat.ID, "", 1)
-	s.must(err)
-	p, err := s.Prompt(t.Context(), ann, s.generation(head.Items[0].GenerationID).PromptID)
-	s.must(err)
-	s.shows(flat(p.Prompt), path[0].Text(), path[1].Text(), path[2].Text(), "Digest 2", path[111].Text(), path[120].Text(), userLine(s.said))
-	s.hides(flat(p.Prompt), path[3].Text(), path[110].Text())
+	s.edit(s.covered(2), "And something else again.")
+	s.must(s.DeleteConversation(t.Context(), s.call(), s.chat.ID))
+	s.must(runFork(s.Engine, claimFork(t, s.db, "p")))
+	if got := told(in(s, fork, s.active)); got != want {
+		t.Errorf("in force in the fork:\n%s\nwant\n%s", got, want)
+	}
+	if got := in(s, fork, s.prompt); got != sent {
+		t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
+	}
+	s.chat = fork
+	s.rest()
+	if now := s.active(); now == nil || now.Stale {
+		t.Errorf("at rest: %+v", now)
+	}
 }

@@ -23,7 +23,7 @@ const JobSummarise = "memory.summarise"
 
 // JobKinds are the jobs of the engine, for jobs.Runner.Handle.
 func (e *Engine) JobKinds() []jobs.Kind {
-	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}}
+	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}, e.forkKind()}
 }
 
 // summaryOrder is the payload of the job; its zero value is what a reply asks for.
@@ -295,9 +295,6 @@ func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string
 
 // planSummary decides what a summary has to cover.
 func (e *Engine) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
-	if err := e.finishFork(ctx, userID, conversationID); err != nil {
-		return nil, err
-	}
 	s, err := e.look(ctx, userID, query{conversationID: conversationID})
 	if err != nil {
 		return nil, err

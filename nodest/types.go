@@ -41,7 +41,7 @@ type Conversation struct {
 	Archived    bool            `json:"archived"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
 	Pins        *Pins           `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
-	Copying     bool            `json:"-"`                   // a fork whose older messages are still to be copied; only the store sets it
+	Copying     bool            `json:"copying,omitempty"`   // a fork that nobody sees yet; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
 	Version     int64           `json:"version"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`

@@ -109,6 +109,7 @@ type wireConversation struct {
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
 	Settings    json.RawMessage `json:"settings"`
 	Archived    bool            `json:"archived"`
+	Copying     bool            `json:"copying,omitempty"`
 	Version     int64           `json:"version"`
 	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
 	CreatedAt   WireTime        `json:"createdAt"`
@@ -128,7 +129,7 @@ func WireConversation(c *Conversation) any { return conversationOf(c) }
 func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
-		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Version: c.Version,
+		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Copying: c.Copying, Version: c.Version,
 		CreatedAt: WireTime(c.CreatedAt), UpdatedAt: WireTime(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {

@@ -243,6 +243,23 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 	h.shows(id, "Hello, traveller.", "Where are we?", "Are we lost?", "Yes.")
 }
 
+// A long fork is not there before its job has copied it; the job is listed.
+func TestALongForkIsAnsweredBeforeItIsThere(t *testing.T) {
+	h := build(t, nil)
+	character := member(h.rest("GET", "/conversations/"+h.chat(), "").wants(t, 200), "characterId")
+	log := strings.Repeat(`{"name":"Mia","is_user":true,"send_date":"2025-03-14T09:00:00.000Z","mes":"On and on.","extra":{}}`+"\n", 5001)
+	source := member(h.upload("POST", "/conversations/import", "log.jsonl", []byte(log), "characterId="+character).wants(t, 201), "id")
+	fork := h.rest("POST", "/conversations/"+source+"/fork", `{}`).wants(t, 201)
+	if fork["copying"] != true {
+		t.Errorf("answer = %v", fork)
+	}
+	h.rest("GET", "/conversations/"+member(fork, "id"), "").refuses(t, 404, "not_found")
+	listed := h.rest("GET", "/characters/"+character+"/memory/jobs", "").wants(t, 200)["items"].([]any)
+	if len(listed) != 1 || member(listed[0].(map[string]any), "kind") != "chat.fork" || member(listed[0].(map[string]any), "subject") != member(fork, "id") {
+		t.Errorf("jobs = %v", listed)
+	}
+}
+
 func TestAResetBeginsAgain(t *testing.T) {
 	h := build(t, nil)
 	chat := h.chat()

@@ -117,27 +117,27 @@ func (t *tx) BeginLoad(c *nodest.Conversation) error {
 	return t.insert(row)
 }
 
-// loading returns fault.NotFound unless the conversation is being loaded; its row
-// stays locked.
-func (t *tx) loading(conversationID string) error {
+// loading returns a conversation that is being loaded, fault.NotFound for any other;
+// its row stays locked.
+func (t *tx) loading(conversationID string) (*conversationRow, error) {
 	if err := t.writable(); err != nil {
-		return err
+		return nil, err
 	}
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM conversations c WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NOT NULL"+
+	var row conversationRow
+	found, err := t.scan(t.raw("SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
 		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.conversation_id = c.id)"+t.forUpdate(),
-		text(conversationID), text(t.userID)), &one)
+		text(t.userID), text(conversationID)), &row)
 	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such conversation is being loaded")
+		err = fault.New(fault.NotFound, "no such conversation is being loaded")
 	}
-	return err
+	return &row, err
 }
 
 // Load stores messages with everything that they ever were. It returns
 // fault.Invalid for messages that do not belong together: a parent that was not
 // loaded before, a text that is named and not there.
 func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error {
-	if err := t.loading(conversationID); err != nil || len(messages) == 0 {
+	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
 	tree, err := t.loadedParents(conversationID, messages)
@@ -288,7 +288,7 @@ func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) error {
 // FinishLoad shows the conversation. Of its versions, those of states and its
 // newest are there then.
 func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, rewinds []nodest.Rewind) error {
-	if err := t.loading(c.ID); err != nil {
+	if _, err := t.loading(c.ID); err != nil {
 		return err
 	}
 	if c.HeadID != "" {

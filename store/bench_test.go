@@ -369,3 +369,36 @@ func (c *chat) benchmarkRewind(b *testing.B, middle string) {
 		}
 	}
 }
+
+// BenchmarkFork measures what a fork costs the database, in one piece.
+func BenchmarkFork(b *testing.B) {
+	each(b, func(b *testing.B, postgres bool) {
+		for _, n := range []int{5000, 10_000} {
+			c := newChat(b, postgres, n)
+			b.Run(fmt.Sprint(n), func(b *testing.B) {
+				for b.Loop() {
+					if err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error { return c.fork(tx, n) }); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
+}
+
+func (c *chat) fork(tx nodest.Tx, n int) error {
+	conv, err := tx.LockConversation(c.conv)
+	if err != nil {
+		return err
+	}
+	fork := &nodest.Conversation{ID: id(), CharacterID: c.character}
+	fork.HeadID = tx.CopyOf(fork.ID, c.last, int64(n))
+	if err := tx.BeginLoad(fork); err != nil {
+		return err
+	}
+	from := nodest.ForkSource{ConversationID: c.conv, MessageID: c.last, Version: conv.Version}
+	if _, _, err := tx.CopyPath(from, fork.ID, n); err != nil {
+		return err
+	}
+	return tx.FinishLoad(fork, nil, nil)
+}

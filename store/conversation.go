@@ -29,11 +29,6 @@ type conversationRow struct {
 	// the version at which AuthorNote, Settings or Pins changed last.
 	MessageSeq       int64
 	DocumentsVersion int64
-	// What a fork has still to copy: the path that ends in that message of that
-	// conversation, as it was at that version; "" = nothing.
-	RestConversationID string
-	RestMessageID      string
-	RestVersion        int64
 	// OldSeq is the newest seq of before there were memories, HeardSeq that up to
 	// which Adoption has heard what was said until then.
 	OldSeq    int64
@@ -64,7 +59,7 @@ func (r *conversationRow) conversation() (*nodest.Conversation, error) {
 		ID: r.ID, CharacterID: string(r.CharacterID), Title: string(r.Title), PersonaID: string(r.PersonaID),
 		HeadID: string(r.HeadID), AuthorNote: []byte(r.AuthorNote), Settings: []byte(r.Settings),
 		Archived: r.Archived, Extra: []byte(r.Extra), SummaryID: r.SummaryID, Version: r.Version,
-		Copying: r.RestMessageID != "", CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
 	}
 	if err := decode(r.Pins, &c.Pins); err != nil {
 		return nil, err
@@ -225,7 +220,7 @@ func (t *tx) storeConversation(c *nodest.Conversation) error {
 	if !changed {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
-	but := []string{"id", "user_id", "message_seq", "rest_conversation_id", "rest_message_id", "rest_version", "old_seq", "heard_seq", "created_at", "deleted_at"}
+	but := []string{"id", "user_id", "message_seq", "old_seq", "heard_seq", "created_at", "deleted_at"}
 	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
 		return err
 	}

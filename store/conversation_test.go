@@ -183,33 +183,3 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 		e.equal("versions that hold the documents", states, []int64{1, 2, 2, 4})
 	})
 }
-
-func TestAChangeLeavesTheRestOfAForkAlone(t *testing.T) {
-	conform(t, func(e *env) {
-		conversation := e.conversation()
-		copying := func(want bool) {
-			e.Helper()
-			e.update(func(tx nodest.Tx) error {
-				c, err := tx.LockConversation(conversation)
-				if err != nil {
-					return err
-				}
-				e.equal("copying", c.Copying, want)
-				c.Version++
-				c.Copying, c.Title = !want, "changed"
-				return tx.UpdateConversation(c)
-			})
-		}
-		copying(false)
-		e.update(func(tx nodest.Tx) error {
-			return store.Exec(tx, "UPDATE conversations SET rest_conversation_id = 'c', rest_message_id = 'm', rest_version = 7 WHERE id = ?", conversation)
-		})
-		copying(true)
-		copying(true)
-		rest, err := store.Query[string](e.db, "SELECT rest_conversation_id || rest_message_id || CAST(rest_version AS TEXT) FROM conversations WHERE id = ?", conversation)
-		if err != nil {
-			e.Fatal(err)
-		}
-		e.equal("rest", rest, []string{"cm7"})
-	})
-}

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"nodest/fault"
 	"nodest/llm"
@@ -118,40 +119,56 @@ func (e *env) path(conversation, head string) (all []*nodest.Message) {
 	return all
 }
 
-func (e *env) fork(source, message string, limit int) *nodest.Conversation {
+// beginFork stores c, hidden, with the first messages of the path that ends in a message.
+func (e *env) beginFork(c *nodest.Conversation, source, message string, limit int) (from nodest.ForkSource) {
 	e.Helper()
-	c := &nodest.Conversation{ID: id(), CharacterID: id(), Title: "fork", Settings: []byte(`{"a":1}`)}
-	e.update(func(tx nodest.Tx) error { return tx.InsertFork(c, source, message, limit) })
-	return c
+	e.update(func(tx nodest.Tx) error {
+		conv, err := tx.LockConversation(source)
+		if err != nil {
+			return err
+		}
+		m, err := tx.Message(message)
+		if err != nil {
+			return err
+		}
+		c.HeadID = tx.CopyOf(c.ID, m.ID, m.Seq)
+		from = nodest.ForkSource{ConversationID: source, MessageID: message, Version: conv.Version}
+		if err := tx.BeginLoad(c); err != nil {
+			return err
+		}
+		_, _, err = tx.CopyPath(from, c.ID, limit)
+		return err
+	})
+	return from
 }
 
-// copyAll copies what is left of a fork and returns how many pieces it took.
-func (e *env) copyAll(fork string, limit int) (pieces int) {
+// finishFork copies what is left of a fork and shows it; it returns how many pieces
+// that took.
+func (e *env) finishFork(c *nodest.Conversation, from nodest.ForkSource, limit int) (pieces int) {
 	e.Helper()
 	for left := true; left; pieces++ {
-		if pieces > 1000 {
-			e.Fatal("the copying does not end")
-		}
-		e.update(func(tx nodest.Tx) (err error) {
-			left, err = tx.CopyMore(fork, limit)
-			return err
+		e.update(func(tx nodest.Tx) error {
+			copied, length, err := tx.CopyPath(from, c.ID, limit)
+			if left = copied < length; left || err != nil {
+				return err
+			}
+			return tx.FinishLoad(c, nil, nil)
 		})
 	}
 	return pieces
 }
 
-func (e *env) copying(want ...string) {
+// forkTo makes c a fork.
+func (e *env) forkTo(c *nodest.Conversation, source, message string) {
 	e.Helper()
-	refs, err := e.db.Copying(context.Background(), 10)
-	if err != nil {
-		e.Fatal(err)
-	}
-	got := []string{}
-	for _, ref := range refs {
-		e.equal("user of the fork", ref.UserID, e.user)
-		got = append(got, ref.ConversationID)
-	}
-	e.equal("forks that are being copied", got, append([]string{}, want...))
+	e.finishFork(c, e.beginFork(c, source, message, 4), 5)
+}
+
+func (e *env) fork(source, message string) *nodest.Conversation {
+	e.Helper()
+	c := &nodest.Conversation{ID: id(), CharacterID: id(), Title: "fork", Settings: []byte(`{"a":1}`)}
+	e.forkTo(c, source, message)
+	return c
 }
 
 func TestAForkIsTheBranchAsItWas(t *testing.T) {
@@ -162,29 +179,30 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 		e.change(said[2].ID, edit("edited"))
 		e.change(said[5].ID, erase)
 		e.change(said[6].ID, reswipe("second"))
+		e.change(said[8].ID, reswipe("second"))
+		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
 		e.change(said[15].ID, reswipe("second"))
 		e.change(said[15].ID, edit("edited too"))
 		e.change(said[16].ID, erase)
 		want := like(e.path(source, said[17].ID))
 
-		fork := e.fork(source, said[17].ID, 4)
-		e.equal("copying", fork.Copying, true)
-		e.equal("preview", fork.LastMessage.Text, said[17].Text())
-		e.copying(fork.ID)
-		e.equal("what is there at once", like(e.path(fork.ID, fork.HeadID)), want[len(want)-3:]) // of 4, one is deleted
+		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, said[17].ID, 4)
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Conversation(fork.ID); return err })
 
 		// What happens to the source now is no longer the fork's.
 		e.change(said[1].ID, edit("later"))
 		e.change(said[6].ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
 		e.change(said[7].ID, erase)
+		e.change(said[9].ID, edit("later"))
+		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 1, false })
+		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
 		e.change(said[5].ID, unerase)
 		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(source) })
 
-		// And what happens to the fork does not hinder the copying.
+		e.equal("pieces", e.finishFork(fork, from, 5), 3) // 14 were left
 		own := e.say(fork.ID, fork.HeadID, "own")
 		e.equal("seq of the next message", own.Seq, said[17].Seq+1)
-		e.equal("pieces", e.copyAll(fork.ID, 5), 3) // 14 were left
-		e.copying()
 		e.equal("tips", e.ends(fork.ID, 5), []string{"own"})
 		got := e.path(fork.ID, own.ID)
 		e.equal("edited at", got[2].EditedAt, start.Add(time.Minute))
@@ -201,12 +219,7 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 			}
 			e.equal("head at version 1", then.HeadID, fork.HeadID)
 			n, err := tx.Count(fork.ID, own.ID)
-			if err != nil {
-				return err
-			}
 			e.equal("count", n, len(want)+1)
-			c, err := tx.Conversation(fork.ID)
-			e.equal("copying in the end", c.Copying, false)
 			return err
 		})
 		// Deleted messages were copied as such.
@@ -215,83 +228,79 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 			[]int64{said[5].Seq, said[16].Seq})
 		e.equal("depths", e.ask("SELECT depth"+of+" ORDER BY seq", fork.ID), numbers(1, 19))
 		e.equal("chains", e.ask("SELECT DISTINCT chain"+of, fork.ID), []int64{0})
+		e.equal("swipes without a text", e.ask("SELECT COUNT(*) FROM swipes s JOIN messages m ON m.id = s.message_id"+
+			" WHERE m.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = m.id)", fork.ID), []int64{0})
+		e.equal("states without a text", e.ask("SELECT COUNT(*) FROM message_states s"+
+			" WHERE s.conversation_id = ? AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.id = s.revision_id AND r.message_id = s.message_id)", fork.ID), []int64{0})
 	})
 }
 
-func TestAForkOfAForkThatIsBeingCopied(t *testing.T) {
+// A branch of a tree, of a fork of it, and of a fork of that.
+func TestAForkOfAFork(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
-		said := e.talk(source, "", 12)
-		want := like(e.path(source, said[11].ID))
-		first := e.fork(source, said[11].ID, 3)
-		own := e.talk(first.ID, first.HeadID, 2)
+		e.talk(source, "", 5)
+		said := e.talk(source, "", 8) // below a second root
+		said = append(said[:4:4], e.talk(source, said[3].ID, 6)...)
+		want := like(said)
+		first := e.fork(source, said[9].ID)
+		own := e.talk(first.ID, first.HeadID, 7)
 		want = append(want, like(own)...)
-		second := e.fork(first.ID, own[1].ID, 1)
-		e.clock.advance(time.Second)
-		third := e.fork(second.ID, second.HeadID, 1)
-		e.copying(first.ID, second.ID, third.ID)
-		e.change(said[0].ID, edit("later"))
-		// The first has more now than it had when the second was made.
-		e.update(func(tx nodest.Tx) error { _, err := tx.CopyMore(first.ID, 2); return err })
-		for _, c := range []string{first.ID, second.ID, source} {
+		second := e.fork(first.ID, own[6].ID)
+		third := e.fork(second.ID, second.HeadID)
+		for _, c := range []string{source, first.ID, second.ID} {
 			e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(c) })
 		}
-		e.copying(third.ID)
-		e.copyAll(third.ID, 4)
 		e.equal("the branch", like(e.path(third.ID, third.HeadID)), want)
 	})
 }
 
-func TestAShortBranchIsCopiedAtOnce(t *testing.T) {
+func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
-		e.talk(source, "", 5)
-		again := e.talk(source, "", 3) // below a second root
-		for limit, copying := range map[int]bool{2: true, 3: false, 50: false} {
-			fork := e.fork(source, again[2].ID, limit)
-			e.equal("copying", fork.Copying, copying)
-			e.copyAll(fork.ID, 50)
-			e.equal("the branch", like(e.path(fork.ID, fork.HeadID)), like(again))
-			left := true
-			e.update(func(tx nodest.Tx) (err error) { left, err = tx.CopyMore(fork.ID, 50); return err })
-			e.equal("left", left, false)
-		}
-		e.refused(fault.NotFound, func(tx nodest.Tx) error {
-			return tx.InsertFork(&nodest.Conversation{ID: id()}, source, id(), 5)
-		})
+		e.talk(source, "", 2)
 		other := e.say(e.conversation(), "", "elsewhere")
-		e.refused(fault.NotFound, func(tx nodest.Tx) error {
-			return tx.InsertFork(&nodest.Conversation{ID: id()}, source, other.ID, 5)
-		})
+		for _, message := range []string{id(), other.ID} {
+			e.refused(fault.NotFound, func(tx nodest.Tx) error {
+				c := &nodest.Conversation{ID: id()}
+				_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
+				e.code(fault.NotFound, err) // nothing begun
+				if err := tx.BeginLoad(c); err != nil {
+					return err
+				}
+				_, _, err = tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
+				return err
+			})
+		}
 	})
 }
 
+// Two processes that have the same job copy each message once.
 func TestAPieceIsCopiedOnce(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 40)
-		fork := e.fork(source, said[39].ID, 2)
-		second := e.fork(fork.ID, fork.HeadID, 2)
+		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, said[39].ID, 2)
 		var group sync.WaitGroup
 		for range 4 {
-			for _, c := range []string{fork.ID, second.ID} {
-				group.Go(func() {
-					for left := true; left; {
-						err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) (err error) {
-							left, err = tx.CopyMore(c, 3)
-							return err
-						})
-						if err != nil {
-							e.Error(err)
-							return
-						}
+			group.Go(func() {
+				for left := true; left; {
+					err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
+						copied, length, err := tx.CopyPath(from, fork.ID, 3)
+						left = copied < length
+						return err
+					})
+					if err != nil {
+						e.Error(err)
+						return
 					}
-				})
-			}
+				}
+			})
 		}
 		group.Wait()
+		e.finishFork(fork, from, 3)
 		e.equal("the branch", like(e.path(fork.ID, fork.HeadID)), like(said))
-		e.equal("the branch of the second", like(e.path(second.ID, second.HeadID)), like(said))
 	})
 }
 
@@ -299,9 +308,10 @@ func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 6)
-		fork := e.fork(source, said[5].ID, 1)
+		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, said[5].ID, 1)
 		last := e.say(source, said[5].ID, "last")
-		e.copyAll(fork.ID, 2)
+		e.finishFork(fork, from, 2)
 		var seqs []int64
 		e.view(func(tx nodest.Tx) error {
 			items, _, err := tx.Texts(nodest.TextFilter{}, "", 50)
@@ -311,6 +321,16 @@ func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
 			return err
 		})
 		e.equal("seqs, newest first", seqs, []int64{last.Seq, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1})
+		for i, m := range e.path(fork.ID, fork.HeadID) {
+			made, err := uuid.Parse(m.ID)
+			if err != nil || made.Version() != 7 || made.Variant() != uuid.RFC4122 {
+				e.Errorf("id %q: %v", m.ID, err)
+			}
+			e.view(func(tx nodest.Tx) error {
+				e.equal("the id that was told before", m.ID, tx.CopyOf(fork.ID, said[i].ID, said[i].Seq))
+				return nil
+			})
+		}
 	})
 }
 
@@ -329,100 +349,4 @@ func numbers(from, n int64) (all []int64) {
 		all = append(all, from+i)
 	}
 	return all
-}
-
-// What will be copied can be named before it is, whichever copy it is made from, and
-// is found where the original is.
-func TestACopyIsNamedBeforeItIsThere(t *testing.T) {
-	conform(t, func(e *env) {
-		source := e.conversation()
-		said := e.talk(source, "", 12)
-		first := e.fork(source, said[11].ID, 3)
-		second := e.fork(first.ID, first.HeadID, 2)
-		names := func(fork string, of []*nodest.Message) (ids []string) {
-			e.view(func(tx nodest.Tx) error {
-				for _, m := range of {
-					ids = append(ids, tx.CopyOf(fork, m.ID, m.Seq))
-				}
-				return nil
-			})
-			return ids
-		}
-		want := names(second.ID, said)
-		e.equal("in order", slices.IsSorted(want), true)
-		e.equal("another fork has the same", want[0] == names(first.ID, said)[0], false)
-		e.copyAll(second.ID, 4)
-		e.copyAll(first.ID, 4)
-		got := e.path(second.ID, second.HeadID)
-		e.equal("named by the copies", names(second.ID, e.path(first.ID, first.HeadID)), want)
-		for i, m := range got {
-			e.equal("copy", m.ID, want[i])
-		}
-	})
-}
-
-// A message that has no time in its id can be copied as well.
-func TestACopyOfAMessageWithAnyID(t *testing.T) {
-	conform(t, func(e *env) {
-		e.view(func(tx nodest.Tx) error {
-			fork := id()
-			first, second := tx.CopyOf(fork, "any", 1), tx.CopyOf(fork, "one", 2)
-			e.equal("ids", []int{len(first), strings.Compare(first, second)}, []int{36, -1})
-			again := id()
-			e.equal("a copy of the copy", tx.CopyOf(again, first, 1), tx.CopyOf(again, "any", 1))
-			return nil
-		})
-	})
-}
-
-// What is still to be copied can be read as its copies will be.
-func TestWhatIsToBeCopiedCanBeRead(t *testing.T) {
-	conform(t, func(e *env) {
-		source := e.conversation()
-		said := e.talk(source, "", 20)
-		e.change(said[1].ID, edit("edited"))
-		e.change(said[3].ID, erase)
-		first := e.fork(source, said[19].ID, 4)
-		second := e.fork(first.ID, first.HeadID, 2)
-		e.change(said[2].ID, edit("later"))
-		read := func(fork string, seq int64, limit int) (items []*nodest.Message, more, ok bool) {
-			e.view(func(tx nodest.Tx) (err error) {
-				items, more, ok, err = tx.ToCopy(fork, seq, limit)
-				return err
-			})
-			return items, more, ok
-		}
-		named := func(messages []*nodest.Message) (lines []string) {
-			for i, line := range like(messages) {
-				lines = append(lines, messages[i].ID+" below "+messages[i].ParentID+": "+line)
-			}
-			return lines
-		}
-		got := map[string][]string{}
-		for _, fork := range []string{first.ID, second.ID} {
-			late, more, ok := read(fork, said[6].Seq, 3)
-			e.equal("a page", []any{len(late), more, ok}, []any{3, true, true})
-			early, more, ok := read(fork, late[0].Seq, 3)
-			e.equal("the page before", []any{len(early), more, ok}, []any{2, false, true})
-			got[fork] = named(append(early, late...))
-			_, _, ok = read(fork, said[19].Seq, 3)
-			e.equal("before what is copied", ok, false)
-		}
-		e.update(func(tx nodest.Tx) error { _, err := tx.CopyMore(first.ID, 14); return err })
-		_, _, ok := read(second.ID, said[6].Seq, 3)
-		e.equal("in a source that has not all of it", ok, false)
-		e.copyAll(first.ID, 5)
-		e.copyAll(second.ID, 5)
-		for fork, want := range got {
-			c := named(e.path(fork, map[string]string{first.ID: first.HeadID, second.ID: second.HeadID}[fork]))
-			e.equal("copies", c[:5], want)
-			_, _, ok := read(fork, said[6].Seq, 3)
-			e.equal("when all is copied", ok, false)
-		}
-		err := e.db.View(context.Background(), id(), func(tx nodest.Tx) error {
-			_, _, _, err := tx.ToCopy(first.ID, said[6].Seq, 3)
-			return err
-		})
-		e.code(fault.NotFound, err)
-	})
 }

@@ -36,14 +36,6 @@ func errNoVersion(version int64) error {
 	return fault.New(fault.NotFound, "the conversation has no version %d", version)
 }
 
-// PathAt is Path as it was at a version.
-func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
-		return nil, false, err
-	}
-	return t.pathAt(conversationID, version, headID, beforeID, limit, false)
-}
-
 // oldMessageRow is a message with the state that it had at a version.
 type oldMessageRow struct {
 	messageRow
@@ -56,13 +48,12 @@ type oldMessageRow struct {
 // asThen are the columns of an oldMessageRow: of a message m and its state o.
 const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.status AS then_status, o.is_deleted AS then_deleted"
 
-// pathAt is PathAt without the question whether the conversation is deleted; the
-// messages are the user's all the same. withDeleted: those that were deleted at
-// the version are on the page as well, with DeletedAt set.
-//
-// It walks as Path does; a step costs a search for the state too. Messages that
-// were stored after the version are left out.
-func (t *tx) pathAt(conversationID string, version int64, headID, beforeID string, limit int, withDeleted bool) ([]*nodest.Message, bool, error) {
+// PathAt is Path as it was at a version. It walks as Path does; a step costs a search
+// for the state too. Messages that were stored after the version are left out.
+func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+	if _, err := t.findConversation(conversationID, ""); err != nil {
+		return nil, false, err
+	}
 	start, skip := headID, 0
 	if beforeID != "" {
 		start, skip = beforeID, 1
@@ -75,7 +66,7 @@ func (t *tx) pathAt(conversationID string, version int64, headID, beforeID strin
 	}
 	limit = pageLength(limit)
 	// at is the version of the state, 0 where the message is not on the page.
-	const stateOf = `(SELECT CASE WHEN s.is_deleted AND NOT ? THEN 0 ELSE s.version END FROM message_states s
+	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
 		WHERE s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
 		ORDER BY s.version DESC LIMIT 1)`
 	var rows []*oldMessageRow
@@ -92,7 +83,7 @@ func (t *tx) pathAt(conversationID string, version int64, headID, beforeID strin
 		FROM path JOIN messages m ON m.id = path.id
 		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
 		WHERE path.at > 0 ORDER BY path.step LIMIT ?`,
-		skip, withDeleted, version, text(start), withDeleted, version, limit, limit+1), &rows)
+		skip, version, text(start), version, limit, limit+1), &rows)
 	if err != nil {
 		return nil, false, err
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // things are the ids of one of everything that a user can have.
 type things struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
-	fact, suggestion, summary                                                                          string
+	fact, suggestion, summary, loading                                                                 string
 
 	job *jobs.Job // running
 }
@@ -32,7 +33,7 @@ func fill(e *env, user string) things {
 	ctx := context.Background()
 	x := things{
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
-		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(),
+		generation: id(), prompt: id(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -340,25 +341,23 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return unknown(e, err)
 	},
 
-	"InsertFork": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+	"CopyPath": func(e *env, tx nodest.Tx, x things) error {
+		own, fork := &nodest.Conversation{ID: id()}, &nodest.Conversation{ID: id()}
+		if err := errors.Join(tx.InsertConversation(own), tx.BeginLoad(fork)); err != nil {
 			return err
 		}
 		for _, source := range []string{own.ID, x.conversation} {
-			if err := unknown(e, tx.InsertFork(&nodest.Conversation{ID: id()}, source, x.message, 5)); err != nil {
+			_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: x.message, Version: 9}, fork.ID, 5)
+			if err := unknown(e, err); err != nil {
 				return err
 			}
 		}
-		return nil
-	},
-	"CopyMore": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.CopyMore(x.conversation, 5)
+		_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: own.ID, MessageID: x.message, Version: 9}, x.loading, 5)
 		return unknown(e, err)
 	},
 	"CopyOf": nil, // reckons
-	"ToCopy": func(e *env, tx nodest.Tx, x things) error {
-		_, _, _, err := tx.ToCopy(x.conversation, 2, 5)
+	"Loading": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Loading(x.loading)
 		return unknown(e, err)
 	},
 	"Tips": func(e *env, tx nodest.Tx, x things) error {
@@ -484,6 +483,9 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 	}
 	conform(t, func(e *env) {
 		victim := fill(e, newUser(e))
+		e.updateAs(victim.user, func(tx nodest.Tx) error {
+			return tx.BeginLoad(&nodest.Conversation{ID: victim.loading, CharacterID: victim.character, Title: "private"})
+		})
 		before := snapshot(e, victim.user)
 		for name, try := range intrusions {
 			if try == nil {

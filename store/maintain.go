@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"nodest/fault"
@@ -48,8 +47,7 @@ type Removed struct {
 
 // Maintain removes what has outlived its time: idempotency keys after 48 hours,
 // tickets that are over, events beyond 7 days and 10,000 of the user, deleted
-// rows and automatic save points after 30 days. What a save point or a fork that
-// is still being copied needs stays. Of several processes one does it; ran is false in the
+// rows and automatic save points after 30 days. What a save point needs stays. Of several processes one does it; ran is false in the
 // others. It is meant to be called every hour or so, and can be interrupted. A
 // server does it as the job Maintenance instead.
 func (db *DB) Maintain(ctx context.Context) (removed Removed, ran bool, err error) {
@@ -206,17 +204,8 @@ func oldSaves(s *session) (int64, error) {
 		s.now-autoSaveLife.Milliseconds(), maintainBatch))
 }
 
-// A condition on a conversation, by its id: no fork is still being copied from
-// it; and no save point of it brings back what was deleted since.
-const (
-	copied   = "NOT EXISTS (SELECT 1 FROM conversations f WHERE f.rest_message_id <> '' AND f.rest_conversation_id = %[1]s)"
-	released = copied + " AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.conversation_id = %[1]s)"
-)
-
-var (
-	oldMessage      = "m.deleted_at <= ? AND " + fmt.Sprintf(released, "m.conversation_id")
-	oldConversation = "c.deleted_at <= ? AND " + fmt.Sprintf(copied, "c.id")
-)
+// oldMessage is a message that was deleted long ago, and that no save point brings back.
+const oldMessage = "m.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.conversation_id = m.conversation_id)"
 
 // oldTexts removes the texts of messages that were deleted long ago.
 func oldTexts(s *session) (int64, error) {
@@ -284,7 +273,7 @@ func (s *session) leaves(which string, limit int, args ...any) (ids []string, er
 func messagesOfOldConversations(s *session) (int64, error) {
 	var ids []string
 	_, err := s.scan(s.raw(`SELECT m.id FROM conversations c
-		JOIN messages m ON m.conversation_id = c.id WHERE `+oldConversation+` LIMIT ?`,
+		JOIN messages m ON m.conversation_id = c.id WHERE c.deleted_at <= ? LIMIT ?`,
 		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
 	if err != nil || len(ids) == 0 {
 		return 0, err
@@ -298,7 +287,7 @@ func messagesOfOldConversations(s *session) (int64, error) {
 // oldConversations leaves those that are not empty for the next round: what was
 // copied from them went in this one.
 func oldConversations(s *session) (int64, error) {
-	return oldRows(s, "conversations", 1, oldConversation+
+	return oldRows(s, "conversations", 1, "c.deleted_at <= ?"+
 		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id)")
 }
 

@@ -142,28 +142,6 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 	})
 }
 
-func TestWhatAForkHasStillToCopyStays(t *testing.T) {
-	conform(t, func(e *env) {
-		source, spare := e.conversation(), e.conversation()
-		said := e.talk(source, "", 6)
-		last := e.talk(spare, "", 4)
-		e.change(said[1].ID, erase)
-		e.change(said[5].ID, erase)
-		fork := e.fork(source, said[4].ID, 1)
-		lost := e.fork(spare, last[3].ID, 1)
-		e.update(func(tx nodest.Tx) error {
-			return errors.Join(tx.DeleteConversation(source), tx.DeleteConversation(spare), tx.DeleteConversation(lost.ID))
-		})
-		e.clock.advance(31 * day)
-		// The fork that nobody waits for goes, and what it was made from after it.
-		e.equal("removed", e.maintain(), store.Removed{Messages: 1, Conversations: 1})
-		e.equal("removed", e.maintain(), store.Removed{Messages: 4, Conversations: 1})
-		e.copyAll(fork.ID, 2)
-		e.equal("removed", e.maintain(), store.Removed{Texts: 3, Messages: 6, Conversations: 1})
-		e.equal("the fork", texts(e.path(fork.ID, fork.HeadID)), []string{"text 1", "text 3", "text 4", "text 5"})
-	})
-}
-
 func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()

@@ -183,7 +183,7 @@ func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, str
 		return nil, "", err
 	}
 	var rows []*jobRow
-	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("kind LIKE ?", memoryJobs).
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("(kind LIKE ? OR kind = ?)", memoryJobs, nodest.JobFork).
 		Where("subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?)",
 			text(characterID), text(t.userID), text(characterID))
 	limit = pageLength(limit)

@@ -31,7 +31,7 @@ type adopted struct {
 }
 
 // Adopt enqueues the job Adoption where there is something for it. It is to be called
-// at the start and every hour or so: a fork that is still being copied has to wait.
+// at the start and every hour or so.
 func (db *DB) Adopt(ctx context.Context) error {
 	chats, err := db.unheard(ctx, "", 1)
 	if err != nil || len(chats) == 0 {
@@ -58,7 +58,7 @@ func (db *DB) unheard(ctx context.Context, after string, limit int) (chats []cha
 	}
 	err = db.backend.read(ctx, func(s *session) error {
 		_, err := s.scan(s.raw("SELECT id, user_id FROM conversations WHERE heard_seq < old_seq AND deleted_at IS NULL"+
-			" AND rest_message_id = ''"+where+" ORDER BY id DESC LIMIT ?", append(args, limit)...), &chats)
+			where+" ORDER BY id DESC LIMIT ?", append(args, limit)...), &chats)
 		return err
 	})
 	return chats, err

@@ -227,27 +227,6 @@ func TestSittingsOfAnOldChatAreItsOwn(t *testing.T) {
 	})
 }
 
-func TestForksOfAnOldChatAreHeard(t *testing.T) {
-	conform(t, func(e *env) {
-		character := e.character()
-		conv := e.chat(character)
-		all := e.talk(conv, "", 12)
-		want := read(e.heardOf(conv))
-		e.old(conv)
-		e.hearOld(conv, 4)
-		fork, short := &nodest.Conversation{ID: id(), CharacterID: character}, &nodest.Conversation{ID: id(), CharacterID: character}
-		e.update(func(tx nodest.Tx) error {
-			return errors.Join(tx.InsertFork(fork, conv, all[11].ID, 3), tx.InsertFork(short, conv, all[2].ID, 3))
-		})
-		e.equal("heard while it is copied", adopt(e, e.db), `{"conversations":1,"messages":8}`)
-		e.copyAll(fork.ID, 2)
-		e.equal("heard after it", adopt(e, e.db), `{"conversations":1,"messages":8}`)
-		e.equal("the fork", e.heardOf(fork.ID), want)
-		e.equal("one of what was heard", e.heardOf(short.ID), want[:3])
-		e.equal("the original", e.heardOf(conv), want)
-	})
-}
-
 func TestWhatWasPurgedIsNotHeardLater(t *testing.T) {
 	conform(t, func(e *env) {
 		character, gone := e.character(), e.character()

@@ -162,8 +162,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 		e.equal("units of the other", len(e.units(other.character)), 4)
 
 		fork := &nodest.Conversation{ID: id(), CharacterID: r.character}
-		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, r.chat, r.said[1].ID, 1) })
-		e.copyAll(fork.ID, 1)
+		e.forkTo(fork, r.chat, r.said[1].ID)
 		e.equal("what comes back with a fork", len(e.units(r.character)), 0)
 		e.change(r.said[0].ID, edit("said anew"))
 		e.equal("what is said from now on", len(e.units(r.character)), 1)

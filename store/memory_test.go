@@ -307,8 +307,7 @@ func (s *madeUp) seldom(chat string) {
 	case 3:
 		if all := s.said[chat]; len(all) > 0 {
 			f := &nodest.Conversation{ID: id(), CharacterID: s.character}
-			s.update(func(tx nodest.Tx) error { return tx.InsertFork(f, chat, all[len(all)-1].ID, 2) })
-			s.copyAll(f.ID, 3)
+			s.forkTo(f, chat, all[len(all)-1].ID)
 		}
 	case 4:
 		s.clock.advance(31 * day)

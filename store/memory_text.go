@@ -132,16 +132,13 @@ func (c listening) parts(rows []*textRow) map[int64][]*textRow {
 }
 
 // sit gives texts of a conversation their sittings: that of the text before, which
-// is one after a seq, unless there was a pause. Copies have theirs already.
+// is one after a seq, unless there was a pause.
 func (t *tx) sit(conversationID string, rows []*textRow, after int64) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
 	if len(rows) > saidAtOnce {
 		for _, row := range rows {
 			row.IsRead = true
 		}
-	}
-	if rows[0].Sitting != 0 {
-		return nil
 	}
 	last := textRow{Sitting: after + 1, SaidAt: rows[0].SaidAt}
 	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE conversation_id = ? AND seq > ? AND seq <= ?"+
@@ -157,40 +154,4 @@ func (t *tx) sit(conversationID string, rows []*textRow, after int64) error {
 		last.Seq, last.SaidAt = row.Seq, row.SaidAt
 	}
 	return nil
-}
-
-// copiedTexts are texts as they stand in the memory, by their revisions; forgotten ones
-// are not among them.
-func (t *tx) copiedTexts(items []*nodest.Message) (map[string]*textRow, error) {
-	var ids []string
-	for _, m := range items {
-		for _, s := range m.Swipes {
-			ids = append(ids, s.RevisionID)
-		}
-	}
-	known := make(map[string]*textRow, len(ids))
-	for part := range slices.Chunk(ids, 500) {
-		in, which := among(part)
-		var rows []*textRow
-		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id || '' = ? AND NOT is_forgotten AND revision_id "+in,
-			text(t.userID), which), &rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			known[row.RevisionID] = row
-		}
-	}
-	return known, nil
-}
-
-// copyText makes row, nil = nothing, that of a copy. What a fork says again has been
-// read where it was said first.
-func (b *bulk) copyText(row *textRow, m *nodest.Message, revisionID string) {
-	if row == nil {
-		return
-	}
-	own := *row
-	own.RevisionID, own.ConversationID, own.MessageID, own.IsRead = revisionID, m.ConversationID, m.ID, true
-	b.texts = append(b.texts, &own)
 }

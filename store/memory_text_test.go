@@ -130,8 +130,7 @@ func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(character, all[1].Swipes[0].RevisionID) })
 
 		fork := &nodest.Conversation{ID: id(), CharacterID: character}
-		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, conv, last.ID, 4) })
-		e.copyAll(fork.ID, 5)
+		e.forkTo(fork, conv, last.ID)
 		want := e.heardOf(conv)
 		for i := range want {
 			want[i] = strings.Replace(want[i], " false", " true", 1)
@@ -317,7 +316,7 @@ func TestAForkShowsItsOwnTexts(t *testing.T) {
 		conv := e.chat(character)
 		all := e.talk(conv, "", 20)
 		fork := &nodest.Conversation{ID: id(), CharacterID: character}
-		e.update(func(tx nodest.Tx) error { return tx.InsertFork(fork, conv, all[14].ID, 3) })
+		from := e.beginFork(fork, conv, all[14].ID, 3)
 		shown := func() (n int) {
 			e.view(func(tx nodest.Tx) error {
 				said, err := tx.Said(fork.ID, memory.SaidFilter{})
@@ -336,8 +335,7 @@ func TestAForkShowsItsOwnTexts(t *testing.T) {
 			})
 			return n
 		}
-		e.equal("shown at once", shown(), 3)
-		e.copyAll(fork.ID, 4)
+		e.finishFork(fork, from, 4)
 		e.equal("shown in the end", shown(), 15)
 		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conv) })
 		e.equal("shown without the original", shown(), 15)

@@ -31,8 +31,7 @@ const pieces = `WITH RECURSIVE path (chain, depth) AS (
 		WHERE first.conversation_id = ? AND first.seq = path.chain AND up.id = first.parent_id
 	) `
 
-// Count returns the length of a path, without its deleted messages. Of a fork
-// that is still copied, the deleted ones that are not there yet count.
+// Count returns the length of a path, without its deleted messages.
 func (t *tx) Count(conversationID, headID string) (int, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
 		return 0, err

@@ -50,10 +50,14 @@ func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	if _, err := t.findConversation(k.ConversationID, ""); err != nil {
+	var one int
+	found, err := t.scan(t.raw("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", text(t.userID), text(k.ConversationID)), &one)
+	if err == nil && !found { // a fork gets its summary before it is shown
+		err = fault.New(fault.NotFound, "no such conversation")
+	}
+	if err != nil {
 		return err
 	}
-	var one int
 	taken, err := t.scan(t.raw("SELECT 1 FROM summaries WHERE conversation_id = ? AND generation = ?",
 		text(k.ConversationID), k.Generation), &one)
 	if err != nil {
@@ -222,12 +226,9 @@ func (t *tx) LastSummarised(characterID string) (time.Time, error) {
 }
 
 // onBranch is a condition on a summary that ends in a message: the branch, path, goes
-// through that message. One that a fork has still to copy is above all that the fork
-// has, and that is chain 0.
-const onBranch = `(EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.id = s.end_id AND m.conversation_id = s.conversation_id
+// through that message.
+const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.id = s.end_id AND m.conversation_id = s.conversation_id
 			AND path.chain = m.chain AND m.depth <= path.depth)
-		OR EXISTS (SELECT 1 FROM conversations c CROSS JOIN path WHERE c.id = s.conversation_id AND c.rest_message_id <> ''
-			AND path.chain = 0 AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = s.end_id)))
 		AND EXISTS (SELECT 1 FROM messages h WHERE h.id = ? AND h.conversation_id = s.conversation_id)`
 
 // SummariesOn lists the summaries that end on a branch.

@@ -386,45 +386,6 @@ func TestAVersionNamesItsSummary(t *testing.T) {
 	})
 }
 
-// A summary of a fork stands on what the fork has still to copy as on what it has.
-func TestASummaryStandsOnWhatIsStillToBeCopied(t *testing.T) {
-	conform(t, func(e *env) {
-		source := e.conversation()
-		said := e.talk(source, "", 12)
-		fork := e.fork(source, said[11].ID, 3)
-		own := e.say(fork.ID, fork.HeadID, "own")
-		root := e.say(fork.ID, "", "another beginning")
-		var k *nodest.KeptSummary
-		e.update(func(tx nodest.Tx) error {
-			k = e.summary(1, 1, said[3:6]...)
-			k.ConversationID = fork.ID
-			k.Range.StartID, k.Range.EndID = tx.CopyOf(fork.ID, said[3].ID, said[3].Seq), tx.CopyOf(fork.ID, said[5].ID, said[5].Seq)
-			return tx.InsertSummary(k)
-		})
-		stands := func(what string, head string, since int64, want nodest.Standing) {
-			e.Helper()
-			e.view(func(tx nodest.Tx) error {
-				how, err := tx.Standing(nodest.Covered{ConversationID: fork.ID, StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, Since: since}, head, 0)
-				refs, err2 := tx.SummariesOn(fork.ID, head)
-				e.equal("standing "+what, []any{how, len(refs)}, []any{want, min(1, int(want))})
-				return errors.Join(err, err2)
-			})
-		}
-		for _, what := range []string{"before it is copied", "half copied", "whole"} {
-			stands(what, own.ID, 1, nodest.StandsWell)
-			stands(what+", as it never was", own.ID, 0, nodest.StandsChanged)
-			stands(what+", on another branch", root.ID, 1, nodest.StandsOff)
-			stands(what+", in another conversation", said[11].ID, 1, nodest.StandsOff)
-			e.update(func(tx nodest.Tx) error { _, err := tx.CopyMore(fork.ID, 4); return err })
-		}
-		e.change(k.Range.StartID, edit("changed"))
-		stands("edited", own.ID, 1, nodest.StandsChanged)
-		e.change(k.Range.StartID, erase)
-		stands("deleted", own.ID, 1, nodest.StandsBroken)
-		stands("deleted, as it never was", own.ID, 0, nodest.StandsBroken)
-	})
-}
-
 func TestASummaryOfWhatNeverWasSaysWhatItSays(t *testing.T) {
 	conform(t, func(e *env) {
 		k := e.summarise(1, 0, e.talk(e.conversation(), "", 3)...)

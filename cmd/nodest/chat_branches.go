@@ -37,8 +37,15 @@ func (t *talk) fork(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	var conv chatConversation
+	var conv struct {
+		ID      string `json:"id"`
+		Copying bool   `json:"copying"`
+	}
 	if err := t.c.call(ctx, http.MethodPost, t.conversation("/fork"), map[string]any{"messageId": m.ID, "title": title}, &conv); err != nil {
+		return err
+	}
+	if conv.Copying {
+		_, err = fmt.Fprintf(t.out, "conversation %s is being copied; open it later with --conversation\n", conv.ID)
 		return err
 	}
 	t.id, t.deleted = conv.ID, ""

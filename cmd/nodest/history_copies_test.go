@@ -139,11 +139,7 @@ func (g *game) opFork(p *plain) bool {
 	var c wireChat
 	r.into(g, &c)
 	if g.chance(4) && !g.shared {
-		g.restart() // while it is being copied
-	}
-	var first []string // what is read while it is being copied
-	if g.chance(2) {
-		first = g.pages(c.ID)
+		g.restart()
 	}
 	b, _ := g.archive(&plain{id: c.ID})
 	way := p.branch(s.id)
@@ -154,9 +150,6 @@ func (g *game) opFork(p *plain) bool {
 	frame.head = names[s.id]
 	whole.looks.set(0, frame)
 	g.chats = append(g.chats, whole)
-	if first != nil {
-		require.Equal(g.t, idsOfSpots(whole.shown()), first, "the fork while it was being copied")
-	}
 	g.look(whole, true)
 	g.compareArchive(whole)
 	if s.id == p.head() {
@@ -188,25 +181,6 @@ func forked(g *game, p *plain, way []*spot, copied *archived) (whole *plain, nam
 		whole.line = append(whole.line, n)
 	}
 	return whole, names
-}
-
-// pages reads a whole conversation, oldest first.
-func (g *game) pages(id string) []string {
-	g.t.Helper()
-	ids := []string{}
-	for before := ""; ; {
-		var page pageOf[*wireSpot]
-		g.get(&page, "/conversations/%s/messages?limit=40&before=%s", id, before)
-		var these []string
-		for _, m := range page.Items {
-			these = append(these, m.ID)
-		}
-		ids = append(these, ids...)
-		if page.NextCursor == nil {
-			return ids
-		}
-		before = *page.NextCursor
-	}
 }
 
 // opBranches compares the ends of all branches.

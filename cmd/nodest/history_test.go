@@ -85,7 +85,7 @@ func newGame(t *testing.T, database string) *game {
 	for range 3 {
 		g.begin()
 	}
-	for range 90 { // more than a fork has from the start
+	for range 90 { // more than a page
 		g.says(g.chats[0], "", false)
 	}
 	return g

@@ -38,12 +38,6 @@ CREATE INDEX message_states_late ON message_states (conversation_id, version, pr
   WHERE previous > 0 AND version > previous + 8;
 
 ALTER TABLE conversations ADD COLUMN pins TEXT;
--- What a fork has still to copy: the path that ends in that message of that
--- conversation, as it was at that version; '' = nothing.
-ALTER TABLE conversations ADD COLUMN rest_conversation_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE conversations ADD COLUMN rest_message_id TEXT NOT NULL DEFAULT '';
-ALTER TABLE conversations ADD COLUMN rest_version BIGINT NOT NULL DEFAULT 0;
-CREATE INDEX conversations_rest ON conversations (created_at) WHERE rest_message_id <> '';
 
 ALTER TABLE conversation_states ADD COLUMN pins TEXT; -- kept with author_note and settings
 

@@ -13,6 +13,8 @@ export interface Conversation {
   title: string
   headId: string | null
   lastMessage?: { text: string; createdAt: string } | null
+  /** Only in the answer to a fork: it exists from its event chat.created on. */
+  copying?: true
   updatedAt: string
 }
 

@@ -188,6 +188,10 @@ export class Chat {
   async fork(m: Message) {
     await this.attempt(async () => {
       const copy = await request<Conversation>('POST', `/conversations/${this.openId}/fork`, { messageId: m.id })
+      if (copy.copying) {
+        this.problem = 'This long chat is being copied. The copy appears in the list when it is complete.'
+        return
+      }
       this.put(copy)
       await this.show(copy.id)
     })

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"nodest/fault"
+)
+
+// TestForksSurviveKills kills the server while long chats are copied. A fork whose
+// answer came is there in the end, once and whole, and is told of once.
+func TestForksSurviveKills(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string) {
+		if url != "" && long(t, 0, 1) == 0 {
+			t.Skip("a job waits 30 s for the lease of a process that shares its database: with NODEST_LONG=1 only")
+		}
+		const length = 10_000
+		rng := seeded(t)
+		inst := newInstallation(t, url)
+		p := inst.start(t)
+		var log strings.Builder
+		log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Mira"}`)
+		for i := range length {
+			fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"text %d","extra":{}}`, i%2 == 0, i)
+		}
+		var source, last chatConversation
+		character := sampleCharacter(t, p.client)
+		require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+			map[string]string{"characterId": character}, &source))
+		forks := map[string]bool{}
+		for range long(t, 3, 20) {
+			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last))
+			forks[last.ID] = false
+			for range rng.IntN(100) { // some time
+				require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil))
+			}
+			p.kill(t)
+			p = inst.start(t)
+		}
+		eventually(t, "forks that are never there", func() error {
+			for id := range forks {
+				err := p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id, nil, nil)
+				if fault.Is(err, fault.NotFound) {
+					return errNotYet
+				}
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		list, err := all[chatConversation](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
+		require.NoError(t, err)
+		require.Len(t, list, len(forks)+1)
+		told := createdEvents(t, p.client)
+		for id := range forks {
+			copied := history(t, p.client, id)
+			require.Len(t, copied, length)
+			for i, m := range copied {
+				require.Equal(t, fmt.Sprintf("text %d", i), m.Text)
+			}
+			require.Equal(t, 1, told[id], "events of fork %s", id)
+		}
+		verifyLog(t, p.client)
+		p.stop(t)
+	})
+}
+
+// createdEvents counts the events chat.created, by conversation.
+func createdEvents(t *testing.T, c *client) map[string]int {
+	t.Helper()
+	var page struct {
+		Epoch  string
+		Events []struct {
+			Ev, ConversationID string
+		}
+	}
+	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &page))
+	path := fmt.Sprintf("/api/v1/sync?epoch=%s&since=0&limit=500", page.Epoch)
+	require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
+	told := map[string]int{}
+	for _, ev := range page.Events {
+		if ev.Ev == "chat.created" {
+			told[ev.ConversationID]++
+		}
+	}
+	return told
+}
