@@ -192,10 +192,11 @@ func TestEstimateIsNearTheRealCount(t *testing.T) {
 
 func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
 	deep := 2
-	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0), Scripts: CompileScripts(replying(
+	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0)}
+	in.Scripts = compileScripts(replying(
 		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
 		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
-	), "", patient)}
+	), "", patient).Run(in.Cache)
 	first := texts(build(t, in))
 	work := in.Cache.Work()
 	if second := texts(build(t, in)); second != first || in.Cache.Work() != work {

@@ -61,7 +61,6 @@ type builder struct {
 	history    []piece // other messages before the base that fit, oldest first
 	last       *piece  // the instruction; nil = none
 
-	spent    map[*script]time.Duration // by scripts for the request
 	dropped  []Dropped
 	warnings []Warning
 }
@@ -117,7 +116,6 @@ func newBuilder(in *Input) *builder {
 	if n := in.Note; n != nil {
 		b.note = &item{source: SourceNote, name: "Author Note", text: n.Text, role: n.Role, position: noPosition, depth: n.Depth, constant: true}
 	}
-	b.warnings = slices.Clone(in.Scripts.Warnings())
 	return b
 }
 
@@ -398,7 +396,11 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	if m.Role == RoleSummary {
 		source = SourceSummary
 	} else {
-		text = b.expandAt(m.At, b.scripted(m, i))
+		role := m.Role
+		if i == len(b.in.History) {
+			role = string(llm.User)
+		}
+		text = b.expandAt(m.At, b.in.Scripts.request(role, text, b.length()-1-i))
 	}
 	if i == b.base {
 		source = SourceUser
@@ -433,48 +435,6 @@ func (b *builder) expandAt(at time.Time, text string) string {
 	}
 	defer func() { b.macros.clock = now }()
 	return b.macros.Expand(text)
-}
-
-// scripted applies the scripts that are for the request only.
-func (b *builder) scripted(m *Message, i int) string {
-	s := b.in.Scripts
-	if !s.hasRequestScripts() {
-		return m.Text
-	}
-	role := m.Role
-	if i == len(b.in.History) {
-		role = string(llm.User)
-	}
-	scripts := slices.DeleteFunc(s.forRequest(role, b.length()-1-i), func(sc *script) bool { return b.spent[sc] >= sc.most() })
-	if len(scripts) == 0 {
-		return m.Text
-	}
-	return b.in.Cache.script(s.id, scriptsName(scripts), m.Text, func() (string, bool) {
-		return b.runScripts(m.Text, scripts)
-	})
-}
-
-// runScripts runs scripts and notes the time that each has used in this build.
-// One that ran out of it is left out for the rest of the chat; whole is false
-// then, for the result depends on the clock.
-func (b *builder) runScripts(text string, scripts []*script) (result string, whole bool) {
-	if b.spent == nil {
-		b.spent = map[*script]time.Duration{}
-	}
-	whole = true
-	for _, sc := range scripts {
-		started := time.Now()
-		changed, warnings := runScript(sc, text)
-		b.spent[sc] += time.Since(started)
-		if warnings != nil {
-			b.spent[sc] = sc.most()
-		} else if b.spent[sc] >= sc.most() {
-			warnings = []Warning{slowScript(sc)}
-		}
-		text, whole = changed, whole && warnings == nil
-		b.warnings = append(b.warnings, warnings...)
-	}
-	return text, whole
 }
 
 // buildInstruction makes the last message.

@@ -157,7 +157,7 @@ type Input struct {
 	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Profile  Profile
-	Scripts  *Scripts // those that are for the request only are applied to the history; nil = none
+	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
 	// with the summary in force in the place of what it covers. User is the

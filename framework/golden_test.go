@@ -446,7 +446,7 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			}
 			groups = append(groups, ScriptGroup{BindType: bound[i].BindType, CharacterID: bound[i].CharacterID, Scripts: scripts})
 		}
-		return runAll(CompileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
+		return runAll(compileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
 	})
 }
 
@@ -459,8 +459,7 @@ func rawList(data json.RawMessage) []json.RawMessage {
 // runAll runs every script of a placement, as the original does: it has no
 // scripts for display or request only and no range of depth.
 func runAll(s *Scripts, text string, placement int) string {
-	out, _ := s.run(text, s.pick(placement, func(*script) bool { return true }))
-	return out
+	return s.Run(nil).apply(text, s.pick(placement, func(*script) bool { return true }))
 }
 
 func TestGoldenRegexCard(t *testing.T) {
@@ -479,6 +478,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(CompileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
 	})
 }

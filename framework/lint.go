@@ -234,7 +234,7 @@ func (l *linter) key(path, key string) {
 }
 
 func (l *linter) pattern(path, source, flags string) *pattern {
-	p, err := compilePattern(source, flags, ScriptLimit)
+	p, err := compilePattern(source, flags, scriptLimit)
 	if err != nil {
 		l.add(path, LintInvalid, "%v", err)
 		return nil

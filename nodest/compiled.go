@@ -26,8 +26,6 @@ type docs struct {
 	personas    map[string]framework.Persona
 	bound       string // persona that is bound to the character; "" = none
 	size        int64  // bytes of the documents
-
-	typed *typedTexts
 }
 
 // wanted says which documents a turn needs besides the character's own.
@@ -112,7 +110,7 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &docs{characterID: ch.ID, personas: map[string]framework.Persona{}, typed: &typedTexts{}}
+	d := &docs{characterID: ch.ID, personas: map[string]framework.Persona{}}
 	sources, err := d.readCharacter(ch)
 	if err != nil {
 		return nil, err
@@ -140,7 +138,7 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 	if !w.regex {
 		groups = nil
 	}
-	d.scripts = framework.CompileScripts(groups, ch.ID, 0)
+	d.scripts = framework.CompileScripts(groups, ch.ID)
 	return d, nil
 }
 
@@ -266,35 +264,6 @@ func settingOf(doc json.RawMessage) *framework.Setting {
 	return &framework.Setting{
 		Name: s.Comment, Text: s.Content, Disable: s.Disable, Position: s.Position, Order: order, Depth: s.Depth, Global: s.Global,
 	}
-}
-
-// typedTexts remembers what the scripts for user input make of the messages of
-// a chat, by revision, so that each is worked on once.
-type typedTexts struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-const keptTyped = 4096
-
-func (d *docs) asSent(revisionID, text string) (string, []framework.Warning) {
-	d.typed.mu.Lock()
-	sent, ok := d.typed.known[revisionID]
-	d.typed.mu.Unlock()
-	if ok {
-		return sent, nil
-	}
-	sent, warnings := d.scripts.ApplyUser(text)
-	if revisionID == "" || len(warnings) > 0 {
-		return sent, warnings
-	}
-	d.typed.mu.Lock()
-	defer d.typed.mu.Unlock()
-	if d.typed.known == nil || len(d.typed.known) >= keptTyped {
-		d.typed.known = map[string]string{}
-	}
-	d.typed.known[revisionID] = sent
-	return sent, nil
 }
 
 // compiledDocs keeps the recently used docs. The documents behind them may be
