@@ -189,7 +189,6 @@ func (l *linter) book(b card.WorldBook) {
 }
 
 func (l *linter) entry(path string, e *card.Entry) {
-	nodest := l.d.Dialect != card.SillyTavern
 	if isBlank(e.Content) {
 		l.add(path+".content", LintEmpty, "the entry has no text")
 	}
@@ -197,11 +196,9 @@ func (l *linter) entry(path string, e *card.Entry) {
 	if n := l.counter.count(e.Content); n > l.budget {
 		l.add(path+".content", LintBudget, "the entry has about %d tokens, recommended limit %d", n, l.budget)
 	}
-	if nodest && (e.Position < card.BeforeChar || e.Position > card.AtDepth) {
-		l.add(path+".position", LintPosition, "the NodeST dialect has no position %d; the entry is never used", e.Position)
-	}
-	if nodest && l.d.Card != nil && l.d.Note == nil && (e.Position == card.BeforeNote || e.Position == card.AfterNote) {
-		l.add(path+".position", LintNeedsNote, "the entry is only used while the chat has an author's note")
+	nodest := l.d.Dialect != card.SillyTavern
+	if nodest {
+		l.position(path+".position", e.Position)
 	}
 	if e.Constant || nodest && e.Position < card.BeforeNote {
 		return // keys do not matter
@@ -211,6 +208,16 @@ func (l *linter) entry(path string, e *card.Entry) {
 	}
 	for i, k := range e.Key {
 		l.key(fmt.Sprintf("%s.key[%d]", path, i), k)
+	}
+}
+
+// position checks the position of an entry in the NodeST dialect.
+func (l *linter) position(path string, p card.Position) {
+	switch {
+	case p < card.BeforeChar || p > card.AtDepth:
+		l.add(path, LintPosition, "the NodeST dialect has no position %d; the entry is never used", p)
+	case l.d.Card != nil && l.d.Note == nil && (p == card.BeforeNote || p == card.AfterNote):
+		l.add(path, LintNeedsNote, "the entry is only used while the chat has an author's note")
 	}
 }
 
@@ -252,7 +259,6 @@ func (l *linter) preset(p card.Preset) {
 	for _, f := range cardFields {
 		known[f.identifier] = known[f.identifier] || f.always
 	}
-	history := false
 	seen := map[string]bool{}
 	for i := range p.Prompts {
 		q := &p.Prompts[i]
@@ -266,7 +272,18 @@ func (l *linter) preset(p card.Preset) {
 			l.add(path+".content", LintBudget, "the prompt has about %d tokens, recommended limit %d", n, 4*l.budget)
 		}
 	}
-	listed := map[string]bool{}
+	listed := l.order(p, known)
+	for i, q := range p.Prompts {
+		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
+			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "prompt_order does not list %q, so it is never used", shorten(q.Identifier))
+		}
+	}
+}
+
+// order checks the order of a preset and returns the identifiers that it lists.
+func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]bool) {
+	listed = map[string]bool{}
+	history := false
 	for i, o := range p.Order {
 		if !o.Enabled {
 			continue
@@ -280,11 +297,7 @@ func (l *linter) preset(p card.Preset) {
 	if !history {
 		l.add(l.path("preset", "prompt_order"), LintNoHistory, "prompt_order does not list the chat history; it is added at the end")
 	}
-	for i, q := range p.Prompts {
-		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
-			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "prompt_order does not list %q, so it is never used", shorten(q.Identifier))
-		}
-	}
+	return listed
 }
 
 func (l *linter) isHistoryPrompt(p card.Preset, identifier string) bool {

@@ -181,14 +181,24 @@ func unknownMacros(text string) []string {
 		}
 		inner = strings.TrimLeft(inner, "{")
 		rest = tail
-		name, list, args := strings.Cut(strings.ToLower(inner), ":")
-		switch {
-		case strings.HasPrefix(inner, "//"), !args && clockMacros[name] != nil:
-		case !args && (name == "lastmessage" || name == "lastusermessage" || name == "lastcharmessage" ||
-			name == "char" || name == "user" || name == "random"):
-		case args && list != "" && list != ":" && (name == "random" || name == "pick" || name == "roll" && list[0] == ':'):
-		default:
+		if !isMacro(inner) {
 			names = append(names, inner)
 		}
 	}
+}
+
+// isMacro reports whether Expand replaces {{inner}}.
+func isMacro(inner string) bool {
+	name, list, args := strings.Cut(strings.ToLower(inner), ":")
+	switch name {
+	case "random":
+		return !args || list != "" && list != ":"
+	case "pick":
+		return args && list != "" && list != ":"
+	case "roll":
+		return args && len(list) > 1 && list[0] == ':'
+	case "lastmessage", "lastusermessage", "lastcharmessage", "char", "user":
+		return !args
+	}
+	return strings.HasPrefix(inner, "//") || !args && clockMacros[name] != nil
 }

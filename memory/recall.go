@@ -50,8 +50,8 @@ type Query struct {
 	// words: what only stands beside them is left out.
 	Relevant bool
 
-	Limit      int      // hits; default 10
-	Characters int      // code points of all texts together; default 1500
+	Limit      int // hits; default 10
+	Characters int // code points of all texts together; default 1500
 
 	read *Question // of Text; nil = not read yet
 }

@@ -131,7 +131,10 @@ func checkGenerate(model string, in *pb.GenerateContentRequest) error {
 			return fmt.Errorf("systemInstruction: %w", err)
 		}
 	}
-	config := in.GenerationConfig
+	return checkConfig(in.GenerationConfig)
+}
+
+func checkConfig(config *pb.GenerationConfig) error {
 	if t := config.GetTemperature(); t < 0 || t > 2 {
 		return errors.New("temperature is out of range")
 	}
