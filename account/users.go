@@ -171,11 +171,6 @@ func (s *Service) Users(ctx context.Context, by *User) ([]*User, error) {
 	return s.store.Users(ctx)
 }
 
-// UserByName finds an account; it is for the command line.
-func (s *Service) UserByName(ctx context.Context, username string) (*User, error) {
-	return s.store.UserByName(ctx, strings.ToLower(strings.TrimSpace(username)))
-}
-
 func onlyOwner(by *User) error {
 	if by != nil && by.Role != RoleOwner {
 		return fault.New(fault.Forbidden, "only an owner can manage users")

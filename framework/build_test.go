@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the .want.txt files")
 type buildCase struct {
 	documents
 	Dialect                  card.Dialect
-	CardFields               CardFields // default ListedFields
+	CardFields               CardFields // default listedFields
 	GlobalPreset, GlobalBook json.RawMessage
 	GlobalPriority           Priority
 	MoreBooks                []struct {
@@ -42,7 +42,7 @@ type buildCase struct {
 func (c buildCase) input(t *testing.T) Input {
 	t.Helper()
 	s, note := c.sources(t)
-	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, ListedFields)
+	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, listedFields)
 	if c.GlobalPreset != nil {
 		p, err := card.ParsePreset(c.GlobalPreset)
 		if err != nil {
@@ -119,7 +119,7 @@ func render(p *Prompt, err error) string {
 	if err != nil {
 		e := fault.Public(err)
 		fmt.Fprintf(&b, "error %s: %s\n", e.Code, e.Message)
-		if parts, ok := e.Details["parts"].([]LargePart); ok {
+		if parts, ok := e.Details["parts"].([]largePart); ok {
 			for _, p := range parts {
 				fmt.Fprintf(&b, "  %s %s: %d\n", p.Source, p.ID, p.Tokens)
 			}
@@ -236,7 +236,7 @@ func TestSummariesAreSearchedOnlyIfAskedFor(t *testing.T) {
 			t.Errorf("searched = %v:\n%s", scan, text)
 		}
 	}
-	in.Options = Options{DepthMode: DepthUserMessages, ScanSummary: true}
+	in.Options = Options{DepthMode: depthUserMessages, ScanSummary: true}
 	in.Sources.Book.Entries[0].Depth = 2
 	if text := render(build(t, in), nil); strings.Index(text, "Of the lake.") > strings.Index(text, "To the tower.") {
 		t.Errorf("a summary counts as a message of the user:\n%s", text)

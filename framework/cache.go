@@ -16,11 +16,11 @@ import (
 type Cache struct {
 	kept *lru.Cache[cacheKey, any]
 	mu   sync.Mutex
-	work Work
+	work work
 }
 
-// Work counts what a Cache could not answer, since it was made.
-type Work struct {
+// work counts what a Cache could not answer, since it was made.
+type work struct {
 	TokenTexts, TokenBytes   int // counted by a tokenizer
 	ScanTexts, ScanBytes     int // searched for keys
 	ScriptTexts, ScriptBytes int // run through request-only scripts
@@ -53,14 +53,7 @@ func NewCache(maxBytes int) *Cache {
 	return &Cache{kept: lru.New[cacheKey, any](maxBytes)}
 }
 
-// Work tells what was computed so far.
-func (c *Cache) Work() Work {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.work
-}
-
-func (c *Cache) put(k cacheKey, v any, count func(*Work)) {
+func (c *Cache) put(k cacheKey, v any, count func(*work)) {
 	c.mu.Lock()
 	count(&c.work)
 	c.mu.Unlock()
@@ -83,7 +76,7 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 		return v.(int)
 	}
 	n := measure(text)
-	c.put(k, n, func(w *Work) { w.TokenTexts++; w.TokenBytes += len(text) })
+	c.put(k, n, func(w *work) { w.TokenTexts++; w.TokenBytes += len(text) })
 	return n
 }
 
@@ -94,7 +87,7 @@ func (c *Cache) keys(a *automaton, text string) []int32 {
 		return v.([]int32)
 	}
 	found := a.find(text)
-	c.put(k, found, func(w *Work) { w.ScanTexts++; w.ScanBytes += len(text) })
+	c.put(k, found, func(w *work) { w.ScanTexts++; w.ScanBytes += len(text) })
 	return found
 }
 
@@ -109,7 +102,7 @@ func (c *Cache) script(id uint64, name, text string, run func() (result string, 
 	}
 	changed, whole := run()
 	if c != nil && whole {
-		c.put(k, changed, func(w *Work) { w.ScriptTexts++; w.ScriptBytes += len(text) })
+		c.put(k, changed, func(w *work) { w.ScriptTexts++; w.ScriptBytes += len(text) })
 	}
 	return changed
 }

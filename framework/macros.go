@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Macros are the values of the placeholders in prompt texts.
+// macros are the values of the placeholders in prompt texts.
 //
 //	{{lastMessage}}, {{lastUserMessage}}  the message that is answered
 //	{{char}}, {{user}}                    names; the user's may be empty
@@ -24,7 +24,7 @@ import (
 // literally, and in this order: a value may hold macros that come later in it.
 // Random values depend on Seed (those of pick on PickSeed), the text and their place in
 // it alone. Without a time the macros about time are unknown.
-type Macros struct {
+type macros struct {
 	Char, User      string
 	LastUserMessage string
 	LastCharMessage string
@@ -34,8 +34,8 @@ type Macros struct {
 	grown int // bytes that the macros of all texts have added so far
 }
 
-// Expand replaces the macros in text, until together they have added maxGrown.
-func (m *Macros) Expand(text string) (expanded string) {
+// expand replaces the macros in text, until together they have added maxGrown.
+func (m *macros) expand(text string) (expanded string) {
 	if !strings.Contains(text, "{{") || m.grown > maxGrown {
 		return text
 	}
@@ -164,7 +164,7 @@ func draw(state *uint64) float64 {
 	return float64(z>>11) / (1 << 53)
 }
 
-// unknownMacros lists the names in text that Expand would leave as they are.
+// unknownMacros lists the names in text that expand would leave as they are.
 func unknownMacros(text string) []string {
 	var names []string
 	for rest := text; ; {
@@ -187,7 +187,7 @@ func unknownMacros(text string) []string {
 	}
 }
 
-// isMacro reports whether Expand replaces {{inner}}.
+// isMacro reports whether expand replaces {{inner}}.
 func isMacro(inner string) bool {
 	name, list, args := strings.Cut(strings.ToLower(inner), ":")
 	switch name {
