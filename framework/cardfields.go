@@ -11,7 +11,7 @@ import (
 // The fields of a card that a preset can place, with the name that the place has
 // when the preset does not name it. The first four and "name" are candidates
 // even where the preset has no prompt for them. Those with a field describe the
-// character: allFields adds them where the preset does not list them.
+// character: "all" adds them where the preset does not list them.
 var cardFields = []struct {
 	identifier, name string
 	field            string // of the card

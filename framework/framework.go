@@ -49,21 +49,17 @@ type Sources struct {
 	GlobalFilterKeyed bool
 }
 
-// CardFields says which fields of a card are used.
+// CardFields says which fields of a card are used: "all", which is the default, or
+// "listed". By both, those that the order of the preset lists stand where it lists
+// them, and those that it has switched off are left out. "all" adds description,
+// personality, scenario and examples before the chat where the preset does not list
+// them, and uses the prompts of the card.
 type CardFields string
 
-// The ways to use the fields of a card. By both, those that the order of the
-// preset lists stand where it lists them, and those that it has switched off are
-// left out. The empty value is "all".
-const (
-	// allFields adds description, personality, scenario and examples before the chat
-	// where the preset does not list them, and uses the prompts of the card.
-	allFields CardFields = "all"
-	// listedFields adds nothing, as the NodeST app does. The prompts of a card
-	// (system_prompt, post_history_instructions, depth_prompt) are used in the
-	// SillyTavern dialect alone.
-	listedFields CardFields = "listed"
-)
+// listedFields adds nothing, as the NodeST app does. The prompts of a card
+// (system_prompt, post_history_instructions, depth_prompt) are used in the SillyTavern
+// dialect alone.
+const listedFields CardFields = "listed"
 
 // BoundBook is a free-standing world book with the id it is known by.
 type BoundBook struct {
