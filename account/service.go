@@ -289,7 +289,7 @@ func (s *Service) NewLink(ctx context.Context, by *User, username string) (secre
 		if err := onlyOwner(by); err != nil {
 			return "", nil, err
 		}
-		if u, err = s.UserByName(ctx, username); err != nil {
+		if u, err = s.store.UserByName(ctx, strings.ToLower(strings.TrimSpace(username))); err != nil {
 			return "", nil, err
 		}
 	}
@@ -442,12 +442,12 @@ func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identit
 	if _, tokenID, ok := strings.Cut(secret, "."); ok {
 		return s.byID(ctx, userID, tokenID)
 	}
-	return s.Identify(ctx, userID)
+	return s.identify(ctx, userID)
 }
 
-// Identify returns the identity of a user that came with a ticket that no token
+// identify returns the identity of a user that came with a ticket that no token
 // stands behind.
-func (s *Service) Identify(ctx context.Context, userID string) (*Identity, error) {
+func (s *Service) identify(ctx context.Context, userID string) (*Identity, error) {
 	u, err := s.store.User(ctx, userID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "this user no longer exists")

@@ -56,22 +56,9 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 // password. A new role, or a password that somebody else has set, ends all tokens
 // of the account; a new password of one's own ends the other sessions.
 func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p UserPatch) (*User, error) {
-	own := by.User.ID == id
-	if !own || p.Role != nil || p.Limits != nil {
-		if err := onlyOwner(by.User); err != nil {
-			return nil, err
-		}
-	}
-	u, err := s.store.User(ctx, id)
+	u, err := s.mayUpdate(ctx, by, id, p)
 	if err != nil {
 		return nil, err
-	}
-	// The admin token stands above passwords: it is the way back for an owner who
-	// has forgotten theirs.
-	if own && by.TokenID != "" && p.Password != nil && u.PasswordHash != "" {
-		if err := s.knowsPassword(ctx, u, p.CurrentPassword); err != nil {
-			return nil, err
-		}
 	}
 	if p.Role != nil && *p.Role != u.Role {
 		if err := s.keepsAnOwner(ctx, u); err != nil {
@@ -89,12 +76,32 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 		return nil, err
 	}
 	switch {
-	case p.Role != nil, p.Password != nil && !own:
+	case p.Role != nil, p.Password != nil && by.User.ID != id:
 		return u, s.revokeAll(ctx, u.ID)
 	case p.Password != nil:
 		return u, s.endSessions(ctx, u.ID, by.TokenID)
 	}
 	return u, nil
+}
+
+// mayUpdate returns the account with an id, if by may make these changes to it.
+func (s *Service) mayUpdate(ctx context.Context, by *Identity, id string, p UserPatch) (*User, error) {
+	own := by.User.ID == id
+	if !own || p.Role != nil || p.Limits != nil {
+		if err := onlyOwner(by.User); err != nil {
+			return nil, err
+		}
+	}
+	u, err := s.store.User(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	// The admin token stands above passwords: it is the way back for an owner who
+	// has forgotten theirs.
+	if own && by.TokenID != "" && p.Password != nil && u.PasswordHash != "" {
+		err = s.knowsPassword(ctx, u, p.CurrentPassword)
+	}
+	return u, err
 }
 
 // knowsPassword checks the current password of somebody who is signed in.
@@ -162,11 +169,6 @@ func (s *Service) Users(ctx context.Context, by *User) ([]*User, error) {
 		return nil, err
 	}
 	return s.store.Users(ctx)
-}
-
-// UserByName finds an account; it is for the command line.
-func (s *Service) UserByName(ctx context.Context, username string) (*User, error) {
-	return s.store.UserByName(ctx, strings.ToLower(strings.TrimSpace(username)))
 }
 
 func onlyOwner(by *User) error {

@@ -54,15 +54,15 @@ var (
 	}
 )
 
-// Figures are what Chat found; a part that was not measured is nil.
-type Figures struct {
+// figures are what Chat found; a part that was not measured is nil.
+type figures struct {
 	Machine  string         `json:"machine"`
-	TTFT     []TTFTFigures  `json:"ttft,omitempty"`
-	CPU      *CPUFigures    `json:"cpu,omitempty"`
-	Idle     *IdleFigures   `json:"idle,omitempty"`
-	Startup  *StartFigures  `json:"startup,omitempty"`
-	Append   *AppendFigures `json:"append,omitempty"`
-	Storing  *StoreFigures  `json:"store,omitempty"`
+	TTFT     []ttftFigures  `json:"ttft,omitempty"`
+	CPU      *cpuFigures    `json:"cpu,omitempty"`
+	Idle     *idleFigures   `json:"idle,omitempty"`
+	Startup  *startFigures  `json:"startup,omitempty"`
+	Append   *appendFigures `json:"append,omitempty"`
+	Storing  *storeFigures  `json:"store,omitempty"`
 	Measured time.Time      `json:"measured"`
 }
 
@@ -85,7 +85,7 @@ func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
 	if o.JSON {
 		c.out = io.Discard
 	}
-	c.figures = Figures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second)}
+	c.figures = figures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second)}
 	fmt.Fprintf(c.out, "%s, SQLite, %s\n", c.figures.Machine, c.figures.Measured.Format(time.RFC3339))
 	if err := c.run(ctx); err != nil {
 		return err
@@ -102,7 +102,7 @@ type chat struct {
 	n       sizes
 	dir     string
 	out     io.Writer
-	figures Figures
+	figures figures
 }
 
 func (c *chat) run(ctx context.Context) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// IdleFigures are about connections on which nothing happens.
-type IdleFigures struct {
+// idleFigures are about connections on which nothing happens.
+type idleFigures struct {
 	Connections int     `json:"connections"`
 	Each        float64 `json:"kibEach"` // resident memory that one adds
 	HeapEach    float64 `json:"heapKibEach"`
@@ -50,7 +50,7 @@ func (c *chat) idle(ctx context.Context) error {
 	return nil
 }
 
-func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*IdleFigures, error) {
+func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*idleFigures, error) {
 	warm, err := c.connect(ctx, s, list, min(100, c.n.idle))
 	hangUpAll(warm)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*IdleFigu
 		return nil, errors.Join(fmt.Errorf("opened %d connections, but %.0f are open", len(all), open), err)
 	}
 	n := float64(len(all))
-	f := &IdleFigures{
+	f := &idleFigures{
 		Connections: len(all), Each: (after.resident - before.resident) / n / 1024, HeapEach: (after.heap - before.heap) / n / 1024,
 		StackEach: (after.stack - before.stack) / n / 1024, Resident: after.resident / (1 << 20), PerSecond: n / took.Seconds(),
 	}

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// StartFigures are about starting with a full database.
-type StartFigures struct {
+// startFigures are about starting with a full database.
+type startFigures struct {
 	Messages int     `json:"messages"`
 	P50      float64 `json:"p50"` // ms from the start of the process until it listens
 	Max      float64 `json:"max"`
 	EmptyP50 float64 `json:"emptyP50"` // with a database that has no message
 }
 
-// AppendFigures compare a short and a long chat, in milliseconds a request.
-type AppendFigures struct {
+// appendFigures compare a short and a long chat, in milliseconds a request.
+type appendFigures struct {
 	Short      int     `json:"short"` // messages
 	Long       int     `json:"long"`
 	AppendP50  float64 `json:"appendShortP50"`
@@ -29,8 +29,8 @@ type AppendFigures struct {
 	PageMiddle float64 `json:"pageMiddleP50"` // from the middle of the long chat
 }
 
-// StoreFigures are about many who write at once.
-type StoreFigures struct {
+// storeFigures are about many who write at once.
+type storeFigures struct {
 	Clients   int     `json:"clients"`
 	PerSecond float64 `json:"messagesPerSecond"`
 	P50       float64 `json:"p50"` // ms until a message is acknowledged
@@ -92,7 +92,7 @@ func (c *chat) startup(ctx context.Context) error {
 			}
 		}
 	}
-	f := &StartFigures{Messages: c.n.long, P50: millis(at(full, 0.5)), Max: millis(at(full, 1)), EmptyP50: millis(at(none, 0.5))}
+	f := &startFigures{Messages: c.n.long, P50: millis(at(full, 0.5)), Max: millis(at(full, 1)), EmptyP50: millis(at(none, 0.5))}
 	c.figures.Startup = f
 	fmt.Fprintf(c.out, "\nstart-up with %d messages: %.0f ms p50, %.0f ms at most, of %d (with none: %.0f ms p50)\n", f.Messages, f.P50, f.Max, c.n.starts, f.EmptyP50)
 	return nil
@@ -124,7 +124,7 @@ func (c *chat) appending(ctx context.Context) error {
 	if err = errors.Join(err, s.stop()); err != nil {
 		return err
 	}
-	f := &AppendFigures{
+	f := &appendFigures{
 		Short: shortChat, Long: c.n.long, AppendP50: millis(at(times[0], 0.5)), AppendLong: millis(at(times[1], 0.5)),
 		PageP50: millis(at(times[2], 0.5)), PageLong: millis(at(times[3], 0.5)), PageMiddle: millis(at(times[4], 0.5)),
 	}
@@ -182,7 +182,7 @@ func (c *chat) storing(ctx context.Context) error {
 	for _, t := range times {
 		all = append(all, t...)
 	}
-	f := &StoreFigures{Clients: clients, PerSecond: float64(stored.Load()) / took.Seconds(), P50: millis(at(all, 0.5)), P95: millis(at(all, 0.95))}
+	f := &storeFigures{Clients: clients, PerSecond: float64(stored.Load()) / took.Seconds(), P50: millis(at(all, 0.5)), P95: millis(at(all, 0.95))}
 	c.figures.Storing = f
 	fmt.Fprintf(c.out, "\n%d clients (REST): %.0f messages stored a second, acknowledged within %.1f ms p50, %.1f ms p95\n", f.Clients, f.PerSecond, f.P50, f.P95)
 	return nil

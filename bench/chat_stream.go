@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TTFTFigures are about what a server adds to the model's own time to the first
+// ttftFigures are about what a server adds to the model's own time to the first
 // token, in milliseconds: from the command to the provider's request, and from
 // the provider's first byte to the first delta in the app.
-type TTFTFigures struct {
+type ttftFigures struct {
 	Streams  int     `json:"streams"`
 	Samples  int     `json:"samples"`
 	P50      float64 `json:"p50"`
@@ -26,8 +26,8 @@ type TTFTFigures struct {
 	FloorP95 float64 `json:"floorP95"`
 }
 
-// CPUFigures compare processor time for the same replies.
-type CPUFigures struct {
+// cpuFigures compare processor time for the same replies.
+type cpuFigures struct {
 	Streams   int     `json:"streams"`
 	Tokens    int     `json:"tokens"`    // streamed in all
 	PerReply  int     `json:"perReply"`  // tokens
@@ -101,7 +101,7 @@ func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes,
 }
 
 func (c *chat) ttft(ctx context.Context) error {
-	rows := make([]TTFTFigures, len(c.n.streams))
+	rows := make([]ttftFigures, len(c.n.streams))
 	most := c.n.streams[len(c.n.streams)-1]
 	var number atomic.Int64
 	err := c.both(ctx, "ttft", most, c.n.ttftTokens, func(_ *child, apps []*talker, p *provider, floor bool) error {
@@ -132,7 +132,7 @@ func (c *chat) ttft(ctx context.Context) error {
 	return nil
 }
 
-func (r *TTFTFigures) add(streams int, times []turnTimes, p *provider, floor bool) {
+func (r *ttftFigures) add(streams int, times []turnTimes, p *provider, floor bool) {
 	var added, there, back []time.Duration
 	for _, t := range times {
 		m := p.moments(t.n)
@@ -149,7 +149,7 @@ func (r *TTFTFigures) add(streams int, times []turnTimes, p *provider, floor boo
 }
 
 func (c *chat) cpu(ctx context.Context) error {
-	f := &CPUFigures{Streams: c.n.cpuStreams, PerReply: c.n.cpuTokens, Tokens: c.n.cpuStreams * c.n.cpuTurns * c.n.cpuTokens}
+	f := &cpuFigures{Streams: c.n.cpuStreams, PerReply: c.n.cpuTokens, Tokens: c.n.cpuStreams * c.n.cpuTurns * c.n.cpuTokens}
 	var number atomic.Int64
 	err := c.both(ctx, "cpu", c.n.cpuStreams, c.n.cpuTokens, func(s *child, apps []*talker, _ *provider, floor bool) error {
 		if _, err := turns(apps, 1, c.n.cpuTokens, &number); err != nil { // warm up

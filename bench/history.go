@@ -20,23 +20,23 @@ type HistoryOptions struct {
 	Small   bool     // sizes that try the measurement out and say nothing
 }
 
-// HistoryFigures are what History found.
-type HistoryFigures struct {
+// historyFigures are what History found.
+type historyFigures struct {
 	Machine  string         `json:"machine"`
-	Chats    []ChatHistory  `json:"chats"`
+	Chats    []chatHistory  `json:"chats"`
 	Measured time.Time      `json:"measured"`
 	Far      int            `json:"far"` // messages that "far ahead" means
 	Samples  map[string]int `json:"samples"`
 }
 
-// ChatHistory is what one chat costs. Times are by the names of historySteps.
-type ChatHistory struct {
+// chatHistory is what one chat costs. Times are by the names of historySteps.
+type chatHistory struct {
 	Messages int               `json:"messages"`
-	Times    map[string]Spread `json:"times"`
+	Times    map[string]spread `json:"times"`
 }
 
-// Spread is a time in milliseconds.
-type Spread struct {
+// spread is a time in milliseconds.
+type spread struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 }
@@ -87,7 +87,7 @@ func History(ctx context.Context, out io.Writer, o HistoryOptions) error {
 	if o.JSON {
 		shown = io.Discard
 	}
-	f := HistoryFigures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second), Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
+	f := historyFigures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second), Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
 	fmt.Fprintf(shown, "%s, SQLite, %s\n", f.Machine, f.Measured.Format(time.RFC3339))
 	c := &chat{o: ChatOptions{Program: o.Program, Env: o.Env}, dir: dir, out: shown}
 	for _, messages := range n.chats {
@@ -105,7 +105,7 @@ func History(ctx context.Context, out io.Writer, o HistoryOptions) error {
 }
 
 // print writes a line per measurement, the chats side by side.
-func (f *HistoryFigures) print(out io.Writer) {
+func (f *historyFigures) print(out io.Writer) {
 	fmt.Fprintf(out, "REST, ms p50 / p95; far = over %d messages\n\n%-52s", f.Far, "")
 	for _, c := range f.Chats {
 		fmt.Fprintf(out, "%18s", fmt.Sprintf("%d messages", c.Messages))
@@ -130,7 +130,7 @@ type longChat struct {
 	times  map[string][]time.Duration
 }
 
-func (c *chat) history(ctx context.Context, n historySizes, messages int) (h *ChatHistory, err error) {
+func (c *chat) history(ctx context.Context, n historySizes, messages int) (h *chatHistory, err error) {
 	name := fmt.Sprintf("history-%d", messages)
 	s, list, err := c.house(ctx, name, 1, "")
 	if err != nil {
@@ -158,9 +158,9 @@ func (c *chat) history(ctx context.Context, n historySizes, messages int) (h *Ch
 			return nil, err
 		}
 	}
-	h = &ChatHistory{Messages: messages, Times: map[string]Spread{}}
+	h = &chatHistory{Messages: messages, Times: map[string]spread{}}
 	for name, times := range l.times {
-		h.Times[name] = Spread{P50: millis(at(times, 0.5)), P95: millis(at(times, 0.95))}
+		h.Times[name] = spread{P50: millis(at(times, 0.5)), P95: millis(at(times, 0.95))}
 	}
 	return h, nil
 }

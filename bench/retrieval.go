@@ -21,7 +21,6 @@ type RetrievalOptions struct {
 	Lexical    bool   // without vectors
 	Prompt     bool   // what a prompt gets: with the floor, variety and the budget
 	JSON       bool
-	Fit        bool // find weights instead, and try them with each conversation left out
 	Chat       bool // measure the turns of a chat instead of files
 	Misses     bool // with Chat: print the turns that went wrong
 	Items      int  // measure a made-up scope of so many items instead of files
@@ -38,24 +37,9 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if o.Chat {
 		return retrievalChat(ctx, out, o)
 	}
-	var sets []*questions
-	for _, file := range []struct{ kind, name string }{{"locomo", o.LoCoMo}, {"memorybank", o.MemoryBank}} {
-		for name := range strings.SplitSeq(file.name, ",") {
-			if name == "" {
-				continue
-			}
-			set, err := readQuestions(file.kind, name)
-			if err != nil {
-				return err
-			}
-			sets = append(sets, set)
-		}
-	}
-	if len(sets) == 0 {
-		return errors.New("required: --locomo FILE, --memorybank FILE or --chat")
-	}
-	if o.Fit {
-		return fit(ctx, out, sets, o.Lexical)
+	sets, err := o.read()
+	if err != nil {
+		return err
 	}
 	for _, set := range sets {
 		r, err := set.measure(ctx, o)
@@ -67,6 +51,26 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 		}
 	}
 	return nil
+}
+
+// read reads the files.
+func (o RetrievalOptions) read() (sets []*questions, err error) {
+	for _, file := range []struct{ kind, name string }{{"locomo", o.LoCoMo}, {"memorybank", o.MemoryBank}} {
+		for name := range strings.SplitSeq(file.name, ",") {
+			if name == "" {
+				continue
+			}
+			set, err := readQuestions(file.kind, name)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, set)
+		}
+	}
+	if len(sets) == 0 {
+		return nil, errors.New("required: --locomo FILE, --memorybank FILE or --chat")
+	}
+	return sets, nil
 }
 
 // retrievalScores are means over questions, from 0 to 1.

@@ -7,13 +7,11 @@ import (
 	"nodest/fault"
 )
 
-// Places where a regex script applies.
+// Places where a regex script applies. Documents know others too: 3 slash commands,
+// 5 world info, 6 reasoning.
 const (
-	PlaceUserInput    = 1
-	PlaceAIOutput     = 2
-	PlaceSlashCommand = 3
-	PlaceWorldInfo    = 5
-	PlaceReasoning    = 6
+	PlaceUserInput = 1
+	PlaceAIOutput  = 2
 )
 
 // RegexScript is the view of one regex script. Parsing does not look into the

@@ -13,29 +13,19 @@ import (
 // Position says where the text of a world-book entry goes.
 type Position int
 
-// The positions. NodeST knows the first five; its author's-note positions are
-// directly before and after the note.
+// The positions that NodeST knows; its author's-note positions are directly before and
+// after the note. SillyTavern has 5 to 7 as well: around the examples, and an outlet.
 const (
 	BeforeChar Position = iota
 	AfterChar
 	BeforeNote
 	AfterNote
 	AtDepth
-	BeforeExamples
-	AfterExamples
-	Outlet
 )
 
-// Logic says how the secondary keys of an entry count.
+// Logic says how the secondary keys of an entry count: 0 AND ANY, 1 NOT ALL,
+// 2 NOT ANY, 3 AND ALL.
 type Logic int
-
-// The kinds of logic.
-const (
-	AndAny Logic = iota
-	NotAll
-	NotAny
-	AndAll
-)
 
 // WorldBook is the view of a world book. Entries stand in the order of a
 // JavaScript object: keys that are non-negative integers first, ascending, then

@@ -6,24 +6,6 @@ import (
 	"strings"
 )
 
-// Augment puts what was found behind the user's message, each kind in its block,
-// and says how to use it, in the language and way of o. Without findings the
-// message is returned as it is; a blank memory or web text counts as none. A
-// closing tag in the findings that would end a block is defused.
-//
-// Build is stricter: it defuses every closing tag, also one that goes with an
-// opening tag in the same text, and adds a line that says that blocks are data.
-//
-// Source: NodeST specification 15.
-func Augment(message string, memories []string, web string, o Options) string {
-	var b strings.Builder
-	b.WriteString(message)
-	for _, p := range augmentation(memories, web, &o, false) {
-		b.WriteString(p.text)
-	}
-	return b.String()
-}
-
 // addition is a piece of what is put behind the user's message. Together, in
 // order, they are all of it.
 type addition struct {
@@ -32,7 +14,13 @@ type addition struct {
 	text   string
 }
 
-// augmentation returns what goes behind the message; strict is how Build wants it.
+// augmentation returns what goes behind the user's message: each kind of finding in
+// its block, and how to use it, in the language and way of o. A blank memory or web
+// text counts as none. A closing tag in the findings that would end a block is
+// defused. strict is how Build wants it: every closing tag is defused, also one that
+// goes with an opening tag in the same text, and a line says that blocks are data.
+//
+// Source: NodeST specification 15.
 func augmentation(memories []string, web string, o *Options, strict bool) []addition {
 	w := o.Language.words()
 	var parts []addition

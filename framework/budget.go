@@ -20,7 +20,7 @@ func newFound(b *builder) found {
 	f := found{b: b, web: b.in.Findings.Web}
 	for _, m := range b.in.Findings.Memories {
 		if isBlank(m.Text) {
-			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: DropEmpty})
+			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: dropEmpty})
 			continue
 		}
 		f.ids = append(f.ids, m.ID)
@@ -47,14 +47,14 @@ func (f *found) additions() []addition {
 // there.
 func (f *found) attach(p *piece) {
 	p.more = nil
-	frame := Entry{Source: SourceGuidelines, Why: WhyFound, Role: p.entry.Role}
+	frame := Entry{Source: SourceGuidelines, Why: whyFound, Role: p.entry.Role}
 	for _, a := range f.additions() {
 		tokens := f.b.counter.count(a.text)
 		switch a.source {
 		case SourceMemory:
-			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
+			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: whyFound, Role: p.entry.Role, Tokens: tokens})
 		case SourceWeb:
-			p.more = append(p.more, Entry{Source: SourceWeb, Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
+			p.more = append(p.more, Entry{Source: SourceWeb, Why: whyFound, Role: p.entry.Role, Tokens: tokens})
 		default:
 			frame.Tokens += tokens
 		}
@@ -235,8 +235,8 @@ func (b *builder) keyedByOrder() []*piece {
 	return keyed
 }
 
-// LargePart is one of the parts that details.parts of fault.ContextTooLarge names.
-type LargePart struct {
+// largePart is one of the parts that details.parts of fault.ContextTooLarge names.
+type largePart struct {
 	Source Source `json:"source"`
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name,omitempty"`
@@ -247,11 +247,11 @@ type LargePart struct {
 const largestParts = 10
 
 func (b *builder) tooLarge(used, budget int) error {
-	var parts []LargePart
+	var parts []largePart
 	for p := range b.pieces {
-		parts = append(parts, LargePart{p.entry.Source, p.entry.ID, p.entry.Name, p.tokens()})
+		parts = append(parts, largePart{p.entry.Source, p.entry.ID, p.entry.Name, p.tokens()})
 	}
-	slices.SortStableFunc(parts, func(x, y LargePart) int { return cmp.Compare(y.Tokens, x.Tokens) })
+	slices.SortStableFunc(parts, func(x, y largePart) int { return cmp.Compare(y.Tokens, x.Tokens) })
 	parts = parts[:min(len(parts), largestParts)]
 	return fault.New(fault.ContextTooLarge,
 		"the fixed parts of the prompt need %d tokens; the budget is %d", used, budget).

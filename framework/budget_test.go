@@ -17,7 +17,7 @@ func TestBudgetIsKeptWhateverItIs(t *testing.T) {
 		in.Options.Context = context
 		p, err := Build(in)
 		if err != nil {
-			if e := fault.Public(err); e.Code != fault.ContextTooLarge || len(e.Details["parts"].([]LargePart)) == 0 {
+			if e := fault.Public(err); e.Code != fault.ContextTooLarge || len(e.Details["parts"].([]largePart)) == 0 {
 				t.Fatalf("context %d: %v", context, err)
 			}
 			continue
@@ -68,19 +68,19 @@ func further(in *Input) {
 // TestAFurtherTurnCostsItsNewTextAlone counts what is computed, not how long.
 func TestAFurtherTurnCostsItsNewTextAlone(t *testing.T) {
 	for _, scan := range []int{20, -1} {
-		cost := map[int]Work{}
+		cost := map[int]work{}
 		for _, length := range []int{100, 2000} {
 			in := sample()
 			in.History = chatOf(length)
-			in.Options.ScanDepth, in.Options.Tokenizer = scan, TokenizerEstimate
+			in.Options.ScanDepth, in.Options.Tokenizer = scan, tokenizerEstimate
 			in.Cache = NewCache(0)
 			in.Compiled = Compile(in.Sources)
 			build(t, in)
-			before := in.Cache.Work()
+			before := in.Cache.work
 			further(&in)
 			build(t, in)
-			after := in.Cache.Work()
-			cost[length] = Work{
+			after := in.Cache.work
+			cost[length] = work{
 				TokenTexts: after.TokenTexts - before.TokenTexts, TokenBytes: after.TokenBytes - before.TokenBytes,
 				ScanTexts: after.ScanTexts - before.ScanTexts, ScanBytes: after.ScanBytes - before.ScanBytes,
 			}
@@ -103,7 +103,7 @@ func TestBudgetBoundsWhatIsLookedAt(t *testing.T) {
 	for _, length := range []int{400, 20_000} {
 		in := Input{History: chatOf(length), User: Message{Text: "hi"}, Options: Options{Context: 1000}, Cache: NewCache(0)}
 		p := build(t, in)
-		cost[length] = in.Cache.Work().TokenTexts
+		cost[length] = in.Cache.work.TokenTexts
 		if d := p.Dropped[len(p.Dropped)-1]; d.Reason != DropBudget || d.ID != in.History[0].ID || d.Count+len(p.Messages) < length {
 			t.Errorf("dropped %+v", d)
 		}
@@ -145,7 +145,7 @@ func TestTokensAreCounted(t *testing.T) {
 	if p.Tokenizer != "o200k_base" || p.Estimate {
 		t.Errorf("counted by %s, estimate %v", p.Tokenizer, p.Estimate)
 	}
-	if p = build(t, Input{User: Message{Text: "hi"}}); p.Tokenizer != TokenizerEstimate || !p.Estimate {
+	if p = build(t, Input{User: Message{Text: "hi"}}); p.Tokenizer != tokenizerEstimate || !p.Estimate {
 		t.Errorf("counted by %s, estimate %v", p.Tokenizer, p.Estimate)
 	}
 }
@@ -182,7 +182,7 @@ func TestEstimateIsNearTheRealCount(t *testing.T) {
 		strings.Repeat("林晚晴，二十四岁，旧城区书店的店主，说话轻声细语，对书和猫毫无抵抗力。", 20),
 		strings.Repeat("Быстрая лиса прыгает через ленивую собаку, и никто не против. ", 20),
 	} {
-		real, guess := CountTokens("o200k_base", text), CountTokens(TokenizerEstimate, text)
+		real, guess := CountTokens("o200k_base", text), CountTokens(tokenizerEstimate, text)
 		t.Logf("%.20q: %d tokens, estimated %d", text, real, guess)
 		if guess < real*8/10 || guess > real*2 {
 			t.Errorf("%.20q: %d tokens, estimated %d", text, real, guess)
@@ -192,14 +192,15 @@ func TestEstimateIsNearTheRealCount(t *testing.T) {
 
 func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
 	deep := 2
-	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0), Scripts: CompileScripts(replying(
+	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0)}
+	in.Scripts = compileScripts(replying(
 		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
 		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
-	), "", patient)}
+	), "", patient).Run(in.Cache)
 	first := texts(build(t, in))
-	work := in.Cache.Work()
-	if second := texts(build(t, in)); second != first || in.Cache.Work() != work {
-		t.Errorf("the second time: %s, work %+v after %+v", second, in.Cache.Work(), work)
+	work := in.Cache.work
+	if second := texts(build(t, in)); second != first || in.Cache.work != work {
+		t.Errorf("the second time: %s, work %+v after %+v", second, in.Cache.work, work)
 	}
 	if !strings.Contains(first, "|MSG one8|message 19|MSG 20|") {
 		t.Errorf("got %s", first)

@@ -46,7 +46,7 @@ type builder struct {
 	in       *Input
 	c        *Compiled
 	counter  counter
-	macros   Macros
+	macros   macros
 	settings []*item
 	note     *item
 	base     int    // index of the message that is answered in the chat; -1 = none
@@ -61,7 +61,6 @@ type builder struct {
 	history    []piece // other messages before the base that fit, oldest first
 	last       *piece  // the instruction; nil = none
 
-	spent    map[*script]time.Duration // by scripts for the request
 	dropped  []Dropped
 	warnings []Warning
 }
@@ -99,7 +98,7 @@ func newBuilder(in *Input) *builder {
 		b.c = Compile(in.Sources)
 	}
 	b.base = b.findBase()
-	b.macros = Macros{
+	b.macros = macros{
 		Char: b.c.name, User: in.Persona.Name, Seed: in.Options.Seed, PickSeed: in.Options.PickSeed,
 		clock: clock{in.Options.Now, in.Options.LastUserAt, in.Options.Language},
 	}
@@ -117,7 +116,6 @@ func newBuilder(in *Input) *builder {
 	if n := in.Note; n != nil {
 		b.note = &item{source: SourceNote, name: "Author Note", text: n.Text, role: n.Role, position: noPosition, depth: n.Depth, constant: true}
 	}
-	b.warnings = slices.Clone(in.Scripts.Warnings())
 	return b
 }
 
@@ -168,7 +166,7 @@ func (b *builder) requestSettings() []*item {
 		switch {
 		case i > 0 && s.Global:
 		case s.Disable:
-			b.dropped = append(b.dropped, Dropped{Source: SourceSetting, ID: id, Name: it.name, Reason: DropDisabled})
+			b.dropped = append(b.dropped, Dropped{Source: SourceSetting, ID: id, Name: it.name, Reason: dropDisabled})
 		default:
 			items = append(items, it)
 		}
@@ -227,14 +225,14 @@ func (b *builder) buildFrame() {
 	f := b.c.frame.with(b.settings)
 	if b.in.Options.NeedAnchor && f.anchor < 0 {
 		for _, it := range slices.Concat(f.before, f.after) {
-			b.drop(it, DropAnchor)
+			b.drop(it, dropAnchor)
 		}
 		f = b.c.frame.bare()
 	}
 	for _, s := range f.all() {
 		if s.history {
 			if placed {
-				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: DropHistory})
+				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: dropHistory})
 			}
 			placed = true
 			continue
@@ -262,13 +260,13 @@ func (b *builder) buildFrame() {
 func (b *builder) profilePiece(profile Profile) piece {
 	text := profile.Heading
 	p := piece{chat: -1, entry: Entry{
-		Source: SourceProfile, Name: "Profile", Why: WhyFixed, Role: llm.User,
+		Source: SourceProfile, Name: "Profile", Why: whyFixed, Role: llm.User,
 		Tokens: b.counter.count(text) + messageOverhead,
 	}}
 	for _, f := range profile.Facts {
 		line := "\n- " + f.Text
 		text += line
-		p.more = append(p.more, Entry{Source: SourceProfile, ID: f.ID, Why: WhyFixed, Role: llm.User, Tokens: b.counter.count(line)})
+		p.more = append(p.more, Entry{Source: SourceProfile, ID: f.ID, Why: whyFixed, Role: llm.User, Tokens: b.counter.count(line)})
 	}
 	p.text = text
 	return p
@@ -277,14 +275,14 @@ func (b *builder) profilePiece(profile Profile) piece {
 // framePiece makes the message of an item of the frame. Keys count only when
 // Options or the book of the item ask for it (FilterKeyed).
 func (b *builder) framePiece(it *item) (piece, bool) {
-	why, key := cmp.Or(it.why, WhyFixed), ""
+	why, key := cmp.Or(it.why, whyFixed), ""
 	filtered := (b.in.Options.FilterKeyed || it.filter) && !it.constant && len(it.keys) > 0
 	if it.constant {
-		why = WhyConstant
+		why = whyConstant
 	} else if filtered {
 		var ok bool
 		if why, key, ok = it.active(b.hits); !ok {
-			b.drop(it, DropNoKey)
+			b.drop(it, dropNoKey)
 			return piece{}, false
 		}
 	}
@@ -304,9 +302,9 @@ func (b *builder) drop(it *item, reason string) {
 
 // piece makes the message of an item; false when nothing is in it.
 func (b *builder) piece(it *item, why, key string) (piece, bool) {
-	text := b.macros.Expand(it.text)
+	text := b.macros.expand(it.text)
 	if isBlank(text) {
-		b.drop(it, DropEmpty)
+		b.drop(it, dropEmpty)
 		return piece{}, false
 	}
 	p := piece{text: text, chat: -1, order: it.order, entry: Entry{
@@ -326,7 +324,7 @@ func (b *builder) buildChat() {
 	if b.note == nil {
 		for _, items := range [][]*item{chat.top, chat.bottom} {
 			for _, it := range items {
-				b.drop(it, DropNoNote)
+				b.drop(it, dropNoNote)
 			}
 		}
 	}
@@ -335,7 +333,7 @@ func (b *builder) buildChat() {
 		return
 	}
 	place := placeByMessages(b.base)
-	if b.in.Options.DepthMode == DepthUserMessages {
+	if b.in.Options.DepthMode == depthUserMessages {
 		place = placeByUsers(b.base, b.isUser)
 	}
 	for _, in := range chat.insertions(b.base, b.note, place) {
@@ -360,14 +358,14 @@ func (b *builder) buildChat() {
 func (b *builder) dropWithoutBase(chat *layout) {
 	for _, g := range chat.groups {
 		for _, it := range g.items {
-			b.drop(it, DropNoBase)
+			b.drop(it, dropNoBase)
 		}
 	}
 	if b.note == nil {
 		return
 	}
 	for _, it := range slices.Concat(chat.top, []*item{b.note}, chat.bottom) {
-		b.drop(it, DropNoBase)
+		b.drop(it, dropNoBase)
 	}
 }
 
@@ -377,13 +375,13 @@ func (b *builder) run(in insertion) run {
 	for _, it := range in.items {
 		why, key, ok := it.active(b.hits)
 		if !ok {
-			b.drop(it, DropNoKey)
+			b.drop(it, dropNoKey)
 			continue
 		}
 		if p, ok := b.piece(it, why, key); ok {
 			depth := in.depth
 			p.entry.Depth = &depth
-			p.keyed = why == WhyKey
+			p.keyed = why == whyKey
 			r.pieces = append(r.pieces, p)
 		}
 	}
@@ -398,17 +396,21 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 	if m.Role == RoleSummary {
 		source = SourceSummary
 	} else {
-		text = b.expandAt(m.At, b.scripted(m, i))
+		role := m.Role
+		if i == len(b.in.History) {
+			role = string(llm.User)
+		}
+		text = b.expandAt(m.At, b.in.Scripts.request(role, text, b.length()-1-i))
 	}
 	if i == b.base {
 		source = SourceUser
 	}
-	why := WhyChat
+	why := whyChat
 	if m.Greeting {
-		why = WhyGreeting
+		why = whyGreeting
 	}
 	if isBlank(text) {
-		b.dropped = append(b.dropped, Dropped{Source: source, ID: m.ID, Name: m.Name, Reason: DropEmpty})
+		b.dropped = append(b.dropped, Dropped{Source: source, ID: m.ID, Name: m.Name, Reason: dropEmpty})
 		return piece{}, false
 	}
 	p := piece{text: text, name: m.Name, chat: i, entry: Entry{
@@ -432,49 +434,7 @@ func (b *builder) expandAt(at time.Time, text string) string {
 		b.macros.clock.now = at.In(now.now.Location())
 	}
 	defer func() { b.macros.clock = now }()
-	return b.macros.Expand(text)
-}
-
-// scripted applies the scripts that are for the request only.
-func (b *builder) scripted(m *Message, i int) string {
-	s := b.in.Scripts
-	if !s.hasRequestScripts() {
-		return m.Text
-	}
-	role := m.Role
-	if i == len(b.in.History) {
-		role = string(llm.User)
-	}
-	scripts := slices.DeleteFunc(s.forRequest(role, b.length()-1-i), func(sc *script) bool { return b.spent[sc] >= sc.most() })
-	if len(scripts) == 0 {
-		return m.Text
-	}
-	return b.in.Cache.script(s.id, scriptsName(scripts), m.Text, func() (string, bool) {
-		return b.runScripts(m.Text, scripts)
-	})
-}
-
-// runScripts runs scripts and notes the time that each has used in this build.
-// One that ran out of it is left out for the rest of the chat; whole is false
-// then, for the result depends on the clock.
-func (b *builder) runScripts(text string, scripts []*script) (result string, whole bool) {
-	if b.spent == nil {
-		b.spent = map[*script]time.Duration{}
-	}
-	whole = true
-	for _, sc := range scripts {
-		started := time.Now()
-		changed, warnings := runScript(sc, text)
-		b.spent[sc] += time.Since(started)
-		if warnings != nil {
-			b.spent[sc] = sc.most()
-		} else if b.spent[sc] >= sc.most() {
-			warnings = []Warning{slowScript(sc)}
-		}
-		text, whole = changed, whole && warnings == nil
-		b.warnings = append(b.warnings, warnings...)
-	}
-	return text, whole
+	return b.macros.expand(text)
 }
 
 // buildInstruction makes the last message.
@@ -495,7 +455,7 @@ func (b *builder) buildInstruction() {
 	if isBlank(text) {
 		return
 	}
-	if p, ok := b.piece(it, WhyTask, ""); ok {
+	if p, ok := b.piece(it, whyTask, ""); ok {
 		b.last = &p
 	}
 }

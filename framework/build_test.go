@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the .want.txt files")
 type buildCase struct {
 	documents
 	Dialect                  card.Dialect
-	CardFields               CardFields // default ListedFields
+	CardFields               CardFields // default listedFields
 	GlobalPreset, GlobalBook json.RawMessage
 	GlobalPriority           Priority
 	MoreBooks                []struct {
@@ -42,7 +42,7 @@ type buildCase struct {
 func (c buildCase) input(t *testing.T) Input {
 	t.Helper()
 	s, note := c.sources(t)
-	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, ListedFields)
+	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, listedFields)
 	if c.GlobalPreset != nil {
 		p, err := card.ParsePreset(c.GlobalPreset)
 		if err != nil {
@@ -62,7 +62,7 @@ func (c buildCase) input(t *testing.T) Input {
 	}
 	return Input{
 		Sources: s, Note: note, Settings: c.Settings, Persona: c.Persona, History: c.History, User: c.User,
-		Scripts:     CompileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient),
+		Scripts:     compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient).Run(nil),
 		Instruction: c.Instruction, Findings: c.Findings, Options: c.Options,
 	}
 }
@@ -119,7 +119,7 @@ func render(p *Prompt, err error) string {
 	if err != nil {
 		e := fault.Public(err)
 		fmt.Fprintf(&b, "error %s: %s\n", e.Code, e.Message)
-		if parts, ok := e.Details["parts"].([]LargePart); ok {
+		if parts, ok := e.Details["parts"].([]largePart); ok {
 			for _, p := range parts {
 				fmt.Fprintf(&b, "  %s %s: %d\n", p.Source, p.ID, p.Tokens)
 			}
@@ -236,7 +236,7 @@ func TestSummariesAreSearchedOnlyIfAskedFor(t *testing.T) {
 			t.Errorf("searched = %v:\n%s", scan, text)
 		}
 	}
-	in.Options = Options{DepthMode: DepthUserMessages, ScanSummary: true}
+	in.Options = Options{DepthMode: depthUserMessages, ScanSummary: true}
 	in.Sources.Book.Entries[0].Depth = 2
 	if text := render(build(t, in), nil); strings.Index(text, "Of the lake.") > strings.Index(text, "To the tower.") {
 		t.Errorf("a summary counts as a message of the user:\n%s", text)
@@ -392,13 +392,16 @@ func TestBuildFromManySides(t *testing.T) {
 	shared := sample()
 	shared.Compiled, shared.Cache = Compile(shared.Sources), NewCache(50_000)
 	shared.Options.Tokenizer = "o200k_base"
-	shared.Scripts = CompileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), "", patient)
+	scripts := compileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), "", patient)
+	shared.Scripts = scripts.Run(shared.Cache)
 	want := render(build(t, shared), nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				p, err := Build(shared)
+				in := shared
+				in.Scripts = scripts.Run(shared.Cache)
+				p, err := Build(in)
 				if got := render(p, err); got != want {
 					t.Errorf("got %s\nwant %s", got, want)
 					return

@@ -11,7 +11,7 @@ import (
 // The fields of a card that a preset can place, with the name that the place has
 // when the preset does not name it. The first four and "name" are candidates
 // even where the preset has no prompt for them. Those with a field describe the
-// character: AllFields adds them where the preset does not list them.
+// character: "all" adds them where the preset does not list them.
 var cardFields = []struct {
 	identifier, name string
 	field            string // of the card
@@ -44,17 +44,17 @@ func (f *frame) addFields(s *Sources, p card.Preset) {
 		if field.field == "" || listed || isBlank(text) {
 			continue
 		}
-		left := Dropped{Source: SourceCard, ID: field.identifier, Name: field.name, Reason: DropUnlisted}
+		left := Dropped{Source: SourceCard, ID: field.identifier, Name: field.name, Reason: dropUnlisted}
 		switch {
 		case switchedOff(p, field.identifier):
-			left.Reason = DropDisabled
+			left.Reason = dropDisabled
 			f.unlisted = append(f.unlisted, left)
-		case s.CardFields == ListedFields:
+		case s.CardFields == listedFields:
 			f.unlisted = append(f.unlisted, left)
 		default:
 			added = append(added, slot{item: &item{
 				source: SourceCard, id: field.identifier, name: field.name, text: text, role: role,
-				position: noPosition, why: WhyAdded,
+				position: noPosition, why: whyAdded,
 			}})
 		}
 	}
@@ -99,18 +99,18 @@ type overrides struct {
 // Source: card specification 4.2, step 4, and 5.
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
-	used := s.CardFields != ListedFields || s.Dialect == card.SillyTavern
+	used := s.CardFields != listedFields || s.Dialect == card.SillyTavern
 	for i, c := range cardPrompts {
 		text := c.text(s.Card)
 		if isBlank(text) {
 			continue
 		}
-		it := &item{source: SourceCard, id: c.id, name: c.name, role: "system", position: noPosition, why: WhyAdded}
+		it := &item{source: SourceCard, id: c.id, name: c.name, role: "system", position: noPosition, why: whyAdded}
 		q := promptOf(p, c.replaces)
 		reason := reasonAgainst(p, q)
 		switch listed := inOrder(p, c.replaces); {
 		case !used:
-			o.drop(it, DropDialect)
+			o.drop(it, dropDialect)
 		case reason != "":
 			o.drop(it, reason)
 		case q != nil && listed:
@@ -133,9 +133,9 @@ func reasonAgainst(p card.Preset, q *card.Prompt) string {
 	case q == nil:
 		return ""
 	case switchedOff(p, q.Identifier):
-		return DropDisabled
+		return dropDisabled
 	case q.ForbidOverrides:
-		return DropForbid
+		return dropForbid
 	}
 	return ""
 }
@@ -147,10 +147,10 @@ func (o *overrides) drop(it *item, reason string) {
 // override puts a prompt of the card in the place of one of the preset.
 func (o *overrides) override(q *card.Prompt, it *item, text string) {
 	replaced, quoted := withOriginal(text, q.Content)
-	it.text, it.role, it.why = replaced, q.Role, WhyOverride
+	it.text, it.role, it.why = replaced, q.Role, whyOverride
 	o.replace[q.Identifier] = it
 	if !quoted && !isBlank(q.Content) {
-		o.drop(&item{source: SourcePreset, id: q.Identifier, name: q.Name}, DropReplaced)
+		o.drop(&item{source: SourcePreset, id: q.Identifier, name: q.Name}, dropReplaced)
 	}
 }
 
@@ -165,7 +165,7 @@ func (o *overrides) depthPrompt(d card.DepthPrompt, used bool) {
 	case used:
 		o.deep = it
 	default:
-		o.drop(it, DropDialect)
+		o.drop(it, dropDialect)
 	}
 }
 

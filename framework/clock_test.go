@@ -34,13 +34,13 @@ func TestClockMacros(t *testing.T) {
 		{Chinese, "Asia/Shanghai", "2026年11月23日 | 07:05 | 星期一 | 2026-11-23 07:05 | 3 小时"},
 		{"", "UTC", "November 22, 2026 | 11:05 PM | Sunday | 2026-11-22 23:05 | 3 hours"},
 	} {
-		m := Macros{clock: clock{at.In(zone(t, tt.zone)), before, tt.language}}
-		if got := m.Expand(text); got != tt.want {
+		m := macros{clock: clock{at.In(zone(t, tt.zone)), before, tt.language}}
+		if got := m.expand(text); got != tt.want {
 			t.Errorf("%s %s: %q, want %q", tt.language, tt.zone, got, tt.want)
 		}
 	}
-	none := Macros{}
-	if got := none.Expand(text); got != text {
+	none := macros{}
+	if got := none.expand(text); got != text {
 		t.Errorf("without a time: %q", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestIdleDuration(t *testing.T) {
 }
 
 func TestComments(t *testing.T) {
-	m := Macros{User: "Sam", LastUserMessage: "so {{// typed}}"}
+	m := macros{User: "Sam", LastUserMessage: "so {{// typed}}"}
 	for text, want := range map[string]string{
 		"a{{// no {{user}}, {{// nor {{char}} }} }}b": "ab",
 		"{{//}}x{{// }}":                   "x",
@@ -95,12 +95,12 @@ func TestComments(t *testing.T) {
 		"{{lastMessage}}":                  "so {{// typed}}", // a value, not a template
 		"{{/x}}":                           "{{/x}}",
 	} {
-		if got := m.Expand(text); got != want {
+		if got := m.expand(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 	begun := time.Now()
-	m.Expand(strings.Repeat("{{//", 1<<20))
+	m.expand(strings.Repeat("{{//", 1<<20))
 	if took := time.Since(begun); took > 5*time.Second {
 		t.Errorf("a text of open comments took %v", took)
 	}

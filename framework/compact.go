@@ -83,7 +83,7 @@ func (p *Prompt) Compact() []byte {
 
 // saidEntry is the entry of a message of the chat that says nothing else.
 func saidEntry(index int, m llm.Message, id string, tokens int) Entry {
-	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: WhyChat, Role: m.Role, Tokens: tokens, Message: index}
+	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: whyChat, Role: m.Role, Tokens: tokens, Message: index}
 }
 
 func (s *stored) addText(text, id string) (kind byte) {

@@ -92,9 +92,9 @@ func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 	for _, it := range own {
 		switch {
 		case it.disable:
-			dropped = append(dropped, it.dropped(DropDisabled))
+			dropped = append(dropped, it.dropped(dropDisabled))
 		case it.position < beforeChar || it.position > atDepth:
-			dropped = append(dropped, it.dropped(DropPlace))
+			dropped = append(dropped, it.dropped(dropPlace))
 		default:
 			items = append(items, it.item)
 		}
@@ -138,7 +138,7 @@ func mergeBooks(first, second []bookItem) (merged []bookItem, dropped []Dropped)
 	}
 	for _, it := range second {
 		if i, same := at[it.id]; same {
-			dropped = append(dropped, merged[i].dropped(DropReplaced))
+			dropped = append(dropped, merged[i].dropped(dropReplaced))
 			merged[i] = it
 			continue
 		}

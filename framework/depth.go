@@ -165,12 +165,12 @@ func (l *layout) insertions(base int, note *item, place func(depth int) (index i
 	return slices.Concat(over, overNote, in)
 }
 
-// placeByMessages counts every message before the base (DepthMessages).
+// placeByMessages counts every message before the base (depthMessages).
 func placeByMessages(base int) func(depth int) (int, bool) {
 	return func(depth int) (int, bool) { return base - depth, depth <= base }
 }
 
-// placeByUsers counts user messages only (DepthUserMessages). It looks no
+// placeByUsers counts user messages only (depthUserMessages). It looks no
 // further back than the deepest entry asks for.
 func placeByUsers(base int, isUser func(index int) bool) func(depth int) (int, bool) {
 	var at []int // at[d-1] is the index of the d-th user message before the base

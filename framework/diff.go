@@ -20,10 +20,10 @@ type Change struct {
 // The ways in which an entry can differ. Moved is an entry that stands elsewhere
 // among the others and is otherwise the same.
 const (
-	OpAdded   = "added"
-	OpRemoved = "removed"
-	OpChanged = "changed"
-	OpMoved   = "moved"
+	opAdded   = "added"
+	opRemoved = "removed"
+	opChanged = "changed"
+	opMoved   = "moved"
 )
 
 // Difference is what differs between two prompts: changes in the order of the
@@ -60,18 +60,18 @@ func Diff(a, b *Prompt) *Difference {
 	for i, j := range pairs {
 		switch {
 		case j < 0:
-			d.add(OpAdded, nil, &b.Entries[i], "", b.textOf(i))
+			d.add(opAdded, nil, &b.Entries[i], "", b.textOf(i))
 		case changed(a, j, b, i):
-			d.add(OpChanged, &a.Entries[j], &b.Entries[i], a.textOf(j), b.textOf(i))
+			d.add(opChanged, &a.Entries[j], &b.Entries[i], a.textOf(j), b.textOf(i))
 		case !inOrder[i]:
-			d.add(OpMoved, &a.Entries[j], &b.Entries[i], "", "")
+			d.add(opMoved, &a.Entries[j], &b.Entries[i], "", "")
 		default:
 			d.Same++
 		}
 	}
 	for j, k := range before {
 		if i, ok := at[k]; ok && i == j {
-			d.add(OpRemoved, &a.Entries[j], nil, a.textOf(j), "")
+			d.add(opRemoved, &a.Entries[j], nil, a.textOf(j), "")
 		}
 	}
 	return d

@@ -5,7 +5,7 @@
 //
 // Entry points: Compile prepares the documents once per version, Build makes the
 // request of a turn and says of every part why it is in or out. Around them:
-// Scripts (regex scripts, JavaScript rules), Macros, Augment, Splitter and
+// Scripts (regex scripts, JavaScript rules), Splitter and
 // StripBlocks (tagged blocks in replies), Compact and Expand (the stored form),
 // Diff, and Lint (the card doctor).
 //

@@ -94,7 +94,7 @@ func (f *frame) slotOf(identifier string) int {
 func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 	var out []Dropped
 	for _, q := range p.Prompts {
-		reason := DropUnlisted
+		reason := dropUnlisted
 		switch {
 		case isBlank(q.Content), isHistory(q.Name, q.Identifier):
 			continue
@@ -103,7 +103,7 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 		case listed[q.Identifier] && q.Enable:
 			continue
 		case !q.Enable:
-			reason = DropDisabled
+			reason = dropDisabled
 		}
 		out = append(out, Dropped{Source: SourcePreset, ID: q.Identifier, Name: q.Name, Reason: reason})
 	}

@@ -11,11 +11,11 @@ import (
 type DepthMode string
 
 // The depth modes. Depth d stands directly before the message d places before
-// the base in DepthMessages, whatever that message's role, and directly before
-// the d-th user message before the base in DepthUserMessages.
+// the base in depthMessages, whatever that message's role, and directly before
+// the d-th user message before the base in depthUserMessages.
 const (
-	DepthMessages     DepthMode = "messages"
-	DepthUserMessages DepthMode = "user_messages"
+	depthMessages     DepthMode = "messages"
+	depthUserMessages DepthMode = "user_messages"
 )
 
 // Priority says which book wins where the global one and the character's have an
@@ -49,21 +49,17 @@ type Sources struct {
 	GlobalFilterKeyed bool
 }
 
-// CardFields says which fields of a card are used.
+// CardFields says which fields of a card are used: "all", which is the default, or
+// "listed". By both, those that the order of the preset lists stand where it lists
+// them, and those that it has switched off are left out. "all" adds description,
+// personality, scenario and examples before the chat where the preset does not list
+// them, and uses the prompts of the card.
 type CardFields string
 
-// The ways to use the fields of a card. By both, those that the order of the
-// preset lists stand where it lists them, and those that it has switched off are
-// left out. The empty value is AllFields.
-const (
-	// AllFields adds description, personality, scenario and examples before the chat
-	// where the preset does not list them, and uses the prompts of the card.
-	AllFields CardFields = "all"
-	// ListedFields adds nothing, as the NodeST app does. The prompts of a card
-	// (system_prompt, post_history_instructions, depth_prompt) are used in the
-	// SillyTavern dialect alone.
-	ListedFields CardFields = "listed"
-)
+// listedFields adds nothing, as the NodeST app does. The prompts of a card
+// (system_prompt, post_history_instructions, depth_prompt) are used in the SillyTavern
+// dialect alone.
+const listedFields CardFields = "listed"
 
 // BoundBook is a free-standing world book with the id it is known by.
 type BoundBook struct {
@@ -157,7 +153,7 @@ type Input struct {
 	Settings []Setting // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Profile  Profile
-	Scripts  *Scripts // those that are for the request only are applied to the history; nil = none
+	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
 	// with the summary in force in the place of what it covers. User is the
@@ -176,7 +172,7 @@ type Input struct {
 
 // Options are the settings of a build. The zero value is ready to use.
 type Options struct {
-	DepthMode DepthMode // default DepthMessages
+	DepthMode DepthMode // default "messages"
 	ScanDepth int       // newest messages that keys are looked for in; 0 = 20, below 0 = all
 	// ScanSummary looks for keys in summaries too. Without it they are passed over
 	// and count as no message.
@@ -261,32 +257,32 @@ const (
 
 // Why an entry is in the prompt.
 const (
-	WhyFixed    = "fixed"    // part of the frame: the order of the preset lists it
-	WhyConstant = "constant" // marked as always on
-	WhyKey      = "key"      // Entry.Key occurs in the scanned messages
-	WhyChat     = "chat"     // it was said
-	WhyGreeting = "greeting" // the message that the character began the chat with
-	WhyFound    = "found"    // memory or web search
-	WhyTask     = "task"     // what is asked of the model
-	WhyAdded    = "added"    // a text of the card that the preset has no place for
-	WhyOverride = "override" // a prompt of the card in the place of the preset's
+	whyFixed    = "fixed"    // part of the frame: the order of the preset lists it
+	whyConstant = "constant" // marked as always on
+	whyKey      = "key"      // Entry.Key occurs in the scanned messages
+	whyChat     = "chat"     // it was said
+	whyGreeting = "greeting" // the message that the character began the chat with
+	whyFound    = "found"    // memory or web search
+	whyTask     = "task"     // what is asked of the model
+	whyAdded    = "added"    // a text of the card that the preset has no place for
+	whyOverride = "override" // a prompt of the card in the place of the preset's
 )
 
 // Why a candidate is not in the prompt.
 const (
-	DropDisabled = "disabled"
-	DropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
-	DropNoNote   = "no_note"   // stands around an author's note, and there is none
-	DropNoBase   = "no_base"   // stands at a depth, and no user message is answered
+	dropDisabled = "disabled"
+	dropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
+	dropNoNote   = "no_note"   // stands around an author's note, and there is none
+	dropNoBase   = "no_base"   // stands at a depth, and no user message is answered
 	DropBudget   = "budget"    // did not fit
-	DropEmpty    = "empty"     // nothing but white space
-	DropUnlisted = "unlisted"  // the preset's order does not list it
-	DropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
-	DropPlace    = "position"  // a position that this dialect does not know
-	DropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
-	DropDialect  = "dialect"   // a field that this dialect does not use
-	DropHistory  = "duplicate" // a second place for the chat history
-	DropForbid   = "forbidden" // the preset does not let the card replace its prompt
+	dropEmpty    = "empty"     // nothing but white space
+	dropUnlisted = "unlisted"  // the preset's order does not list it
+	dropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
+	dropPlace    = "position"  // a position that this dialect does not know
+	dropAnchor   = "no_anchor" // stands around the description of the character, and that has no place
+	dropDialect  = "dialect"   // a field that this dialect does not use
+	dropHistory  = "duplicate" // a second place for the chat history
+	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
 )
 
 // Entry is one part of the prompt.

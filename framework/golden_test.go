@@ -125,7 +125,7 @@ func (d documents) sources(t *testing.T) (s Sources, note *Note) {
 	if ok {
 		note = &Note{Text: n.Content, Role: n.Role, Depth: n.InjectionDepth}
 	}
-	return Sources{Card: role, Preset: &preset, Book: book, CardFields: ListedFields, Language: Chinese}, note
+	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
 }
 
 type object = map[string]any
@@ -404,8 +404,8 @@ func TestGoldenPlaceholders(t *testing.T) {
 	golden(t, "placeholders.json", func(t *testing.T, input json.RawMessage) any {
 		var in struct{ Text, UserMessage, CharName, UserName string }
 		decode(t, input, &in)
-		m := Macros{Char: in.CharName, User: in.UserName, LastUserMessage: in.UserMessage}
-		return m.Expand(in.Text)
+		m := macros{Char: in.CharName, User: in.UserName, LastUserMessage: in.UserMessage}
+		return m.expand(in.Text)
 	})
 }
 
@@ -417,7 +417,11 @@ func TestGoldenAugment(t *testing.T) {
 			Search      string
 		}
 		decode(t, input, &in)
-		return Augment(in.UserMessage, in.Memories, in.Search, Options{Language: Chinese, Recount: true})
+		message := in.UserMessage
+		for _, p := range augmentation(in.Memories, in.Search, &Options{Language: Chinese, Recount: true}, false) {
+			message += p.text
+		}
+		return message
 	})
 }
 
@@ -446,7 +450,7 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			}
 			groups = append(groups, ScriptGroup{BindType: bound[i].BindType, CharacterID: bound[i].CharacterID, Scripts: scripts})
 		}
-		return runAll(CompileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
+		return runAll(compileScripts(groups, in.CharacterID, patient), in.Text, in.Placement)
 	})
 }
 
@@ -459,8 +463,7 @@ func rawList(data json.RawMessage) []json.RawMessage {
 // runAll runs every script of a placement, as the original does: it has no
 // scripts for display or request only and no range of depth.
 func runAll(s *Scripts, text string, placement int) string {
-	out, _ := s.run(text, s.pick(placement, func(*script) bool { return true }))
-	return out
+	return s.Run(nil).apply(text, s.pick(placement, func(*script) bool { return true }))
 }
 
 func TestGoldenRegexCard(t *testing.T) {
@@ -479,6 +482,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(CompileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts([]ScriptGroup{{Scripts: scripts}}, "", patient), in.Text, card.PlaceAIOutput)
 	})
 }

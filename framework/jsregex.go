@@ -95,12 +95,12 @@ func (p *pattern) replace(text, replacement string) (result string, err error) {
 			result, err = text, errors.New("the pattern failed")
 		}
 	}()
-	var started time.Time
+	started := time.Now()
 	runes := []rune(text)
 	var b strings.Builder
 	end := 0 // of the match before, in runes
 	m, err := p.re.FindRunesMatch(runes)
-	for n := 1; m != nil && err == nil; n++ {
+	for m != nil && err == nil {
 		if p.sticky && m.Index != end {
 			break
 		}
@@ -112,14 +112,8 @@ func (p *pattern) replace(text, replacement string) (result string, err error) {
 		if !p.global {
 			break
 		}
-		// A clock is read now and then only: a text of ordinary size never
-		// depends on it.
-		if n%256 == 0 {
-			if started.IsZero() {
-				started = time.Now()
-			} else if time.Since(started) > p.re.MatchTimeout {
-				return text, errPatternTime
-			}
+		if time.Since(started) > p.re.MatchTimeout {
+			return text, errPatternTime
 		}
 		m, err = p.re.FindNextMatch(m)
 	}

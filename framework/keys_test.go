@@ -127,12 +127,12 @@ func TestCacheStaysWithinItsBytes(t *testing.T) {
 	c := NewCache(limit)
 	for i := range 2000 {
 		c.tokens("x", fmt.Sprintf("%d %s", i, strings.Repeat("a", 300)), func(string) int { return i })
-		if held := c.young.bytes + c.old.bytes; held > limit {
+		if _, held := c.kept.Size(); held > limit {
 			t.Fatalf("holds %d bytes of %d", held, limit)
 		}
 	}
 	c.tokens("x", strings.Repeat("a", limit), func(string) int { return 1 })
-	if held := c.young.bytes + c.old.bytes; held > limit {
+	if _, held := c.kept.Size(); held > limit {
 		t.Errorf("holds %d bytes after a text larger than itself", held)
 	}
 }

@@ -18,22 +18,22 @@ type Finding struct {
 
 // The codes of findings.
 const (
-	LintUnreachable = "unreachable"          // can never be in a prompt
-	LintEverything  = "matches_everything"   // a key that any chat holds
-	LintOften       = "matches_often"        // a key that most chats hold
-	LintRegexKey    = "regex_key"            // a pattern where this dialect compares plain text
-	LintMacro       = "unknown_macro"        // stays in the text as it is
-	LintBudget      = "over_budget"          // longer than an entry should be
-	LintInvalid     = "invalid_pattern"      // is never applied
-	LintSlow        = "slow_pattern"         // may run into its time limit
-	LintEmpty       = "empty"                // nothing in it
-	LintPosition    = "unknown_position"     // of another dialect
-	LintIdentifier  = "unknown_identifier"   // the order lists what does not exist
-	LintDuplicate   = "duplicate_identifier" // only the first one counts
-	LintNoHistory   = "no_history"           // the chat will stand at the end
-	LintNeedsNote   = "needs_note"           // shows only while there is an author's note
-	LintUnused      = "unused_field"         // the preset keeps it out
-	LintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
+	lintUnreachable = "unreachable"          // can never be in a prompt
+	lintEverything  = "matches_everything"   // a key that any chat holds
+	lintOften       = "matches_often"        // a key that most chats hold
+	lintRegexKey    = "regex_key"            // a pattern where this dialect compares plain text
+	lintMacro       = "unknown_macro"        // stays in the text as it is
+	lintBudget      = "over_budget"          // longer than an entry should be
+	lintInvalid     = "invalid_pattern"      // is never applied
+	lintSlow        = "slow_pattern"         // may run into its time limit
+	lintEmpty       = "empty"                // nothing in it
+	lintPosition    = "unknown_position"     // of another dialect
+	lintIdentifier  = "unknown_identifier"   // the order lists what does not exist
+	lintDuplicate   = "duplicate_identifier" // only the first one counts
+	lintNoHistory   = "no_history"           // the chat will stand at the end
+	lintNeedsNote   = "needs_note"           // shows only while there is an author's note
+	lintUnused      = "unused_field"         // the preset keeps it out
+	lintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
 )
 
 // Documents are what Lint looks at; nil ones are left out. Paths begin with the
@@ -120,7 +120,7 @@ func (l *linter) card(c card.RoleCard) {
 		l.macros(l.path("roleCard", fmt.Sprintf("alternate_greetings[%d]", i)), g)
 	}
 	if isBlank(c.Description) {
-		l.add(l.path("roleCard", "description"), LintEmpty, "the card has no description")
+		l.add(l.path("roleCard", "description"), lintEmpty, "the card has no description")
 	}
 	l.places(c)
 }
@@ -134,13 +134,13 @@ func (l *linter) places(c card.RoleCard) {
 	unused := func(field, id string) {
 		for _, d := range slices.Concat(f.unlisted, by.dropped) {
 			if d.Source == SourceCard && d.ID == id {
-				l.add(l.path("roleCard", field), LintUnused, "the preset excludes this field (%s)", d.Reason)
+				l.add(l.path("roleCard", field), lintUnused, "the preset excludes this field (%s)", d.Reason)
 			}
 		}
 	}
 	for _, field := range cardFields {
-		if slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier && sl.why == WhyAdded }) {
-			l.add(l.path("roleCard", field.field), LintUnlisted, "the preset does not list %q; the field is added before the chat", field.identifier)
+		if slices.ContainsFunc(f.slots, func(sl slot) bool { return sl.item != nil && sl.id == field.identifier && sl.why == whyAdded }) {
+			l.add(l.path("roleCard", field.field), lintUnlisted, "the preset does not list %q; the field is added before the chat", field.identifier)
 		}
 		unused(field.field, field.identifier)
 	}
@@ -154,12 +154,12 @@ func (l *linter) macros(path, text string) {
 		if l.d.Dialect == card.SillyTavern && isSillyTavernMacro(name) {
 			continue
 		}
-		l.add(path, LintMacro, "unknown macro {{%s}}; it is sent as written", shorten(name))
+		l.add(path, lintMacro, "unknown macro {{%s}}; it is sent as written", shorten(name))
 	}
 }
 
 // sillyTavernMacros are the names that the SillyTavern dialect knows beside
-// those of Macros.
+// those of macros.go.
 const sillyTavernMacros = " group charifnotgroup groupnotmuted notchar description personality scenario persona mesexamples " +
 	"mesexamplesraw charprompt charinstruction chardepthprompt creatornotes charversion version char_version greeting " +
 	"original newline space noop trim reverse pick time date weekday isotime isodate datetimeformat timediff idle_duration " +
@@ -189,28 +189,35 @@ func (l *linter) book(b card.WorldBook) {
 }
 
 func (l *linter) entry(path string, e *card.Entry) {
-	nodest := l.d.Dialect != card.SillyTavern
 	if isBlank(e.Content) {
-		l.add(path+".content", LintEmpty, "the entry has no text")
+		l.add(path+".content", lintEmpty, "the entry has no text")
 	}
 	l.macros(path+".content", e.Content)
 	if n := l.counter.count(e.Content); n > l.budget {
-		l.add(path+".content", LintBudget, "the entry has about %d tokens, recommended limit %d", n, l.budget)
+		l.add(path+".content", lintBudget, "the entry has about %d tokens, recommended limit %d", n, l.budget)
 	}
-	if nodest && (e.Position < card.BeforeChar || e.Position > card.AtDepth) {
-		l.add(path+".position", LintPosition, "the NodeST dialect has no position %d; the entry is never used", e.Position)
-	}
-	if nodest && l.d.Card != nil && l.d.Note == nil && (e.Position == card.BeforeNote || e.Position == card.AfterNote) {
-		l.add(path+".position", LintNeedsNote, "the entry is only used while the chat has an author's note")
+	nodest := l.d.Dialect != card.SillyTavern
+	if nodest {
+		l.position(path+".position", e.Position)
 	}
 	if e.Constant || nodest && e.Position < card.BeforeNote {
 		return // keys do not matter
 	}
 	if len(e.Key) == 0 {
-		l.add(path+".key", LintUnreachable, "the entry is not constant and has no keys, so it is never used")
+		l.add(path+".key", lintUnreachable, "the entry is not constant and has no keys, so it is never used")
 	}
 	for i, k := range e.Key {
 		l.key(fmt.Sprintf("%s.key[%d]", path, i), k)
+	}
+}
+
+// position checks the position of an entry in the NodeST dialect.
+func (l *linter) position(path string, p card.Position) {
+	switch {
+	case p < card.BeforeChar || p > card.AtDepth:
+		l.add(path, lintPosition, "the NodeST dialect has no position %d; the entry is never used", p)
+	case l.d.Card != nil && l.d.Note == nil && (p == card.BeforeNote || p == card.AfterNote):
+		l.add(path, lintNeedsNote, "the entry is only used while the chat has an author's note")
 	}
 }
 
@@ -221,26 +228,26 @@ func (l *linter) key(path, key string) {
 	source, flags := splitPattern(key)
 	switch {
 	case isBlank(key):
-		l.add(path, LintEverything, "a blank key matches every chat")
+		l.add(path, lintEverything, "a blank key matches every chat")
 	case source != key && l.d.Dialect != card.SillyTavern:
-		l.add(path, LintRegexKey, "keys are plain text in the NodeST dialect; %s is matched literally", shorten(key))
+		l.add(path, lintRegexKey, "keys are plain text in the NodeST dialect; %s is matched literally", shorten(key))
 	case source != key:
 		l.pattern(path, source, flags)
 	case len(key) == 1:
-		l.add(path, LintEverything, "the single character %q occurs in nearly every message", key)
+		l.add(path, lintEverything, "the single character %q occurs in nearly every message", key)
 	case strings.Contains(commonWords, " "+strings.ToLower(strings.TrimSpace(key))+" "):
-		l.add(path, LintOften, "%q occurs in most chats", key)
+		l.add(path, lintOften, "%q occurs in most chats", key)
 	}
 }
 
 func (l *linter) pattern(path, source, flags string) *pattern {
-	p, err := compilePattern(source, flags, ScriptLimit)
+	p, err := compilePattern(source, flags, scriptLimit)
 	if err != nil {
-		l.add(path, LintInvalid, "%v", err)
+		l.add(path, lintInvalid, "%v", err)
 		return nil
 	}
 	if p.nested {
-		l.add(path, LintSlow, "nested repetition can be very slow on some texts")
+		l.add(path, lintSlow, "nested repetition can be very slow on some texts")
 	}
 	return p
 }
@@ -252,21 +259,31 @@ func (l *linter) preset(p card.Preset) {
 	for _, f := range cardFields {
 		known[f.identifier] = known[f.identifier] || f.always
 	}
-	history := false
 	seen := map[string]bool{}
 	for i := range p.Prompts {
 		q := &p.Prompts[i]
 		path := l.path("preset", fmt.Sprintf("prompts[%d]", i))
 		if seen[q.Identifier] {
-			l.add(path+".identifier", LintDuplicate, "duplicate identifier %q", shorten(q.Identifier))
+			l.add(path+".identifier", lintDuplicate, "duplicate identifier %q", shorten(q.Identifier))
 		}
 		seen[q.Identifier], known[q.Identifier] = true, true
 		l.macros(path+".content", q.Content)
 		if n := l.counter.count(q.Content); n > 4*l.budget {
-			l.add(path+".content", LintBudget, "the prompt has about %d tokens, recommended limit %d", n, 4*l.budget)
+			l.add(path+".content", lintBudget, "the prompt has about %d tokens, recommended limit %d", n, 4*l.budget)
 		}
 	}
-	listed := map[string]bool{}
+	listed := l.order(p, known)
+	for i, q := range p.Prompts {
+		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
+			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), lintUnreachable, "prompt_order does not list %q, so it is never used", shorten(q.Identifier))
+		}
+	}
+}
+
+// order checks the order of a preset and returns the identifiers that it lists.
+func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]bool) {
+	listed = map[string]bool{}
+	history := false
 	for i, o := range p.Order {
 		if !o.Enabled {
 			continue
@@ -274,17 +291,13 @@ func (l *linter) preset(p card.Preset) {
 		listed[o.Identifier] = true
 		history = history || isHistory("", o.Identifier) || l.isHistoryPrompt(p, o.Identifier)
 		if !known[o.Identifier] {
-			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), LintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
+			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), lintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
 		}
 	}
 	if !history {
-		l.add(l.path("preset", "prompt_order"), LintNoHistory, "prompt_order does not list the chat history; it is added at the end")
+		l.add(l.path("preset", "prompt_order"), lintNoHistory, "prompt_order does not list the chat history; it is added at the end")
 	}
-	for i, q := range p.Prompts {
-		if q.Enable && !listed[q.Identifier] && !isBlank(q.Content) {
-			l.add(l.path("preset", fmt.Sprintf("prompts[%d]", i)), LintUnreachable, "prompt_order does not list %q, so it is never used", shorten(q.Identifier))
-		}
-	}
+	return listed
 }
 
 func (l *linter) isHistoryPrompt(p card.Preset, identifier string) bool {
@@ -301,20 +314,20 @@ func (l *linter) script(path string, s card.RegexScript) {
 		return
 	}
 	if s.Find == "" {
-		l.add(path+".findRegex", LintEmpty, "the script has no pattern")
+		l.add(path+".findRegex", lintEmpty, "the script has no pattern")
 		return
 	}
 	source, flags := scriptPattern(s)
 	if p := l.pattern(path+".findRegex", source, flags); p != nil && p.global {
 		if out, err := p.replace("", "x"); err == nil && out != "" {
-			l.add(path+".findRegex", LintEverything, "the pattern matches the empty string, so it matches everywhere")
+			l.add(path+".findRegex", lintEverything, "the pattern matches the empty string, so it matches everywhere")
 		}
 	}
 	if len(s.Placement) == 0 {
-		l.add(path+".placement", LintUnreachable, "the script has no placement, so it never runs")
+		l.add(path+".placement", lintUnreachable, "the script has no placement, so it never runs")
 	}
 	if s.MinDepth != nil && s.MaxDepth != nil && *s.MaxDepth >= 0 && *s.MinDepth > *s.MaxDepth {
-		l.add(path+".minDepth", LintUnreachable, "minDepth is greater than maxDepth, so the script never runs")
+		l.add(path+".minDepth", lintUnreachable, "minDepth is greater than maxDepth, so the script never runs")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLintOfABook(t *testing.T) {
 		{ID: "empty", Constant: true},
 		{ID: "long", Content: strings.Repeat("word ", 2000), Constant: true},
 		{ID: "macro", Content: "{{outlet::x}} {{user}}", Constant: true},
-		{ID: "outlet", Content: "x", Constant: true, Position: card.Outlet},
+		{ID: "outlet", Content: "x", Constant: true, Position: 7},
 		{ID: "frame", Content: "x", Position: card.BeforeChar}, // keys do not matter there
 		{ID: "off", Disable: true},
 	}}
@@ -60,7 +60,7 @@ func TestLintOfABook(t *testing.T) {
 		}
 	}
 	for _, f := range got {
-		if strings.HasPrefix(f, LintMacro) || strings.HasPrefix(f, LintPosition) || strings.HasPrefix(f, LintRegexKey) {
+		if strings.HasPrefix(f, lintMacro) || strings.HasPrefix(f, lintPosition) || strings.HasPrefix(f, lintRegexKey) {
 			t.Errorf("%s in the SillyTavern dialect", f)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Macros are the values of the placeholders in prompt texts.
+// macros are the values of the placeholders in prompt texts.
 //
 //	{{lastMessage}}, {{lastUserMessage}}  the message that is answered
 //	{{char}}, {{user}}                    names; the user's may be empty
@@ -24,7 +24,7 @@ import (
 // literally, and in this order: a value may hold macros that come later in it.
 // Random values depend on Seed (those of pick on PickSeed), the text and their place in
 // it alone. Without a time the macros about time are unknown.
-type Macros struct {
+type macros struct {
 	Char, User      string
 	LastUserMessage string
 	LastCharMessage string
@@ -34,8 +34,8 @@ type Macros struct {
 	grown int // bytes that the macros of all texts have added so far
 }
 
-// Expand replaces the macros in text, until together they have added maxGrown.
-func (m *Macros) Expand(text string) (expanded string) {
+// expand replaces the macros in text, until together they have added maxGrown.
+func (m *macros) expand(text string) (expanded string) {
 	if !strings.Contains(text, "{{") || m.grown > maxGrown {
 		return text
 	}
@@ -164,7 +164,7 @@ func draw(state *uint64) float64 {
 	return float64(z>>11) / (1 << 53)
 }
 
-// unknownMacros lists the names in text that Expand would leave as they are.
+// unknownMacros lists the names in text that expand would leave as they are.
 func unknownMacros(text string) []string {
 	var names []string
 	for rest := text; ; {
@@ -181,14 +181,24 @@ func unknownMacros(text string) []string {
 		}
 		inner = strings.TrimLeft(inner, "{")
 		rest = tail
-		name, list, args := strings.Cut(strings.ToLower(inner), ":")
-		switch {
-		case strings.HasPrefix(inner, "//"), !args && clockMacros[name] != nil:
-		case !args && (name == "lastmessage" || name == "lastusermessage" || name == "lastcharmessage" ||
-			name == "char" || name == "user" || name == "random"):
-		case args && list != "" && list != ":" && (name == "random" || name == "pick" || name == "roll" && list[0] == ':'):
-		default:
+		if !isMacro(inner) {
 			names = append(names, inner)
 		}
 	}
+}
+
+// isMacro reports whether expand replaces {{inner}}.
+func isMacro(inner string) bool {
+	name, list, args := strings.Cut(strings.ToLower(inner), ":")
+	switch name {
+	case "random":
+		return !args || list != "" && list != ":"
+	case "pick":
+		return args && list != "" && list != ":"
+	case "roll":
+		return args && len(list) > 1 && list[0] == ':'
+	case "lastmessage", "lastusermessage", "lastcharmessage", "char", "user":
+		return !args
+	}
+	return strings.HasPrefix(inner, "//") || !args && clockMacros[name] != nil
 }

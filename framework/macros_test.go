@@ -9,7 +9,7 @@ import (
 )
 
 func TestMacros(t *testing.T) {
-	m := Macros{Char: "Mara", User: "$1 $& Sam", LastUserMessage: "hi {{user}} {{char}}", LastCharMessage: "ho {{user}}"}
+	m := macros{Char: "Mara", User: "$1 $& Sam", LastUserMessage: "hi {{user}} {{char}}", LastCharMessage: "ho {{user}}"}
 	for text, want := range map[string]string{
 		"{{char}} and {{CHAR}}":         "Mara and Mara",
 		"{{user}}":                      "$1 $& Sam", // a value, not a template
@@ -29,7 +29,7 @@ func TestMacros(t *testing.T) {
 		"{{pick::a::a}}{{time}}":        "a{{time}}",
 		"no macros at all, {only} this": "no macros at all, {only} this",
 	} {
-		if got := m.Expand(text); got != want {
+		if got := m.expand(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -37,12 +37,12 @@ func TestMacros(t *testing.T) {
 
 func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
 	const text = "{{random}} {{random::a::b::c::d::e::f}} {{random::a::b::c::d::e::f}} {{roll::d1000000}} {{roll::1000000}}"
-	one, other := Macros{Seed: 7}, Macros{Seed: 8}
-	first := one.Expand(text)
-	if again := one.Expand(text); again != first {
+	one, other := macros{Seed: 7}, macros{Seed: 8}
+	first := one.expand(text)
+	if again := one.expand(text); again != first {
 		t.Errorf("the same seed gave %q and %q", first, again)
 	}
-	if other.Expand(text) == first {
+	if other.expand(text) == first {
 		t.Error("another seed gave the same")
 	}
 	rolls := strings.Fields(first)[3:]
@@ -51,8 +51,8 @@ func TestRandomMacrosDependOnSeedTextAndPlaceAlone(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
-		m := Macros{Seed: seed}
-		seen[m.Expand("{{random::a::b::c}}{{roll::2}}")] = true
+		m := macros{Seed: seed}
+		seen[m.expand("{{random::a::b::c}}{{roll::2}}")] = true
 	}
 	if len(seen) != 6 {
 		t.Errorf("of six outcomes there were %v", seen)
@@ -70,8 +70,8 @@ func TestListsAreSplitAsSillyTavernDoes(t *testing.T) {
 	} {
 		seen := map[string]bool{}
 		for seed := range uint64(50) {
-			m := Macros{Seed: seed, PickSeed: seed}
-			seen[m.Expand(text)] = true
+			m := macros{Seed: seed, PickSeed: seed}
+			seen[m.expand(text)] = true
 		}
 		if got := strings.Join(slices.Sorted(maps.Keys(seen)), " "); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -81,11 +81,11 @@ func TestListsAreSplitAsSillyTavernDoes(t *testing.T) {
 
 func TestPicksStayInAConversation(t *testing.T) {
 	const text = "{{pick::a::b::c::d::e::f}}{{pick::a::b::c::d::e::f}}{{pick::a::b::c::d::e::f}}"
-	one, again, other := Macros{Seed: 1, PickSeed: 7}, Macros{Seed: 2, PickSeed: 7}, Macros{Seed: 1, PickSeed: 8}
-	if one.Expand(text) != again.Expand(text) {
+	one, again, other := macros{Seed: 1, PickSeed: 7}, macros{Seed: 2, PickSeed: 7}, macros{Seed: 1, PickSeed: 8}
+	if one.expand(text) != again.expand(text) {
 		t.Error("the next turn picked others")
 	}
-	if one.Expand(text) == other.Expand(text) {
+	if one.expand(text) == other.expand(text) {
 		t.Error("another conversation picked the same")
 	}
 }
@@ -105,9 +105,9 @@ func FuzzMacros(f *testing.F) {
 		if len(text)+len(user)+len(last) > 10_000 {
 			return
 		}
-		m := Macros{Char: "C", User: user, LastUserMessage: last, LastCharMessage: last, Seed: seed, clock: clock{now: time.Unix(0, 0)}}
-		once := m.Expand(text)
-		if again := m.Expand(text); again != once {
+		m := macros{Char: "C", User: user, LastUserMessage: last, LastCharMessage: last, Seed: seed, clock: clock{now: time.Unix(0, 0)}}
+		once := m.expand(text)
+		if again := m.expand(text); again != once {
 			t.Errorf("%q, then %q", once, again)
 		}
 		if !strings.Contains(text, "{{") && once != text {
@@ -120,15 +120,15 @@ func FuzzMacros(f *testing.F) {
 // TestMacrosDoNotGrowAPromptWithoutBound: a card of a few megabytes must not
 // become a prompt of gigabytes.
 func TestMacrosDoNotGrowAPromptWithoutBound(t *testing.T) {
-	m := Macros{LastUserMessage: strings.Repeat("x", 100_000)}
+	m := macros{LastUserMessage: strings.Repeat("x", 100_000)}
 	text, total := strings.Repeat("{{lastMessage}}", 30), 0
 	for range 1000 {
-		total += len(m.Expand(text))
+		total += len(m.expand(text))
 	}
 	if most := maxGrown + maxExpanded + 1000*len(text); total > most {
 		t.Errorf("the texts have %d bytes, want at most %d", total, most)
 	}
-	if got := m.Expand("{{user}}"); got != "{{user}}" {
+	if got := m.expand("{{user}}"); got != "{{user}}" {
 		t.Errorf("got %q", got)
 	}
 }

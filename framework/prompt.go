@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ func (b *builder) prompt() *Prompt {
 		Hashes:   make([]uint64, 0, n),
 		ids:      make([]string, 0, n),
 		Base:     -1, Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
-		Dropped: b.dropped, Warnings: b.warnings,
+		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
 	}
 	if b.in.Options.Context > 0 {
 		p.Budget = max(b.in.Options.Context-b.in.Options.Reserve, 1)

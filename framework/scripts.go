@@ -20,37 +20,41 @@ type ScriptGroup struct {
 	Scripts     []card.RegexScript
 }
 
-// Scripts are regex scripts ready for use, in the order in which they apply. It
-// is immutable and safe for concurrent use; nil is no scripts.
+// Scripts are compiled regex scripts in the order in which they apply. They are safe
+// for concurrent use; nil is no scripts.
 type Scripts struct {
 	id       uint64 // distinguishes compiled sets in a Cache
-	list     []script
-	warnings []Warning
+	limit    time.Duration
+	list     []*script
+	warnings []Warning // about scripts that cannot be used
 }
 
 type script struct {
 	card.RegexScript
-	pattern  *pattern
-	patience *patience // of the set
-	index    int       // in the set
+	pattern *pattern
+	index   int         // in the set
+	off     atomic.Bool // it ran out of time once; an edit of the script compiles a new one
 }
 
-// ScriptLimit is the time that one script may take for one text, unless
-// CompileScripts is told another. Where it runs out that script leaves the text
-// as it was, and rests; the others go on, within the patience of the set.
-const ScriptLimit = 250 * time.Millisecond
+// scriptLimit is the time that one script may take for one text. A script that
+// takes longer leaves the text as it was and is off from then on.
+const scriptLimit = 250 * time.Millisecond
+
+// promptLimits is how many times the limit of one script all scripts together may
+// take for the texts of one prompt.
+const promptLimits = 8
 
 var compiledIDs atomic.Uint64
 
-// CompileScripts prepares the groups that apply to a character. limit is the time
-// that one script may take for one text; 0 = ScriptLimit. Scripts that are
+// CompileScripts prepares the groups that apply to a character. Scripts that are
 // disabled, bound elsewhere, without placement, empty or invalid are left out;
-// Warnings names the invalid ones.
-func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duration) *Scripts {
-	if limit <= 0 {
-		limit = ScriptLimit
-	}
-	s, shared := &Scripts{id: compiledIDs.Add(1)}, &patience{limit: limit}
+// prompts have warnings about the invalid ones.
+func CompileScripts(groups []ScriptGroup, characterID string) *Scripts {
+	return compileScripts(groups, characterID, scriptLimit)
+}
+
+func compileScripts(groups []ScriptGroup, characterID string, limit time.Duration) *Scripts {
+	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
 	for _, g := range groups {
 		bound := g.BindType == "" || g.BindType == "all" ||
 			g.BindType == "character" && g.CharacterID != "" && g.CharacterID == characterID
@@ -66,7 +70,7 @@ func CompileScripts(groups []ScriptGroup, characterID string, limit time.Duratio
 				s.warnings = append(s.warnings, Warning{"invalid_pattern", scriptPath(sc), err.Error()})
 				continue
 			}
-			s.list = append(s.list, script{sc, p, shared, len(s.list)})
+			s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
 		}
 	}
 	return s
@@ -98,49 +102,54 @@ func scriptPath(sc card.RegexScript) string {
 	return "regexScripts." + name
 }
 
-// Warnings names the scripts that cannot be used.
-func (s *Scripts) Warnings() []Warning {
-	if s == nil {
-		return nil
-	}
-	return s.warnings
-}
-
-// ApplyUser runs the scripts for user input on what the user wrote, before it is
-// stored and sent.
-func (s *Scripts) ApplyUser(text string) (string, []Warning) {
-	return s.run(text, s.pick(card.PlaceUserInput, func(sc *script) bool {
-		return !sc.MarkdownOnly && !sc.PromptOnly && inDepth(sc, 0)
-	}))
-}
-
 // ApplyReply runs the scripts for model output on a whole reply, before it is
 // stored.
 func (s *Scripts) ApplyReply(text string) (string, []Warning) {
-	return s.run(text, s.pick(card.PlaceAIOutput, func(sc *script) bool {
+	r := s.Run(nil)
+	text = r.apply(text, s.pick(card.PlaceAIOutput, func(sc *script) bool {
+		return !sc.MarkdownOnly && !sc.PromptOnly && inDepth(sc, 0)
+	}))
+	return text, r.warnings
+}
+
+// Run returns a run of the scripts over the texts of one prompt; cache may be nil.
+func (s *Scripts) Run(cache *Cache) *ScriptRun { return &ScriptRun{scripts: s, cache: cache} }
+
+// ScriptRun applies scripts to the texts of one prompt. The scripts share a time
+// budget; once it is spent they are skipped. A ScriptRun is not safe for concurrent
+// use; nil changes nothing.
+type ScriptRun struct {
+	scripts  *Scripts
+	cache    *Cache
+	used     time.Duration
+	skipped  map[*script]bool // those in warnings
+	warnings []Warning
+}
+
+// User runs the scripts for user input on what the user wrote, before it is sent.
+func (r *ScriptRun) User(text string) string {
+	return r.apply(text, r.scripts.pick(card.PlaceUserInput, func(sc *script) bool {
 		return !sc.MarkdownOnly && !sc.PromptOnly && inDepth(sc, 0)
 	}))
 }
 
-// ApplyDisplay runs the scripts that are for display only on a stored text of a
-// role (user or assistant); depth is its place from the newest message (0).
-func (s *Scripts) ApplyDisplay(role, text string, depth int) (string, []Warning) {
-	return s.run(text, s.pick(placeOf(role), func(sc *script) bool {
-		return sc.MarkdownOnly && inDepth(sc, depth)
+// request runs the scripts that change a message only in the request. depth is its
+// place from the newest message (0).
+func (r *ScriptRun) request(role, text string, depth int) string {
+	if r == nil {
+		return text
+	}
+	return r.apply(text, r.scripts.pick(placeOf(role), func(sc *script) bool {
+		return sc.PromptOnly && inDepth(sc, depth)
 	}))
 }
 
-// forRequest picks the scripts that change a message of the chat only in the
-// request.
-func (s *Scripts) forRequest(role string, depth int) []*script {
-	return s.pick(placeOf(role), func(sc *script) bool {
-		return sc.PromptOnly && inDepth(sc, depth)
-	})
-}
-
-// hasRequestScripts reports whether forRequest can pick anything.
-func (s *Scripts) hasRequestScripts() bool {
-	return s != nil && slices.ContainsFunc(s.list, func(sc script) bool { return sc.PromptOnly })
+// all returns the warnings about scripts that cannot be used or were skipped.
+func (r *ScriptRun) all() []Warning {
+	if r == nil || r.scripts == nil {
+		return nil
+	}
+	return slices.Concat(r.scripts.warnings, r.warnings)
 }
 
 func placeOf(role string) int {
@@ -165,45 +174,71 @@ func (s *Scripts) pick(place int, wanted func(*script) bool) []*script {
 		return nil
 	}
 	var picked []*script
-	for i := range s.list {
-		if sc := &s.list[i]; slices.Contains(sc.Placement, place) && wanted(sc) {
+	for _, sc := range s.list {
+		if slices.Contains(sc.Placement, place) && wanted(sc) {
 			picked = append(picked, sc)
 		}
 	}
 	return picked
 }
 
-// run applies scripts one after the other, each to the result of the one before.
-func (s *Scripts) run(text string, scripts []*script) (string, []Warning) {
-	var warnings []Warning
-	for _, sc := range scripts {
-		changed, slow := runScript(sc, text)
-		text, warnings = changed, append(warnings, slow...)
+// apply runs scripts one after the other, each on the result of the one before.
+func (r *ScriptRun) apply(text string, scripts []*script) string {
+	scripts = slices.DeleteFunc(scripts, func(sc *script) bool {
+		off := sc.off.Load()
+		if off {
+			r.skip(sc)
+		}
+		return off
+	})
+	if len(scripts) == 0 {
+		return text
 	}
-	return text, warnings
+	return r.cache.script(r.scripts.id, scriptsName(scripts), text, func() (result string, whole bool) {
+		result, whole = text, true
+		for _, sc := range scripts {
+			changed, err := r.one(sc, result)
+			if err != nil {
+				r.skip(sc)
+				whole = false
+				continue
+			}
+			result = changed
+		}
+		return result, whole
+	})
 }
 
-// runScript applies one script, unless the set has cost too much of late; with a
-// warning the text is as it was.
-func runScript(sc *script, text string) (string, []Warning) {
-	if !sc.patience.allows(sc.pattern) {
-		return text, []Warning{slowScript(sc)}
+var errBudget = errors.New("the time budget of the scripts is spent")
+
+func (r *ScriptRun) one(sc *script, text string) (string, error) {
+	if r.used >= promptLimits*r.scripts.limit {
+		return text, errBudget
 	}
 	started := time.Now()
 	changed, err := sc.pattern.replace(text, sc.Replace)
-	sc.patience.note(sc.pattern, time.Since(started), errors.Is(err, errPatternTime))
-	if err != nil {
-		return text, []Warning{slowScript(sc)}
+	r.used += time.Since(started)
+	if errors.Is(err, errPatternTime) {
+		sc.off.Store(true)
 	}
-	return changed, nil
+	return changed, err
 }
 
-func slowScript(sc *script) Warning {
-	return Warning{"slow_pattern", scriptPath(sc.RegexScript), "the regex took too long or produced too much text; it was skipped"}
+// skip warns about a script, once.
+func (r *ScriptRun) skip(sc *script) {
+	if r.skipped[sc] {
+		return
+	}
+	if r.skipped == nil {
+		r.skipped = map[*script]bool{}
+	}
+	r.skipped[sc] = true
+	detail := "the regex took too long or produced too much text; it was skipped"
+	if sc.off.Load() {
+		detail = "the regex took too long; it is off until you edit the script"
+	}
+	r.warnings = append(r.warnings, Warning{"slow_pattern", scriptPath(sc.RegexScript), detail})
 }
-
-// most is the time that a script may take for all messages of a chat.
-func (sc *script) most() time.Duration { return 4 * sc.pattern.re.MatchTimeout }
 
 // scriptsName names a choice of scripts within their set.
 func scriptsName(scripts []*script) string {

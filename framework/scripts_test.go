@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func replying(list ...card.RegexScript) []ScriptGroup {
 // hostile is a script that would never end, with a short limit, and a good one,
 // with a limit that a busy machine cannot reach.
 func hostile(promptOnly bool) *Scripts {
-	s := CompileScripts(replying(
+	s := compileScripts(replying(
 		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: promptOnly},
 	), "", patient)
@@ -141,21 +142,89 @@ func hostile(promptOnly bool) *Scripts {
 	return s
 }
 
-func TestHostileScriptCostsItsLimitAndNoMore(t *testing.T) {
-	// Without its limit the first script would take longer than anyone waits.
+func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 	s := hostile(false)
 	text := strings.Repeat("a", 60) + "!"
+	for i := range 3 {
+		got, warnings := s.ApplyReply(text)
+		if got != strings.Repeat("a", 60)+"?" {
+			t.Errorf("got %q", got)
+		}
+		if len(warnings) != 1 || warnings[0].Code != "slow_pattern" || warnings[0].Path != "regexScripts.hostile" {
+			t.Errorf("time %d: warnings = %+v", i, warnings)
+		}
+		s.list[0].pattern.re.MatchTimeout = time.Hour // this test would not end if it ran again
+	}
+	edited := compileScripts(replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), "", patient)
+	if got, warnings := edited.ApplyReply("aaa"); got != "x" || warnings != nil {
+		t.Errorf("edited: %q, warnings %+v", got, warnings)
+	}
+}
+
+// TestThousandsOfHostileScriptsAreBounded: what they cost together does not grow
+// with their number.
+func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
+	list := make([]card.RegexScript, 2000)
+	for i := range list {
+		list[i] = card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x"}
+	}
+	s := compileScripts(replying(list...), "", time.Millisecond)
+	text := strings.Repeat("a", 60) + "!"
 	got, warnings := s.ApplyReply(text)
-	if got != strings.Repeat("a", 60)+"?" {
+	if got != text || len(warnings) != len(list) {
+		t.Errorf("%d warnings, text %q", len(warnings), got)
+	}
+	tried := 0
+	for _, sc := range s.list {
+		if sc.off.Load() {
+			tried++
+		}
+	}
+	if tried == 0 || tried > promptLimits+1 {
+		t.Errorf("%d scripts were tried", tried)
+	}
+}
+
+// TestTheScriptsOfAPromptShareTheirTime: once it is spent the other messages stay as
+// they are, the next prompt goes on.
+func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
+	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), "", patient)
+	r := s.Run(NewCache(0))
+	if got := r.request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("got %q", got)
 	}
-	if len(warnings) != 1 || warnings[0].Code != "slow_pattern" || warnings[0].Path != "regexScripts.hostile" {
-		t.Errorf("warnings = %+v", warnings)
+	r.used = promptLimits * patient
+	for range 2 {
+		if got := r.request("assistant", "two!", 0); got != "two!" {
+			t.Errorf("got %q after the time was spent", got)
+		}
+	}
+	if got := r.request("assistant", "one!", 0); got != "one?" {
+		t.Errorf("a result that is known costs nothing, got %q", got)
+	}
+	if w := r.all(); len(w) != 1 || w[0].Code != "slow_pattern" || w[0].Path != "regexScripts.good" {
+		t.Errorf("warnings = %+v", w)
+	}
+	next := s.Run(r.cache)
+	if got := next.request("assistant", "two!", 0); got != "two?" || next.all() != nil {
+		t.Errorf("the next prompt: %q, %+v", got, next.all())
+	}
+}
+
+// TestManyMatchesStayWithinTheLimit: each match is quick, all of them together are not.
+func TestManyMatchesStayWithinTheLimit(t *testing.T) {
+	p, err := compilePattern("a", "g", time.Nanosecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a", 100)
+	if got, err := p.replace(text, "b"); !errors.Is(err, errPatternTime) || got != text {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
 func TestReplacementCannotGrowWithoutBound(t *testing.T) {
-	s := CompileScripts(replying(
+	s := compileScripts(replying(
 		card.RegexScript{Name: "square", Find: "a", Replace: "$`$'"},
 		card.RegexScript{Name: "long", Find: "^", Replace: strings.Repeat("$'", 5000)},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
@@ -170,7 +239,7 @@ func TestReplacementCannotGrowWithoutBound(t *testing.T) {
 // TestHostileScriptIsTriedOncePerRequest: a script for the request runs over every
 // message, and must not take its limit for each.
 func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
-	in := Input{User: Message{Text: "hi"}, Cache: NewCache(0), Scripts: hostile(true)}
+	in := Input{User: Message{Text: "hi"}, Scripts: hostile(true).Run(nil)}
 	for range 200 {
 		in.History = append(in.History, Message{Role: "assistant", Text: strings.Repeat("a", 60) + "!"})
 	}
@@ -186,7 +255,7 @@ func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
 func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
 	depth := func(n int) *int { return &n }
 	user, reply := []int{card.PlaceUserInput}, []int{card.PlaceAIOutput}
-	s := CompileScripts([]ScriptGroup{
+	s := compileScripts([]ScriptGroup{
 		{BindType: "all", Scripts: []card.RegexScript{
 			{Find: "a", Replace: "U", Placement: user},
 			{Find: "a", Replace: "R", Placement: reply},
@@ -207,32 +276,25 @@ func TestScriptsApplyWhereTheyAreMeantTo(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	got, _ := s.ApplyUser("abcdef")
-	check("user", got, "Ubcdef")
-	got, _ = s.ApplyReply("abcdef")
+	r := s.Run(nil)
+	check("user", r.User("abcdef"), "Ubcdef")
+	got, _ := s.ApplyReply("abcdef")
 	check("reply", got, "RbcdCf")
-	got, _ = s.ApplyDisplay("assistant", "abcdef", 1)
-	check("display", got, "aDcdef")
-	got, _ = s.ApplyDisplay("assistant", "abcdef", 2)
-	check("display, too deep", got, "abcdef")
-	got, _ = s.ApplyDisplay("user", "abcdef", 0)
-	check("display of a user's message", got, "abcdef")
-	got, _ = s.run("abcdef", s.forRequest("assistant", 2))
-	check("request", got, "abPdef")
-	got, _ = s.run("abcdef", s.forRequest("assistant", 1))
-	check("request, not deep enough", got, "abcdef")
+	check("request", r.request("assistant", "abcdef", 2), "abPdef")
+	check("request, not deep enough", r.request("assistant", "abcdef", 1), "abcdef")
+	check("request, a user's message", r.request("user", "abcdef", 2), "abcdef")
 	var none *Scripts
-	if got, _ = none.ApplyReply("a"); got != "a" || none.Warnings() != nil {
+	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).all() != nil {
 		t.Error("no scripts must change nothing")
 	}
 }
 
 func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
-	s := CompileScripts(replying(
+	s := compileScripts(replying(
 		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
 		card.RegexScript{Name: "fine", Find: "a", Replace: "b"},
 	), "", patient)
-	if w := s.Warnings(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
+	if w := s.Run(nil).all(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
 		t.Errorf("warnings = %+v", w)
 	}
 	if got, _ := s.ApplyReply("a("); got != "b(" {

@@ -8,9 +8,9 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// TokenizerEstimate is the name of the estimate that counts where a model's own
+// tokenizerEstimate is the name of the estimate that counts where a model's own
 // tokenizer is not known.
-const TokenizerEstimate = "estimate"
+const tokenizerEstimate = "estimate"
 
 // messageOverhead is what a message costs beside its text: role and borders, by
 // OpenAI's own account; the estimate uses it too.
@@ -27,10 +27,10 @@ var openAI = []struct{ prefix, name string }{
 
 // TokenizerFor names the tokenizer that counts for a model: OpenAI's for its
 // models, whichever provider serves them ("openai/gpt-4o"), else
-// TokenizerEstimate.
+// tokenizerEstimate.
 func TokenizerFor(provider, model string) string {
 	if provider == "gemini" || provider == "offline" {
-		return TokenizerEstimate
+		return tokenizerEstimate
 	}
 	model = strings.ToLower(model)
 	model = strings.TrimPrefix(model, "openai/")
@@ -41,7 +41,7 @@ func TokenizerFor(provider, model string) string {
 			return m.name
 		}
 	}
-	return TokenizerEstimate
+	return tokenizerEstimate
 }
 
 // The vocabularies are large: each is read when it is first needed.
@@ -67,7 +67,7 @@ func newCounter(name string, cache *Cache) counter {
 			return counter{name, codec, cache}
 		}
 	}
-	return counter{TokenizerEstimate, nil, cache}
+	return counter{tokenizerEstimate, nil, cache}
 }
 
 // CountTokens counts the tokens of a text with the tokenizer of that name.

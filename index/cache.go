@@ -1,10 +1,11 @@
 package index
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"sync"
+
+	"nodest/lru"
 )
 
 // Loader reads the rows of an owner from the database.
@@ -35,20 +36,16 @@ type CacheOptions struct {
 // for concurrent use.
 type Cache struct {
 	loader Loader
-	budget int
 
-	mu      sync.Mutex
-	entries map[string]*cached
-	recent  list.List // of *cached, the last used first
-	bytes   int
+	mu   sync.Mutex
+	used map[string]*cached // in use now
+	idle *lru.Cache[string, *cached]
 }
 
 // cached is the index of one key.
 type cached struct {
 	key   string
-	place *list.Element
-	users int // that have it now; it must not go
-	bytes int // as counted in the cache
+	users int
 
 	turn    chan struct{} // holds one token; who has it may load
 	index   *Index        // changed and read by who has the token
@@ -61,7 +58,7 @@ func NewCache(loader Loader, opts CacheOptions) *Cache {
 	if budget <= 0 {
 		budget = 256 << 20
 	}
-	return &Cache{loader: loader, budget: budget, entries: map[string]*cached{}}
+	return &Cache{loader: loader, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
 }
 
 // Use calls use with the index of key, not older than the owner's rows when Use was
@@ -69,8 +66,8 @@ func NewCache(loader Loader, opts CacheOptions) *Cache {
 // fails, or gives up, the next one tries. An error of the loader is returned as it
 // is, and the rows that were there before stay.
 //
-// The index must not be kept after use returns. The indexes used longest ago go
-// while all together take more than the budget; those in use never do.
+// The index must not be kept after use returns. The indexes that nobody uses stay
+// within the budget; the least recently used go.
 func (c *Cache) Use(ctx context.Context, key string, use func(*Index) error) error {
 	e := c.take(key)
 	defer c.release(e)
@@ -81,72 +78,37 @@ func (c *Cache) Use(ctx context.Context, key string, use func(*Index) error) err
 	return use(x)
 }
 
-// Drop forgets the index of key; who uses it now keeps what it has.
-func (c *Cache) Drop(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.entries[key]; e != nil {
-		c.remove(e)
-	}
-}
-
-// Stats returns how many indexes are held and what they take, in bytes.
-func (c *Cache) Stats() (indexes, bytes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.entries), c.bytes
-}
+// Stats returns how many indexes are kept that nobody uses now, and what they take,
+// in bytes.
+func (c *Cache) Stats() (indexes, bytes int) { return c.idle.Size() }
 
 func (c *Cache) take(key string) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.entries[key]
+	e := c.used[key]
 	if e == nil {
-		e = &cached{key: key, turn: make(chan struct{}, 1)}
-		e.turn <- struct{}{}
-		e.place = c.recent.PushFront(e)
-		c.entries[key] = e
+		var ok bool
+		if e, ok = c.idle.Take(key); !ok {
+			e = &cached{key: key, turn: make(chan struct{}, 1)}
+			e.turn <- struct{}{}
+		}
+		c.used[key] = e
 	}
-	c.recent.MoveToFront(e.place)
 	e.users++
 	return e
 }
 
-// release counts what the index takes now and makes room.
+// release keeps the index for the next user, if there is room.
 func (c *Cache) release(e *cached) {
-	size := 0
-	select {
-	case <-e.turn: // nobody loads: its size is known
-		if e.index != nil {
-			size = e.index.Bytes()
-		}
-		e.turn <- struct{}{}
-	default:
-		size = -1
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.users--
-	if c.entries[e.key] != e { // dropped meanwhile
+	if e.users--; e.users > 0 {
 		return
 	}
-	if size >= 0 {
-		c.bytes += size - e.bytes
-		e.bytes = size
+	delete(c.used, e.key)
+	if e.index != nil {
+		c.idle.Put(e.key, e, e.index.Bytes())
 	}
-	for at := c.recent.Back(); at != nil && c.bytes > c.budget; {
-		old := at.Value.(*cached)
-		at = at.Prev()
-		if old.users == 0 {
-			c.remove(old)
-		}
-	}
-}
-
-func (c *Cache) remove(e *cached) {
-	c.recent.Remove(e.place)
-	delete(c.entries, e.key)
-	c.bytes -= e.bytes
 }
 
 // fresh brings e up to the version of its owner.

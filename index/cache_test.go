@@ -268,18 +268,3 @@ func TestAFailedLoadIsTriedAgain(t *testing.T) {
 		t.Errorf("found %v after that", got)
 	}
 }
-
-func TestADroppedIndexIsLoadedAgain(t *testing.T) {
-	db := &table{}
-	db.put("ann", row("1", "s", 1, "tea"))
-	c := index.NewCache(db, index.CacheOptions{})
-	search(t, c, "ann", "tea")
-	c.Drop("ann")
-	c.Drop("ann")
-	if n, bytes := c.Stats(); n != 0 || bytes != 0 {
-		t.Errorf("%d indexes, %d bytes", n, bytes)
-	}
-	if got := search(t, c, "ann", "tea"); len(got) != 1 {
-		t.Errorf("found %v", got)
-	}
-}

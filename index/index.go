@@ -111,13 +111,6 @@ func (x *Index) Bytes() int {
 	return x.size + x.vectors.bytes
 }
 
-// Len returns the number of rows.
-func (x *Index) Len() int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return len(x.byID)
-}
-
 // Apply removes rows and then puts others, all at once for readers. A row that is
 // there in a newer version stays; an unknown id is no error. It fails, with nothing
 // changed, for a row without an id and for a vector without a model or a direction.

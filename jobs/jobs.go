@@ -3,8 +3,6 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"nodest/fault"
@@ -57,29 +55,10 @@ type Job struct {
 
 	Owner      string    // runner that holds the lease; "" = nobody
 	LeaseUntil time.Time // zero without an owner
-
-	store Store // of a job that a Runner runs
 }
-
-// Open says that it is queued or running.
-func (j *Job) Open() bool { return j.State == Queued || j.State == Running }
 
 // Ref returns the name of this attempt.
 func (j *Job) Ref() Ref { return Ref{j.ID, j.Attempt} }
-
-// Note stores how far a running job is, in a transaction of its own; progress is
-// encoded as JSON. Within a transaction it is Tx.NoteJob. It returns ErrLost when
-// the job is no longer the caller's, and is for handlers only.
-func (j *Job) Note(ctx context.Context, progress any) error {
-	if j.store == nil {
-		return errors.New("jobs: only a running job can report progress")
-	}
-	doc, err := json.Marshal(progress)
-	if err != nil {
-		return fmt.Errorf("jobs: progress of %s: %w", j.Kind, err)
-	}
-	return j.store.NoteJob(ctx, j, doc)
-}
 
 // Ref names one attempt at a job. An attempt that was lost never comes back.
 type Ref struct {
@@ -152,8 +131,6 @@ type Store interface {
 	// are not owner's are left out; so may be some that a transaction is just working
 	// on.
 	RenewJobs(ctx context.Context, owner string, ids []string, lease time.Duration) error
-	// NoteJob stores the progress of a running job.
-	NoteJob(ctx context.Context, j *Job, progress json.RawMessage) error
 	// EndJob ends an attempt.
 	EndJob(ctx context.Context, j *Job, o Outcome) error
 }

@@ -32,7 +32,7 @@ type Kind struct {
 	PerUser  int                             // of these, how many of one user's; default half of AtOnce, at least 1
 	Attempts int                             // default 5; a crash counts, a stop does not
 	Timeout  time.Duration                   // of one attempt; default 10 min
-	Backoff  func(attempt int) time.Duration // before the next attempt; default Backoff
+	Backoff  func(attempt int) time.Duration // before the next attempt; default 1 s, 4 s, 16 s, … up to 15 min
 }
 
 func (k Kind) withDefaults() Kind {
@@ -41,13 +41,13 @@ func (k Kind) withDefaults() Kind {
 	k.Attempts = cmp.Or(k.Attempts, 5)
 	k.Timeout = cmp.Or(k.Timeout, 10*time.Minute)
 	if k.Backoff == nil {
-		k.Backoff = Backoff
+		k.Backoff = backoff
 	}
 	return k
 }
 
-// Backoff is 1 s after the first attempt, then 4 s, 16 s, …, at most 15 min.
-func Backoff(attempt int) time.Duration {
+// backoff is 1 s after the first attempt, then 4 s, 16 s, …, at most 15 min.
+func backoff(attempt int) time.Duration {
 	return min(time.Second<<min(2*(attempt-1), 20), 15*time.Minute)
 }
 
@@ -320,7 +320,6 @@ func (r *Runner) begin(j *Job) bool {
 	if r.closing {
 		return false
 	}
-	j.store = r.store
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.running[j.Ref()] = &attempt{j, cancel}
 	r.last[j.Kind] = &j.UserID

@@ -78,9 +78,6 @@ func NewKeys(provider string, keys []Key, opts KeyOptions) *Keys {
 	return k
 }
 
-// Len returns the number of keys.
-func (k *Keys) Len() int { return len(k.keys) }
-
 // Health tells how the keys are doing, in the order of the configuration.
 func (k *Keys) Health() []KeyHealth {
 	k.mu.Lock()

@@ -201,13 +201,13 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 func (r *ranking) explain(h *Hit, i int) {
 	total, sum := r.most(), float32(0)
 	h.Signals = map[string]float64{}
-	for s, w := range r.q.Weights {
+	for s, w := range weights {
 		x := w * r.of[s][i]
 		if x == 0 {
 			continue
 		}
 		sum += x
-		h.Signals[SignalNames[s]] = float64(x / total)
+		h.Signals[signalNames[s]] = float64(x / total)
 		if s == int(sigVector) || s == int(sigSpelling) {
 			h.Parts.Vector += float64(x / total)
 		} else {
@@ -221,7 +221,7 @@ func (r *ranking) explain(h *Hit, i int) {
 // most is the score of a unit for which every signal is 1.
 func (r *ranking) most() float32 {
 	total := float32(0)
-	for s, w := range r.q.Weights {
+	for s, w := range weights {
 		if s != int(sigVector) || len(r.q.Vector.Values) > 0 {
 			total += w
 		}

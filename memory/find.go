@@ -137,7 +137,7 @@ func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hi
 				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: LocalTime(m.at(), a.Now.Location()),
 				Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
 			},
-			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{SignalNames[sigKind]: 1},
+			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
 		})
 	}
 	return hits, nil
@@ -383,7 +383,7 @@ func (u Use) Parts() (p Parts) {
 			p.Recency += x
 		case "importance", profileSignal:
 			p.Importance += x
-		case SignalNames[sigVector], SignalNames[sigSpelling]:
+		case signalNames[sigVector], signalNames[sigSpelling]:
 			p.Vector += x
 		default:
 			p.Lexical += x

@@ -50,9 +50,8 @@ type Query struct {
 	// words: what only stands beside them is left out.
 	Relevant bool
 
-	Limit      int      // hits; default 10
-	Characters int      // code points of all texts together; default 1500
-	Weights    *Weights // default DefaultWeights
+	Limit      int // hits; default 10
+	Characters int // code points of all texts together; default 1500
 
 	read *Question // of Text; nil = not read yet
 }
@@ -122,9 +121,6 @@ const (
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
-	if q.Weights == nil {
-		q.Weights = &DefaultWeights
-	}
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, nil // no row can pass
 	}
@@ -210,7 +206,7 @@ func (r *ranking) rank(v index.View) (err error) {
 
 // fit is the weighted sum of the signals of row i.
 func (r *ranking) fit(i int) (sum float32) {
-	for s, w := range r.q.Weights {
+	for s, w := range weights {
 		sum += w * r.of[s][i]
 	}
 	return sum

@@ -26,18 +26,15 @@ const (
 	signals
 )
 
-// SignalNames are what Hit.Signals calls them, in the order of Weights.
-var SignalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
+// signalNames are what Hit.Signals calls them.
+var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
-// Weights say how much each signal counts. All but length are 0 for most units and 1
-// for the best one.
-type Weights [signals]float32
-
-// DefaultWeights are those of chats and of the benchmark: fitted to recall and rank on
-// two public sets of questions and checked with each conversation left out in turn
+// weights say how much each signal counts. All but length are 0 for most units and 1
+// for the best one. The weights were fitted to recall and rank on two public sets of
+// questions and checked with each conversation left out in turn
 // (docs/decisions/0012-retrieval.md). Those of the vectors are reasoned: a model's
 // count for as much as the best three lexical signals together.
-var DefaultWeights = Weights{
+var weights = [signals]float32{
 	sigRow: 1, sigNear: 0.4, sigAround: 0.9, sigGroup: 0.9, sigAnswer: 1.2, sigSpeaker: 0.8,
 	sigDay: 2.4, sigKind: 2.4, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
 }

@@ -2,15 +2,17 @@ package nodest
 
 import (
 	"cmp"
-	"container/list"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	"nodest/card"
 	"nodest/framework"
 )
+
+// keepDocs bounds the documents whose compiled form is kept, in bytes of JSON;
+// the compiled form takes a few times as much.
+const keepDocs = 32 << 20
 
 // docs are the documents of a turn, read, parsed and compiled. They are
 // immutable and shared by all turns that name the same versions.
@@ -25,9 +27,7 @@ type docs struct {
 	settings    promptSettings
 	personas    map[string]framework.Persona
 	bound       string // persona that is bound to the character; "" = none
-	size        int64  // bytes of the documents
-
-	typed *typedTexts
+	size        int    // of the documents, in bytes
 }
 
 // wanted says which documents a turn needs besides the character's own.
@@ -96,14 +96,14 @@ func (e *Engine) documentsOf(tx Tx, w wanted, pins *Pins) (*docs, error) {
 		return nil, err
 	}
 	key := w.key(stamps)
-	if d := e.compiled.get(key); d != nil {
+	if d, ok := e.compiled.Get(key); ok {
 		return d, nil
 	}
 	d, err := readDocs(tx, w, stamps)
 	if err != nil {
 		return nil, err
 	}
-	e.compiled.put(key, d)
+	e.compiled.Put(key, d, min(d.size, keepDocs)) // larger ones stay too, alone
 	return d, nil
 }
 
@@ -112,7 +112,7 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &docs{characterID: ch.ID, personas: map[string]framework.Persona{}, typed: &typedTexts{}}
+	d := &docs{characterID: ch.ID, size: 16 << 10, personas: map[string]framework.Persona{}}
 	sources, err := d.readCharacter(ch)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 		if res == nil { // pinned, deleted and purged
 			continue
 		}
-		d.size += int64(len(res.Document))
+		d.size += len(res.Document)
 		group, err := d.addResource(w, r, res, &sources)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
@@ -140,14 +140,14 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 	if !w.regex {
 		groups = nil
 	}
-	d.scripts = framework.CompileScripts(groups, ch.ID, 0)
+	d.scripts = framework.CompileScripts(groups, ch.ID)
 	return d, nil
 }
 
 // readCharacter parses the character's own documents. Its regex scripts are not
 // among them: those work as a group of their own (autogroup.go).
 func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
-	d.size = int64(len(ch.RoleCard) + len(ch.WorldBook) + len(ch.Preset) + len(ch.AuthorNote))
+	d.size += len(ch.RoleCard) + len(ch.WorldBook) + len(ch.Preset) + len(ch.AuthorNote)
 	var err error
 	if d.settings, err = ch.promptSettings(); err != nil {
 		return framework.Sources{}, err
@@ -265,84 +265,5 @@ func settingOf(doc json.RawMessage) *framework.Setting {
 	}
 	return &framework.Setting{
 		Name: s.Comment, Text: s.Content, Disable: s.Disable, Position: s.Position, Order: order, Depth: s.Depth, Global: s.Global,
-	}
-}
-
-// typedTexts remembers what the scripts for user input make of the messages of
-// a chat, by revision, so that each is worked on once.
-type typedTexts struct {
-	mu    sync.Mutex
-	known map[string]string
-}
-
-const keptTyped = 4096
-
-func (d *docs) asSent(revisionID, text string) (string, []framework.Warning) {
-	d.typed.mu.Lock()
-	sent, ok := d.typed.known[revisionID]
-	d.typed.mu.Unlock()
-	if ok {
-		return sent, nil
-	}
-	sent, warnings := d.scripts.ApplyUser(text)
-	if revisionID == "" || len(warnings) > 0 {
-		return sent, warnings
-	}
-	d.typed.mu.Lock()
-	defer d.typed.mu.Unlock()
-	if d.typed.known == nil || len(d.typed.known) >= keptTyped {
-		d.typed.known = map[string]string{}
-	}
-	d.typed.known[revisionID] = sent
-	return sent, nil
-}
-
-// compiledDocs keeps the recently used docs. The documents behind them may be
-// large, so it is bounded by their bytes.
-type compiledDocs struct {
-	mu    sync.Mutex
-	byKey map[string]*list.Element
-	used  *list.List // of keptDocs, the newest in front
-	bytes int64
-}
-
-type keptDocs struct {
-	key  string
-	docs *docs
-}
-
-// keepDocs bounds the documents whose compiled form is kept, in bytes of JSON;
-// the compiled form takes a few times as much.
-const keepDocs = 32 << 20
-
-func newCompiledDocs() *compiledDocs {
-	return &compiledDocs{byKey: map[string]*list.Element{}, used: list.New()}
-}
-
-func (c *compiledDocs) get(key string) *docs {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	el := c.byKey[key]
-	if el == nil {
-		return nil
-	}
-	c.used.MoveToFront(el)
-	return el.Value.(keptDocs).docs
-}
-
-func (c *compiledDocs) put(key string, d *docs) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byKey[key] != nil {
-		return
-	}
-	const frame = 16 << 10 // of an entry without large documents
-	d.size += frame
-	c.byKey[key] = c.used.PushFront(keptDocs{key, d})
-	c.bytes += d.size
-	for c.bytes > keepDocs && c.used.Len() > 1 {
-		old := c.used.Remove(c.used.Back()).(keptDocs)
-		delete(c.byKey, old.key)
-		c.bytes -= old.docs.size
 	}
 }

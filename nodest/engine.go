@@ -6,6 +6,7 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/lru"
 )
 
 // Engine is the chat engine. Its methods are safe for concurrent use.
@@ -15,9 +16,9 @@ type Engine struct {
 	pub    Publisher
 	opts   Options
 
-	compiled *compiledDocs    // documents by version
-	pasts    *pasts           // the ends of chats by version
-	counts   *framework.Cache // token counts and key scans by content
+	compiled *lru.Cache[string, *docs] // documents by version
+	pasts    pasts                     // the ends of chats by version
+	counts   *framework.Cache          // token counts and key scans by content
 
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
 
@@ -33,7 +34,7 @@ type Engine struct {
 func New(store Store, models Models, pub Publisher, opts Options) *Engine {
 	return &Engine{
 		store: store, models: models, pub: pub, opts: opts.withDefaults(),
-		compiled: newCompiledDocs(), pasts: newPasts(), counts: framework.NewCache(0),
+		compiled: lru.New[string, *docs](keepDocs), pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }

@@ -99,7 +99,6 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	}
 	t.startsAt(utf8.RuneCountInString(turn.base))
 	compose := func() error {
-		turn.warnings = nil
 		return e.store.View(ctx, t.userID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
 	}
 	err := compose()
@@ -184,7 +183,7 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 	d := s.docs
 	context, reserve := budget(s.options, s.model)
 	t.input = framework.Input{
-		Compiled: d.compiled, Note: s.note, Settings: s.settings, Persona: s.persona, Scripts: d.scripts,
+		Compiled: d.compiled, Note: s.note, Settings: s.settings, Persona: s.persona, Scripts: d.scripts.Run(e.counts),
 		Options: framework.Options{
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
@@ -406,9 +405,7 @@ func (t *turn) said(m *Message) framework.Message {
 	sent := s.Text
 	switch m.Role {
 	case RoleUser:
-		var warnings []framework.Warning
-		sent, warnings = t.scene.docs.asSent(s.RevisionID, s.Text)
-		t.warn(warnings)
+		sent = t.input.Scripts.User(s.Text)
 	case RoleAssistant:
 		sent = framework.StripBlocks(s.Text)
 	}
@@ -449,5 +446,3 @@ func (t *turn) readPrevious(tx Tx) error {
 	t.input.Previous = framework.HashesOf(p.Body)
 	return nil
 }
-
-func (t *turn) warn(warnings []framework.Warning) { t.warnings = append(t.warnings, warnings...) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -161,6 +162,44 @@ func TestScriptsForInputAndReply(t *testing.T) {
 	s.model.next(says("Good."))
 	if m := s.say(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.last(), "a cat") {
 		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.model.last())
+	}
+}
+
+func TestAScriptThatTakesTooLongIsOffUntilItIsEdited(t *testing.T) {
+	s := newStudio(t, nodest.Options{})
+	all := true
+	script, err := s.CreateResource(t.Context(), s.call(), nodest.RegexScript, nodest.ResourceInput{
+		Name: "r", BindAll: &all,
+		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/(a+)+$/g","replaceString":"x","placement":[1]}`),
+	})
+	s.must(err)
+	user, err := s.Settings(t.Context(), ann)
+	s.must(err)
+	user.GlobalRegexEnabled = true
+	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	s.must(err)
+	c := s.chat()
+	text := strings.Repeat("a", 60) + "!"
+	preview := func() *framework.Prompt {
+		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
+		s.must(err)
+		return p
+	}
+	for range 2 {
+		p := preview()
+		if len(p.Warnings) != 1 || p.Warnings[0].Code != "slow_pattern" || p.Warnings[0].Path != "regexScripts.hostile" {
+			t.Errorf("warnings = %+v", p.Warnings)
+		}
+		if p.Messages[p.Base].Text != text {
+			t.Errorf("sent %q", p.Messages[p.Base].Text)
+		}
+	}
+	_, err = s.UpdateResource(t.Context(), s.call(), nodest.RegexScript, script.ID, nodest.ResourceInput{
+		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/a+/g","replaceString":"x","placement":[1]}`),
+	}, false, 0)
+	s.must(err)
+	if p := preview(); len(p.Warnings) != 0 || p.Messages[p.Base].Text != "x!" {
+		t.Errorf("after an edit: sent %q, warnings %+v", p.Messages[p.Base].Text, p.Warnings)
 	}
 }
 

@@ -1,23 +1,17 @@
 package nodest
 
 import (
-	"container/list"
 	"slices"
-	"sync"
 
 	"nodest/llm"
+	"nodest/lru"
 )
 
 // pasts keeps the ends of the chats that were talked in last, so that a turn in a
 // long chat need not read it again. An entry is what the database holds at one
 // version of the conversation; since every change of a chat is a new version, an
 // entry is either exact or not found.
-type pasts struct {
-	mu     sync.Mutex
-	byChat map[string]*list.Element
-	used   *list.List // of *past, the newest in front
-	bytes  int
-}
+type pasts struct{ byChat *lru.Cache[string, *past] }
 
 // past is the end of the branch that ends in the last message of path.
 type past struct {
@@ -26,26 +20,19 @@ type past struct {
 	path    []*Message // oldest first; shared, never changed
 	whole   bool       // it begins with the first message
 	room    int        // tokens that it was read for
-	bytes   int
 }
 
 // keepPasts bounds the kept texts, in bytes.
 const keepPasts = 64 << 20
 
-func newPasts() *pasts { return &pasts{byChat: map[string]*list.Element{}, used: list.New()} }
+func newPasts() pasts { return pasts{lru.New[string, *past](keepPasts)} }
 
 // find returns the branch that ends in head as it stands at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
-func (p *pasts) find(chat string, version int64, head, until string, room int) (path []*Message, more, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	el := p.byChat[chat]
-	if el == nil {
-		return nil, false, false
-	}
-	kept := el.Value.(*past)
-	if kept.version != version {
+func (p pasts) find(chat string, version int64, head, until string, room int) (path []*Message, more, ok bool) {
+	kept, ok := p.byChat.Get(chat)
+	if !ok || kept.version != version {
 		return nil, false, false
 	}
 	for end := len(kept.path); end > 0; end-- {
@@ -56,7 +43,6 @@ func (p *pasts) find(chat string, version int64, head, until string, room int) (
 		if !kept.whole && weigh(path) < room && !holds(path, until) {
 			return nil, false, false
 		}
-		p.used.MoveToFront(el)
 		return path, !kept.whole, true
 	}
 	return nil, false, false
@@ -68,28 +54,23 @@ func holds(path []*Message, id string) bool {
 }
 
 // put keeps what was read.
-func (p *pasts) put(chat string, version int64, path []*Message, whole bool, room int) {
+func (p pasts) put(chat string, version int64, path []*Message, whole bool, room int) {
 	slim := make([]*Message, len(path))
 	for i, m := range path {
 		slim[i] = slimmed(m)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.keep(&past{chat: chat, version: version, path: slim, whole: whole, room: room})
 }
 
 // grow follows a change that did nothing but add m at the end of the kept branch
 // and made the chat's version. After any other change the entry goes.
-func (p *pasts) grow(chat string, version int64, m *Message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	el := p.byChat[chat]
-	if el == nil {
+func (p pasts) grow(chat string, version int64, m *Message) {
+	old, ok := p.byChat.Get(chat)
+	if !ok {
 		return
 	}
-	old := el.Value.(*past)
 	if old.version != version-1 || len(old.path) == 0 || old.path[len(old.path)-1].ID != m.ParentID {
-		p.drop(el)
+		p.byChat.Take(chat)
 		return
 	}
 	next := &past{chat: chat, version: version, whole: old.whole, room: old.room}
@@ -110,25 +91,13 @@ func (p *past) cut() {
 	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
 }
 
-func (p *pasts) keep(n *past) {
-	if el := p.byChat[n.chat]; el != nil {
-		p.drop(el)
-	}
+func (p pasts) keep(n *past) {
+	bytes := 0
 	for _, m := range n.path {
 		const frame = 300 // of a message without text, about
-		n.bytes += len(m.Text()) + frame
+		bytes += len(m.Text()) + frame
 	}
-	p.byChat[n.chat] = p.used.PushFront(n)
-	p.bytes += n.bytes
-	for p.bytes > keepPasts && p.used.Len() > 0 {
-		p.drop(p.used.Back())
-	}
-}
-
-func (p *pasts) drop(el *list.Element) {
-	old := p.used.Remove(el).(*past)
-	delete(p.byChat, old.chat)
-	p.bytes -= old.bytes
+	p.byChat.Put(n.chat, n, bytes)
 }
 
 // slimmed is a copy of m with the chosen text alone: all that a prompt needs.

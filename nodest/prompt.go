@@ -73,9 +73,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
-		sent, warnings := t.scene.docs.asSent("", text)
-		t.warn(warnings)
-		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: sent}
+		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: t.input.Scripts.User(text)}
 	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
 		t.answerLast()
 	default:

@@ -168,7 +168,7 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	})
 	if err != nil {
 		e.opts.Log.WarnContext(ctx, "turn continues without memories", "conversation", t.scene.conversation.ID, "err", err)
-		t.warn([]framework.Warning{{Code: warnNoMemory, Detail: "memories could not be searched"}})
+		t.warnings = append(t.warnings, framework.Warning{Code: warnNoMemory, Detail: "memories could not be searched"})
 		return
 	}
 	for i := range hits {

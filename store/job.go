@@ -210,11 +210,6 @@ func (db *DB) Enqueue(ctx context.Context, specs ...jobs.Spec) error {
 	return err
 }
 
-// NoteJob stores the progress of a running job: jobs.Store.
-func (db *DB) NoteJob(ctx context.Context, j *jobs.Job, progress json.RawMessage) error {
-	return db.backend.write(ctx, func(s *session) error { return s.noteJob(j, "", progress) })
-}
-
 // EndJob ends an attempt: jobs.Store.
 func (db *DB) EndJob(ctx context.Context, j *jobs.Job, o jobs.Outcome) error {
 	var again bool

@@ -86,8 +86,7 @@ func (e *env) lost(j *jobs.Job) {
 		"Tx.NoteJob": func() error {
 			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return tx.NoteJob(j, 1) })
 		},
-		"NoteJob": func() error { return e.db.NoteJob(context.Background(), j, []byte(`1`)) },
-		"EndJob":  func() error { return e.db.EndJob(context.Background(), j, jobs.Outcome{State: jobs.Failed}) },
+		"EndJob": func() error { return e.db.EndJob(context.Background(), j, jobs.Outcome{State: jobs.Failed}) },
 	} {
 		if err := try(); !errors.Is(err, jobs.ErrLost) {
 			e.Errorf("%s: error is %v, want ErrLost", name, err)

@@ -61,7 +61,6 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Chat, "chat", false, "instead of a file, measure recall in built-in English and Chinese chats, compared with BM25")
 	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat, print the turns with wrong results")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file, measure the speed with this number of generated items")
-	cmd.Flags().BoolVar(&o.Fit, "fit", false, "fit the ranking weights instead, with leave-one-out validation")
 	return cmd
 }
 

@@ -20,7 +20,11 @@ func TestBenchHistoryRuns(t *testing.T) {
 	var out strings.Builder
 	o := bench.HistoryOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}}
 	require.NoError(t, bench.History(t.Context(), &out, o))
-	var found bench.HistoryFigures
+	var found struct {
+		Chats []struct {
+			Times map[string]struct{ P50 float64 }
+		}
+	}
 	require.NoError(t, json.Unmarshal([]byte(out.String()), &found))
 	require.Len(t, found.Chats, 2)
 	for _, chat := range found.Chats {

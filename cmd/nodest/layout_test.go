@@ -9,7 +9,7 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"fault migrations web",
+	"fault lru migrations web",
 	"llm card stream jobs account",
 	"llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
 	"memory",

@@ -228,16 +228,8 @@ func (x *exchange) refusal(resp *http.Response) error {
 // fault classifies an error.
 func (e wireError) fault(status int, wait time.Duration) error {
 	cause := fmt.Errorf("the provider's status is %s", plainWord(e.Status))
-	badKey, daily := false, false
-	for _, d := range e.Details {
-		badKey = badKey || strings.HasPrefix(d.Reason, "API_KEY_")
-		if delay, err := time.ParseDuration(d.RetryDelay); err == nil && delay > 0 && wait == 0 {
-			wait = delay
-		}
-		for _, v := range d.Violations {
-			daily = daily || strings.Contains(v.QuotaID, "PerDay")
-		}
-	}
+	badKey, daily, delay := e.details()
+	wait = cmp.Or(wait, delay)
 	switch {
 	case status == 0:
 		return llm.Upstream(name, fault.UpstreamDown, 0, cause)
@@ -249,4 +241,19 @@ func (e wireError) fault(status int, wait time.Duration) error {
 		return llm.Upstream(name, fault.ContextTooLarge, status, cause)
 	}
 	return llm.StatusError(name, status, wait, cause)
+}
+
+// details tells whether the key is bad, whether a quota of a day is used up, and when
+// to try again; 0 = not said.
+func (e wireError) details() (badKey, daily bool, wait time.Duration) {
+	for _, d := range e.Details {
+		badKey = badKey || strings.HasPrefix(d.Reason, "API_KEY_")
+		if delay, err := time.ParseDuration(d.RetryDelay); err == nil && delay > 0 && wait == 0 {
+			wait = delay
+		}
+		for _, v := range d.Violations {
+			daily = daily || strings.Contains(v.QuotaID, "PerDay")
+		}
+	}
+	return badKey, daily, wait
 }

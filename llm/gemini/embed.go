@@ -49,7 +49,7 @@ func (e *embedder) Dim() int { return int(e.dim.Load()) }
 
 // viaCard reports whether generative-ai-go serves this model.
 func (e *embedder) viaCard() bool {
-	return e.ask == 0 && e.provider.opts.Prefer != CurrentSDK &&
+	return e.ask == 0 && e.provider.opts.Prefer != currentSDK &&
 		(e.model == "text-embedding-004" || e.model == "embedding-001")
 }
 

@@ -43,8 +43,8 @@ type Options struct {
 
 	Model string // for requests that name none; default gemini-2.0-flash-exp
 
-	// Prefer is CardSDK or CurrentSDK; empty chooses by model. CardSDK is
-	// honoured only for what that SDK serves rightly.
+	// Prefer is "generative-ai-go" or "genai"; empty chooses by model. The former is
+	// used only for models that it serves correctly.
 	Prefer string
 
 	Keys llm.KeyOptions
@@ -85,8 +85,8 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.Prefer != "" && opts.Prefer != CardSDK && opts.Prefer != CurrentSDK {
-		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", CardSDK, CurrentSDK)
+	if opts.Prefer != "" && opts.Prefer != cardSDK && opts.Prefer != currentSDK {
+		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", cardSDK, currentSDK)
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
 	p.http = &http.Client{
@@ -197,7 +197,7 @@ func (p *Provider) stream(ctx context.Context, key llm.Key, req llm.Request) ite
 			x.texts = append(x.texts, c.text)
 		}
 		var all answers
-		if p.choose(pr.model, req).SDK == CardSDK {
+		if p.transportFor(pr.model, req) == cardSDK {
 			all = p.viaCard(ctx, x, pr)
 		} else {
 			all = p.viaCurrent(ctx, pr)

@@ -28,8 +28,8 @@ func connect(t testing.TB, f *llmtest.Fake, opts Options, keys ...llm.Key) *Prov
 // none.
 func TestConformance(t *testing.T) {
 	for _, tt := range []struct{ sdk, model, embeddings string }{
-		{CardSDK, "gemini-2.0-flash", "text-embedding-004"},
-		{CurrentSDK, "gemini-2.5-pro", ""},
+		{cardSDK, "gemini-2.0-flash", "text-embedding-004"},
+		{currentSDK, "gemini-2.5-pro", ""},
 	} {
 		t.Run(tt.sdk, func(t *testing.T) {
 			llmtest.Run(t, func(t testing.TB, keys ...llm.Key) llmtest.Adapter {

@@ -88,7 +88,7 @@ func TestGoldenRequest(t *testing.T) {
 		path, _, _ := strings.Cut(strings.TrimPrefix(want.URL, "https://generativelanguage.googleapis.com"), "?")
 		path = strings.Replace(path, ":generateContent", ":streamGenerateContent", 1)
 		ok := true
-		for _, sdk := range []string{CardSDK, CurrentSDK} {
+		for _, sdk := range []string{cardSDK, currentSDK} {
 			ok = t.Run(v.Name+" through "+sdk, func(t *testing.T) {
 				f := llmtest.NewGemini(t)
 				p := connect(t, f, Options{Prefer: sdk}, llm.NewKey("KEY"))
@@ -105,7 +105,7 @@ func TestGoldenRequest(t *testing.T) {
 				if err := json.Unmarshal(req.Body, &body); err != nil {
 					t.Fatal(err)
 				}
-				if sdk == CardSDK && body["model"] == "models/"+req.Model {
+				if sdk == cardSDK && body["model"] == "models/"+req.Model {
 					delete(body, "model")
 				}
 				if d := diff.Diff(want.Body, body); d != "" || req.Path != path || req.Key != "KEY" || req.Transport != sdk {

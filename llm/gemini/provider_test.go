@@ -16,30 +16,30 @@ import (
 
 func TestTransport(t *testing.T) {
 	tests := []struct{ prefer, model, sdk string }{
-		{"", "gemini-2.0-flash-exp", CardSDK},
-		{"", "gemini-2.0-flash", CardSDK},
-		{"", "models/gemini-2.0-flash-lite-001", CardSDK},
-		{"", "gemini-1.5-pro-latest", CardSDK},
-		{"", "gemini-pro", CardSDK},
-		{"", "gemini-2.0-flash-thinking-exp", CurrentSDK},
-		{"", "gemini-2.0-flash-preview-image-generation", CurrentSDK},
-		{"", "gemini-2.5-flash", CurrentSDK},
-		{"", "gemini-3-pro-preview", CurrentSDK},
-		{"", "gemini-flash-latest", CurrentSDK},
-		{"", "gemma-3-27b-it", CurrentSDK},
-		{"", "tunedModels/mine", CurrentSDK},
-		{"", "something-new", CurrentSDK},
-		{CurrentSDK, "gemini-2.0-flash", CurrentSDK},
-		{CardSDK, "gemini-2.0-flash", CardSDK},
-		{CardSDK, "gemini-2.5-pro", CurrentSDK}, // it cannot serve that one rightly
+		{"", "gemini-2.0-flash-exp", cardSDK},
+		{"", "gemini-2.0-flash", cardSDK},
+		{"", "models/gemini-2.0-flash-lite-001", cardSDK},
+		{"", "gemini-1.5-pro-latest", cardSDK},
+		{"", "gemini-pro", cardSDK},
+		{"", "gemini-2.0-flash-thinking-exp", currentSDK},
+		{"", "gemini-2.0-flash-preview-image-generation", currentSDK},
+		{"", "gemini-2.5-flash", currentSDK},
+		{"", "gemini-3-pro-preview", currentSDK},
+		{"", "gemini-flash-latest", currentSDK},
+		{"", "gemma-3-27b-it", currentSDK},
+		{"", "tunedModels/mine", currentSDK},
+		{"", "something-new", currentSDK},
+		{currentSDK, "gemini-2.0-flash", currentSDK},
+		{cardSDK, "gemini-2.0-flash", cardSDK},
+		{cardSDK, "gemini-2.5-pro", currentSDK}, // it cannot serve that one rightly
 	}
 	for _, tt := range tests {
 		p, err := New(nil, Options{Prefer: tt.prefer})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Transport(tt.model); got.SDK != tt.sdk || got.Reason == "" {
-			t.Errorf("%s with %q goes through %+v, want %s", tt.model, tt.prefer, got, tt.sdk)
+		if got := p.transport(tt.model); got != tt.sdk {
+			t.Errorf("%s with %q goes through %s, want %s", tt.model, tt.prefer, got, tt.sdk)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestRequestsThatTheCardSDKCannotExpress(t *testing.T) {
 	seeded := llmtest.Ask("hi")
 	seeded.Seed = &seed
 	for name, req := range map[string]llm.Request{"ends with the character": prefill, "seed": seeded} {
-		if got, _ := ask(t, Options{}, req); got.Transport != CurrentSDK {
+		if got, _ := ask(t, Options{}, req); got.Transport != currentSDK {
 			t.Errorf("%s went through %s", name, got.Transport)
 		}
 	}
@@ -194,10 +194,10 @@ func TestEmbeddingTasksAndLength(t *testing.T) {
 		dim   int
 		sdk   string
 	}{
-		{"text-embedding-004", 0, CardSDK},
-		{"text-embedding-004", 64, CurrentSDK}, // the card's SDK cannot ask for a length
-		{"gemini-embedding-001", 0, CurrentSDK},
-		{"gemini-embedding-001", 768, CurrentSDK},
+		{"text-embedding-004", 0, cardSDK},
+		{"text-embedding-004", 64, currentSDK}, // the card's SDK cannot ask for a length
+		{"gemini-embedding-001", 0, currentSDK},
+		{"gemini-embedding-001", 768, currentSDK},
 	}
 	for _, tt := range tests {
 		f := llmtest.NewGemini(t)
@@ -223,7 +223,7 @@ func TestModelsTellTheirTransport(t *testing.T) {
 	f := llmtest.NewGemini(t)
 	p := connect(t, f, Options{}, llm.NewKey("KEY"))
 	list, err := p.Models(t.Context())
-	if err != nil || len(list) != 3 || list[0].Transport != CardSDK || list[1].Transport != CurrentSDK || !list[2].Embeds {
+	if err != nil || len(list) != 3 || list[0].Transport != cardSDK || list[1].Transport != currentSDK || !list[2].Embeds {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -296,7 +296,7 @@ func BenchmarkStream(b *testing.B) {
 		f := llmtest.NewGemini(b)
 		f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(pieces...) })
 		p := connect(b, f, Options{Model: model}, llm.NewKey("KEY"))
-		b.Run(p.Transport(model).SDK, func(b *testing.B) {
+		b.Run(p.transport(model), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := llmtest.Read(b, p.Stream(b.Context(), llmtest.Ask("hi"))); r.Err != nil {
@@ -319,7 +319,7 @@ func TestRefusalsThatAreNotGoogles(t *testing.T) {
 		{502, " <!doctype html>", "Gemini is not available: HTTP 502 Bad Gateway"},
 		{403, "key-1-long may not", "Gemini rejected the API key: [key] may not"},
 	} {
-		for _, prefer := range []string{CardSDK, CurrentSDK} {
+		for _, prefer := range []string{cardSDK, currentSDK} {
 			f := llmtest.NewGemini(t)
 			f.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: tt.status, Plain: tt.body} })
 			p, err := New([]llm.Key{llm.NewKey("key-1-long")}, Options{BaseURL: f.URL, Prefer: prefer})

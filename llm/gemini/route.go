@@ -9,41 +9,27 @@ import (
 
 // The words for the two SDKs, as doctor and the list of providers show them.
 const (
-	CardSDK    = "generative-ai-go"
-	CurrentSDK = "genai"
+	cardSDK    = "generative-ai-go"
+	currentSDK = "genai"
 )
 
-// Choice is the SDK that serves a model, and why.
-type Choice struct {
-	SDK    string
-	Reason string
-}
-
-// Transport tells which SDK serves a model. Single requests of a model of CardSDK
-// still go through CurrentSDK where only that can express them: prompts that end
+// transport tells which SDK serves a model. Single requests of a model of cardSDK
+// still go through currentSDK where only that can express them: prompts that end
 // with the character's text, and seeds.
-func (p *Provider) Transport(model string) Choice {
+func (p *Provider) transport(model string) string {
 	model = bare(model)
-	switch {
-	case !cardModel.MatchString(model) || newerKind.MatchString(model):
-		return Choice{CurrentSDK, "thinks, or is newer than generative-ai-go"}
-	case p.opts.Prefer == CurrentSDK:
-		return Choice{CurrentSDK, "chosen by the configuration"}
+	if p.opts.Prefer == currentSDK || !cardModel.MatchString(model) || newerKind.MatchString(model) {
+		return currentSDK
 	}
-	return Choice{CardSDK, "generative-ai-go serves it rightly"}
+	return cardSDK
 }
 
-// choose is Transport for one request.
-func (p *Provider) choose(model string, req llm.Request) Choice {
-	c := p.Transport(model)
-	switch {
-	case c.SDK == CurrentSDK:
-	case req.Seed != nil:
-		return Choice{CurrentSDK, "generative-ai-go knows no seed"}
-	case endsWithModel(req.Messages):
-		return Choice{CurrentSDK, "generative-ai-go always ends a prompt with the user"}
+// transportFor is transport for one request.
+func (p *Provider) transportFor(model string, req llm.Request) string {
+	if req.Seed != nil || endsWithModel(req.Messages) { // generative-ai-go knows no seed and always ends with the user
+		return currentSDK
 	}
-	return c
+	return p.transport(model)
 }
 
 func endsWithModel(messages []llm.Message) bool {

@@ -25,20 +25,20 @@ func NewGemini(t testing.TB) *Fake {
 
 // The words for Request.Transport.
 const (
-	CardSDK    = "generative-ai-go"
-	CurrentSDK = "genai"
+	cardSDK    = "generative-ai-go"
+	currentSDK = "genai"
 )
 
 type gemini struct{}
 
 func (gemini) decode(r *http.Request, body []byte) (Request, error) {
-	req := Request{Key: r.Header.Get("X-Goog-Api-Key"), Transport: CurrentSDK}
+	req := Request{Key: r.Header.Get("X-Goog-Api-Key"), Transport: currentSDK}
 	q := r.URL.Query()
 	if q.Has("key") {
 		return req, errors.New("the key is in the address")
 	}
 	if q.Has("$alt") {
-		req.Transport = CardSDK
+		req.Transport = cardSDK
 	}
 	path, ok := strings.CutPrefix(r.URL.Path, "/v1beta/")
 	if !ok {
@@ -55,7 +55,7 @@ func (gemini) decode(r *http.Request, body []byte) (Request, error) {
 	}
 	switch verb {
 	case "streamGenerateContent":
-		if req.Transport == CurrentSDK && q.Get("alt") != "sse" {
+		if req.Transport == currentSDK && q.Get("alt") != "sse" {
 			return req, errors.New("a stream without alt=sse")
 		}
 		return decodeGenerate(req, model, body)
@@ -72,7 +72,7 @@ func (gemini) decode(r *http.Request, body []byte) (Request, error) {
 // withoutNewMembers takes out what the service has learnt since the protobuf
 // types were made. Only genai may send it.
 func withoutNewMembers(body []byte, transport string) ([]byte, error) {
-	if transport != CurrentSDK {
+	if transport != currentSDK {
 		return body, nil
 	}
 	var m map[string]any
@@ -131,7 +131,10 @@ func checkGenerate(model string, in *pb.GenerateContentRequest) error {
 			return fmt.Errorf("systemInstruction: %w", err)
 		}
 	}
-	config := in.GenerationConfig
+	return checkConfig(in.GenerationConfig)
+}
+
+func checkConfig(config *pb.GenerationConfig) error {
 	if t := config.GetTemperature(); t < 0 || t > 2 {
 		return errors.New("temperature is out of range")
 	}
@@ -196,7 +199,7 @@ func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
 		o.geminiModels(f)
 	case strings.HasSuffix(req.Path, ":batchEmbedContents"):
 		o.geminiVectors(f, req)
-	case req.Transport == CardSDK:
+	case req.Transport == cardSDK:
 		o.w.Header().Set("Content-Type", "application/json")
 		s := geminiStream{o: o, r: r, model: req.Model, array: true}
 		s.run()

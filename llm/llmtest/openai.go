@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -140,14 +141,6 @@ func checkChat(in chatRequest) error {
 		return errors.New("model is missing")
 	case len(in.Messages) == 0:
 		return errors.New("messages is empty")
-	case in.Temperature != nil && (*in.Temperature < 0 || *in.Temperature > 2):
-		return errors.New("temperature is out of range")
-	case in.TopP != nil && (*in.TopP < 0 || *in.TopP > 1):
-		return errors.New("top_p is out of range")
-	case in.MaxTokens != nil && *in.MaxTokens < 1:
-		return errors.New("max_tokens is out of range")
-	case in.MaxTokens != nil && in.MaxCompletionTokens != nil:
-		return errors.New("max_tokens and max_completion_tokens exclude each other")
 	case len(in.Stop) > 4:
 		return errors.New("more than four stop sequences")
 	case in.ResponseFormat != nil && in.ResponseFormat.Type != "json_object":
@@ -156,18 +149,26 @@ func checkChat(in chatRequest) error {
 		return errors.New("stream_options without stream")
 	}
 	for _, m := range in.Messages {
-		switch m.Role {
-		case "system", "user", "assistant", "tool", "developer":
-		default:
+		if !slices.Contains([]string{"system", "user", "assistant", "tool", "developer"}, m.Role) {
 			return fmt.Errorf("role %q", m.Role)
 		}
 	}
-	if p := in.Provider; p != nil {
-		switch p.Sort {
-		case "", "price", "throughput", "latency":
-		default:
-			return fmt.Errorf("provider.sort %q", p.Sort)
-		}
+	if p := in.Provider; p != nil && !slices.Contains([]string{"", "price", "throughput", "latency"}, p.Sort) {
+		return fmt.Errorf("provider.sort %q", p.Sort)
+	}
+	return checkSampling(in)
+}
+
+func checkSampling(in chatRequest) error {
+	switch {
+	case in.Temperature != nil && (*in.Temperature < 0 || *in.Temperature > 2):
+		return errors.New("temperature is out of range")
+	case in.TopP != nil && (*in.TopP < 0 || *in.TopP > 1):
+		return errors.New("top_p is out of range")
+	case in.MaxTokens != nil && *in.MaxTokens < 1:
+		return errors.New("max_tokens is out of range")
+	case in.MaxTokens != nil && in.MaxCompletionTokens != nil:
+		return errors.New("max_tokens and max_completion_tokens exclude each other")
 	}
 	return nil
 }

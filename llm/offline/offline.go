@@ -30,9 +30,6 @@ const (
 	Model = "offline-demo"
 )
 
-// Pace is a Delay that reads like somebody typing fast.
-const Pace = 30 * time.Millisecond
-
 // Options tune a Generator. The zero value streams as fast as it is read.
 type Options struct {
 	Delay time.Duration // before each word

@@ -238,10 +238,11 @@ func TestLengthAndStop(t *testing.T) {
 }
 
 func TestStreamComesWordByWordInItsPace(t *testing.T) {
+	const pace = 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		pieces := 0
-		for c, err := range offline.New(offline.Options{Delay: offline.Pace}).Stream(t.Context(), aurora) {
+		for c, err := range offline.New(offline.Options{Delay: pace}).Stream(t.Context(), aurora) {
 			if err != nil || !utf8.ValidString(c.Text) || len(strings.Fields(c.Text)) > 1 {
 				t.Errorf("chunk %q, %v", c.Text, err)
 			}
@@ -249,7 +250,7 @@ func TestStreamComesWordByWordInItsPace(t *testing.T) {
 				pieces++
 			}
 		}
-		if d := time.Since(start); pieces < 10 || d != time.Duration(pieces)*offline.Pace {
+		if d := time.Since(start); pieces < 10 || d != time.Duration(pieces)*pace {
 			t.Errorf("%d pieces in %v", pieces, d)
 		}
 	})

@@ -3,16 +3,72 @@ package bench
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"testing"
 
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
 )
+
+// TestFitWeights fits the ranking weights of package memory to files of questions and
+// prints what they are worth, when NODEST_FIT has the arguments:
+//
+//	NODEST_FIT="-locomo FILE -memorybank FILE,FILE" go test ./bench -run FitWeights -v -timeout 0
+//
+// With -lexical it does so by words alone, without vectors. Without NODEST_FIT, a few
+// turns show that it runs.
+func TestFitWeights(t *testing.T) {
+	var o RetrievalOptions
+	flags := flag.NewFlagSet("NODEST_FIT", flag.ContinueOnError)
+	flags.StringVar(&o.LoCoMo, "locomo", "", "LoCoMo file")
+	flags.StringVar(&o.MemoryBank, "memorybank", "", "MemoryBank files, separated by commas")
+	flags.BoolVar(&o.Lexical, "lexical", false, "by words alone")
+	if err := flags.Parse(strings.Fields(os.Getenv("NODEST_FIT"))); err != nil {
+		t.Fatal(err)
+	}
+	if flags.NFlag() == 0 {
+		o.LoCoMo = filepath.Join(t.TempDir(), "turns")
+		if err := os.WriteFile(o.LoCoMo, []byte(someTurns), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sets, err := o.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(t.Context(), t.Output(), sets, o.Lexical); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shipped are the signals of package memory and their weights. Keep them the same as
+// in memory/signals.go: hits tell weighted signals, and fitting needs them unweighted.
+var shipped = [...]struct {
+	signal string
+	weight float32
+}{
+	{"words", 1}, {"near", 0.4}, {"around", 0.9}, {"session", 0.9}, {"answer", 1.2}, {"speaker", 0.8},
+	{"day", 2.4}, {"kind", 2.4}, {"length", 0.8}, {"vector", 2}, {"spelling", 0.2},
+}
+
+// weights are by signal, as in shipped.
+type weights [len(shipped)]float32
+
+func shippedWeights() (w weights) {
+	for s := range w {
+		w[s] = shipped[s].weight
+	}
+	return w
+}
 
 // fitted is one question with all that may answer it: by signal, the share of it in
 // each hit, before it is weighed.
@@ -39,13 +95,13 @@ func fit(ctx context.Context, out io.Writer, sets []*questions, lexical bool) er
 		all = append(all, some...)
 	}
 	fmt.Fprintf(out, "equal     %s\n", describe(all, equalWeights()))
-	fmt.Fprintf(out, "default   %s\n", describe(all, memory.DefaultWeights))
+	fmt.Fprintf(out, "shipped   %s\n", describe(all, shippedWeights()))
 	best := climb(all, equalWeights(), nil)
 	fmt.Fprintf(out, "fitted    %s\n", describe(all, best))
-	for s, name := range memory.SignalNames {
+	for s := range shipped {
 		without := best
 		without[s] = 0
-		fmt.Fprintf(out, "  %-9s %.2f, without it %+.4f\n", name, best[s], aim(all, without, nil)-aim(all, best, nil))
+		fmt.Fprintf(out, "  %-9s %.2f, without it %+.4f\n", shipped[s].signal, best[s], aim(all, without, nil)-aim(all, best, nil))
 	}
 	leaveOut(out, all)
 	return nil
@@ -86,15 +142,14 @@ func (s *retrievalScores) join(mean retrievalScores) {
 	s.MRR += n * mean.MRR
 }
 
-func equalWeights() (w memory.Weights) {
+func equalWeights() (w weights) {
 	for i := range w {
 		w[i] = 1
 	}
 	return w
 }
 
-// fitted asks every question once with all weights at 1, which tells the signals, of
-// the units as the store gives them to an index.
+// fitted asks every question once, of the units as the store gives them to an index.
 func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, err error) {
 	l, err := openLibrary(ctx, libraryOptions{})
 	if err != nil {
@@ -137,8 +192,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 }
 
 func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical bool) (*fitted, error) {
-	ones := equalWeights()
-	query := memory.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt, Weights: &ones}
+	query := memory.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt}
 	if !lexical {
 		e, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{one.text})
 		if err != nil {
@@ -156,13 +210,14 @@ func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical boo
 	}
 	f := &fitted{
 		talk: one.talk, category: one.category, right: one.right,
-		signals: make([][]float32, len(ones)), factor: make([]float32, len(hits)), item: make([]int, len(hits)),
+		signals: make([][]float32, len(shipped)), factor: make([]float32, len(hits)), item: make([]int, len(hits)),
 	}
-	for s, name := range memory.SignalNames {
+	for s := range shipped {
 		f.signals[s] = make([]float32, len(hits))
 		for i := range hits {
-			f.signals[s][i] = float32(hits[i].Signals[name])
-			f.factor[i] += f.signals[s][i]
+			share := float32(hits[i].Signals[shipped[s].signal])
+			f.signals[s][i] = share / shipped[s].weight
+			f.factor[i] += share
 		}
 	}
 	for i := range hits {
@@ -181,7 +236,7 @@ func (l rowsLoader) Load(_ context.Context, key string, _ int64) (index.Delta, e
 	return index.Delta{Version: 1, Rows: l[key], Whole: true}, nil
 }
 
-func climb(all []*fitted, w memory.Weights, keep func(*fitted) bool) memory.Weights {
+func climb(all []*fitted, w weights, keep func(*fitted) bool) weights {
 	best := aim(all, w, keep)
 	for range 4 {
 		before := best
@@ -206,7 +261,7 @@ func climb(all []*fitted, w memory.Weights, keep func(*fitted) bool) memory.Weig
 
 // aim is what weights are good for: recall and rank on LoCoMo, with a share for the
 // chats and for the adversarial questions, so that neither pays for it.
-func aim(all []*fitted, w memory.Weights, keep func(*fitted) bool) float64 {
+func aim(all []*fitted, w weights, keep func(*fitted) bool) float64 {
 	in := func(want func(*fitted) bool) retrievalScores {
 		return total(all, w, func(f *fitted) bool { return want(f) && (keep == nil || keep(f)) })
 	}
@@ -216,7 +271,7 @@ func aim(all []*fitted, w memory.Weights, keep func(*fitted) bool) float64 {
 	return main.Recall10 + main.MRR + 0.3*main.Recall5 + 0.3*bank.Recall5 + 0.2*bank.MRR + 0.1*turned.Recall10 + 0.1*turned.MRR
 }
 
-func total(all []*fitted, w memory.Weights, keep func(*fitted) bool) (sum retrievalScores) {
+func total(all []*fitted, w weights, keep func(*fitted) bool) (sum retrievalScores) {
 	var scores []float32
 	for _, f := range all {
 		if keep(f) {
@@ -228,7 +283,7 @@ func total(all []*fitted, w memory.Weights, keep func(*fitted) bool) (sum retrie
 	return sum
 }
 
-func (f *fitted) score(scores []float32, w memory.Weights) []float32 {
+func (f *fitted) score(scores []float32, w weights) []float32 {
 	scores = append(scores, make([]float32, len(f.factor))...)
 	for s, weight := range w {
 		if weight == 0 {
@@ -264,7 +319,7 @@ func (f *fitted) ranks(scores []float32) []int {
 	return ranks
 }
 
-func describe(all []*fitted, w memory.Weights) string {
+func describe(all []*fitted, w weights) string {
 	bank := total(all, w, func(f *fitted) bool { return f.bank })
 	main := total(all, w, func(f *fitted) bool { return !f.bank && f.category != adversarial })
 	return fmt.Sprintf("aim %.4f: LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f", aim(all, w, nil), main.Recall10, main.MRR, bank.Recall5, bank.MRR)
