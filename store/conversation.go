@@ -34,13 +34,9 @@ type conversationRow struct {
 	RestConversationID string
 	RestMessageID      string
 	RestVersion        int64
-	// OldSeq is the newest seq of before there were memories, HeardSeq that up to
-	// which Adoption has heard what was said until then.
-	OldSeq    int64
-	HeardSeq  int64
-	CreatedAt int64
-	UpdatedAt int64
-	DeletedAt *int64
+	CreatedAt          int64
+	UpdatedAt          int64
+	DeletedAt          *int64
 }
 
 // conversationStateRow is what a conversation was at one version.
@@ -225,7 +221,7 @@ func (t *tx) storeConversation(c *nodest.Conversation) error {
 	if !changed {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
-	but := []string{"id", "user_id", "message_seq", "rest_conversation_id", "rest_message_id", "rest_version", "old_seq", "heard_seq", "created_at", "deleted_at"}
+	but := []string{"id", "user_id", "message_seq", "rest_conversation_id", "rest_message_id", "rest_version", "created_at", "deleted_at"}
 	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
 		return err
 	}

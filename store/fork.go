@@ -81,9 +81,8 @@ func (t *tx) InsertFork(c *nodest.Conversation, sourceID, messageID string, limi
 	if err := t.putBulk(&p.bulk); err != nil {
 		return err
 	}
-	_, err = t.exec(t.raw("UPDATE conversations SET message_seq = ?, rest_conversation_id = ?, rest_message_id = ?, rest_version = ?,"+
-		" old_seq = ?, heard_seq = ? WHERE id = ?", seq, p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion,
-		min(source.OldSeq, seq), min(source.HeardSeq, seq), text(c.ID)))
+	_, err = t.exec(t.raw("UPDATE conversations SET message_seq = ?, rest_conversation_id = ?, rest_message_id = ?, rest_version = ?"+
+		" WHERE id = ?", seq, p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(c.ID)))
 	return err
 }
 

@@ -127,12 +127,6 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 		return 0, 0, err
 	}
 	of := []any{text(t.userID), text(characterID)}
-	// It comes first, to wait for what Adoption is just writing.
-	_, err = t.exec(t.raw("UPDATE conversations SET heard_seq = old_seq"+
-		" WHERE user_id = ? AND character_id = ? AND heard_seq < old_seq", of...))
-	if err != nil {
-		return 0, 0, err
-	}
 	_, err = t.scan(t.raw("SELECT COUNT(DISTINCT root_id) FROM memories WHERE user_id = ? AND character_id = ?", of...), &facts)
 	if err != nil {
 		return 0, 0, err
