@@ -138,7 +138,7 @@ func (t *tx) rewind(conversationID string, version int64, headID string) ([]*nod
 
 // soon is how many versions after a message's state its next one comes, as a
 // rule: a reply is a placeholder before it is a text. States that were replaced
-// later are in an index of their own, see the migration 0002.
+// later are in an index of their own, see message_states_late.
 const soon = 8
 
 // replacedState names a state that another one replaced.
