@@ -149,8 +149,8 @@ func (t *tx) LockConversation(id string) (*nodest.Conversation, error) {
 
 func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 	var row conversationRow
-	found, err := t.scan(t.raw("SELECT * FROM conversations WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+lock,
-		text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock,
+		text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (t *tx) storeConversation(c *nodest.Conversation) error {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
 	but := []string{"id", "user_id", "message_seq", "rest_conversation_id", "rest_message_id", "rest_version", "created_at", "deleted_at"}
-	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
+	if _, err := t.update(row, but, "WHERE user_id = ? AND id = ?", text(t.userID), row.ID); err != nil {
 		return err
 	}
 	return t.logConversation(row, changed)
@@ -235,8 +235,8 @@ func (t *tx) DeleteConversation(id string) error {
 	}
 	clear(t.locked)
 	var character text
-	found, err := t.scan(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+
-		" RETURNING character_id", t.now, text(id), text(t.userID)), &character)
+	found, err := t.scan(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+
+		" RETURNING character_id", t.now, text(t.userID), text(id)), &character)
 	if err != nil {
 		return err
 	}

@@ -62,8 +62,8 @@ func (t *tx) InsertFork(c *nodest.Conversation, sourceID, messageID string, limi
 		return err
 	}
 	var seq int64
-	found, err := t.scan(t.raw("SELECT seq FROM messages WHERE id = ? AND conversation_id = ? AND user_id = ?",
-		text(messageID), text(sourceID), text(t.userID)), &seq)
+	found, err := t.scan(t.raw("SELECT seq FROM messages WHERE user_id = ? AND id = ? AND conversation_id = ?",
+		text(t.userID), text(messageID), text(sourceID)), &seq)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *tx) InsertFork(c *nodest.Conversation, sourceID, messageID string, limi
 		return err
 	}
 	_, err = t.exec(t.raw("UPDATE conversations SET message_seq = ?, rest_conversation_id = ?, rest_message_id = ?, rest_version = ?"+
-		" WHERE id = ?", seq, p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(c.ID)))
+		" WHERE user_id = ? AND id = ?", seq, p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(t.userID), text(c.ID)))
 	return err
 }
 
@@ -98,8 +98,8 @@ func (t *tx) CopyMore(conversationID string, limit int) (left bool, err error) {
 		return false, err
 	}
 	var oldest string
-	_, err = t.scan(t.raw("SELECT id FROM messages WHERE conversation_id = ? AND chain = 0 ORDER BY depth LIMIT 1",
-		text(conversationID)), &oldest)
+	_, err = t.scan(t.raw("SELECT id FROM messages WHERE user_id = ? AND conversation_id = ? AND chain = 0 ORDER BY depth LIMIT 1",
+		text(t.userID), text(conversationID)), &oldest)
 	if err != nil {
 		return false, err
 	}
@@ -110,11 +110,11 @@ func (t *tx) CopyMore(conversationID string, limit int) (left bool, err error) {
 	if err := t.putBulk(&p.bulk); err != nil {
 		return false, err
 	}
-	if _, err := t.exec(t.raw("UPDATE messages SET parent_id = ? WHERE id = ?", end.ID, oldest)); err != nil {
+	if _, err := t.exec(t.raw("UPDATE messages SET parent_id = ? WHERE user_id = ? AND id = ?", end.ID, text(t.userID), oldest)); err != nil {
 		return false, err
 	}
-	_, err = t.exec(t.raw("UPDATE conversations SET rest_conversation_id = ?, rest_message_id = ?, rest_version = ? WHERE id = ?",
-		p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(conversationID)))
+	_, err = t.exec(t.raw("UPDATE conversations SET rest_conversation_id = ?, rest_message_id = ?, rest_version = ? WHERE user_id = ? AND id = ?",
+		p.rest.RestConversationID, p.rest.RestMessageID, p.rest.RestVersion, text(t.userID), text(conversationID)))
 	return p.rest.RestMessageID != "", err
 }
 
@@ -131,8 +131,8 @@ func (t *tx) ToCopy(forkID string, beforeSeq int64, limit int) (items []*nodest.
 	from := fork.rest()
 	var up rest
 	for {
-		found, err := t.scan(t.raw("SELECT rest_conversation_id, rest_message_id, rest_version FROM conversations WHERE id = ? AND user_id = ?",
-			text(from.RestConversationID), text(t.userID)), &up)
+		found, err := t.scan(t.raw("SELECT rest_conversation_id, rest_message_id, rest_version FROM conversations WHERE user_id = ? AND id = ?",
+			text(t.userID), text(from.RestConversationID)), &up)
 		if err != nil || !found {
 			return nil, false, false, err
 		}
@@ -160,7 +160,7 @@ func (t *tx) asCopies(forkID string, items []*nodest.Message) error {
 		parent, known := copies[m.ParentID]
 		if !known { // it is deleted, or on the page before
 			var seq int64
-			if _, err := t.scan(t.raw("SELECT seq FROM messages WHERE id = ?", text(m.ParentID)), &seq); err != nil {
+			if _, err := t.scan(t.raw("SELECT seq FROM messages WHERE user_id = ? AND id = ?", text(t.userID), text(m.ParentID)), &seq); err != nil {
 				return err
 			}
 			parent = t.CopyOf(forkID, m.ParentID, seq)
@@ -177,8 +177,8 @@ func (t *tx) asCopies(forkID string, items []*nodest.Message) error {
 
 // messageAt is the id of the message of that seq; "" = there is none.
 func (t *tx) messageAt(conversationID string, seq int64) (id string, err error) {
-	_, err = t.scan(t.raw("SELECT id FROM messages WHERE conversation_id = ? AND seq = ? AND user_id = ?",
-		text(conversationID), seq, text(t.userID)), &id)
+	_, err = t.scan(t.raw("SELECT id FROM messages WHERE user_id = ? AND conversation_id = ? AND seq = ?",
+		text(t.userID), text(conversationID), seq), &id)
 	return id, err
 }
 
@@ -189,7 +189,7 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 	// what it has not must be read as of one moment. It may also be deleted.
 	var up rest
 	found, err := t.scan(t.raw("SELECT rest_conversation_id, rest_message_id, rest_version FROM conversations"+
-		" WHERE id = ? AND user_id = ?"+t.forUpdate(), text(from.RestConversationID), text(t.userID)), &up)
+		" WHERE user_id = ? AND id = ?"+t.forUpdate(), text(t.userID), text(from.RestConversationID)), &up)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,7 +204,7 @@ func (t *tx) copyPiece(conversationID string, from rest, limit int) (p *piece, l
 		return nil, nil, errNotInConversation()
 	}
 	var depth int64
-	if _, err := t.scan(t.raw("SELECT depth FROM messages WHERE id = ?", items[0].ID), &depth); err != nil {
+	if _, err := t.scan(t.raw("SELECT depth FROM messages WHERE user_id = ? AND id = ?", text(t.userID), items[0].ID), &depth); err != nil {
 		return nil, nil, err
 	}
 	p = &piece{}
@@ -247,7 +247,7 @@ func (t *tx) copyMessage(b *bulk, said map[string]*textRow, m *nodest.Message, c
 		}
 		b.revisions = append(b.revisions, r)
 		b.copyText(source, m, s.RevisionID)
-		b.addSwipe(m, i)
+		b.swipes = append(b.swipes, t.swipeRow(m, i))
 	}
 	state := &messageStateRow{
 		ConversationID: conversationID, MessageID: m.ID, Version: 1, UserID: t.userID, Rev: m.Rev,

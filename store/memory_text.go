@@ -79,8 +79,8 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	scopes := map[string][]*textRow{}
 	for id, rows := range chats {
 		var characterID text
-		found, err := t.scan(t.raw("SELECT character_id FROM conversations WHERE id = ? AND user_id = ?",
-			text(id), text(t.userID)), &characterID)
+		found, err := t.scan(t.raw("SELECT character_id FROM conversations WHERE user_id = ? AND id = ?",
+			text(t.userID), text(id)), &characterID)
 		if err != nil {
 			return nil, err
 		}
@@ -108,8 +108,8 @@ func (t *tx) sit(conversationID string, rows []*textRow) error {
 		return nil
 	}
 	last := textRow{Sitting: 1, SaidAt: rows[0].SaidAt}
-	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE conversation_id = ? AND seq <= ?"+
-		" ORDER BY seq DESC LIMIT 1", text(conversationID), rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
+	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
+		" ORDER BY seq DESC LIMIT 1", text(t.userID), text(conversationID), rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (t *tx) copiedTexts(items []*nodest.Message) (map[string]*textRow, error) {
 	for part := range slices.Chunk(ids, 500) {
 		in, which := among(part)
 		var rows []*textRow
-		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id || '' = ? AND NOT is_forgotten AND revision_id "+in,
+		_, err := t.scan(t.raw("SELECT * FROM memory_texts WHERE user_id = ? AND NOT is_forgotten AND revision_id "+in,
 			text(t.userID), which), &rows)
 		if err != nil {
 			return nil, err
