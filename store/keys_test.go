@@ -104,3 +104,13 @@ func query(t *testing.T, db *store.DB, text string) []string {
 	}
 	return rows
 }
+
+// TestSQLiteHasEstimates: an index without one looks as if a user had ten rows.
+func TestSQLiteHasEstimates(t *testing.T) {
+	missing := query(t, storetest.Open(t), `SELECT i.name FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
+		WHERE t.type = 'table' AND t.name <> 'jobs' AND c.seqno = 0 AND c.name = 'user_id'
+			AND i.name NOT IN (SELECT idx FROM sqlite_stat1)`)
+	if len(missing) > 0 {
+		t.Errorf("no estimates for %v; see the end of the first migration", missing)
+	}
+}

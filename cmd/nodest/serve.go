@@ -285,7 +285,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		if err != nil {
-			err = fmt.Errorf("cannot listen on %s: %w", addr, dialCause(err))
+			err = fmt.Errorf("cannot listen on %s: %w", addr, fault.DialCause(err))
 		}
 		return ln, err
 	}
