@@ -82,7 +82,7 @@ type Store interface {
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
-	TouchToken(ctx context.Context, id string, at time.Time) error
+	TouchToken(ctx context.Context, userID, id string, at time.Time) error
 	// DeleteToken deletes a token and the sessions made from it. It returns
 	// fault.NotFound if it is not a token of the user.
 	DeleteToken(ctx context.Context, userID, id string) error

@@ -129,7 +129,7 @@ func (s *Service) byHash(ctx context.Context, hash []byte) (*Identity, error) {
 		return nil, fault.New(fault.TokenExpired, "the token has expired")
 	}
 	if t.LastUsedAt == nil || now.Sub(*t.LastUsedAt) >= time.Minute {
-		if err := s.store.TouchToken(ctx, t.ID, now.Truncate(time.Minute)); err != nil {
+		if err := s.store.TouchToken(ctx, t.UserID, t.ID, now.Truncate(time.Minute)); err != nil {
 			s.opts.Log.WarnContext(ctx, "last use of a token not stored", "err", err)
 		}
 	}

@@ -2,7 +2,7 @@
 // for each dialect. Both folders have the same numbers and make the same tables
 // and columns; package store runs them and tests that they agree.
 //
-// A file that was released is never changed: a later change is a new number.
+// A file that was released is never changed: a later change gets a new number.
 package migrations
 
 import "embed"

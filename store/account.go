@@ -194,7 +194,7 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
 		}
 		if t.ParentID != "" {
 			var parent tokenRow
-			found, err := s.scan(s.raw("SELECT * FROM tokens WHERE id = ? AND user_id = ?", text(t.ParentID), text(t.UserID)), &parent)
+			found, err := s.scan(s.raw("SELECT * FROM tokens WHERE user_id = ? AND id = ?", text(t.UserID), text(t.ParentID)), &parent)
 			if err != nil {
 				return err
 			}
@@ -248,9 +248,9 @@ func (db *DB) Tokens(ctx context.Context, userID string) (tokens []*account.Toke
 }
 
 // TouchToken notes that a token was used; one that is gone is no error.
-func (db *DB) TouchToken(ctx context.Context, id string, at time.Time) error {
+func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) error {
 	return db.backend.write(ctx, func(s *session) error {
-		_, err := s.exec(s.raw("UPDATE tokens SET last_used_at = ? WHERE id = ?", millis(at), text(id)))
+		_, err := s.exec(s.raw("UPDATE tokens SET last_used_at = ? WHERE user_id = ? AND id = ?", millis(at), text(userID), text(id)))
 		return err
 	})
 }
@@ -258,14 +258,14 @@ func (db *DB) TouchToken(ctx context.Context, id string, at time.Time) error {
 // DeleteToken revokes a token of the user and the sessions made from it.
 func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
 	return db.backend.write(ctx, func(s *session) error {
-		n, err := s.exec(s.raw("DELETE FROM tokens WHERE id = ? AND user_id = ?", text(id), text(userID)))
+		n, err := s.exec(s.raw("DELETE FROM tokens WHERE user_id = ? AND id = ?", text(userID), text(id)))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			return fault.New(fault.NotFound, "no such token")
 		}
-		_, err = s.exec(s.raw("DELETE FROM tokens WHERE parent_id = ? AND user_id = ?", text(id), text(userID)))
+		_, err = s.exec(s.raw("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", text(userID), text(id)))
 		return err
 	})
 }

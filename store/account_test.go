@@ -221,7 +221,7 @@ func TestTokensAndTickets(t *testing.T) {
 		if err := e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: e.user, Hash: []byte{2}, CreatedAt: over}); err != nil {
 			e.Fatal(err)
 		}
-		if err := e.db.TouchToken(ctx, want.ID, start.Add(time.Minute)); err != nil {
+		if err := e.db.TouchToken(ctx, want.UserID, want.ID, start.Add(time.Minute)); err != nil {
 			e.Fatal(err)
 		}
 		got, user, err := e.db.TokenByHash(ctx, want.Hash)

@@ -6,7 +6,7 @@ import (
 
 // AppChat returns the conversation that the user's app calls by that key.
 func (t *tx) AppChat(key string) (conversationID string, err error) {
-	found, err := t.scan(t.raw("SELECT a.conversation_id FROM app_chats a JOIN conversations c ON c.id = a.conversation_id"+
+	found, err := t.scan(t.raw("SELECT a.conversation_id FROM app_chats a JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id"+
 		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", text(t.userID), text(key)), &conversationID)
 	if err == nil && !found {
 		return "", fault.New(fault.NotFound, "no conversation with this key")

@@ -13,8 +13,8 @@ func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.Dump
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
-	items, err := t.messages("WHERE m.conversation_id = ? AND m.user_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
-		text(conversationID), text(t.userID), after, pageLength(limit))
+	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
+		text(t.userID), text(conversationID), after, pageLength(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) erro
 	var rows []*storedText
 	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
-		FROM revisions r JOIN swipes s ON s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, which), &rows)
+		FROM revisions r JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
+		WHERE r.user_id = ? AND r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, text(t.userID), which), &rows)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) erro
 func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage, ids []string) error {
 	in, which := among(ids)
 	var rows []*messageStateRow
-	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE conversation_id = ? AND message_id "+in+
-		" ORDER BY message_id, version", text(conversationID), which), &rows)
+	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id "+in+
+		" ORDER BY message_id, version", text(t.userID), text(conversationID), which), &rows)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (t *tx) loading(conversationID string) (*conversationRow, error) {
 	}
 	var row conversationRow
 	found, err := t.scan(t.raw("SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
-		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.conversation_id = c.id)"+t.forUpdate(),
+		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.forUpdate(),
 		text(t.userID), text(conversationID)), &row)
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, "no such conversation is being loaded")
@@ -185,9 +185,9 @@ func (t *tx) loadedParents(conversationID string, messages []*nodest.DumpedMessa
 			Depth, Chain int64
 			HasChild     bool
 		}
-		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-				WHERE m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-			FROM messages p WHERE p.conversation_id = ? AND p.id `+in, text(conversationID), which), &rows)
+		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m WHERE m.user_id = p.user_id
+				AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+			FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id `+in, text(t.userID), text(conversationID), which), &rows)
 		if err != nil {
 			return nil, err
 		}
@@ -245,8 +245,9 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 		if !hasText(m, s.RevisionID) {
 			return fault.InvalidField("swipes", "reference", "message %q refers to a text that it does not have", m.ID)
 		}
-		b.addSwipe(m.Message, i)
-		b.swipes[len(b.swipes)-1].Rev = highestRev(m, s.ID)
+		row := t.swipeRow(m.Message, i)
+		row.Rev = highestRev(m, s.ID)
+		b.swipes = append(b.swipes, row)
 	}
 	return nil
 }
@@ -303,7 +304,7 @@ func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, r
 	if row.MessageSeq, err = t.newestSeq(c.ID); err != nil {
 		return err
 	}
-	if _, err := t.update(row, []string{"id", "user_id"}, "WHERE id = ?", text(c.ID)); err != nil {
+	if _, err := t.update(row, []string{"id", "user_id"}, "WHERE user_id = ? AND id = ?", text(t.userID), text(c.ID)); err != nil {
 		return err
 	}
 	if err := t.loadVersions(row, states); err != nil {
@@ -316,7 +317,8 @@ func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, r
 
 // newestSeq is 0 where nothing was loaded yet.
 func (t *tx) newestSeq(conversationID string) (seq int64, err error) {
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE conversation_id = ?", text(conversationID)), &seq)
+	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?",
+		text(t.userID), text(conversationID)), &seq)
 	return seq, err
 }
 
@@ -324,8 +326,8 @@ func (t *tx) newestSeq(conversationID string) (seq int64, err error) {
 // a version that is still to come.
 func (t *tx) loadVersions(newest *conversationRow, states []*nodest.Conversation) error {
 	var version int64
-	_, err := t.scan(t.raw("SELECT COALESCE(MAX(version), 0) FROM message_states WHERE conversation_id = ?",
-		text(newest.ID)), &version)
+	_, err := t.scan(t.raw("SELECT COALESCE(MAX(version), 0) FROM message_states WHERE user_id = ? AND conversation_id = ?",
+		text(t.userID), text(newest.ID)), &version)
 	if err != nil {
 		return err
 	}

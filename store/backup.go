@@ -232,14 +232,23 @@ func (s *snapshot) check(ctx context.Context) error {
 	if s.postgres { // it has checksums of its own
 		return nil
 	}
-	found, err := queryTexts(ctx, s.tx, "PRAGMA integrity_check(3)")
+	damage, err := damageOf(ctx, s.tx)
+	if damage != nil {
+		return damagedFile(filepath.Join(s.dir, File), damage)
+	}
+	return err
+}
+
+// damageOf looks at a database of SQLite as a whole.
+func damageOf(ctx context.Context, db queryer) (damage, err error) {
+	found, err := queryTexts(ctx, db, "PRAGMA integrity_check(3)")
 	if err != nil {
-		return fmt.Errorf("cannot check the database: %w", err)
+		return nil, fmt.Errorf("cannot check the database: %w", err)
 	}
 	if len(found) != 1 || found[0] != "ok" {
-		return damagedFile(filepath.Join(s.dir, File), errors.New(strings.Join(found, "; ")))
+		damage = errors.New(strings.Join(found, "; "))
 	}
-	return nil
+	return damage, nil
 }
 
 // write streams a table into an entry.

@@ -221,12 +221,12 @@ func (c *chat) lived(b *testing.B) (middle string) {
 	b.Helper()
 	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		for _, statement := range []string{
-			"UPDATE message_states SET version = 2 * (SELECT m.seq FROM messages m WHERE m.id = message_states.message_id) WHERE conversation_id = ?",
+			"UPDATE message_states SET version = 2 * (SELECT m.seq FROM messages m WHERE m.user_id = message_states.user_id AND m.id = message_states.message_id) WHERE conversation_id = ?",
 			`INSERT INTO message_states (conversation_id, message_id, version, user_id, rev, revision_id, status, is_deleted, previous)
 				SELECT conversation_id, message_id, version + 1, user_id, rev, revision_id, status, is_deleted, version
 				FROM message_states WHERE conversation_id = ?`,
-			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, documents_version, created_at)
-				SELECT conversation_id, version, user_id, message_id, '', 1, 0 FROM message_states WHERE conversation_id = ?`,
+			`INSERT INTO conversation_states (conversation_id, version, user_id, head_id, persona_id, summary_id, documents_version, created_at)
+				SELECT conversation_id, version, user_id, message_id, '', '', 1, 0 FROM message_states WHERE conversation_id = ?`,
 			"UPDATE conversations SET version = 2 * message_seq + 1 WHERE id = ?",
 			"UPDATE messages SET deleted_at = 1 WHERE conversation_id = ? AND seq % 100 = 0",
 		} {

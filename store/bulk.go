@@ -3,8 +3,6 @@ package store
 import (
 	"reflect"
 	"slices"
-
-	"nodest/nodest"
 )
 
 // bulk gathers the rows of many messages, so that they are stored with few
@@ -15,15 +13,6 @@ type bulk struct {
 	revisions []*revisionRow
 	states    []*messageStateRow
 	texts     []*textRow
-}
-
-// addSwipe adds the place of a text of m and says nothing of the text itself.
-func (b *bulk) addSwipe(m *nodest.Message, position int) {
-	s := &m.Swipes[position]
-	b.swipes = append(b.swipes, &swipeRow{
-		MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
-		IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
-	})
 }
 
 func (t *tx) putBulk(b *bulk) error {

@@ -64,10 +64,10 @@ type storedCharacter struct {
 // time of a version is that of its row.
 const selectCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
 		v.role_card, v.world_book, v.preset, v.author_note, v.regex_scripts, v.settings, src.source,
-		EXISTS (SELECT 1 FROM avatars a WHERE a.character_id = c.id) AS has_avatar
+		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
-	JOIN character_versions v ON v.character_id = c.id
-	JOIN character_versions src ON src.character_id = c.id AND src.version = v.source_version
+	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id
+	JOIN character_versions src ON src.user_id = c.user_id AND src.character_id = c.id AND src.version = v.source_version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
 // selectDocuments is selectCharacters without the imported files: they may be
@@ -76,9 +76,9 @@ var selectDocuments = strings.Replace(selectCharacters, "src.source,", "NULL AS 
 
 // listCharacters is selectCharacters without any document.
 const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle,
-		EXISTS (SELECT 1 FROM avatars a WHERE a.character_id = c.id) AS has_avatar
+		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
 	FROM characters c
-	JOIN character_versions v ON v.character_id = c.id AND v.version = c.version
+	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
 func (r *storedCharacter) character() *nodest.Character {
@@ -175,8 +175,8 @@ func (t *tx) UpdateCharacter(c *nodest.Character) error {
 	}
 	c.UpdatedAt = t.Now()
 	n, err := t.exec(t.raw("UPDATE characters SET version = ?, updated_at = ?"+
-		" WHERE id = ? AND user_id = ? AND deleted_at IS NULL AND version = ?",
-		c.Version, t.now, text(c.ID), text(t.userID), c.Version-1))
+		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
+		c.Version, t.now, text(t.userID), text(c.ID), c.Version-1))
 	if err != nil {
 		return err
 	}
@@ -195,8 +195,8 @@ func (t *tx) UpdateCharacter(c *nodest.Character) error {
 		source = "NULL AS source"
 	}
 	_, err = t.scan(t.raw("SELECT "+source+", src.version AS source_version FROM character_versions v"+
-		" JOIN character_versions src ON src.character_id = v.character_id AND src.version = v.source_version"+
-		" WHERE v.character_id = ? AND v.version = ?", text(c.ID), c.Version-1), &last)
+		" JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version"+
+		" WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?", text(t.userID), text(c.ID), c.Version-1), &last)
 	if err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (t *tx) DeleteCharacter(id string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	n, err := t.exec(t.raw("UPDATE characters SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
-		t.now, text(id), text(t.userID)))
+	n, err := t.exec(t.raw("UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
+		t.now, text(t.userID), text(id)))
 	if err != nil {
 		return err
 	}
@@ -237,10 +237,10 @@ func (t *tx) PutAvatar(characterID string, a *nodest.Avatar) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw(`INSERT INTO avatars (character_id, user_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (character_id) DO UPDATE
+	_, err := t.exec(t.raw(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
-		text(characterID), text(t.userID), text(a.ContentType), text(a.ETag), append([]byte{}, a.Data...)))
+		text(t.userID), text(characterID), text(a.ContentType), text(a.ETag), append([]byte{}, a.Data...)))
 	return err
 }
 
@@ -254,8 +254,8 @@ func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
 		Etag        text
 		Data        []byte
 	}
-	found, err := t.scan(t.raw("SELECT content_type, etag, data FROM avatars WHERE character_id = ? AND user_id = ?",
-		text(characterID), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?",
+		text(t.userID), text(characterID)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -270,8 +270,8 @@ func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
 // owns is ownsCharacter that locks the row with the words of lock.
 func (t *tx) owns(id, lock string) error {
 	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+lock,
-		text(id), text(t.userID)), &one)
+	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock,
+		text(t.userID), text(id)), &one)
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "no such character")
 	}

@@ -29,13 +29,9 @@ type conversationRow struct {
 	// the version at which AuthorNote, Settings or Pins changed last.
 	MessageSeq       int64
 	DocumentsVersion int64
-	// OldSeq is the newest seq of before there were memories, HeardSeq that up to
-	// which Adoption has heard what was said until then.
-	OldSeq    int64
-	HeardSeq  int64
-	CreatedAt int64
-	UpdatedAt int64
-	DeletedAt *int64
+	CreatedAt        int64
+	UpdatedAt        int64
+	DeletedAt        *int64
 }
 
 // conversationStateRow is what a conversation was at one version.
@@ -148,8 +144,8 @@ func (t *tx) LockConversation(id string) (*nodest.Conversation, error) {
 
 func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 	var row conversationRow
-	found, err := t.scan(t.raw("SELECT * FROM conversations WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+lock,
-		text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock,
+		text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +216,8 @@ func (t *tx) storeConversation(c *nodest.Conversation) error {
 	if !changed {
 		row.DocumentsVersion = stored.DocumentsVersion
 	}
-	but := []string{"id", "user_id", "message_seq", "old_seq", "heard_seq", "created_at", "deleted_at"}
-	if _, err := t.update(row, but, "WHERE id = ? AND user_id = ?", row.ID, text(t.userID)); err != nil {
+	but := []string{"id", "user_id", "message_seq", "created_at", "deleted_at"}
+	if _, err := t.update(row, but, "WHERE user_id = ? AND id = ?", text(t.userID), row.ID); err != nil {
 		return err
 	}
 	return t.logConversation(row, changed)
@@ -234,8 +230,8 @@ func (t *tx) DeleteConversation(id string) error {
 	}
 	clear(t.locked)
 	var character text
-	found, err := t.scan(t.raw("UPDATE conversations SET deleted_at = ? WHERE id = ? AND user_id = ? AND deleted_at IS NULL"+
-		" RETURNING character_id", t.now, text(id), text(t.userID)), &character)
+	found, err := t.scan(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+
+		" RETURNING character_id", t.now, text(t.userID), text(id)), &character)
 	if err != nil {
 		return err
 	}

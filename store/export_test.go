@@ -34,11 +34,6 @@ func Exec(t nodest.Tx, query string, args ...any) error {
 	return err
 }
 
-// HearOld is one step of Adoption.
-func HearOld(t nodest.Tx, conversationID string, limit int) (n int, left bool, err error) {
-	return t.(*tx).hearOld(conversationID, limit)
-}
-
 // ExecOutside runs a statement on the writing connection outside a transaction.
 // No transaction may be in work.
 func ExecOutside(db *DB, query string) error {

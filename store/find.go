@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"nodest/fault"
 	"nodest/nodest"
 )
 
@@ -49,31 +48,32 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*nodest.Message, 
 		ids[i] = *c.ID
 	}
 	in, which := among(ids)
-	items, err := t.messages("WHERE m.id "+in+" ORDER BY m.seq DESC", which)
+	items, err := t.messages("WHERE m.user_id = ? AND m.id "+in+" ORDER BY m.seq DESC", text(t.userID), which)
 	return items, next, err
 }
 
 // eachChain reads the chains of a conversation, by their numbers: each is one
-// search in the index from the one before. Its arguments are four times the
-// conversation.
+// search in the index from the one before. Its arguments are the user and the
+// conversation, three times.
 const eachChain = `WITH RECURSIVE chains (chain) AS (
-		SELECT MIN(chain) FROM messages WHERE conversation_id = ?
+		SELECT MIN(chain) FROM messages WHERE user_id = ? AND conversation_id = ?
 		UNION ALL
-		SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.conversation_id = ? AND m.chain > chains.chain)
+		SELECT (SELECT MIN(m.chain) FROM messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain > chains.chain)
 		FROM chains WHERE chains.chain IS NOT NULL
 	)
 	SELECT chains.chain, tip.id, COALESCE(tip.seq, 0) AS seq, COALESCE(tip.depth, 0) AS depth,
 		up.chain AS up_chain, COALESCE(up.depth, 0) AS up_depth
-	FROM chains
-	LEFT JOIN messages tip ON tip.id = (SELECT m.id FROM messages m
-		WHERE m.conversation_id = ? AND m.chain = chains.chain AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT 1)
-	LEFT JOIN messages first ON first.conversation_id = ? AND first.seq = chains.chain
-	LEFT JOIN messages up ON up.id = first.parent_id
-	WHERE chains.chain IS NOT NULL ORDER BY chains.chain`
+	FROM chains CROSS JOIN conversations c
+	LEFT JOIN messages tip ON tip.user_id = c.user_id AND tip.id = (SELECT m.id FROM messages m
+		WHERE m.user_id = c.user_id AND m.conversation_id = c.id AND m.chain = chains.chain AND m.deleted_at IS NULL
+		ORDER BY m.depth DESC LIMIT 1)
+	LEFT JOIN messages first ON first.user_id = c.user_id AND first.conversation_id = c.id AND first.seq = chains.chain
+	LEFT JOIN messages up ON up.user_id = c.user_id AND up.id = first.parent_id
+	WHERE c.user_id = ? AND c.id = ? AND chains.chain IS NOT NULL ORDER BY chains.chain`
 
 func (t *tx) chains(conversationID string) (chains []*chainEnd, err error) {
-	of := text(conversationID)
-	_, err = t.scan(t.raw(eachChain, of, of, of, of), &chains)
+	user, conv := text(t.userID), text(conversationID)
+	_, err = t.scan(t.raw(eachChain, user, conv, user, conv, user, conv), &chains)
 	return chains, err
 }
 
@@ -129,7 +129,7 @@ func (t *tx) Texts(f nodest.TextFilter, cursor string, limit int) ([]*nodest.Mes
 	}
 	limit = pageLength(limit)
 	items, err := t.messages("WHERE "+where+" AND EXISTS (SELECT 1 FROM conversations c"+
-		" WHERE c.id = m.conversation_id AND c.deleted_at IS NULL"+in+") ORDER BY "+order+" DESC LIMIT ?",
+		" WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL"+in+") ORDER BY "+order+" DESC LIMIT ?",
 		append(args, limit+1)...)
 	if err != nil {
 		return nil, "", err
@@ -148,11 +148,5 @@ func (t *tx) inReach(f nodest.TextFilter) error {
 	if f.CharacterID == "" {
 		return nil
 	}
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
-		text(f.CharacterID), text(t.userID)), &one)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such character")
-	}
-	return err
+	return t.ownsCharacter(f.CharacterID)
 }

@@ -25,8 +25,8 @@ const pathCopy = pieces + `, line AS (
 ) `
 
 func (t *tx) copyArgs(from nodest.ForkSource, forkID string, after, to int64) []any {
-	conversation := text(from.ConversationID)
-	return []any{text(from.MessageID), conversation, text(forkID), t.now, text(t.userID), conversation, after, to, from.Version}
+	user := text(t.userID)
+	return []any{user, text(from.MessageID), text(forkID), t.now, user, text(from.ConversationID), after, to, from.Version}
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
@@ -83,13 +83,13 @@ func (t *tx) copyLine(args []any) error {
 		"parent_id": "COALESCE((SELECT " + copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
 		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + nodest.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
-		"swipe_index": `COALESCE((SELECT s.position FROM swipes s WHERE s.message_id = m.id AND s.id = line.swipe_id),
-			CASE WHEN EXISTS (SELECT 1 FROM swipes s WHERE s.message_id = m.id) THEN -1 ELSE 0 END)`,
+		"swipe_index": `COALESCE((SELECT s.position FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.id = line.swipe_id),
+			CASE WHEN EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) THEN -1 ELSE 0 END)`,
 	}, args)
 	if err != nil {
 		return err
 	}
-	const texts = "line CROSS JOIN swipes s CROSS JOIN revisions r WHERE s.message_id = line.id AND r.user_id = line.user_id AND r.id = " + shownText
+	const texts = "line CROSS JOIN swipes s CROSS JOIN revisions r WHERE s.user_id = line.user_id AND s.message_id = line.id AND r.user_id = line.user_id AND r.id = " + shownText
 	err = copyRows[revisionRow](t, "r", texts, map[string]string{
 		"id": revision, "message_id": message, "rev": "1", "created_at": "s.created_at",
 	}, args)
@@ -109,7 +109,7 @@ func (t *tx) copyLine(args []any) error {
 	if err != nil {
 		return err
 	}
-	return copyRows[textRow](t, "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.message_id = line.id"+
+	return copyRows[textRow](t, "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
 		" AND x.user_id = line.user_id AND x.revision_id = "+shownText+" AND NOT x.is_forgotten", map[string]string{
 		"revision_id": revision, "conversation_id": "line.fork_id", "message_id": message, "is_read": "TRUE", "change": "0",
 	}, args)

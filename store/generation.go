@@ -101,7 +101,7 @@ func (t *tx) InsertGeneration(g *nodest.Generation) error {
 
 // Generation returns one, also of a conversation that was deleted.
 func (t *tx) Generation(id string) (*nodest.Generation, error) {
-	items, err := t.generations("WHERE id = ? AND user_id = ?", text(id), text(t.userID))
+	items, err := t.generations("WHERE user_id = ? AND id = ?", text(t.userID), text(id))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (t *tx) UpdateGeneration(g *nodest.Generation) error {
 		return err
 	}
 	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "created_at"},
-		"WHERE id = ? AND user_id = ?", text(g.ID), text(t.userID))
+		"WHERE user_id = ? AND id = ?", text(t.userID), text(g.ID))
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "no such generation")
 	}
@@ -160,9 +160,9 @@ func (db *DB) Checkpoint(ctx context.Context, g *nodest.Generation) error {
 	}
 	return db.backend.write(ctx, func(s *session) error {
 		n, err := s.exec(s.raw("UPDATE generations SET text = ?, reasoning = ?, blocks = ?, lease_until = ?"+
-			" WHERE id = ? AND user_id = ? AND is_open AND lease_owner = ?",
+			" WHERE user_id = ? AND id = ? AND is_open AND lease_owner = ?",
 			text(g.Text), text(g.Reasoning), blocks, millis(g.LeaseUntil),
-			text(g.ID), text(g.UserID), text(g.LeaseOwner)))
+			text(g.UserID), text(g.ID), text(g.LeaseOwner)))
 		if err == nil && n == 0 {
 			return fault.New(fault.Conflict, "the generation has ended or belongs to another process")
 		}
@@ -219,7 +219,7 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 // Prompt returns one.
 func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
 	var row promptRow
-	found, err := t.scan(t.raw("SELECT * FROM prompts WHERE id = ? AND user_id = ?", text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM prompts WHERE user_id = ? AND id = ?", text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +235,8 @@ func (t *tx) LastPrompt(conversationID string) (*nodest.StoredPrompt, error) {
 		return nil, err
 	}
 	var row promptRow
-	found, err := t.scan(t.raw("SELECT * FROM prompts WHERE conversation_id = ? AND user_id = ?"+
-		" ORDER BY created_at DESC, id DESC LIMIT 1", text(conversationID), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM prompts WHERE user_id = ? AND conversation_id = ?"+
+		" ORDER BY created_at DESC, id DESC LIMIT 1", text(t.userID), text(conversationID)), &row)
 	if err != nil || !found {
 		return nil, err
 	}

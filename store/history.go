@@ -18,9 +18,9 @@ func (t *tx) StateAt(conversationID string, version int64) (*nodest.Conversation
 	found, err := t.scan(t.raw(`SELECT s.conversation_id, s.version, s.user_id, s.head_id, s.persona_id, s.summary_id,
 			d.author_note, d.settings, d.pins, s.documents_version, s.created_at
 		FROM conversation_states s
-		JOIN conversation_states d ON d.conversation_id = s.conversation_id AND d.version = s.documents_version
-		WHERE s.conversation_id = ? AND s.version = ? AND s.user_id = ?`,
-		text(conversationID), version, text(t.userID)), &state)
+		JOIN conversation_states d ON d.user_id = s.user_id AND d.conversation_id = s.conversation_id AND d.version = s.documents_version
+		WHERE s.user_id = ? AND s.conversation_id = ? AND s.version = ?`,
+		text(t.userID), text(conversationID), version), &state)
 	if err != nil {
 		return nil, err
 	}
@@ -67,23 +67,25 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	limit = pageLength(limit)
 	// at is the version of the state, 0 where the message is not on the page.
 	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
-		WHERE s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
+		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
 		ORDER BY s.version DESC LIMIT 1)`
+	user := text(t.userID)
 	var rows []*oldMessageRow
 	_, err := t.scan(t.raw(`WITH RECURSIVE path (id, parent_id, step, found, at) AS (
 			SELECT up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
-			FROM messages up WHERE up.id = ?
+			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
 			SELECT up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
 				COALESCE(`+stateOf+`, 0)
-			FROM path JOIN messages up ON up.id = path.parent_id
-			WHERE path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
+			FROM path CROSS JOIN messages up
+			WHERE up.user_id = ? AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
 		SELECT `+asThen+`
-		FROM path JOIN messages m ON m.id = path.id
-		JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
-		WHERE path.at > 0 ORDER BY path.step LIMIT ?`,
-		skip, version, text(start), version, limit, limit+1), &rows)
+		FROM path CROSS JOIN messages m CROSS JOIN message_states o
+		WHERE path.at > 0 AND m.user_id = ? AND m.id = path.id AND o.user_id = m.user_id
+			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
+		ORDER BY path.step LIMIT ?`,
+		skip, version, user, text(start), version, user, limit, user, limit+1), &rows)
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,10 +107,10 @@ func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*
 	for part := range slices.Chunk(ids, 500) {
 		var rows []*oldMessageRow
 		_, err := t.scan(t.raw(`SELECT `+asThen+` FROM messages m
-			JOIN message_states o ON o.conversation_id = m.conversation_id AND o.message_id = m.id
-				AND o.version = (SELECT MAX(s.version) FROM message_states s
-					WHERE s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
-			WHERE m.id IN (?) AND m.conversation_id = ?`, version, list(part), text(conversationID)), &rows)
+			JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
+				AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
+					AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
+			WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ?`, version, text(t.userID), list(part), text(conversationID)), &rows)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +221,7 @@ func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
 	for part := range slices.Chunk(ids, 500) {
 		in, which := among(part)
 		var rows []*revisionRow
-		_, err := t.scan(t.raw("SELECT * FROM revisions WHERE id "+in+" AND user_id = ?", which, text(t.userID)), &rows)
+		_, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND id "+in, text(t.userID), which), &rows)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,8 @@ func fill(e *env, user string) things {
 			tx.InsertMessage(m),
 			tx.InsertSummary(x.kept(m)),
 			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
-			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private"}),
+			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
+				Pins: &nodest.Pins{Resources: []nodest.ResourceStamp{{Kind: nodest.WorldBook, ID: x.book, Version: 1}}}}),
 			tx.PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
@@ -108,7 +109,8 @@ func count(e *env, user string) map[string]int64 {
 }
 
 // intrusions try another user's ids on every method of nodest.Tx. A method must
-// answer fault.NotFound, or nothing, or change only the acting user's own rows.
+// answer fault.NotFound, or nothing, or change only the acting user's own rows: ids are
+// unique for each user, so a row of the same id is another row.
 var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"UserID": nil, // no ids
 	"Now":    nil,
@@ -145,7 +147,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"InsertCharacter": func(e *env, tx nodest.Tx, x things) error {
-		return taken(e, tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "intruder"}))
+		return tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "intruder"})
 	},
 	"Character": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Character(x.character)
@@ -169,7 +171,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"Avatar": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Avatar(x.character); return unknown(e, err) },
 
 	"InsertResource": func(e *env, tx nodest.Tx, x things) error {
-		return taken(e, tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder"}))
+		return tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder"})
 	},
 	"Resource": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Resource(nodest.WorldBook, x.book)
@@ -199,7 +201,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"InsertConversation": func(e *env, tx nodest.Tx, x things) error {
-		return taken(e, tx.InsertConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder"}))
+		return tx.InsertConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder"})
 	},
 	"Conversation": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Conversation(x.conversation)
@@ -332,7 +334,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := unknown(e, tx.InsertSave(&nodest.Save{ID: id(), ConversationID: x.conversation})); err != nil {
 			return err
 		}
-		return taken(e, tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: own.ID}))
+		return tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: own.ID})
 	},
 	"Save":       func(e *env, tx nodest.Tx, x things) error { _, err := tx.Save(x.save); return unknown(e, err) },
 	"DeleteSave": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteSave(x.save)) },
@@ -393,7 +395,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return unknown(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {
-		return taken(e, tx.BeginLoad(&nodest.Conversation{ID: x.conversation}))
+		return tx.BeginLoad(&nodest.Conversation{ID: x.conversation})
 	},
 	"Load": func(e *env, tx nodest.Tx, x things) error {
 		m := &nodest.DumpedMessage{Message: message(x.conversation, "", "intruder")}
@@ -465,8 +467,7 @@ func unknown(e *env, err error) error {
 	return nil
 }
 
-// taken: ids are random, so that one exists says nothing; but it must not be
-// stored.
+// taken: the job of somebody else is as one that another process has.
 func taken(e *env, err error) error {
 	e.Helper()
 	if !fault.Is(err, fault.Conflict) {

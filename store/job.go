@@ -122,7 +122,7 @@ func (s *session) enqueue(specs []jobs.Spec) error {
 			ID: newID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),
 			Payload: document(spec.Payload), State: string(jobs.Queued), NotBefore: max(millis(spec.NotBefore), s.now),
 			CreatedAt: s.now, UpdatedAt: s.now,
-		}, "ON CONFLICT (kind, COALESCE(user_id, ''), subject) WHERE state IN ('queued', 'running') DO", more)
+		}, "ON CONFLICT (COALESCE(user_id, ''), kind, subject) WHERE state IN ('queued', 'running') DO", more)
 		if err != nil {
 			return err
 		}
@@ -282,7 +282,7 @@ func (t *tx) cancel(where string, args ...any) error {
 // Job returns one of the user.
 func (t *tx) Job(id string) (*jobs.Job, error) {
 	var row jobRow
-	found, err := t.scan(t.raw("SELECT * FROM jobs WHERE id = ? AND user_id = ?", text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM jobs WHERE user_id = ? AND id = ?", text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"nodest/fault"
@@ -200,95 +201,131 @@ func oldEvents(s *session, userID string) (int64, error) {
 
 // oldSaves removes automatic save points.
 func oldSaves(s *session) (int64, error) {
-	return s.exec(s.raw("DELETE FROM saves WHERE id IN (SELECT id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
+	return s.exec(s.raw("DELETE FROM saves WHERE (user_id, id) IN (SELECT user_id, id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
 		s.now-autoSaveLife.Milliseconds(), maintainBatch))
 }
 
 // oldMessage is a message that was deleted long ago, and that no save point brings back.
-const oldMessage = "m.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.conversation_id = m.conversation_id)"
+const oldMessage = "m.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM saves k WHERE k.user_id = m.user_id AND k.conversation_id = m.conversation_id)"
+
+// someMessages returns messages of any users, by their users. The statement selects
+// the user and the id.
+func (s *session) someMessages(query string, args ...any) (map[string][]string, error) {
+	var rows []struct{ UserID, ID string }
+	_, err := s.scan(s.raw(query, args...), &rows)
+	byUser := map[string][]string{}
+	for _, row := range rows {
+		byUser[row.UserID] = append(byUser[row.UserID], row.ID)
+	}
+	return byUser, err
+}
 
 // oldTexts removes the texts of messages that were deleted long ago.
-func oldTexts(s *session) (int64, error) {
-	var ids []string
-	_, err := s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+`
-			AND EXISTS (SELECT 1 FROM swipes s WHERE s.message_id = m.id) LIMIT ?`,
-		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
-	if err != nil || len(ids) == 0 {
+func oldTexts(s *session) (removed int64, err error) {
+	messages, err := s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+`
+			AND EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) LIMIT ?`,
+		s.now-deletedLife.Milliseconds(), maintainBatch)
+	if err != nil {
 		return 0, err
 	}
-	if err := s.unsay(ids); err != nil {
-		return 0, err
-	}
-	for _, statement := range []string{
-		"DELETE FROM revisions WHERE message_id IN (?)", "DELETE FROM swipes WHERE message_id IN (?)",
-	} {
-		if _, err := s.exec(s.raw(statement, list(ids))); err != nil {
+	for userID, ids := range messages {
+		if err := s.unsay(userID, ids); err != nil {
 			return 0, err
 		}
+		for _, table := range []string{"revisions", "swipes"} {
+			if _, err := s.exec(s.raw("DELETE FROM "+table+" WHERE user_id = ? AND message_id IN (?)", text(userID), list(ids))); err != nil {
+				return 0, err
+			}
+		}
+		removed += int64(len(ids))
 	}
-	return int64(len(ids)), nil
+	return removed, nil
 }
 
 // oldLeaves removes the rows of such messages, where nothing hangs on them: the
 // way from a later message to the root must stay. From each leaf it goes on to what
 // that hung on, so that a long branch does not take a round for each message.
 func oldLeaves(s *session) (removed int64, err error) {
-	ids, err := s.leaves("", maintainBatch)
-	for err == nil && len(ids) > 0 && removed < maintainBatch {
-		var parents []string
-		if _, err = s.scan(s.raw("SELECT parent_id FROM messages WHERE id IN (?) AND parent_id <> ''", list(ids)), &parents); err != nil {
-			return 0, err
+	leaves, err := s.leaves("", maintainBatch)
+	for err == nil && len(leaves) > 0 && removed < maintainBatch {
+		above := map[string][]string{}
+		for userID, ids := range leaves {
+			n, parents, err := s.removeLeaves(userID, ids)
+			if err != nil {
+				return 0, err
+			}
+			removed += n
+			if len(parents) == 0 {
+				continue
+			}
+			more, err := s.leaves("AND m.user_id = ? AND m.id IN (?)", maintainBatch, text(userID), list(parents))
+			if err != nil {
+				return 0, err
+			}
+			maps.Copy(above, more)
 		}
-		_, err = s.exec(s.raw("DELETE FROM message_states WHERE (conversation_id, message_id) IN"+
-			" (SELECT conversation_id, id FROM messages WHERE id IN (?))", list(ids)))
-		if err != nil {
-			return 0, err
-		}
-		if err := s.unsay(ids); err != nil {
-			return 0, err
-		}
-		n, err := s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
-		if err != nil || len(parents) == 0 {
-			return removed + n, err
-		}
-		removed += n
-		if ids, err = s.leaves("AND m.id IN (?)", maintainBatch, list(parents)); err != nil {
-			return 0, err
-		}
+		leaves = above
 	}
 	return removed, err
 }
 
-// leaves returns old messages with nothing below them.
-func (s *session) leaves(which string, limit int, args ...any) (ids []string, err error) {
+// removeLeaves returns what the messages hung on.
+func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
+	_, err = s.scan(s.raw("SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''",
+		text(userID), list(ids)), &parents)
+	if err != nil {
+		return 0, nil, err
+	}
+	_, err = s.exec(s.raw("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
+		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", text(userID), list(ids)))
+	if err != nil {
+		return 0, nil, err
+	}
+	removed, err = s.removeMessages(userID, ids)
+	return removed, parents, err
+}
+
+func (s *session) removeMessages(userID string, ids []string) (int64, error) {
+	if err := s.unsay(userID, ids); err != nil {
+		return 0, err
+	}
+	return s.exec(s.raw("DELETE FROM messages WHERE user_id = ? AND id IN (?)", text(userID), list(ids)))
+}
+
+// leaves returns old messages with nothing below them, by their users.
+func (s *session) leaves(which string, limit int, args ...any) (map[string][]string, error) {
 	args = append(append([]any{s.now - deletedLife.Milliseconds()}, args...), limit)
-	_, err = s.scan(s.raw(`SELECT m.id FROM messages m WHERE `+oldMessage+` `+which+`
-			AND NOT EXISTS (SELECT 1 FROM messages below WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id)
-			AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`, args...), &ids)
-	return ids, err
+	return s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+` `+which+`
+			AND NOT EXISTS (SELECT 1 FROM messages below
+				WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id)
+			AND NOT EXISTS (SELECT 1 FROM conversations c
+				WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.head_id = m.id) LIMIT ?`, args...)
 }
 
 // messagesOfOldConversations empties a conversation in batches before it goes,
 // because a foreign key would remove all of it in one transaction.
-func messagesOfOldConversations(s *session) (int64, error) {
-	var ids []string
-	_, err := s.scan(s.raw(`SELECT m.id FROM conversations c
-		JOIN messages m ON m.conversation_id = c.id WHERE c.deleted_at <= ? LIMIT ?`,
-		s.now-deletedLife.Milliseconds(), maintainBatch), &ids)
-	if err != nil || len(ids) == 0 {
+func messagesOfOldConversations(s *session) (removed int64, err error) {
+	messages, err := s.someMessages(`SELECT m.user_id, m.id FROM conversations c CROSS JOIN messages m
+		WHERE c.deleted_at <= ? AND m.user_id = c.user_id AND m.conversation_id = c.id LIMIT ?`,
+		s.now-deletedLife.Milliseconds(), maintainBatch)
+	if err != nil {
 		return 0, err
 	}
-	if err := s.unsay(ids); err != nil {
-		return 0, err
+	for userID, ids := range messages {
+		n, err := s.removeMessages(userID, ids)
+		if err != nil {
+			return 0, err
+		}
+		removed += n
 	}
-	return s.exec(s.raw("DELETE FROM messages WHERE id IN (?)", list(ids)))
+	return removed, nil
 }
 
 // oldConversations leaves those that are not empty for the next round: what was
 // copied from them went in this one.
 func oldConversations(s *session) (int64, error) {
 	return oldRows(s, "conversations", 1, "c.deleted_at <= ?"+
-		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id)")
+		" AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)")
 }
 
 func oldCharacters(s *session) (int64, error) {
@@ -296,13 +333,13 @@ func oldCharacters(s *session) (int64, error) {
 }
 
 func oldResources(s *session) (int64, error) {
-	return oldRows(s, "resources", 10, "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.resource_id = c.id)")
+	return oldRows(s, "resources", 10, "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM save_resources k WHERE k.user_id = c.user_id AND k.resource_id = c.id)")
 }
 
 // oldRows removes deleted rows of a table, called c; the foreign keys remove what
 // is left below them.
 func oldRows(s *session, table string, batch int, where string) (int64, error) {
-	return s.exec(s.raw("DELETE FROM "+table+" WHERE id IN (SELECT c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
+	return s.exec(s.raw("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
 		s.now-deletedLife.Milliseconds(), batch))
 }
 

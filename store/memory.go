@@ -29,7 +29,7 @@ func (m memoryStore) View(ctx context.Context, userID string, fn func(memory.Tx)
 func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {
 	err = m.db.backend.read(ctx, func(s *session) error {
 		_, err := s.scan(s.raw(`SELECT o.user_id, o.character_id FROM memory_scopes o
-			JOIN characters c ON c.id = o.character_id AND c.deleted_at IS NULL
+			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
 				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND t.hash <> '' AND `+withoutVector("t")+`)
@@ -88,13 +88,8 @@ func (t *tx) flushMemory() error {
 	return nil
 }
 
-// Two conditions on rows of a scope. Where rows are named by their ids no index of
-// the scope may be looked at: without statistics SQLite would rather take that one,
-// and read all of the scope's rows.
-const (
-	ofScope = "user_id = ? AND character_id = ?"
-	named   = "user_id || '' = ? AND character_id || '' = ?"
-)
+// ofScope is a condition on rows of a scope.
+const ofScope = "user_id = ? AND character_id = ?"
 
 func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
 	version, found, err := t.raise(t.userID, characterID, n.whole)
@@ -108,17 +103,16 @@ func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error
 		return err
 	}
 	marks := []struct {
-		table, column, owned string
-		ids                  []string
+		table, column string
+		ids           []string
 	}{
-		{"memory_texts", "revision_id", named, n.texts}, {"memories", "id", named, n.facts},
-		{"memory_texts", "hash", ofScope, n.hashes}, {"memories", "hash", ofScope, n.hashes},
-		{"memory_texts", "conversation_id", named, n.chats},
+		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
+		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes}, {"memory_texts", "conversation_id", n.chats},
 	}
 	for _, m := range marks {
 		for part := range slices.Chunk(m.ids, 500) {
 			in, which := among(part)
-			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE "+m.owned+" AND "+m.column+" "+in,
+			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE "+ofScope+" AND "+m.column+" "+in,
 				version, text(t.userID), text(characterID), which))
 			if err != nil {
 				return err
@@ -137,9 +131,9 @@ func (s *session) raise(userID, characterID string, whole bool) (version int64, 
 		more = ", whole_version = memory_scopes.version + 1"
 	}
 	found, err = s.scan(s.raw(`INSERT INTO memory_scopes (user_id, character_id, version, whole_version)
-		SELECT c.user_id, c.id, 1, 1 FROM characters c WHERE c.id = ? AND c.user_id = ?
+		SELECT c.user_id, c.id, 1, 1 FROM characters c WHERE c.user_id = ? AND c.id = ?
 		ON CONFLICT (user_id, character_id) DO UPDATE SET version = memory_scopes.version + 1`+more+`
-		RETURNING version`, text(characterID), text(userID)), &version)
+		RETURNING version`, text(userID), text(characterID)), &version)
 	return version, found, err
 }
 
@@ -167,7 +161,7 @@ func (t *tx) MemoryVersion(characterID string) (int64, error) {
 func (t *tx) scope(characterID string) (version, whole int64, err error) {
 	found, err := t.scan(t.raw(`SELECT COALESCE(o.version, 0), COALESCE(o.whole_version, 0) FROM characters c
 		LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
-		WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NULL`, text(characterID), text(t.userID)), &version, &whole)
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, text(t.userID), text(characterID)), &version, &whole)
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, "no such character")
 	}

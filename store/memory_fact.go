@@ -131,7 +131,7 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 		return err
 	}
 	n, err := t.update(row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
-		"WHERE id = ? AND user_id = ? AND character_id = ?", text(m.ID), text(t.userID), text(characterID))
+		"WHERE user_id = ? AND id = ? AND character_id = ?", text(t.userID), text(m.ID), text(characterID))
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func errNoFact() error { return fault.New(fault.NotFound, "no such memory") }
 
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	items, err := t.facts(characterID, named+" AND f.id = ?", text(id))
+	items, err := t.facts(characterID, ofScope+" AND f.id = ?", text(id))
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memor
 	roots := slices.Compact(slices.Sorted(slices.Values(rootIDs)))
 	for part := range slices.Chunk(roots, 500) {
 		in, which := among(part)
-		some, err := t.facts(characterID, named+" AND f.root_id "+in+" ORDER BY f.root_id, f.version", which)
+		some, err := t.facts(characterID, ofScope+" AND f.root_id "+in+" ORDER BY f.root_id, f.version", which)
 		if err != nil {
 			return nil, err
 		}

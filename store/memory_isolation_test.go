@@ -129,7 +129,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := unknown(e, tx.InsertFact(x.character, m)); err != nil {
 			return err
 		}
-		return taken(e, tx.InsertFact(own(e, tx), x.memory()))
+		return tx.InsertFact(own(e, tx), x.memory())
 	},
 	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
@@ -137,7 +137,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := unknown(e, tx.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
 			return err
 		}
-		return taken(e, tx.InsertFacts(own(e, tx), []*memory.Memory{x.memory()}))
+		return tx.InsertFacts(own(e, tx), []*memory.Memory{x.memory()})
 	},
 	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
 		marks := memory.Marks{Status: memory.Retired}
@@ -222,7 +222,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := unknown(e, tx.InsertSuggestion(x.character, x.suggested())); err != nil {
 			return err
 		}
-		return taken(e, tx.InsertSuggestion(own(e, tx), x.suggested()))
+		return tx.InsertSuggestion(own(e, tx), x.suggested())
 	},
 	"Suggestion": func(e *env, tx nodest.Tx, x things) error {
 		for _, character := range []string{x.character, own(e, tx)} {

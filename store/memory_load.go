@@ -95,8 +95,8 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 	}
 	return t.rows(`SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name, t.terms, t.hash,
 			t.change, t.said_at, t.is_forgotten, r.text
-		FROM memory_texts t JOIN revisions r ON r.id = t.revision_id
-		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ?`+where,
+		FROM memory_texts t CROSS JOIN revisions r
+		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND r.user_id = t.user_id AND r.id = t.revision_id`+where,
 		[]any{text(t.userID), text(characterID), since}, func(rows *sql.Rows) error {
 			var u memory.Unit
 			var e memory.Evidence
@@ -253,9 +253,9 @@ func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Conte
 			out = append(out, memory.Content{Hash: hash, Text: words})
 		}
 	}
-	err := t.rows(`SELECT t.hash, t.text FROM memories t WHERE t.id IN (SELECT MIN(t.id) FROM memories t
+	err := t.rows(`SELECT t.hash, t.text FROM memories t WHERE t.user_id = ? AND t.id IN (SELECT MIN(t.id) FROM memories t
 			WHERE t.user_id = ? AND t.character_id = ? AND `+counts("t")+` AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)`,
-		[]any{text(t.userID), text(characterID), text(model), limit}, func(rows *sql.Rows) error {
+		[]any{text(t.userID), text(t.userID), text(characterID), text(model), limit}, func(rows *sql.Rows) error {
 			var hash string
 			var words text
 			err := rows.Scan(&hash, &words)
@@ -265,10 +265,10 @@ func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Conte
 	if err != nil || len(out) == limit {
 		return out, err
 	}
-	err = t.rows(`SELECT t.hash, t.role, r.text FROM memory_texts t JOIN revisions r ON r.id = t.revision_id
-		WHERE t.revision_id IN (SELECT MIN(t.revision_id) FROM memory_texts t
+	err = t.rows(`SELECT t.hash, t.role, r.text FROM memory_texts t JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+		WHERE t.user_id = ? AND t.revision_id IN (SELECT MIN(t.revision_id) FROM memory_texts t
 			WHERE t.user_id = ? AND t.character_id = ? AND t.hash <> '' AND `+withoutVector("t")+` GROUP BY t.hash LIMIT ?)`,
-		[]any{text(t.userID), text(characterID), text(model), limit}, func(rows *sql.Rows) error {
+		[]any{text(t.userID), text(t.userID), text(characterID), text(model), limit}, func(rows *sql.Rows) error {
 			var hash, role string
 			var words text
 			err := rows.Scan(&hash, &role, &words)

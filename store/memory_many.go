@@ -47,8 +47,7 @@ func (t *tx) InsertFacts(characterID string, facts []*memory.Memory) error {
 
 // nobodySays returns fault.Conflict when an active fact of the scope has one of these
 // hashes. It asks before anything is written, because a statement that fails ends the
-// transaction. The status is written so that SQLite looks the hashes up: by the status
-// it would walk all facts of the scope.
+// transaction.
 func (t *tx) nobodySays(characterID string, hashes map[string]string) error {
 	all := make([]string, 0, len(hashes))
 	for hash := range hashes {
@@ -58,7 +57,7 @@ func (t *tx) nobodySays(characterID string, hashes map[string]string) error {
 	for part := range slices.Chunk(all, 500) {
 		in, which := among(part)
 		var other string
-		found, err := t.scan(t.raw("SELECT id FROM memories WHERE "+ofScope+" AND status || '' = 'active' AND hash "+in+" LIMIT 1",
+		found, err := t.scan(t.raw("SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash "+in+" LIMIT 1",
 			text(t.userID), text(characterID), which), &other)
 		if err != nil {
 			return err
@@ -94,7 +93,7 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 	}
 	for part := range slices.Chunk(ids, 500) {
 		in, which := among(part)
-		_, err := t.exec(t.raw("UPDATE memories SET "+set+" WHERE "+named+" AND id "+in,
+		_, err := t.exec(t.raw("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id "+in,
 			slices.Concat(args, []any{text(t.userID), text(characterID), which})...))
 		if err != nil {
 			return err
@@ -115,7 +114,7 @@ func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, er
 		query string
 		keys  []string
 	}{
-		{"SELECT id, hash, status FROM memories WHERE " + named + " AND id ", ids},
+		{"SELECT id, hash, status FROM memories WHERE " + ofScope + " AND id ", ids},
 		{"SELECT id, hash, status FROM memories WHERE " + ofScope + " AND hash ", hashes},
 		{"SELECT '' AS id, hash, 'deleted' AS status FROM memory_tombstones WHERE " + ofScope + " AND hash ", hashes},
 	} {

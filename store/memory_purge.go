@@ -23,7 +23,7 @@ func (s *session) purgeRoots(userID, characterID string, rootIDs []string) (gone
 	for part := range slices.Chunk(rootIDs, 200) {
 		in, which := among(part)
 		var rows []struct{ ID, Hash string }
-		_, err := s.scan(s.raw("DELETE FROM memories WHERE "+named+" AND root_id "+in+" RETURNING id, hash",
+		_, err := s.scan(s.raw("DELETE FROM memories WHERE "+ofScope+" AND root_id "+in+" RETURNING id, hash",
 			text(userID), text(characterID), which), &rows)
 		if err != nil {
 			return gone, err
@@ -96,13 +96,13 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 		in, which := among(part)
 		of := []any{text(t.userID), text(characterID), which}
 		var rows []struct{ RevisionID, Hash string }
-		_, err := t.scan(t.raw("SELECT revision_id, hash FROM memory_texts WHERE "+named+
+		_, err := t.scan(t.raw("SELECT revision_id, hash FROM memory_texts WHERE "+ofScope+
 			" AND NOT is_forgotten AND revision_id "+in, of...), &rows)
 		if err != nil {
 			return err
 		}
 		_, err = t.exec(t.raw("UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, terms = '', hash = '', name = ''"+
-			" WHERE "+named+" AND NOT is_forgotten AND revision_id "+in, of...))
+			" WHERE "+ofScope+" AND NOT is_forgotten AND revision_id "+in, of...))
 		if err != nil {
 			return err
 		}
@@ -127,12 +127,6 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 		return 0, 0, err
 	}
 	of := []any{text(t.userID), text(characterID)}
-	// It comes first, to wait for what Adoption is just writing.
-	_, err = t.exec(t.raw("UPDATE conversations SET heard_seq = old_seq"+
-		" WHERE user_id = ? AND character_id = ? AND heard_seq < old_seq", of...))
-	if err != nil {
-		return 0, 0, err
-	}
 	_, err = t.scan(t.raw("SELECT COUNT(DISTINCT root_id) FROM memories WHERE user_id = ? AND character_id = ?", of...), &facts)
 	if err != nil {
 		return 0, 0, err

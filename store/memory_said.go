@@ -10,11 +10,12 @@ import (
 )
 
 // saidColumns are the columns of a memory.Said: of a text t, its message m and its
-// revision r. Of the owner no index is looked at, see named.
+// revision r.
 const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name,
 		t.said_at, t.is_read, m.status, r.text
-	FROM memory_texts t JOIN messages m ON m.id = t.message_id JOIN revisions r ON r.id = t.revision_id
-	WHERE t.user_id || '' = ? AND NOT t.is_forgotten `
+	FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
+		JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+	WHERE t.user_id = ? AND NOT t.is_forgotten `
 
 func (t *tx) readSaid(rest string, args ...any) ([]memory.Said, error) {
 	items := []memory.Said{}
@@ -78,8 +79,8 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Said,
 	items := []memory.Said{}
 	for part := range slices.Chunk(revisionIDs, 500) {
 		in, which := among(part)
-		some, err := t.readSaid("AND t.character_id || '' = ? AND t.revision_id "+in+
-			" AND EXISTS (SELECT 1 FROM conversations c WHERE c.id = t.conversation_id AND c.deleted_at IS NULL)",
+		some, err := t.readSaid("AND t.character_id = ? AND t.revision_id "+in+
+			" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = t.user_id AND c.id = t.conversation_id AND c.deleted_at IS NULL)",
 			text(characterID), which)
 		if err != nil {
 			return nil, err
@@ -99,8 +100,8 @@ func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
 	}
 	for part := range slices.Chunk(revisionIDs, 500) {
 		in, which := among(part)
-		_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = TRUE WHERE conversation_id || '' = ? AND revision_id "+in,
-			text(conversationID), which))
+		_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id "+in,
+			text(t.userID), text(conversationID), which))
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,8 @@ func (t *tx) MarkUnread(conversationID string) error {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = FALSE WHERE conversation_id = ? AND is_read", text(conversationID)))
+	_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read",
+		text(t.userID), text(conversationID)))
 	return err
 }
 
@@ -129,7 +131,8 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	if err := t.ownsMessage(messageID); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw("DELETE FROM memory_uses WHERE revision_id = ? AND message_id = ?", text(revisionID), text(messageID)))
+	_, err := t.exec(t.raw("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?",
+		text(t.userID), text(revisionID), text(messageID)))
 	if err != nil || len(uses) == 0 {
 		return err
 	}
@@ -151,14 +154,14 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 		return err
 	}
 	in, which := among(facts)
-	_, err = t.exec(t.raw("UPDATE memories SET last_used_at = ? WHERE id "+in+" AND user_id || '' = ?", t.now, which, text(t.userID)))
+	_, err = t.exec(t.raw("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id "+in, t.now, text(t.userID), which))
 	return err
 }
 
 func (t *tx) ownsMessage(id string) error {
 	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM messages m JOIN conversations c ON c.id = m.conversation_id AND c.deleted_at IS NULL"+
-		" WHERE m.id = ? AND m.user_id = ?", text(id), text(t.userID)), &one)
+	found, err := t.scan(t.raw("SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
+		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &one)
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "no such message")
 	}
@@ -172,9 +175,9 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	}
 	uses := []memory.Use{}
 	err := t.rows(`SELECT u.unit_id, u.layer, u.rank, u.score, u.signals FROM messages m
-		JOIN swipes s ON s.message_id = m.id AND s.position = m.swipe_index
-		JOIN memory_uses u ON u.revision_id = s.revision_id AND u.message_id = m.id
-		WHERE m.id = ? ORDER BY u.rank`, []any{text(messageID)}, func(rows *sql.Rows) error {
+		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
+		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id AND u.message_id = m.id
+		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, []any{text(t.userID), text(messageID)}, func(rows *sql.Rows) error {
 		var u memory.Use
 		var signals document
 		if err := rows.Scan(&u.ID, &u.Layer, &u.Rank, &u.Score, &signals); err != nil {

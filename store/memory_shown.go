@@ -45,8 +45,8 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 	for part := range slices.Chunk(ids, 500) {
 		in, which := among(part)
 		var rows []struct{ ID, HeadID string }
-		_, err := t.scan(t.raw("SELECT id, head_id FROM conversations WHERE id "+in+" AND user_id = ? AND deleted_at IS NULL",
-			which, text(t.userID)), &rows)
+		_, err := t.scan(t.raw("SELECT id, head_id FROM conversations WHERE user_id = ? AND id "+in+" AND deleted_at IS NULL",
+			text(t.userID), which), &rows)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 			if row.HeadID == "" {
 				continue
 			}
-			if chats[row.ID], err = t.piecesOf(row.ID, row.HeadID); err != nil {
+			if chats[row.ID], err = t.piecesOf(row.HeadID); err != nil {
 				return err
 			}
 		}
@@ -70,9 +70,9 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 }
 
 // piecesOf returns how deep the path that ends in a message goes in each chain.
-func (t *tx) piecesOf(conversationID, headID string) (map[int64]int64, error) {
+func (t *tx) piecesOf(headID string) (map[int64]int64, error) {
 	depths := map[int64]int64{}
-	err := t.rows(pieces+"SELECT chain, depth FROM path", []any{text(headID), text(conversationID)}, func(rows *sql.Rows) error {
+	err := t.rows(pieces+"SELECT chain, depth FROM path", []any{text(t.userID), text(headID)}, func(rows *sql.Rows) error {
 		var chain, depth int64
 		err := rows.Scan(&chain, &depth)
 		depths[chain] = depth
@@ -100,9 +100,7 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, 
 	}
 	read := func(joined, where string, args ...any) error {
 		return t.rows("SELECT m.id, m.conversation_id, m.chain, m.depth, s.revision_id FROM messages m "+joined+
-			// The user is no part of the condition: SQLite would walk all texts of the user
-			// rather than look a few up.
-			" LEFT JOIN memory_texts f ON f.revision_id = s.revision_id AND f.is_forgotten"+
+			" LEFT JOIN memory_texts f ON f.user_id = m.user_id AND f.revision_id = s.revision_id AND f.is_forgotten"+
 			" WHERE f.revision_id IS NULL AND NOT m.is_hidden AND "+where, args, func(rows *sql.Rows) error {
 			var id string
 			var m messagePlace
@@ -113,19 +111,19 @@ func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, 
 	}
 	for part := range slices.Chunk(ids, 500) {
 		in, which := t.anyOf(part)
-		err := read("JOIN swipes s ON s.message_id = m.id AND s.position = m.swipe_index AND NOT s.is_deleted",
-			"m.id "+in+" AND m.user_id = ? AND m.conversation_id <> ? AND m.deleted_at IS NULL", which, text(t.userID), text(then))
+		err := read("JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index AND NOT s.is_deleted",
+			"m.user_id = ? AND m.id "+in+" AND m.conversation_id <> ? AND m.deleted_at IS NULL", text(t.userID), which, text(then))
 		if err != nil {
 			return nil, err
 		}
 		if then == "" {
 			continue
 		}
-		err = read(`JOIN message_states s ON s.conversation_id = m.conversation_id AND s.message_id = m.id
+		err = read(`JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
 				AND s.version = (SELECT MAX(o.version) FROM message_states o
-					WHERE o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)`,
-			"m.id "+in+" AND m.conversation_id || '' = ? AND m.user_id = ? AND NOT s.is_deleted",
-			version, which, text(then), text(t.userID))
+					WHERE o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)`,
+			"m.user_id = ? AND m.id "+in+" AND m.conversation_id = ? AND NOT s.is_deleted",
+			version, text(t.userID), which, text(then))
 		if err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
 		return err
 	}
 	n, err := t.update(row, []string{"id", "user_id", "character_id", "created_at"},
-		"WHERE id = ? AND user_id = ? AND character_id = ?", text(s.ID), text(t.userID), text(characterID))
+		"WHERE user_id = ? AND id = ? AND character_id = ?", text(t.userID), text(s.ID), text(characterID))
 	if err == nil && n == 0 {
 		return errNoSuggestion()
 	}

@@ -78,71 +78,35 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	}
 	scopes := map[string][]*textRow{}
 	for id, rows := range chats {
-		c, found, err := t.listened(id)
+		var characterID text
+		found, err := t.scan(t.raw("SELECT character_id FROM conversations WHERE user_id = ? AND id = ?",
+			text(t.userID), text(id)), &characterID)
 		if err != nil {
 			return nil, err
 		}
 		if !found { // its messages would not be there either
 			continue
 		}
-		for after, part := range c.parts(rows) {
-			if err := t.sit(id, part, after); err != nil {
-				return nil, err
-			}
-			scopes[string(c.CharacterID)] = append(scopes[string(c.CharacterID)], part...)
+		if err := t.sit(id, rows); err != nil {
+			return nil, err
 		}
+		scopes[string(characterID)] = append(scopes[string(characterID)], rows...)
 	}
 	return scopes, nil
 }
 
-// listening says whose a conversation is, and what of it was heard: see Adoption.
-type listening struct {
-	CharacterID      text
-	OldSeq, HeardSeq int64
-}
-
-func (t *tx) listened(conversationID string) (c listening, found bool, err error) {
-	read := func(lock string) (bool, error) {
-		return t.scan(t.raw("SELECT character_id, old_seq, heard_seq FROM conversations WHERE id = ? AND user_id = ?"+lock,
-			text(conversationID), text(t.userID)), &c)
-	}
-	found, err = read("")
-	if err == nil && c.HeardSeq < c.OldSeq { // the job must not go on meanwhile
-		found, err = read(t.forUpdate())
-	}
-	return c, found, err
-}
-
-// parts are the rows that are heard now, by the seq after which their sittings are
-// counted. How many there were until OldSeq is not known before all is heard.
-func (c listening) parts(rows []*textRow) map[int64][]*textRow {
-	if c.HeardSeq >= c.OldSeq {
-		return map[int64][]*textRow{0: rows}
-	}
-	parts := map[int64][]*textRow{}
-	for _, r := range rows {
-		switch {
-		case r.Seq <= c.HeardSeq:
-			parts[0] = append(parts[0], r)
-		case r.Seq > c.OldSeq:
-			parts[c.OldSeq] = append(parts[c.OldSeq], r)
-		}
-	}
-	return parts
-}
-
-// sit gives texts of a conversation their sittings: that of the text before, which
-// is one after a seq, unless there was a pause.
-func (t *tx) sit(conversationID string, rows []*textRow, after int64) error {
+// sit gives texts of a conversation their sittings: that of the text before, unless
+// there was a pause.
+func (t *tx) sit(conversationID string, rows []*textRow) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
 	if len(rows) > saidAtOnce {
 		for _, row := range rows {
 			row.IsRead = true
 		}
 	}
-	last := textRow{Sitting: after + 1, SaidAt: rows[0].SaidAt}
-	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE conversation_id = ? AND seq > ? AND seq <= ?"+
-		" ORDER BY seq DESC LIMIT 1", text(conversationID), after, rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
+	last := textRow{Sitting: 1, SaidAt: rows[0].SaidAt}
+	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
+		" ORDER BY seq DESC LIMIT 1", text(t.userID), text(conversationID), rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
 	if err != nil {
 		return err
 	}

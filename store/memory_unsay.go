@@ -1,41 +1,33 @@
 package store
 
 import (
-	"cmp"
 	"database/sql"
+	"maps"
 	"slices"
-	"strings"
 
 	"nodest/memory"
 )
 
-// unsay removes what the memories of anybody have of messages that maintenance
+// unsay removes what the memories of a user have of messages that maintenance
 // removes: their texts, what was suggested because of them, and the facts that rest
 // on nothing else.
-func (s *session) unsay(messageIDs []string) error {
+func (s *session) unsay(userID string, messageIDs []string) error {
 	in, which := among(messageIDs)
-	var rows []struct{ RevisionID, UserID, CharacterID, Hash string }
-	_, err := s.scan(s.raw("DELETE FROM memory_texts WHERE message_id "+in+" RETURNING revision_id, user_id, character_id, hash", which), &rows)
+	var rows []struct{ RevisionID, CharacterID, Hash string }
+	_, err := s.scan(s.raw("DELETE FROM memory_texts WHERE user_id = ? AND message_id "+in+" RETURNING revision_id, character_id, hash",
+		text(userID), which), &rows)
 	if err != nil {
 		return err
 	}
 	type gone struct{ revisions, hashes []string }
-	scopes := map[memory.Scope]*gone{}
-	order := []memory.Scope{}
+	scopes := map[string]gone{} // by character
 	for _, row := range rows {
-		scope := memory.Scope{UserID: row.UserID, CharacterID: row.CharacterID}
-		if scopes[scope] == nil {
-			scopes[scope] = &gone{}
-			order = append(order, scope)
-		}
-		g := scopes[scope]
-		g.revisions, g.hashes = append(g.revisions, row.RevisionID), append(g.hashes, row.Hash)
+		g := scopes[row.CharacterID]
+		scopes[row.CharacterID] = gone{append(g.revisions, row.RevisionID), append(g.hashes, row.Hash)}
 	}
-	slices.SortFunc(order, func(a, b memory.Scope) int {
-		return cmp.Or(strings.Compare(a.UserID, b.UserID), strings.Compare(a.CharacterID, b.CharacterID))
-	})
-	for _, scope := range order {
-		if err := s.unsayOf(scope, scopes[scope].revisions, scopes[scope].hashes); err != nil {
+	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
+		g := scopes[characterID]
+		if err := s.unsayOf(memory.Scope{UserID: userID, CharacterID: characterID}, g.revisions, g.hashes); err != nil {
 			return err
 		}
 	}
@@ -83,7 +75,8 @@ func (s *session) baseless(scope memory.Scope, gone []string) ([]string, error) 
 	for part := range slices.Chunk(slices.Compact(revisions), 500) {
 		in, which := among(part)
 		var ids []string
-		if _, err := s.scan(s.raw("SELECT revision_id FROM memory_texts WHERE revision_id "+in, which), &ids); err != nil {
+		if _, err := s.scan(s.raw("SELECT revision_id FROM memory_texts WHERE user_id = ? AND revision_id "+in,
+			text(scope.UserID), which), &ids); err != nil {
 			return nil, err
 		}
 		for _, id := range ids {

@@ -86,8 +86,8 @@ func (t *tx) InsertMessage(m *nodest.Message) error {
 		return err
 	}
 	found, err := t.scan(t.raw("UPDATE conversations SET message_seq = message_seq + 1"+
-		" WHERE id = ? AND user_id = ? AND deleted_at IS NULL RETURNING message_seq",
-		text(m.ConversationID), text(t.userID)), &m.Seq)
+		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq",
+		text(t.userID), text(m.ConversationID)), &m.Seq)
 	if err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func (t *tx) place(row *messageRow) error {
 	var depth, chain int64
 	var branches bool
 	found, err := t.scan(t.raw(`SELECT p.depth, p.chain, EXISTS
-			(SELECT 1 FROM messages s WHERE s.conversation_id = p.conversation_id AND s.parent_id = p.id)
-		FROM messages p WHERE p.id = ? AND p.conversation_id = ? AND p.user_id = ?`,
-		row.ParentID, text(row.ConversationID), text(t.userID)), &depth, &chain, &branches)
+			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id)
+		FROM messages p WHERE p.user_id = ? AND p.id = ? AND p.conversation_id = ?`,
+		text(t.userID), row.ParentID, text(row.ConversationID)), &depth, &chain, &branches)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func errNotInConversation() error {
 // all of its conversation and its user.
 func (t *tx) inConversation(conversationID, messageID string) error {
 	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM messages WHERE id = ? AND conversation_id = ? AND user_id = ?",
-		text(messageID), text(conversationID), text(t.userID)), &one)
+	found, err := t.scan(t.raw("SELECT 1 FROM messages WHERE user_id = ? AND id = ? AND conversation_id = ?",
+		text(t.userID), text(messageID), text(conversationID)), &one)
 	if err == nil && !found {
 		return errNotInConversation()
 	}
@@ -189,8 +189,8 @@ func (t *tx) flushStates() error {
 	for _, state := range t.states {
 		version, ok := t.versions[state.ConversationID]
 		if !ok {
-			_, err := t.scan(t.raw("SELECT version FROM conversations WHERE id = ? AND user_id = ?",
-				state.ConversationID, text(t.userID)), &version)
+			_, err := t.scan(t.raw("SELECT version FROM conversations WHERE user_id = ? AND id = ?",
+				text(t.userID), state.ConversationID), &version)
 			if err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func (t *tx) flushStates() error {
 		return err
 	}
 	for rows := range slices.Chunk(t.states, 500) {
-		err := t.insert(&rows, "ON CONFLICT (conversation_id, message_id, version) DO UPDATE SET"+
+		err := t.insert(&rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
 			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
 		if err != nil {
 			return err
@@ -242,8 +242,8 @@ func (t *tx) fillPreviousOf(conversationID string, states []*messageStateRow) er
 		Version   int64
 	}
 	_, err := t.scan(t.raw("SELECT message_id, MAX(version) AS version FROM message_states"+
-		" WHERE conversation_id = ? AND message_id "+in+" AND version < ? GROUP BY message_id",
-		text(conversationID), which, states[0].Version), &rows)
+		" WHERE user_id = ? AND conversation_id = ? AND message_id "+in+" AND version < ? GROUP BY message_id",
+		text(t.userID), text(conversationID), which, states[0].Version), &rows)
 	for _, row := range rows {
 		byID[row.MessageID].Previous = row.Version
 	}
@@ -263,7 +263,7 @@ func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*nodest.Mess
 
 func (t *tx) oneMessage(where string, args ...any) (*nodest.Message, error) {
 	items, err := t.messages("WHERE m.user_id = ? AND "+where+
-		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.id = m.conversation_id AND c.deleted_at IS NULL)",
+		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)",
 		append([]any{text(t.userID)}, args...)...)
 	if err != nil {
 		return nil, err
@@ -300,8 +300,8 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 		return err
 	}
 	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
-		"WHERE id = ? AND user_id = ? AND conversation_id = ? AND rev = ?",
-		text(m.ID), text(t.userID), text(m.ConversationID), m.Rev-1)
+		"WHERE user_id = ? AND id = ? AND conversation_id = ? AND rev = ?",
+		text(t.userID), text(m.ID), text(m.ConversationID), m.Rev-1)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 		return fault.New(fault.Conflict, "the message was changed by another request").With("current", current)
 	}
 	var stored []*swipeRow
-	if _, err := t.scan(t.raw("SELECT * FROM swipes WHERE message_id = ?", text(m.ID)), &stored); err != nil {
+	if _, err := t.scan(t.raw("SELECT * FROM swipes WHERE user_id = ? AND message_id = ?", text(t.userID), text(m.ID)), &stored); err != nil {
 		return err
 	}
 	if err := t.putSwipes(m, stored); err != nil {
@@ -348,16 +348,16 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest
 		JOIN (WITH RECURSIVE path (id, parent_id, step, found, wanted) AS (
 			SELECT id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
 				CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END
-			FROM messages WHERE id = ?
+			FROM messages WHERE user_id = ? AND id = ?
 			UNION ALL
 			SELECT up.id, up.parent_id, path.step + 1,
 				path.found + CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END,
 				CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END
-			FROM path JOIN messages up ON up.id = path.parent_id
-			WHERE path.found <= ?
+			FROM path CROSS JOIN messages up
+			WHERE up.user_id = ? AND up.id = path.parent_id AND path.found <= ?
 		) SELECT id, step FROM path WHERE wanted = 1) walk ON walk.id = m.id
-		ORDER BY walk.step LIMIT ?`,
-		skip, skip, text(start), limit, limit+1)
+		WHERE m.user_id = ? ORDER BY walk.step LIMIT ?`,
+		skip, skip, text(t.userID), text(start), text(t.userID), limit, text(t.userID), limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -374,6 +374,6 @@ func (t *tx) Children(conversationID, id string) ([]*nodest.Message, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
-	return t.messages("WHERE m.conversation_id = ? AND m.parent_id = ? AND m.user_id = ? ORDER BY m.seq",
-		text(conversationID), text(id), text(t.userID))
+	return t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.parent_id = ? ORDER BY m.seq",
+		text(t.userID), text(conversationID), text(id))
 }

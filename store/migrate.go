@@ -11,7 +11,6 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 
-	"nodest/fault"
 	"nodest/migrations"
 )
 
@@ -57,8 +56,7 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 	case at == min(version, newest):
 		return nil
 	case at > newest:
-		return fault.New(fault.NewerVersion,
-			"the database has schema version %d; this nodest supports up to %d. Use a newer nodest", at, newest)
+		return knownVersion("database", at)
 	}
 	started := time.Now()
 	if _, err := p.UpTo(ctx, version); err != nil {

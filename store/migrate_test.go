@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -11,7 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+
 	"nodest/fault"
+	"nodest/migrations"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -65,6 +70,44 @@ func TestBothSchemasAreTheSame(t *testing.T) {
 	if !slices.Equal(i, j) {
 		t.Errorf("indexes on PostgreSQL: %v\non SQLite: %v", j, i)
 	}
+}
+
+// another names an empty database of the same kind.
+func (e *env) another() store.Options {
+	e.Helper()
+	if store.OnPostgres(e.db) {
+		return store.Options{Log: quiet, URL: storetest.PostgresURL(e.T)}
+	}
+	return store.Options{Log: quiet, Dir: e.TempDir()}
+}
+
+// before opens the database that o names with the schema of a version.
+func (e *env) before(o store.Options, version int64) *sql.DB {
+	e.Helper()
+	driver, dsn, folder, dialect := "pgx", o.URL, "postgres", database.DialectPostgres
+	if o.URL == "" {
+		driver, dsn, folder, dialect = "sqlite3", filepath.Join(o.Dir, "nodest.db"), "sqlite", database.DialectSQLite3
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		e.Fatal(err)
+	}
+	files, err := fs.Sub(migrations.Files(), folder)
+	if err != nil {
+		e.Fatal(err)
+	}
+	notes, err := database.NewStore(dialect, "schema_versions")
+	if err != nil {
+		e.Fatal(err)
+	}
+	p, err := goose.NewProvider("", db, files, goose.WithStore(notes), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		e.Fatal(err)
+	}
+	if _, err := p.UpTo(context.Background(), version); err != nil {
+		e.Fatal(err)
+	}
+	return db
 }
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {

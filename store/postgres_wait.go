@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"nodest/fault"
 )
 
 // pgStarting is the SQLSTATE of a PostgreSQL that is starting, stopping or
@@ -78,24 +79,11 @@ func connectError(err error) error {
 	return fmt.Errorf("cannot connect to PostgreSQL at %s:%d: %w", failed.Config.Host, failed.Config.Port, connectCause(err))
 }
 
-// connectCause is why no connection was made, without what the driver repeats for
-// each address that it tried.
+// connectCause is why no connection was made.
 func connectCause(err error) error {
 	var pg *pgconn.PgError
-	var dns *net.DNSError
-	var call *os.SyscallError
-	var dial *net.OpError
-	switch {
-	case errors.As(err, &pg):
+	if errors.As(err, &pg) {
 		return errors.New(pg.Message)
-	case errors.As(err, &dns):
-		return errors.New(dns.Err)
-	case errors.As(err, &call):
-		return call.Err
-	case errors.As(err, &dial):
-		return dial.Err
-	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("no response")
 	}
-	return err
+	return fault.DialCause(err)
 }

@@ -59,7 +59,7 @@ type storedResource struct {
 
 const selectResources = `SELECT r.id, r.kind, v.version, r.created_at, v.created_at AS updated_at,
 		v.name, v.dialect, v.document, v.bind_all, v.character_ids
-	FROM resources r JOIN resource_versions v ON v.resource_id = r.id
+	FROM resources r JOIN resource_versions v ON v.user_id = r.user_id AND v.resource_id = r.id
 	WHERE r.user_id = ? AND r.kind = ? `
 
 // listResources is selectResources without the documents.
@@ -113,7 +113,7 @@ func (t *tx) insertResourceVersion(r *nodest.Resource) error {
 		for i, id := range part {
 			rows[i] = bindingRow{ResourceID: r.ID, CharacterID: text(id), UserID: t.userID}
 		}
-		_, err := t.exec(t.db.NewInsert().Model(&rows).On("CONFLICT (resource_id, character_id) DO NOTHING"))
+		_, err := t.exec(t.db.NewInsert().Model(&rows).On("CONFLICT (user_id, resource_id, character_id) DO NOTHING"))
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*n
 
 // boundTo selects resources r that are bound to a character or to all.
 const boundTo = "(r.bind_all OR EXISTS (SELECT 1 FROM resource_bindings b" +
-	" WHERE b.resource_id = r.id AND b.user_id = r.user_id AND b.character_id = ?))"
+	" WHERE b.user_id = r.user_id AND b.resource_id = r.id AND b.character_id = ?))"
 
 // BoundResources returns those bound to the character or to all, oldest first.
 func (t *tx) BoundResources(kind nodest.ResourceKind, characterID string) ([]*nodest.Resource, error) {
@@ -198,8 +198,8 @@ func (t *tx) UpdateResource(r *nodest.Resource) error {
 	}
 	r.UpdatedAt = t.Now()
 	n, err := t.exec(t.raw("UPDATE resources SET version = ?, bind_all = ?, updated_at = ?"+
-		" WHERE id = ? AND user_id = ? AND kind = ? AND deleted_at IS NULL AND version = ?",
-		r.Version, r.BindAll, t.now, text(r.ID), text(t.userID), text(r.Kind), r.Version-1))
+		" WHERE user_id = ? AND id = ? AND kind = ? AND deleted_at IS NULL AND version = ?",
+		r.Version, r.BindAll, t.now, text(t.userID), text(r.ID), text(r.Kind), r.Version-1))
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (t *tx) UpdateResource(r *nodest.Resource) error {
 		}
 		return fault.New(fault.PreconditionFailed, "the %s was changed by another request", r.Kind)
 	}
-	_, err = t.exec(t.raw("DELETE FROM resource_bindings WHERE resource_id = ? AND user_id = ?", text(r.ID), text(t.userID)))
+	_, err = t.exec(t.raw("DELETE FROM resource_bindings WHERE user_id = ? AND resource_id = ?", text(t.userID), text(r.ID)))
 	if err != nil {
 		return err
 	}
@@ -221,8 +221,8 @@ func (t *tx) DeleteResource(kind nodest.ResourceKind, id string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	n, err := t.exec(t.raw("UPDATE resources SET deleted_at = ? WHERE id = ? AND user_id = ? AND kind = ? AND deleted_at IS NULL",
-		t.now, text(id), text(t.userID), text(kind)))
+	n, err := t.exec(t.raw("UPDATE resources SET deleted_at = ? WHERE user_id = ? AND id = ? AND kind = ? AND deleted_at IS NULL",
+		t.now, text(t.userID), text(id), text(kind)))
 	if err == nil && n == 0 {
 		return fault.New(fault.NotFound, "no such %s", kind)
 	}
@@ -232,8 +232,8 @@ func (t *tx) DeleteResource(kind nodest.ResourceKind, id string) error {
 // Stamps tells the versions of a turn's documents without reading them.
 func (t *tx) Stamps(characterID string, more ...string) (*nodest.Stamps, error) {
 	s := &nodest.Stamps{}
-	_, err := t.scan(t.raw("SELECT version FROM characters WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
-		text(characterID), text(t.userID)), &s.Character)
+	_, err := t.scan(t.raw("SELECT version FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
+		text(t.userID), text(characterID)), &s.Character)
 	if err != nil {
 		return nil, err
 	}
@@ -248,8 +248,8 @@ func (t *tx) Stamps(characterID string, more ...string) (*nodest.Stamps, error) 
 	}
 	for _, id := range more {
 		var named resourceRow
-		found, err := t.scan(t.raw("SELECT * FROM resources WHERE id = ? AND user_id = ? AND deleted_at IS NULL",
-			text(id), text(t.userID)), &named)
+		found, err := t.scan(t.raw("SELECT * FROM resources WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
+			text(t.userID), text(id)), &named)
 		if err != nil {
 			return nil, err
 		}

@@ -141,12 +141,12 @@ func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress fun
 
 // checkSQLite looks at a database file as a whole.
 func checkSQLite(ctx context.Context, db *sql.DB) error {
-	damage, err := queryTexts(ctx, db, "PRAGMA integrity_check(3)")
+	damage, err := damageOf(ctx, db)
 	if err != nil {
 		return err
 	}
-	if len(damage) != 1 || damage[0] != "ok" {
-		return fmt.Errorf("the restored database is damaged: %s", strings.Join(damage, "; "))
+	if damage != nil {
+		return fmt.Errorf("the restored database is damaged: %w", damage)
 	}
 	orphans, err := queryTexts(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
 	if err == nil && len(orphans) > 0 {

@@ -21,14 +21,15 @@ type rewindRow struct {
 }
 
 // pieces is the beginning of a statement: the path that ends in a message, as
-// pieces of chains, each up to a depth; see place. Its arguments are the message
-// and the conversation. To SQLite CROSS JOIN means that it must join in this order.
-const pieces = `WITH RECURSIVE path (chain, depth) AS (
-		SELECT chain, depth FROM messages WHERE id = ?
+// pieces of chains, each up to a depth; see place. Its arguments are the user and
+// the message. To SQLite CROSS JOIN means that it must join in this order.
+const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS (
+		SELECT user_id, conversation_id, chain, depth FROM messages WHERE user_id = ? AND id = ?
 		UNION ALL
-		SELECT up.chain, up.depth FROM path
+		SELECT up.user_id, up.conversation_id, up.chain, up.depth FROM path
 		CROSS JOIN messages first CROSS JOIN messages up
-		WHERE first.conversation_id = ? AND first.seq = path.chain AND up.id = first.parent_id
+		WHERE first.user_id = path.user_id AND first.conversation_id = path.conversation_id AND first.seq = path.chain
+			AND up.user_id = first.user_id AND up.id = first.parent_id
 	) `
 
 // Count returns the length of a path, without its deleted messages.
@@ -41,9 +42,9 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 	}
 	var n int
 	_, err := t.scan(t.raw(pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
-			CROSS JOIN messages gone WHERE gone.conversation_id = ? AND gone.chain = path.chain
-			AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`,
-		text(headID), text(conversationID), text(conversationID)), &n)
+			CROSS JOIN messages gone WHERE gone.user_id = path.user_id AND gone.conversation_id = path.conversation_id
+			AND gone.chain = path.chain AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`,
+		text(t.userID), text(headID)), &n)
 	return n, err
 }
 
@@ -51,9 +52,9 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 func (t *tx) Born(messageID string) (int64, error) {
 	var version int64
 	found, err := t.scan(t.raw(`SELECT s.version FROM messages m
-		JOIN conversations c ON c.id = m.conversation_id AND c.deleted_at IS NULL
-		JOIN message_states s ON s.conversation_id = m.conversation_id AND s.message_id = m.id
-		WHERE m.id = ? AND m.user_id = ? ORDER BY s.version LIMIT 1`, text(messageID), text(t.userID)), &version)
+		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
+		JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
+		WHERE m.user_id = ? AND m.id = ? ORDER BY s.version LIMIT 1`, text(t.userID), text(messageID)), &version)
 	if err == nil && !found {
 		return 0, fault.New(fault.NotFound, "no such message")
 	}
@@ -66,8 +67,8 @@ func (t *tx) Rewinds(conversationID string) ([]nodest.Rewind, error) {
 		return nil, err
 	}
 	var rows []*rewindRow
-	_, err := t.scan(t.raw("SELECT * FROM rewinds WHERE conversation_id = ? AND user_id = ? ORDER BY version",
-		text(conversationID), text(t.userID)), &rows)
+	_, err := t.scan(t.raw("SELECT * FROM rewinds WHERE user_id = ? AND conversation_id = ? ORDER BY version",
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +94,9 @@ func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*no
 	}
 	var one int
 	found, err := t.scan(t.raw(`SELECT 1 FROM conversations c
-		JOIN conversation_states s ON s.conversation_id = c.id
-		WHERE c.id = ? AND c.user_id = ? AND c.deleted_at IS NULL AND s.version = ?`,
-		text(c.ID), text(t.userID), version), &one)
+		JOIN conversation_states s ON s.user_id = c.user_id AND s.conversation_id = c.id
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND s.version = ?`,
+		text(t.userID), text(c.ID), version), &one)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (t *tx) rewind(conversationID string, version int64, headID string) ([]*nod
 
 // soon is how many versions after a message's state its next one comes, as a
 // rule: a reply is a placeholder before it is a text. States that were replaced
-// later are in an index of their own, see the migration 0002.
+// later are in an index of their own, see message_states_late.
 const soon = 8
 
 // replacedState names a state that another one replaced.
@@ -150,17 +151,17 @@ type replacedState struct {
 // and have no longer. One held from the previous of its successor until the
 // successor's version.
 func (t *tx) replaced(conversationID string, version int64) ([]replacedState, error) {
-	args := []any{text(conversationID)}
+	args := []any{text(t.userID), text(conversationID)}
 	for next := range int64(soon) {
 		args = append(args, version+next+1)
 	}
-	args = append(args, version, text(conversationID), version+soon, version)
+	args = append(args, version, text(t.userID), text(conversationID), version+soon, version)
 	var states []replacedState
 	_, err := t.scan(t.raw(`SELECT message_id, previous FROM message_states
-			WHERE conversation_id = ? AND version IN (?`+strings.Repeat(", ?", soon-1)+`) AND previous > 0 AND previous <= ?
+			WHERE user_id = ? AND conversation_id = ? AND version IN (?`+strings.Repeat(", ?", soon-1)+`) AND previous > 0 AND previous <= ?
 		UNION ALL
 		SELECT message_id, previous FROM message_states
-			WHERE conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`,
+			WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`,
 		args...), &states)
 	return states, err
 }
@@ -168,16 +169,16 @@ func (t *tx) replaced(conversationID string, version int64) ([]replacedState, er
 // onPath returns those of the states whose messages are on the path that ends in
 // headID, by seq of the message.
 func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]*messageStateRow, error) {
-	args := []any{text(headID), text(conversationID)}
+	args := []any{text(t.userID), text(headID)}
 	for _, s := range states {
 		args = append(args, text(s.MessageID), s.Previous)
 	}
 	var rows []*messageStateRow
 	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
 		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
-		WHERE m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
-			AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
-		ORDER BY m.seq`, append(args, text(conversationID))...), &rows)
+		WHERE m.user_id = ? AND m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
+			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
+		ORDER BY m.seq`, append(args, text(t.userID), text(t.userID), text(conversationID))...), &rows)
 	return rows, err
 }
 
@@ -192,7 +193,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
 		ids[i], then[i] = s.MessageID, s.RevisionID
 	}
 	in, which := among(ids)
-	items, err := t.messages("WHERE m.id "+in+" AND m.user_id = ? ORDER BY m.seq", which, text(t.userID))
+	items, err := t.messages("WHERE m.user_id = ? AND m.id "+in+" ORDER BY m.seq", text(t.userID), which)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +260,8 @@ func (t *tx) storeStates(items []*nodest.Message) error {
 	n, err := t.exec(t.raw("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
 		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
 			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
-		FROM new WHERE messages.id = new.id AND messages.rev = new.rev - 1`, messages...))
+		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.rev = new.rev - 1`,
+		append(messages, text(t.userID))...))
 	if err != nil {
 		return err
 	}
@@ -271,7 +273,8 @@ func (t *tx) storeStates(items []*nodest.Message) error {
 	}
 	_, err = t.exec(t.raw("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
 		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
-		FROM new WHERE swipes.message_id = new.message_id AND swipes.id = new.id`, swipes...))
+		FROM new WHERE swipes.user_id = ? AND swipes.message_id = new.message_id AND swipes.id = new.id`,
+		append(swipes, text(t.userID))...))
 	return err
 }
 

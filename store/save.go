@@ -30,6 +30,7 @@ type saveRow struct {
 
 type saveResourceRow struct {
 	bun.BaseModel `bun:"table:save_resources"`
+	UserID        string `bun:"user_id,pk"`
 	SaveID        string `bun:"save_id,pk"`
 	ResourceID    string `bun:"resource_id,pk"`
 }
@@ -75,7 +76,7 @@ func (t *tx) InsertSave(s *nodest.Save) error {
 	for part := range slices.Chunk(slices.Compact(ids), 400) {
 		rows := make([]saveResourceRow, len(part))
 		for i, id := range part {
-			rows[i] = saveResourceRow{SaveID: s.ID, ResourceID: id}
+			rows[i] = saveResourceRow{UserID: t.userID, SaveID: s.ID, ResourceID: id}
 		}
 		if err := t.insert(&rows); err != nil {
 			return err
@@ -87,8 +88,8 @@ func (t *tx) InsertSave(s *nodest.Save) error {
 // Save returns one; fault.NotFound also when its conversation is deleted.
 func (t *tx) Save(id string) (*nodest.Save, error) {
 	var row saveRow
-	found, err := t.scan(t.raw("SELECT s.* FROM saves s JOIN conversations c ON c.id = s.conversation_id"+
-		" WHERE s.id = ? AND s.user_id = ? AND c.deleted_at IS NULL", text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT s.* FROM saves s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
+		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit i
 		return nil, "", err
 	}
 	var rows []*saveRow
-	q := t.db.NewSelect().Model(&rows).Where("conversation_id = ?", text(conversationID)).Where("user_id = ?", text(t.userID))
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("conversation_id = ?", text(conversationID))
 	if !automatic {
 		q.Where("NOT is_automatic")
 	}
@@ -133,9 +134,9 @@ func (t *tx) DeleteSave(id string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
-	n, err := t.exec(t.raw("DELETE FROM saves WHERE id = ? AND user_id = ? AND EXISTS"+
-		" (SELECT 1 FROM conversations c WHERE c.id = saves.conversation_id AND c.deleted_at IS NULL)",
-		text(id), text(t.userID)))
+	n, err := t.exec(t.raw("DELETE FROM saves WHERE user_id = ? AND id = ? AND EXISTS"+
+		" (SELECT 1 FROM conversations c WHERE c.user_id = saves.user_id AND c.id = saves.conversation_id AND c.deleted_at IS NULL)",
+		text(t.userID), text(id)))
 	if err == nil && n == 0 {
 		return errNoSave()
 	}

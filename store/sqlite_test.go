@@ -64,20 +64,20 @@ func TestStatementsUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 'k' AND created_at > 1",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND deleted_at IS NULL AND (updated_at, id) < (1, 'x') ORDER BY updated_at DESC, id DESC LIMIT 51",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND character_id = 'c' AND deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT 51",
-		"SELECT * FROM messages WHERE conversation_id = 'c' AND parent_id = 'p' AND user_id = 'u' ORDER BY seq",
+		"SELECT * FROM messages WHERE user_id = 'u' AND conversation_id = 'c' AND parent_id = 'p' ORDER BY seq",
 		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
-		"SELECT * FROM swipes s JOIN revisions r ON r.id = s.revision_id WHERE s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
+		"SELECT * FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id WHERE s.user_id = 'u' AND s.message_id IN ('a', 'b') ORDER BY s.message_id, s.position",
 		"SELECT * FROM events WHERE user_id = 'u' AND seq > 5 ORDER BY seq LIMIT 5",
 		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
 		"SELECT * FROM generations WHERE is_open AND lease_until < 5 ORDER BY created_at, id LIMIT 5",
-		"SELECT * FROM prompts WHERE conversation_id = 'c' AND user_id = 'u' ORDER BY created_at DESC, id DESC LIMIT 1",
+		"SELECT * FROM prompts WHERE user_id = 'u' AND conversation_id = 'c' ORDER BY created_at DESC, id DESC LIMIT 1",
 		"SELECT * FROM tokens WHERE hash = x'00'",
 		"SELECT * FROM users WHERE username_key = 'u'",
 		"SELECT m.id FROM messages m WHERE m.deleted_at <= 5 AND NOT EXISTS (SELECT 1 FROM messages below" +
-			" WHERE below.conversation_id = m.conversation_id AND below.parent_id = m.id) LIMIT 5",
-		`WITH RECURSIVE path (id, parent_id, step) AS (SELECT id, parent_id, 0 FROM messages WHERE id = 'x'
-			UNION ALL SELECT up.id, up.parent_id, path.step + 1 FROM path JOIN messages up ON up.id = path.parent_id WHERE path.step < 50)
-			SELECT m.* FROM messages m JOIN (SELECT * FROM path) walk ON walk.id = m.id`,
+			" WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id) LIMIT 5",
+		`WITH RECURSIVE path (id, parent_id, step) AS (SELECT id, parent_id, 0 FROM messages WHERE user_id = 'u' AND id = 'x'
+			UNION ALL SELECT up.id, up.parent_id, path.step + 1 FROM path CROSS JOIN messages up WHERE up.user_id = 'u' AND up.id = path.parent_id AND path.step < 50)
+			SELECT m.* FROM messages m JOIN (SELECT * FROM path) walk ON walk.id = m.id WHERE m.user_id = 'u'`,
 	} {
 		plan, err := store.Plan(db, query)
 		if err != nil {

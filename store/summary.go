@@ -30,6 +30,7 @@ type summaryRow struct {
 // summaryTextRow is what a summary says from a version of its conversation on.
 type summaryTextRow struct {
 	bun.BaseModel `bun:"table:summary_texts"`
+	UserID        string `bun:"user_id,pk"`
 	SummaryID     string `bun:"summary_id,pk"`
 	Version       int64  `bun:"version,pk"`
 	Document      document
@@ -58,8 +59,8 @@ func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
 	if err != nil {
 		return err
 	}
-	taken, err := t.scan(t.raw("SELECT 1 FROM summaries WHERE conversation_id = ? AND generation = ?",
-		text(k.ConversationID), k.Generation), &one)
+	taken, err := t.scan(t.raw("SELECT 1 FROM summaries WHERE user_id = ? AND conversation_id = ? AND generation = ?",
+		text(t.userID), text(k.ConversationID), k.Generation), &one)
 	if err != nil {
 		return err
 	}
@@ -89,10 +90,12 @@ func (t *tx) putSummaryText(s *memory.Summary, version int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(t.raw("DELETE FROM summary_texts WHERE summary_id = ? AND version = ?", text(s.ID), version)); err != nil {
+	_, err = t.exec(t.raw("DELETE FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version = ?",
+		text(t.userID), text(s.ID), version))
+	if err != nil {
 		return err
 	}
-	return t.insert(&summaryTextRow{SummaryID: s.ID, Version: version, Document: doc})
+	return t.insert(&summaryTextRow{UserID: t.userID, SummaryID: s.ID, Version: version, Document: doc})
 }
 
 // UpdateSummary stores another text.
@@ -110,8 +113,8 @@ func (t *tx) UpdateSummary(version int64, s *memory.Summary) error {
 // is not.
 func (t *tx) findSummary(id string) (*summaryRow, error) {
 	var row summaryRow
-	found, err := t.scan(t.raw("SELECT s.* FROM summaries s JOIN conversations c ON c.id = s.conversation_id"+
-		" WHERE s.id = ? AND s.user_id = ? AND c.deleted_at IS NULL", text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT s.* FROM summaries s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
+		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &row)
 	if err == nil && !found {
 		return nil, fault.New(fault.NotFound, "no such summary")
 	}
@@ -125,8 +128,8 @@ func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
 		return nil, err
 	}
 	var doc document
-	found, err := t.scan(t.raw("SELECT document FROM summary_texts WHERE summary_id = ? AND version <= ?"+
-		" ORDER BY version DESC LIMIT 1", text(id), orNewest(version)), &doc)
+	found, err := t.scan(t.raw("SELECT document FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version <= ?"+
+		" ORDER BY version DESC LIMIT 1", text(t.userID), text(id), orNewest(version)), &doc)
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, "no such summary")
 	}
@@ -153,10 +156,10 @@ func (t *tx) Summaries(conversationID string) ([]*nodest.KeptSummary, error) {
 		summaryRow
 		Document document
 	}
-	_, err := t.scan(t.raw(`SELECT s.*, d.document FROM summaries s JOIN summary_texts d ON d.summary_id = s.id
-		WHERE s.conversation_id = ? AND s.user_id = ? AND s.deleted_at IS NULL
-			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.summary_id = s.id)
-		ORDER BY s.generation DESC`, text(conversationID), text(t.userID)), &rows)
+	_, err := t.scan(t.raw(`SELECT s.*, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
+		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
+			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
+		ORDER BY s.generation DESC`, text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +184,8 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
-	_, err = t.exec(t.raw("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE id = ?", t.now, headSeq, text(id)))
+	_, err = t.exec(t.raw("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
+		t.now, headSeq, text(t.userID), text(id)))
 	return err
 }
 
@@ -198,7 +202,7 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(t.raw("UPDATE summaries SET deleted_at = NULL WHERE id = ?", text(id))); err != nil {
+	if _, err := t.exec(t.raw("UPDATE summaries SET deleted_at = NULL WHERE user_id = ? AND id = ?", text(t.userID), text(id))); err != nil {
 		return err
 	}
 	if then.Text == now.Text && then.Method == now.Method {
@@ -212,24 +216,24 @@ func (t *tx) LatestGeneration(conversationID string) (n int, err error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return 0, err
 	}
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE conversation_id = ?",
-		text(conversationID)), &n)
+	_, err = t.scan(t.raw("SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?",
+		text(t.userID), text(conversationID)), &n)
 	return n, err
 }
 
 // LastSummarised looks at all conversations with a character.
 func (t *tx) LastSummarised(characterID string) (time.Time, error) {
 	var ms int64
-	_, err := t.scan(t.raw(`SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c JOIN summaries s ON s.conversation_id = c.id
-		WHERE c.user_id = ? AND c.character_id = ?`, text(t.userID), text(characterID)), &ms)
+	_, err := t.scan(t.raw(`SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c CROSS JOIN summaries s
+		WHERE c.user_id = ? AND c.character_id = ? AND s.user_id = c.user_id AND s.conversation_id = c.id`, text(t.userID), text(characterID)), &ms)
 	return moment(ms), err
 }
 
 // onBranch is a condition on a summary that ends in a message: the branch, path, goes
 // through that message.
-const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.id = s.end_id AND m.conversation_id = s.conversation_id
+const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_id = s.user_id AND m.id = s.end_id AND m.conversation_id = s.conversation_id
 			AND path.chain = m.chain AND m.depth <= path.depth)
-		AND EXISTS (SELECT 1 FROM messages h WHERE h.id = ? AND h.conversation_id = s.conversation_id)`
+		AND EXISTS (SELECT 1 FROM messages h WHERE h.user_id = s.user_id AND h.id = ? AND h.conversation_id = s.conversation_id)`
 
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, error) {
@@ -238,8 +242,8 @@ func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, er
 	}
 	var refs []nodest.SummaryRef
 	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
-		WHERE s.conversation_id = ? AND s.user_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
-		text(headID), text(conversationID), text(conversationID), text(t.userID), text(headID)), &refs)
+		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
+		text(t.userID), text(headID), text(t.userID), text(conversationID), text(headID)), &refs)
 	return refs, err
 }
 
@@ -249,9 +253,9 @@ func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.St
 		return nodest.StandsOff, nil
 	}
 	var one int
-	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id
-			FROM conversations WHERE id = ? AND user_id = ?) s WHERE `+onBranch,
-		text(headID), text(c.ConversationID), text(c.EndID), text(c.ConversationID), text(t.userID), text(headID)), &one)
+	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
+			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
+		text(t.userID), text(headID), text(c.EndID), text(t.userID), text(c.ConversationID), text(headID)), &one)
 	if err != nil || !on {
 		return nodest.StandsOff, err
 	}
@@ -276,8 +280,8 @@ func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.St
 // standing compares states that messages had with those that they have at a
 // version. Messages that are not covered do not count.
 func (t *tx) standing(c nodest.Covered, states []replacedState, version int64) (nodest.Standing, error) {
-	conv := text(c.ConversationID)
-	args := []any{text(c.EndID), conv}
+	user, conv := text(t.userID), text(c.ConversationID)
+	args := []any{user, text(c.EndID)}
 	for _, s := range states {
 		args = append(args, text(s.MessageID), s.Previous)
 	}
@@ -288,12 +292,12 @@ func (t *tx) standing(c nodest.Covered, states []replacedState, version int64) (
 	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
 		SELECT s.revision_id AS was, s.is_deleted AS was_gone, n.revision_id AS shows, n.is_deleted AS is_out
 		FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s CROSS JOIN message_states n
-		WHERE m.id = wanted.message_id AND m.seq >= ? AND path.chain = m.chain AND m.depth <= path.depth
-			AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
-			AND n.conversation_id = ? AND n.message_id = wanted.message_id
+		WHERE m.user_id = ? AND m.id = wanted.message_id AND m.seq >= ? AND path.chain = m.chain AND m.depth <= path.depth
+			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
+			AND n.user_id = s.user_id AND n.conversation_id = s.conversation_id AND n.message_id = s.message_id
 			AND n.version = (SELECT MAX(x.version) FROM message_states x
-				WHERE x.conversation_id = ? AND x.message_id = wanted.message_id AND x.version <= ?)`,
-		append(args, c.StartSeq, conv, conv, conv, version)...), &rows)
+				WHERE x.user_id = s.user_id AND x.conversation_id = s.conversation_id AND x.message_id = s.message_id AND x.version <= ?)`,
+		append(args, user, c.StartSeq, user, conv, version)...), &rows)
 	if err != nil {
 		return nodest.StandsOff, err
 	}
@@ -320,9 +324,9 @@ func (t *tx) DumpSummaries(conversationID string) ([]*nodest.DumpedSummary, erro
 		Version  int64
 		Document document
 	}
-	_, err := t.scan(t.raw(`SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.summary_id = s.id
-		WHERE s.conversation_id = ? AND s.user_id = ? ORDER BY s.generation, d.version`,
-		text(conversationID), text(t.userID)), &rows)
+	_, err := t.scan(t.raw(`SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
+		WHERE s.user_id = ? AND s.conversation_id = ? ORDER BY s.generation, d.version`,
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := unknown(e, tx.InsertSummary(x.intruder(x.conversation))); err != nil {
 			return err
 		}
-		return taken(e, tx.InsertSummary(x.intruder(ownChat(e, tx))))
+		return tx.InsertSummary(x.intruder(ownChat(e, tx)))
 	},
 	"UpdateSummary": func(e *env, tx nodest.Tx, x things) error {
 		return unknown(e, tx.UpdateSummary(1, x.intruder("").Summary))
@@ -114,6 +114,6 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := tx.LoadSummaries(c, dumped(mine)); err != nil {
 			return err
 		}
-		return taken(e, tx.LoadSummaries(c, dumped(x.intruder(""))))
+		return tx.LoadSummaries(c, dumped(x.intruder("")))
 	},
 }

@@ -12,6 +12,7 @@ import (
 // swipeRow is a place for a text at a message; revisionRow is one text.
 type swipeRow struct {
 	bun.BaseModel `bun:"table:swipes"`
+	UserID        string `bun:"user_id,pk"`
 	MessageID     string `bun:"message_id,pk"`
 	ID            string `bun:"id,pk"`
 	Position      int
@@ -62,10 +63,7 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 			}
 			revisions = append(revisions, r)
 		}
-		row := &swipeRow{
-			MessageID: m.ID, ID: s.ID, Position: i, Rev: s.Rev, RevisionID: s.RevisionID,
-			IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
-		}
+		row := t.swipeRow(m, i)
 		if !fresh {
 			row.Rev = old.Rev
 		}
@@ -80,13 +78,22 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 		}
 	}
 	for rows := range slices.Chunk(swipes, 500) {
-		err := t.insert(&rows, "ON CONFLICT (message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
+		err := t.insert(&rows, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
 			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// swipeRow is the row of one of m's swipes.
+func (t *tx) swipeRow(m *nodest.Message, position int) *swipeRow {
+	s := &m.Swipes[position]
+	return &swipeRow{
+		UserID: t.userID, MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
+		IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
+	}
 }
 
 func find(stored []*swipeRow, id string) *swipeRow {
@@ -178,8 +185,8 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 		var rows []*swipeText
 		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
 				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids
-			FROM swipes s JOIN revisions r ON r.id = s.revision_id
-			WHERE s.message_id `+in+` ORDER BY s.message_id, s.position`, which), &rows)
+			FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
+			WHERE s.user_id = ? AND s.message_id `+in+` ORDER BY s.message_id, s.position`, text(t.userID), which), &rows)
 		if err != nil {
 			return err
 		}
@@ -205,7 +212,7 @@ func (r *revisionRow) revision() *nodest.Revision {
 // Revision returns one stored text.
 func (t *tx) Revision(id string) (*nodest.Revision, error) {
 	var row revisionRow
-	found, err := t.scan(t.raw("SELECT * FROM revisions WHERE id = ? AND user_id = ?", text(id), text(t.userID)), &row)
+	found, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND id = ?", text(t.userID), text(id)), &row)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +228,8 @@ func (t *tx) Revisions(messageID string) ([]*nodest.Revision, error) {
 		return nil, err
 	}
 	var rows []*revisionRow
-	_, err := t.scan(t.raw("SELECT * FROM revisions WHERE message_id = ? AND user_id = ? ORDER BY created_at, id",
-		text(messageID), text(t.userID)), &rows)
+	_, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND message_id = ? ORDER BY created_at, id",
+		text(t.userID), text(messageID)), &rows)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -168,7 +167,7 @@ func (c *client) greet(ctx context.Context) error {
 		return ctx.Err()
 	case err == nil:
 	case !connected:
-		return &nobodyError{addr, dialCause(err)}
+		return &nobodyError{addr, fault.DialCause(err)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
 	default:
@@ -211,24 +210,4 @@ func (c *client) refusal(res *http.Response, addr string) error {
 
 func notOurs(addr string) error {
 	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
-}
-
-// dialCause is why a connection was not made, without the addresses.
-func dialCause(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return errors.New(dns.Err)
-	}
-	var call *os.SyscallError
-	if errors.As(err, &call) {
-		return call.Err
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no connection within %s", greetWait)
-	}
-	return err
 }

@@ -186,7 +186,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
-	r.jobs.Handle(r.db.Maintenance(), r.db.Adoption())
+	r.jobs.Handle(r.db.Maintenance())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
@@ -240,7 +240,7 @@ func (r *running) tend(ctx context.Context) {
 	defer recovery.Stop()
 	upkeep := time.NewTicker(time.Hour)
 	defer upkeep.Stop()
-	if err := errors.Join(r.db.Adopt(ctx), r.memory.Sweep(ctx)); err != nil && ctx.Err() == nil {
+	if err := r.memory.Sweep(ctx); err != nil && ctx.Err() == nil {
 		r.log.ErrorContext(ctx, "sweep of memories failed", "err", err)
 	}
 	for {
@@ -251,7 +251,7 @@ func (r *running) tend(ctx context.Context) {
 		case <-recovery.C:
 			err = r.engine.Recover(ctx)
 		case <-upkeep.C:
-			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.db.Adopt(ctx), r.memory.Sweep(ctx))
+			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "maintenance failed", "err", err)
@@ -285,7 +285,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		if err != nil {
-			err = fmt.Errorf("cannot listen on %s: %w", addr, dialCause(err))
+			err = fmt.Errorf("cannot listen on %s: %w", addr, fault.DialCause(err))
 		}
 		return ln, err
 	}

@@ -1,7 +1,11 @@
--- Ids are UUIDv7 strings, times whole milliseconds since 1970 UTC, documents the
--- text that came in. A row that names a user is readable by that user alone.
+-- Ids are UUIDv7 strings, times whole milliseconds since 1970 UTC, documents JSON
+-- texts as they came in. A row that names a user is readable by that user alone: the
+-- keys of such a table lead with the user, and its foreign keys stay with the user.
 
 -- +goose Up
+
+-- Users, and how they sign in.
+
 CREATE TABLE users (
   id TEXT NOT NULL PRIMARY KEY,
   username TEXT NOT NULL,
@@ -10,20 +14,22 @@ CREATE TABLE users (
   tokens_per_day BIGINT NOT NULL,
   generations BIGINT NOT NULL,
   password_hash TEXT NOT NULL,
+  time_zone TEXT NOT NULL DEFAULT '', -- that a device reported last, as an IANA name
   created_at BIGINT NOT NULL
 );
 
 CREATE TABLE tokens (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
   name TEXT NOT NULL,
   hash BYTEA NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
+  parent_id TEXT NOT NULL, -- the token that a session was made from and ends with; '' = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
-  expires_at BIGINT
+  expires_at BIGINT,
+  PRIMARY KEY (user_id, id)
 );
-CREATE INDEX tokens_user ON tokens (user_id);
 
 CREATE TABLE tickets (
   hash BYTEA NOT NULL PRIMARY KEY,
@@ -41,6 +47,8 @@ CREATE TABLE provider_keys (
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, provider)
 );
+
+-- A user's settings, devices, and use of models.
 
 CREATE TABLE settings (
   user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
@@ -71,7 +79,8 @@ CREATE TABLE usage_days (
   PRIMARY KEY (user_id, day, provider, model)
 );
 
--- What idempotent commands answered.
+-- Commands and events: what idempotent commands answered, and the event log.
+
 CREATE TABLE call_keys (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   call_key TEXT NOT NULL,
@@ -102,21 +111,24 @@ CREATE TABLE events (
   PRIMARY KEY (user_id, seq)
 );
 
+-- Characters, and the resources that are bound to them: presets, world books, …
+
 CREATE TABLE characters (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  deleted_at BIGINT
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
 );
 CREATE INDEX characters_list ON characters (user_id, created_at, id);
 CREATE INDEX characters_deleted ON characters (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE character_versions (
-  character_id TEXT NOT NULL REFERENCES characters (id) ON DELETE CASCADE,
-  version BIGINT NOT NULL,
   user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
   name TEXT NOT NULL,
   dialect TEXT NOT NULL,
   is_cradle BOOLEAN NOT NULL,
@@ -129,55 +141,62 @@ CREATE TABLE character_versions (
   source TEXT,
   source_version BIGINT NOT NULL, -- version whose row holds the source
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (character_id, version)
+  PRIMARY KEY (user_id, character_id, version),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE avatars (
-  character_id TEXT NOT NULL PRIMARY KEY REFERENCES characters (id) ON DELETE CASCADE,
   user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
   content_type TEXT NOT NULL,
   etag TEXT NOT NULL,
-  data BYTEA NOT NULL
+  data BYTEA NOT NULL,
+  PRIMARY KEY (user_id, character_id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 
 CREATE TABLE resources (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
   kind TEXT NOT NULL,
   bind_all BOOLEAN NOT NULL,
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  deleted_at BIGINT
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
 );
 CREATE INDEX resources_list ON resources (user_id, kind, created_at, id);
 CREATE INDEX resources_deleted ON resources (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE resource_versions (
-  resource_id TEXT NOT NULL REFERENCES resources (id) ON DELETE CASCADE,
-  version BIGINT NOT NULL,
   user_id TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
   name TEXT NOT NULL,
   dialect TEXT NOT NULL,
   document TEXT,
   bind_all BOOLEAN NOT NULL,
   character_ids TEXT NOT NULL, -- JSON array
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (resource_id, version)
+  PRIMARY KEY (user_id, resource_id, version),
+  FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
 );
 
 -- Which characters the newest version of a resource is bound to.
 CREATE TABLE resource_bindings (
-  resource_id TEXT NOT NULL REFERENCES resources (id) ON DELETE CASCADE,
-  character_id TEXT NOT NULL,
   user_id TEXT NOT NULL,
-  PRIMARY KEY (resource_id, character_id)
+  resource_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  PRIMARY KEY (user_id, resource_id, character_id),
+  FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX resource_bindings_character ON resource_bindings (user_id, character_id);
+
+-- Conversations, with every state that they had.
 
 CREATE TABLE conversations (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
   character_id TEXT NOT NULL,
   title TEXT NOT NULL,
   persona_id TEXT NOT NULL,
@@ -186,39 +205,102 @@ CREATE TABLE conversations (
   settings TEXT,
   archived BOOLEAN NOT NULL,
   extra TEXT, -- header of an imported log
+  pins TEXT,
+  summary_id TEXT NOT NULL, -- the active one; '' = none
   version BIGINT NOT NULL,
   last_message TEXT,
   message_seq BIGINT NOT NULL, -- newest seq given to a message
-  documents_version BIGINT NOT NULL, -- version at which author_note or settings changed last
+  documents_version BIGINT NOT NULL, -- version at which author_note, settings or pins changed last
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  deleted_at BIGINT
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id)
 );
 CREATE INDEX conversations_list ON conversations (user_id, updated_at, id);
 CREATE INDEX conversations_character ON conversations (user_id, character_id, updated_at, id);
 CREATE INDEX conversations_deleted ON conversations (deleted_at) WHERE deleted_at IS NOT NULL;
 
--- Every state a conversation had.
 CREATE TABLE conversation_states (
-  conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-  version BIGINT NOT NULL,
   user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
   head_id TEXT NOT NULL,
   persona_id TEXT NOT NULL,
+  summary_id TEXT NOT NULL,
   author_note TEXT,
   settings TEXT,
-  documents_version BIGINT NOT NULL, -- version whose row holds author_note and settings
+  pins TEXT,
+  documents_version BIGINT NOT NULL, -- version whose row holds author_note, settings and pins
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (conversation_id, version)
+  PRIMARY KEY (user_id, conversation_id, version),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
-CREATE TABLE messages (
-  id TEXT NOT NULL PRIMARY KEY,
+-- Versions that went back to an older one.
+CREATE TABLE rewinds (
   user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+  conversation_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  to_version BIGINT NOT NULL,
+  PRIMARY KEY (user_id, conversation_id, version),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE saves (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  version BIGINT NOT NULL, -- of the conversation
+  head_id TEXT NOT NULL,
+  description TEXT NOT NULL,
+  preview_text TEXT NOT NULL,
+  message_count BIGINT NOT NULL,
+  is_automatic BOOLEAN NOT NULL,
+  thumbnail TEXT NOT NULL,
+  pins TEXT,
+  extra TEXT,
+  imported_at BIGINT,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX saves_list ON saves (user_id, conversation_id, created_at, id);
+
+-- The resources that a save point needs; they are not purged.
+CREATE TABLE save_resources (
+  user_id TEXT NOT NULL,
+  save_id TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  PRIMARY KEY (user_id, save_id, resource_id),
+  FOREIGN KEY (user_id, save_id) REFERENCES saves (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX save_resources_resource ON save_resources (user_id, resource_id);
+
+-- What the user's app calls a conversation (NodeST interface).
+CREATE TABLE app_chats (
+  user_id TEXT NOT NULL,
+  app_key TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  PRIMARY KEY (user_id, app_key),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX app_chats_conversation ON app_chats (user_id, conversation_id);
+
+-- Messages with their texts. chain numbers the unbranched runs of a tree: a first
+-- child goes on with its parent's, another child begins one, named by its own seq.
+-- 0 is that of the copied messages of a fork. A path is a beginning of one chain,
+-- then of another, …
+
+CREATE TABLE messages (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
   parent_id TEXT NOT NULL, -- '' = a root
   client_msg_id TEXT NOT NULL,
   seq BIGINT NOT NULL,
+  depth BIGINT NOT NULL, -- messages from the root to it, itself included
+  chain BIGINT NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
   author_id TEXT NOT NULL,
@@ -232,30 +314,36 @@ CREATE TABLE messages (
   extra TEXT, -- line of an imported log
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
-  deleted_at BIGINT
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX messages_seq ON messages (conversation_id, seq);
-CREATE UNIQUE INDEX messages_client ON messages (conversation_id, client_msg_id) WHERE client_msg_id <> '';
-CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
+CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
+CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
+CREATE INDEX messages_parent ON messages (user_id, conversation_id, parent_id, seq);
+CREATE INDEX messages_chain ON messages (user_id, conversation_id, chain, depth);
+CREATE INDEX messages_gone ON messages (user_id, conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- The places for texts at a message, each with its newest revision.
 CREATE TABLE swipes (
-  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  user_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
   id TEXT NOT NULL,
   position BIGINT NOT NULL, -- from 0
   rev BIGINT NOT NULL,
   revision_id TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (message_id, id)
+  PRIMARY KEY (user_id, message_id, id),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
 
 -- Immutable texts.
 CREATE TABLE revisions (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL,
-  message_id TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
   swipe_id TEXT NOT NULL,
   rev BIGINT NOT NULL,
   text TEXT NOT NULL,
@@ -265,28 +353,41 @@ CREATE TABLE revisions (
   finish TEXT NOT NULL,
   usage TEXT,
   generation_id TEXT NOT NULL,
-  created_at BIGINT NOT NULL
+  wish TEXT NOT NULL, -- the instruction that a rewrite followed
+  memory_ids TEXT, -- JSON array: memories that were sent for it
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX revisions_message ON revisions (message_id, swipe_id, rev);
+CREATE UNIQUE INDEX revisions_message ON revisions (user_id, message_id, swipe_id, rev);
 
 -- Which text each message showed at which version of its conversation: a row
 -- holds from its version until the message's next row.
 CREATE TABLE message_states (
-  conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   version BIGINT NOT NULL, -- of the conversation
-  user_id TEXT NOT NULL,
+  previous BIGINT NOT NULL, -- version of the message's state before this one; 0 = none
   rev BIGINT NOT NULL,
   revision_id TEXT NOT NULL, -- of the chosen swipe; '' = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
-  PRIMARY KEY (conversation_id, message_id, version)
+  PRIMARY KEY (user_id, conversation_id, message_id, version),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
+CREATE INDEX message_states_version ON message_states (user_id, conversation_id, version, previous, message_id);
+-- States that were replaced late: few, because most messages change soon after
+-- they were stored, and then no more.
+CREATE INDEX message_states_late ON message_states (user_id, conversation_id, version, previous, message_id)
+  WHERE previous > 0 AND version > previous + 8;
+
+-- Replies that are or were generated, and the prompts that were sent for them.
 
 CREATE TABLE generations (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   swipe_id TEXT NOT NULL,
   kind TEXT NOT NULL,
@@ -309,23 +410,203 @@ CREATE TABLE generations (
   first_token_at BIGINT,
   ended_at BIGINT,
   lease_owner TEXT NOT NULL,
-  lease_until BIGINT NOT NULL
+  lease_until BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX generations_conversation ON generations (conversation_id);
+CREATE INDEX generations_conversation ON generations (user_id, conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
 CREATE TABLE prompts (
-  id TEXT NOT NULL PRIMARY KEY,
   user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
   generation_id TEXT NOT NULL,
   body BYTEA NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompts_conversation ON prompts (conversation_id, created_at, id);
+CREATE INDEX prompts_conversation ON prompts (user_id, conversation_id, created_at, id);
 
--- Work in the background, of all subjects.
+-- Summaries: overlays for the messages from start_seq to end_id on its branch.
+
+CREATE TABLE summaries (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  generation BIGINT NOT NULL,
+  start_seq BIGINT NOT NULL,
+  end_id TEXT NOT NULL,
+  made_version BIGINT NOT NULL, -- of the conversation: the text is about the messages of then
+  head_seq BIGINT NOT NULL, -- of the newest message when it was made
+  view_length BIGINT NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
+  created_at BIGINT NOT NULL,
+  deleted_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id, generation);
+
+-- What a summary says from a version of its conversation on.
+CREATE TABLE summary_texts (
+  user_id TEXT NOT NULL,
+  summary_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  document TEXT NOT NULL,
+  PRIMARY KEY (user_id, summary_id, version),
+  FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
+);
+
+-- Memory: the texts of chats, facts with their versions, and their vectors. A scope
+-- is one user and one character.
+
+-- The version of what a search index of a scope is made of.
+CREATE TABLE memory_scopes (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
+  PRIMARY KEY (user_id, character_id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+-- One row for each revision; the text itself is in revisions.
+CREATE TABLE memory_texts (
+  user_id TEXT NOT NULL,
+  revision_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  seq BIGINT NOT NULL,
+  sitting BIGINT NOT NULL,
+  role TEXT NOT NULL,
+  name TEXT NOT NULL,
+  terms TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  is_read BOOLEAN NOT NULL,      -- by extraction
+  is_forgotten BOOLEAN NOT NULL, -- by the user; terms and hash are empty then
+  change BIGINT NOT NULL,        -- version of the scope that changed it last
+  said_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, revision_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX memory_texts_scope ON memory_texts (user_id, character_id, change);
+CREATE INDEX memory_texts_chat ON memory_texts (user_id, conversation_id, seq);
+CREATE INDEX memory_texts_unread ON memory_texts (user_id, conversation_id, seq) WHERE NOT is_read;
+CREATE INDEX memory_texts_hash ON memory_texts (user_id, character_id, hash);
+CREATE INDEX memory_texts_message ON memory_texts (user_id, message_id);
+
+-- Every version of every fact.
+CREATE TABLE memories (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL, -- '' = none
+  root_id TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  text TEXT NOT NULL,
+  terms TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  importance DOUBLE PRECISION NOT NULL,
+  event_time BIGINT,
+  evidence TEXT, -- JSON array
+  ended_by TEXT, -- likewise: why a run retired it
+  origin TEXT NOT NULL,
+  is_pinned BOOLEAN NOT NULL,
+  is_locked BOOLEAN NOT NULL,
+  status TEXT NOT NULL,
+  superseded_by TEXT NOT NULL,
+  seen_count BIGINT NOT NULL,
+  last_seen_at BIGINT NOT NULL,
+  last_used_at BIGINT,
+  change BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX memories_version ON memories (user_id, root_id, version);
+CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WHERE status = 'active';
+CREATE INDEX memories_scope ON memories (user_id, character_id, change);
+CREATE INDEX memories_list ON memories (user_id, character_id, status, id);
+CREATE INDEX memories_hash ON memories (user_id, character_id, hash);
+
+-- Vectors by content, so that equal texts are embedded once. Those of a scope lie
+-- together: they are read at once.
+CREATE TABLE memory_vectors (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  model TEXT NOT NULL,
+  vector BYTEA NOT NULL, -- a signed byte for each number (index.Packed)
+  PRIMARY KEY (user_id, character_id, hash, model),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+-- Contents that the user purged; extraction does not bring them back.
+CREATE TABLE memory_tombstones (
+  user_id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  evidence TEXT,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, hash),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE memory_suggestions (
+  user_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  character_id TEXT NOT NULL,
+  memory_id TEXT NOT NULL,
+  event TEXT NOT NULL,
+  text TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  evidence TEXT,
+  state TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX memory_suggestions_list ON memory_suggestions (user_id, character_id, state, id);
+
+-- Which memories were sent for a revision, and why.
+CREATE TABLE memory_uses (
+  user_id TEXT NOT NULL,
+  revision_id TEXT NOT NULL,
+  rank BIGINT NOT NULL,
+  message_id TEXT NOT NULL,
+  unit_id TEXT NOT NULL,
+  layer TEXT NOT NULL,
+  score DOUBLE PRECISION NOT NULL,
+  signals TEXT,
+  PRIMARY KEY (user_id, revision_id, rank),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX memory_uses_message ON memory_uses (user_id, message_id);
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
+
+-- What extraction from a conversation has cost, and who has asked for it.
+CREATE TABLE memory_readings (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  exchanges BIGINT NOT NULL, -- that were read without an order that is free
+  calls BIGINT NOT NULL,     -- of a model for them, also for those that are not read yet
+  orders BIGINT NOT NULL,    -- how often somebody has ordered it
+  free BIGINT NOT NULL,      -- the last order whose calls are not counted; 0 = none
+  served BIGINT NOT NULL,     -- orders up to this one are done
+  PRIMARY KEY (user_id, conversation_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+-- Background work of all subjects. Of one kind, owner and subject one job is open;
+-- the next user's next job is found without looking at what others have enqueued.
+
 CREATE TABLE jobs (
   id TEXT NOT NULL PRIMARY KEY,
   kind TEXT NOT NULL, -- area.verb
@@ -336,12 +617,18 @@ CREATE TABLE jobs (
   progress TEXT,
   attempt BIGINT NOT NULL,
   not_before BIGINT NOT NULL,
+  next_at BIGINT NOT NULL, -- when the job that follows this one is due; 0 = there is none
+  next_payload TEXT,
   lease_owner TEXT NOT NULL,
   lease_until BIGINT NOT NULL,
-  error TEXT,
+  error TEXT, -- document with code and message
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX jobs_one_open ON jobs (kind, subject) WHERE state IN ('queued', 'running');
-CREATE INDEX jobs_queue ON jobs (state, not_before);
-CREATE INDEX jobs_user ON jobs (user_id);
+CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
+CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';
+CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
+CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
+CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
+CREATE INDEX jobs_subject ON jobs (subject, created_at, id);

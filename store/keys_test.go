@@ -1,0 +1,116 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/store"
+	"nodest/store/storetest"
+)
+
+// keyExceptions are the keys of tables that name a user which do not lead with the
+// user, each with the reason.
+var keyExceptions = map[string]string{
+	"tokens: hash":  "a token is all that a request brings: it says who the user is",
+	"tickets: hash": "likewise",
+	"jobs: id":      "the queue is the server's; its own jobs have no user",
+}
+
+// tablesOfNobody name no user.
+var tablesOfNobody = []string{"users"}
+
+// TestKeysLeadWithTheUser reads both schemas: every primary, unique and foreign key of
+// user data leads with the user, so the tables can be split by user without a rewrite,
+// and no reference can lead to another user's row.
+func TestKeysLeadWithTheUser(t *testing.T) {
+	for database, queries := range map[string][2]string{
+		"sqlite": {
+			`SELECT t.name || ': ' || GROUP_CONCAT(COALESCE(c.name, 'user_id'), ' ') -- an expression is COALESCE(user_id, '')
+				FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
+				WHERE t.type = 'table' AND i."unique" AND t.name NOT IN ('schema_versions', 'sqlite_stat1')
+				GROUP BY t.name, i.name`,
+			`SELECT t.name || ' ' || k.id || ': ' || GROUP_CONCAT(k."from", ' ') || ' > ' || k."table" || ' ' || GROUP_CONCAT(k."to", ' ')
+				FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) k WHERE t.type = 'table' GROUP BY t.name, k.id`,
+		},
+		"postgres": {
+			`SELECT t.relname || ': ' || (SELECT STRING_AGG(REPLACE(pg_get_indexdef(i.indexrelid, n, TRUE), 'COALESCE(user_id, ''''::text)', 'user_id'), ' ' ORDER BY n)
+					FROM generate_series(1, i.indnkeyatts) n)
+				FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+				WHERE i.indisunique AND t.relnamespace = current_schema()::regnamespace AND t.relname <> 'schema_versions'`,
+			`SELECT t.relname || ' ' || k.conname || ': ' || (SELECT STRING_AGG(a.attname, ' ' ORDER BY c.n) FROM UNNEST(k.conkey) WITH ORDINALITY c (num, n)
+					JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = c.num) || ' > ' || p.relname || ' ' ||
+				(SELECT STRING_AGG(a.attname, ' ' ORDER BY c.n) FROM UNNEST(k.confkey) WITH ORDINALITY c (num, n)
+					JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = c.num)
+				FROM pg_constraint k JOIN pg_class t ON t.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid
+				WHERE k.contype = 'f' AND t.relnamespace = current_schema()::regnamespace`,
+		},
+	} {
+		t.Run(database, func(t *testing.T) {
+			var db *store.DB
+			if database == "postgres" {
+				db = storetest.OpenPostgres(t, store.Options{})
+			} else {
+				db = storetest.Open(t)
+			}
+			ofUsers := usersTables(t, db)
+			keys, references := query(t, db, queries[0]), query(t, db, queries[1])
+			if len(keys) < len(ofUsers) || len(references) < len(ofUsers) {
+				t.Fatalf("%d keys and %d references of %d tables were found", len(keys), len(references), len(ofUsers))
+			}
+			met := map[string]bool{}
+			for _, key := range keys {
+				table, columns, _ := strings.Cut(key, ": ")
+				switch {
+				case !ofUsers[table] || columns == "user_id" || strings.HasPrefix(columns, "user_id "):
+				case keyExceptions[key] != "":
+					met[key] = true
+				default:
+					t.Errorf("the key %s does not lead with the user", key)
+				}
+			}
+			if len(met) != len(keyExceptions) {
+				t.Errorf("of the exceptions only these exist: %v", met)
+			}
+			for _, reference := range references {
+				_, rest, _ := strings.Cut(reference, ": ")
+				from, to, _ := strings.Cut(rest, " > ")
+				if to != "users id" && !strings.HasPrefix(to[strings.Index(to, " ")+1:], "user_id ") || !strings.HasPrefix(from+" ", "user_id ") {
+					t.Errorf("the foreign key %s does not lead with the user", reference)
+				}
+			}
+		})
+	}
+}
+
+// usersTables are the tables with a column user_id; each table that has none must be
+// one of nobody.
+func usersTables(t *testing.T, db *store.DB) map[string]bool {
+	t.Helper()
+	of := map[string]bool{}
+	for table, columns := range tables(t, db) {
+		if of[table] = slices.Contains(columns, "user_id"); !of[table] && !slices.Contains(tablesOfNobody, table) {
+			t.Errorf("the table %s names no user", table)
+		}
+	}
+	return of
+}
+
+func query(t *testing.T, db *store.DB, text string) []string {
+	t.Helper()
+	rows, err := store.Query[string](db, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestSQLiteHasEstimates: an index without one looks as if a user had ten rows.
+func TestSQLiteHasEstimates(t *testing.T) {
+	missing := query(t, storetest.Open(t), `SELECT i.name FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
+		WHERE t.type = 'table' AND t.name <> 'jobs' AND c.seqno = 0 AND c.name = 'user_id'
+			AND i.name NOT IN (SELECT idx FROM sqlite_stat1)`)
+	if len(missing) > 0 {
+		t.Errorf("no estimates for %v; see the end of the first migration", missing)
+	}
+}
