@@ -389,10 +389,6 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		_, err := tx.Dump(x.conversation, 0, 5)
 		return unknown(e, err)
 	},
-	"DumpStates": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.DumpStates(x.conversation, []int64{1})
-		return unknown(e, err)
-	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {
 		return taken(e, tx.BeginLoad(&nodest.Conversation{ID: x.conversation}))
 	},
