@@ -27,40 +27,23 @@ const (
 )
 
 type archive struct {
-	archiveHead
-	Messages []*DumpedMessage `json:"messages"` // by seq
-	archiveTail
-}
-
-type archiveHead struct {
-	Format        string               `json:"format,omitempty"` // in a save point's file, format and version are those of the file
-	FormatVersion int                  `json:"formatVersion,omitempty"`
-	ExportedAt    time.Time            `json:"exportedAt,omitzero"`
-	Character     archivedCharacter    `json:"character"`
-	Conversation  archivedConversation `json:"conversation"`
-}
-
-type archivedCharacter struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-type archivedConversation struct {
-	Conversation
-	Extra json.RawMessage `json:"extra,omitempty"` // Conversation.Extra
-}
-
-type archiveTail struct {
-	States    []*Conversation  `json:"states"` // of the conversation, by version
-	Rewinds   []Rewind         `json:"rewinds,omitempty"`
+	Format        string    `json:"format,omitempty"` // in a save point's file, format and version are those of the file
+	FormatVersion int       `json:"formatVersion,omitempty"`
+	ExportedAt    time.Time `json:"exportedAt,omitzero"`
+	Character     struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"character"`
+	Conversation struct {
+		Conversation
+		Extra json.RawMessage `json:"extra,omitempty"` // Conversation.Extra
+	} `json:"conversation"`
+	Messages  []*DumpedMessage `json:"messages"`            // by seq
+	States    []*Conversation  `json:"states,omitempty"`    // of the conversation, by version
+	Rewinds   []Rewind         `json:"rewinds,omitempty"`   // oldest first
 	Saves     []*Save          `json:"saves,omitempty"`     // oldest first
 	Summaries []*DumpedSummary `json:"summaries,omitempty"` // by generation
 }
-
-const (
-	dumpPage    = 500 // messages that are read at once
-	savesAtOnce = 200
-)
 
 // ExportArchive writes all of a conversation, hidden branches and save points
 // included, as a JSON document that ImportArchive reads. A message that is being
@@ -70,97 +53,85 @@ func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID strin
 		return nil, "", err
 	}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
-		conv, err := tx.Conversation(conversationID)
-		if err != nil {
-			return err
+		a, err := exportArchive(tx, conversationID)
+		if err == nil {
+			data, filename = encoded(a), card.FileName(a.Conversation.Title, ".json")
 		}
-		data, err = exportArchive(tx, conv)
-		filename = card.FileName(conv.Title, ".json")
 		return err
 	})
 	return data, filename, err
 }
 
-// exportArchive writes the archive of a conversation, a message on a line.
-func exportArchive(tx Tx, conv *Conversation) ([]byte, error) {
+func exportArchive(tx Tx, conversationID string) (*archive, error) {
+	conv, err := tx.Conversation(conversationID)
+	if err != nil {
+		return nil, err
+	}
 	ch, err := tx.Character(conv.CharacterID)
 	if err != nil {
 		return nil, err
 	}
-	state := stateOf(conv)
-	state.ID, state.Title, state.Archived, state.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
-	head := encoded(archiveHead{
-		archiveFormat, formatVersion, tx.Now(), archivedCharacter{ch.ID, ch.Name}, archivedConversation{*state, orNil(conv.Extra)},
-	})
-	out := bytes.NewBuffer(bytes.TrimSuffix(head, []byte("}")))
-	before := ",\n\"messages\":[\n"
-	there := map[string]bool{} // what was purged is still named by old states
-	for after, more := int64(0), true; more; {
-		page, err := tx.Dump(conv.ID, after, dumpPage)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range page {
-			out.WriteString(before)
-			out.Write(encoded(exported(m)))
-			before, after, there[m.ID] = ",\n", m.Seq, true
-		}
-		more = len(page) == dumpPage
+	a := &archive{Format: archiveFormat, FormatVersion: formatVersion, ExportedAt: tx.Now()}
+	a.Character.ID, a.Character.Name = ch.ID, ch.Name
+	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), orNil(conv.Extra)
+	to := &a.Conversation.Conversation
+	to.ID, to.Title, to.Archived, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
+	if a.Messages, err = tx.Dump(conv.ID); err != nil {
+		return nil, err
 	}
-	if len(there) == 0 {
-		out.WriteString(before)
+	there := map[string]bool{"": true} // what was purged is still named by old states
+	for _, m := range a.Messages {
+		there[exported(m).ID] = true
 	}
-	tail, err := exportTail(tx, conv, there)
+	summaries, err := tx.DumpSummaries(conv.ID)
 	if err != nil {
 		return nil, err
 	}
-	out.WriteString("],\n")
-	out.Write(encoded(tail)[1:]) // without its {
-	return out.Bytes(), nil
+	for _, s := range summaries {
+		if r := s.Newest().Range; there[r.StartID] && there[r.EndID] {
+			a.Summaries = append(a.Summaries, s)
+		}
+	}
+	return a, a.readHistory(tx, there)
 }
 
-// exportTail reads what an archive has beside the messages that there are.
-func exportTail(tx Tx, conv *Conversation, there map[string]bool) (*archiveTail, error) {
-	tail := &archiveTail{States: []*Conversation{}}
-	versions := map[int64]bool{}
-	var err error
-	if tail.Rewinds, err = tx.Rewinds(conv.ID); err != nil {
-		return nil, err
+const savesAtOnce = 200
+
+// readHistory reads the rewinds, the save points, and the states that they name.
+func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
+	conv := &a.Conversation.Conversation
+	if a.Rewinds, err = tx.Rewinds(conv.ID); err != nil {
+		return err
 	}
-	for _, r := range tail.Rewinds {
+	versions := map[int64]bool{}
+	for _, r := range a.Rewinds {
 		versions[r.At-1], versions[r.At], versions[r.To] = true, true, true
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []*Save
 		if page, cursor, err = tx.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
-			return nil, err
+			return err
 		}
 		for _, s := range page {
-			if s.HeadID == "" || there[s.HeadID] {
-				tail.Saves = append(tail.Saves, s)
+			if there[s.HeadID] {
+				a.Saves = append(a.Saves, s)
 				versions[s.Version] = true
 			}
 		}
 	}
-	slices.Reverse(tail.Saves)
+	slices.Reverse(a.Saves)
 	delete(versions, conv.Version) // that one is the conversation's own
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
 		state, err := tx.StateAt(conv.ID, version)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !there[state.HeadID] {
 			state.HeadID = ""
 		}
-		tail.States = append(tail.States, stateOf(state))
+		a.States = append(a.States, stateOf(state))
 	}
-	summaries, err := tx.DumpSummaries(conv.ID)
-	for _, s := range summaries {
-		if r := s.Newest().Range; there[r.StartID] && there[r.EndID] {
-			tail.Summaries = append(tail.Summaries, s)
-		}
-	}
-	return tail, err
+	return nil
 }
 
 // stateOf is what is versioned of a conversation.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nodest/fault"
 	"nodest/memory"
 )
 
@@ -37,6 +38,9 @@ func (a *archive) check(path string) (map[string]*Message, error) {
 	}
 	if c.newest < 1 || c.newest > maxCounted {
 		return nil, c.damaged("conversation.version", "must be at least 1")
+	}
+	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
+		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
 	last := int64(0)
 	for i, m := range a.Messages {

@@ -32,7 +32,8 @@ func FuzzArchive(f *testing.F) {
 		f.Add([]byte(save + strings.Replace(small, change[0], change[1], 1) + "}"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := readFile(data)
+		a := &archive{}
+		err := readFile(data, archiveFormat, false, maxLoaded, a)
 		if err == nil {
 			_, err = a.check("")
 		}
@@ -54,7 +55,7 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		ids := map[string]bool{}
-		for _, entry := range in.app {
+		for _, entry := range in.said {
 			if m := entry.exact; m != nil && ids[m.ID] {
 				t.Errorf("message %s is there twice", m.ID)
 			} else if m != nil {

@@ -35,8 +35,8 @@ func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string,
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
-	a, err := readFile(data)
-	if err != nil {
+	a := &archive{}
+	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {
 		return nil, err
 	}
 	if _, err := a.check(""); err != nil {
@@ -49,19 +49,6 @@ func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string,
 		return nil, err
 	}
 	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return a.finish(tx, c) })
-}
-
-// answered says whether the key of a call has an answer already.
-func (e *Engine) answered(ctx context.Context, c *Call) (yes bool, err error) {
-	if c.Key == "" {
-		return false, nil
-	}
-	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
-		known, err := tx.Key(c.Key)
-		yes = known != nil
-		return err
-	})
-	return yes, err
 }
 
 // load stores the messages, hidden, in small transactions.

@@ -5,186 +5,90 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
+	"nodest/card"
 	"nodest/fault"
 )
 
 // What a file may hold.
 const (
 	maxLoaded      = 200_000   // messages of an archive; maxImportedMessages of a save point
-	maxLoadedMarks = 10_000    // save points, rewinds, summaries
+	maxLoadedMarks = 10_000    // save points, and rewinds
 	maxElements    = 3_000_000 // of all arrays: few bytes of a file can ask for much memory
+	maxDepth       = 1_000
 )
 
-// reader reads a file piece by piece, and stops at a piece that is too much before
-// it is built.
-type reader struct {
-	dec      *json.Decoder
-	messages int // that it may have
-	left     int // elements of arrays that may still come
-}
-
-func newReader(data []byte, messages int) *reader {
-	return &reader{json.NewDecoder(bytes.NewReader(data)), messages, maxElements}
-}
-
-// readFile reads a file that is an archive by itself.
-func readFile(data []byte) (*archive, error) {
+// readFile reads a file of a format into one of its values. longest is how many
+// elements an array in it may have. A file without a format is for the caller to
+// understand if optional.
+func readFile(data []byte, want string, optional bool, longest int, into any) error {
+	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+		return err
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	format, version, _ := sniff(data)
-	if err := checkFormat(archiveFormat, format, version); err != nil {
-		return nil, err
-	}
-	r := newReader(data, maxLoaded)
-	a, err := r.archive("")
-	if err != nil {
-		return nil, err
-	}
-	return a, r.end()
-}
-
-// archive reads the archive that stands at path.
-func (r *reader) archive(path string) (*archive, error) {
-	a := &archive{}
-	err := r.object(path, func(name, path string) (err error) {
-		switch name {
-		case "character":
-			err = r.value(path, &a.Character)
-		case "conversation":
-			err = r.value(path, &a.Conversation)
-		case "messages":
-			a.Messages, err = arrayOf[*DumpedMessage](r, path, r.messages)
-		case "states":
-			a.States, err = arrayOf[*Conversation](r, path, 4*maxLoadedMarks)
-		case "rewinds":
-			a.Rewinds, err = arrayOf[Rewind](r, path, maxLoadedMarks)
-		case "saves":
-			a.Saves, err = arrayOf[*Save](r, path, maxLoadedMarks)
-		case "summaries":
-			a.Summaries, err = arrayOf[*DumpedSummary](r, path, maxLoadedMarks)
-		default:
-			err = r.value(path, &nothing{})
-		}
-		return err
-	})
-	return a, err
-}
-
-// object calls member for each member of the object that comes next; it must read
-// the value.
-func (r *reader) object(path string, member func(name, path string) error) error {
-	t, err := r.dec.Token()
-	if err != nil {
-		return misread(path, err)
-	}
-	if t != json.Delim('{') {
-		return damaged(path, "must be an object")
-	}
-	for r.dec.More() {
-		t, err := r.dec.Token()
-		if err != nil {
-			return misread(path, err)
-		}
-		name, _ := t.(string) // the decoder refuses any other name
-		if err := member(name, at(path, shortened(name, 64))); err != nil {
+	if format != "" || !optional {
+		if err := checkFormat(want, format, version); err != nil {
 			return err
 		}
 	}
-	return r.closed(path)
+	if err := measure(data, longest); err != nil {
+		return err
+	}
+	return misread("", json.Unmarshal(data, into))
 }
 
-// arrayOf reads an array of at most limit elements; null is an empty one.
-func arrayOf[T any](r *reader, path string, limit int) ([]T, error) {
-	t, err := r.dec.Token()
-	switch {
-	case err != nil:
-		return nil, misread(path, err)
-	case t == nil:
-		return nil, nil
-	case t != json.Delim('['):
-		return nil, damaged(path, "must be an array")
-	}
-	all := []T{}
-	for r.dec.More() {
-		if len(all) == limit {
-			return nil, fault.New(fault.TooLarge, "%s: more than %d elements", path, limit).With("limit", limit)
-		}
-		var v T
-		if err := r.value(fmt.Sprintf("%s[%d]", path, len(all)), &v); err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, r.closed(path)
-}
-
-// closed reads the end of an object or array.
-func (r *reader) closed(path string) error {
-	if _, err := r.dec.Token(); err != nil {
-		return misread(path, err)
-	}
-	return nil
-}
-
-// end makes sure that nothing follows.
-func (r *reader) end() error {
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return fault.New(fault.InvalidImport, "the file is damaged: unexpected data after the JSON value")
-	}
-	return nil
-}
-
-// value reads a value whose arrays do not have too many elements.
-func (r *reader) value(path string, into any) error {
-	var raw json.RawMessage
-	if err := r.dec.Decode(&raw); err != nil {
-		return misread(path, err)
-	}
-	if r.left -= elements(raw); r.left < 0 {
-		return fault.New(fault.TooLarge, "%s: more than %d elements of arrays in the file", path, maxElements).With("limit", maxElements)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return misread(path, err)
-	}
-	return nil
-}
-
-// elements counts those of all arrays in a JSON value.
-func elements(raw []byte) (n int) {
-	var open []byte // the brackets around raw[i]
-	for i, quoted := 0, false; i < len(raw); i++ {
-		switch c := raw[i]; {
+// measure refuses a file that has too much in it, before any of it is built.
+func measure(data []byte, longest int) error {
+	var open []int // of what is around data[i]: elements of an array, -1 for an object
+	total := 0
+	for i, quoted := 0, false; i < len(data); i++ {
+		c, last := data[i], len(open)-1
+		switch {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
 			if c == '\\' {
 				i++
 			}
-		case c == '[', c == '{':
-			open = append(open, c)
-		case c == ']', c == '}':
-			open = open[:len(open)-1]
+		case c == '{':
+			open = append(open, -1)
+		case c == '[':
+			open = append(open, 1)
+			total++
+		case last >= 0 && (c == '}' || c == ']'):
+			open = open[:last]
+		case last >= 0 && c == ',' && open[last] > 0:
+			open[last]++
+			total++
+			if open[last] > longest || total > maxElements {
+				return fault.New(fault.TooLarge, "an array has more than %d elements, or all have more than %d", longest, maxElements).With("limit", longest)
+			}
 		}
-		if !quoted && len(open) > 0 && open[len(open)-1] == '[' && (raw[i] == '[' || raw[i] == ',') {
-			n++
+		if len(open) > maxDepth {
+			return fault.New(fault.InvalidImport, "the file is nested too deeply")
 		}
 	}
-	return n
+	return nil
 }
 
 // nothing is what is kept of values that nobody reads.
 type nothing struct{}
 
-func (*nothing) UnmarshalJSON([]byte) error { return nil }
+func (nothing) UnmarshalJSON([]byte) error { return nil }
 
 // sniff reads what a file calls itself, wherever that stands in it. history reports
-// whether it has a nodestChatHistory, as save points of the NodeST app do.
+// whether it has a nodestChatHistory, as save points of the NodeST app do. It stops
+// where the file is damaged.
 func sniff(data []byte) (format string, version int64, history bool) {
-	r := newReader(data, 0)
-	_ = r.object("", func(name, _ string) error { // a damaged file is refused by whoever reads it
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return "", 0, false
+	}
+	for dec.More() && (format == "" || version == 0) {
+		name, err := dec.Token()
 		var into any = &nothing{}
 		switch name {
 		case "format":
@@ -194,15 +98,14 @@ func sniff(data []byte) (format string, version int64, history bool) {
 		case "nodestChatHistory":
 			history = true
 		}
-		var wrong *json.UnmarshalTypeError
-		if err := r.dec.Decode(into); err != nil && !errors.As(err, &wrong) {
-			return err
+		if err == nil {
+			err = dec.Decode(into)
 		}
-		if format != "" && version != 0 {
-			return io.EOF // that is all that matters of a file of ours
+		var wrong *json.UnmarshalTypeError // it calls itself nothing
+		if err != nil && !errors.As(err, &wrong) {
+			break
 		}
-		return nil
-	})
+	}
 	return format, version, history
 }
 
@@ -217,7 +120,7 @@ func IsArchive(data []byte) bool {
 // holds.
 func IsSave(data []byte) bool {
 	format, _, history := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
-	return format == saveFormat || history && format == ""
+	return format == saveFormat || format == "" && history
 }
 
 func checkFormat(want, format string, version int64) error {
@@ -234,38 +137,35 @@ func checkFormat(want, format string, version int64) error {
 	return nil
 }
 
-// misread is what went wrong with the JSON of a file.
+// misread is what went wrong with the JSON at path, in words of JSON.
 func misread(path string, err error) error {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	var broken *json.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
 		for member := range strings.SplitSeq(wrong.Field, ".") {
 			if member != "" && !unicode.IsUpper(rune(member[0])) { // those are embedded types of ours
 				path = at(path, member)
 			}
 		}
 		return damaged(path, "must be %s", typeWord(wrong.Type.Kind().String()))
-	}
-	var broken *json.SyntaxError
-	if errors.As(err, &broken) {
+	case errors.As(err, &broken):
 		return fault.Wrap(err, fault.InvalidImport, "the file is damaged at byte %d", broken.Offset).With("offset", broken.Offset)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.New(fault.InvalidImport, "the file is damaged: it ends too early")
-	}
-	return damaged(path, "not a valid value")
+	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
 }
 
 // at is the path of a member.
-func at(path, member string) string {
-	if path == "" {
-		return member
-	}
-	return path + "." + member
-}
+func at(path, member string) string { return strings.TrimPrefix(path+"."+member, ".") }
 
-// damaged refuses a file because of what stands at path.
+// damaged refuses a file because of what stands at path; "" = the whole file.
 func damaged(path, format string, args ...any) error {
 	detail := fmt.Sprintf(format, args...)
+	if path == "" {
+		return fault.New(fault.InvalidImport, "the file %s", detail)
+	}
 	err := fault.New(fault.InvalidImport, "%s: %s", path, detail).With("path", path)
 	err.Fields = []fault.Field{{Field: path, Code: "document", Detail: detail}}
 	return err
@@ -275,11 +175,8 @@ func damaged(path, format string, args ...any) error {
 // at path.
 func damagedBy(path string, err error) error {
 	e := fault.Public(err)
-	if e.Code != fault.Invalid {
+	if e.Code != fault.Invalid || len(e.Fields) == 0 {
 		return err
-	}
-	if len(e.Fields) == 0 {
-		return damaged(path, "%s", e.Message)
 	}
 	return damaged(at(path, e.Fields[0].Field), "%s", e.Fields[0].Detail)
 }

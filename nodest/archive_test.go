@@ -363,7 +363,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"another format", "nodest.conversation", "nodest.character", fault.InvalidImport, "format"},
 		{"a newer version", `"formatVersion":1`, `"formatVersion":2`, fault.NewerVersion, ""},
 		{"no version", `"formatVersion":1`, `"formatVersion":0`, fault.InvalidImport, "formatVersion"},
-		{"another type", `"seq":1`, `"seq":"1"`, fault.InvalidImport, "messages[0].seq"},
+		{"another type", `"seq":1`, `"seq":"1"`, fault.InvalidImport, "messages.seq"},
 		{"a member that is null", `"messages":[`, `"messages":[null,`, fault.InvalidImport, "messages[0]"},
 		{"a long title", `"Small"`, `"` + strings.Repeat("x", 201) + `"`, fault.InvalidImport, "conversation.title"},
 		{"version 0", `"version":9`, `"version":0`, fault.InvalidImport, "conversation.version"},

@@ -67,7 +67,7 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	}
 	f := &saveFile{
 		Format: saveFormat, FormatVersion: formatVersion, CharacterName: ch.Name, wireChatSave: chatSaveOf(v),
-		Nodest: archiveOf(v, archivedCharacter{ch.ID, ch.Name}, state),
+		Nodest: archiveOf(v, ch, state),
 	}
 	data, err = f.with(x)
 	return data, card.FileName(cmp.Or(v.Save.Description, ch.Name), ".json"), err
@@ -87,13 +87,12 @@ func (s *Save) state(tx Tx) (*Conversation, *importedExtra, error) {
 }
 
 // archiveOf is the archive of a save point: its path as it was, and nothing else.
-func archiveOf(v *SaveView, ch archivedCharacter, then *Conversation) *archive {
-	state := stateOf(then)
+func archiveOf(v *SaveView, ch *Character, then *Conversation) *archive {
+	a := &archive{Messages: make([]*DumpedMessage, len(v.Messages))}
+	a.Character.ID, a.Character.Name = ch.ID, ch.Name
+	a.Conversation.Conversation = *stateOf(then)
+	state := &a.Conversation.Conversation
 	state.HeadID, state.Pins, state.SummaryID = v.Save.HeadID, v.Save.Pins, ""
-	a := &archive{
-		archiveHead: archiveHead{Character: ch, Conversation: archivedConversation{Conversation: *state}},
-		archiveTail: archiveTail{States: []*Conversation{}}, Messages: make([]*DumpedMessage, len(v.Messages)),
-	}
 	parent := ""
 	for i, shown := range v.Messages {
 		m := *shown

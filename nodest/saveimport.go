@@ -1,7 +1,6 @@
 package nodest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"nodest/card"
-	"nodest/fault"
 )
 
 // ImportSave makes a save point of a file that ExportSave or the NodeST app
@@ -52,149 +48,140 @@ func (e *Engine) ImportSave(ctx context.Context, c *Call, conversationID string,
 
 // savedFile is the file of a save point that was read.
 type savedFile struct {
-	texts   map[string]string // members of saveTexts
-	millis  int64             // timestamp
-	app     []*savedEntry     // messages of the app's ChatSave; nil = it has none
-	history []*savedEntry     // nodestChatHistory, likewise
-	exact   *archive          // nil in a file of the app
-	rest    members           // that are not ours
-	left    int               // of keptExtra
+	description, previewText, thumbnail string
+
+	millis int64    // timestamp
+	exact  *archive // nil in a file of the app
+	said   []*savedEntry
+	rest   members // that are not ours
+	left   int     // of keptExtra
 }
 
 // savedEntry is a message of the file.
 type savedEntry struct {
 	chatEntry
-	text  *string  // nil = it says none
 	exact *Message // what the archive knows of it; nil = nothing
 	rest  members
 }
 
 // Members of a file, and of its messages, that an export writes anew.
 var (
-	saveTexts   = []string{"description", "previewText", "thumbnail"}
 	saveMembers = []string{
-		"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "createdAt", "messageCount",
-		"automatic", "importedAt", "headId", "version", "messageIds",
+		"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "createdAt", "description",
+		"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
+		"nodestChatHistory", "nodest",
 	}
 	messageMembers = []string{"id", "text", "sender", "timestamp", "status", "metadata"}
 )
 
 func readSaveFile(data []byte) (*savedFile, error) {
-	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+	var all members
+	if err := readFile(data, saveFormat, true, maxImportedMessages, &all); err != nil {
 		return nil, err
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if format, version, _ := sniff(data); format != "" {
-		if err := checkFormat(saveFormat, format, version); err != nil {
-			return nil, err
+	in := &savedFile{millis: millisOf(all["timestamp"]), rest: members{}, left: keptExtra}
+	var messages []json.RawMessage
+	for _, m := range []struct {
+		name string
+		into any
+	}{
+		{"description", &in.description}, {"previewText", &in.previewText}, {"thumbnail", &in.thumbnail},
+		{"messages", &messages}, {"nodest", &in.exact},
+	} {
+		if raw := all[m.name]; raw != nil {
+			if err := misread(m.name, json.Unmarshal(raw, m.into)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	in := &savedFile{texts: map[string]string{}, rest: members{}, left: keptExtra}
-	r := newReader(data, maxImportedMessages)
-	err := r.object("", func(name, path string) error { return in.read(r, name, path) })
-	if err == nil {
-		err = r.end()
+	history := all["nodestChatHistory"]
+	if messages == nil && isNull(history) {
+		return nil, damaged("messages", "required: messages or nodestChatHistory")
 	}
-	if err == nil && in.app == nil && in.history == nil {
-		err = damaged("messages", "required: messages or nodestChatHistory")
-	}
-	if err != nil {
-		return nil, err
-	}
+	in.keep(in.rest, all, saveMembers)
 	ids := map[string]*Message{}
 	if in.exact != nil {
+		var err error
 		if ids, err = in.exact.check("nodest"); err != nil {
 			return nil, err
 		}
 	}
-	return in, in.join(ids)
+	for i, raw := range messages {
+		if err := in.message(fmt.Sprintf("messages[%d]", i), raw, ids); err != nil {
+			return nil, err
+		}
+	}
+	return in, in.readHistory(history)
 }
 
-// read reads a member of the file.
-func (in *savedFile) read(r *reader, name, path string) error {
-	var raw json.RawMessage
-	switch {
-	case name == "messages":
-		all, err := arrayOf[members](r, path, r.messages)
-		if err != nil || all == nil {
+// message reads a message of the app. The archive's, if it has one of that id, says
+// more of it; without, one that says nothing is left out.
+func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*Message) error {
+	var m members
+	if err := misread(path, json.Unmarshal(raw, &m)); err != nil {
+		return err
+	}
+	var text *string
+	if raw := m["text"]; raw != nil {
+		if err := misread(path+".text", json.Unmarshal(raw, &text)); err != nil {
 			return err
 		}
-		in.app = make([]*savedEntry, len(all))
-		for i, m := range all {
-			if in.app[i], err = in.message(fmt.Sprintf("%s[%d]", path, i), m); err != nil {
-				return err
-			}
-		}
+	}
+	var id, sender string
+	_ = json.Unmarshal(m["id"], &id) // of another type it names nothing
+	_ = json.Unmarshal(m["sender"], &sender)
+	entry := &savedEntry{exact: ids[id], rest: members{}}
+	delete(ids, id)
+	switch role := map[string]string{"user": "user", "bot": "model"}[sender]; {
+	case entry.exact != nil:
+		retell(entry.exact, text)
+	case role == "":
+		return damaged(path+".sender", "must be user or bot")
+	case text == nil || strings.TrimSpace(*text) == "":
 		return nil
-	case name == "nodest":
-		a, err := r.archive(path)
-		in.exact = a
-		return err
-	case slices.Contains(saveTexts, name):
-		var text string
-		err := r.value(path, &text)
-		in.texts[name] = clean(text)
-		return err
-	case slices.Contains(saveMembers, name):
-		return r.value(path, &nothing{})
+	default:
+		entry.chatEntry = chatEntry{Role: role, Parts: []chatPart{{*text}}, Timestamp: millisOf(m["timestamp"])}
 	}
-	if err := r.value(path, &raw); err != nil {
-		return err
-	}
-	switch {
-	case name == "timestamp":
-		in.millis = millisOf(raw)
-	case name != "nodestChatHistory":
-		in.keep(in.rest, name, raw)
-	case !isNull(raw):
-		entries, err := readChatHistory(path, raw)
-		if err != nil {
-			return damagedBy("", err)
-		}
-		in.history = []*savedEntry{}
-		for _, entry := range entries {
-			in.history = append(in.history, &savedEntry{chatEntry: entry})
-		}
-	}
-	return nil
-}
-
-// message reads a message of the app.
-func (in *savedFile) message(path string, m members) (*savedEntry, error) {
-	if m == nil {
-		return nil, damaged(path, "must be an object")
-	}
-	entry := &savedEntry{rest: members{}}
-	if text := m["text"]; text != nil && json.Unmarshal(text, &entry.text) != nil {
-		return nil, damaged(path+".text", "must be a string")
-	}
-	var sender string
-	_ = json.Unmarshal(m["sender"], &sender) // of another type it is none
-	_ = json.Unmarshal(m["id"], &entry.ID)
-	entry.Role = map[string]string{"user": "user", "bot": "model"}[sender]
-	entry.Timestamp = millisOf(m["timestamp"])
 	var metadata members
 	_ = json.Unmarshal(m["metadata"], &metadata)
 	if delete(metadata, "aiIndex"); len(metadata) > 0 {
-		in.keep(entry.rest, "metadata", encoded(metadata))
+		in.keep(entry.rest, members{"metadata": encoded(metadata)}, nil)
 	}
-	for _, name := range sortedKeys(m) {
-		if !slices.Contains(messageMembers, name) {
-			in.keep(entry.rest, name, m[name])
-		}
+	in.keep(entry.rest, m, messageMembers)
+	in.said = append(in.said, entry)
+	return nil
+}
+
+// readHistory takes what was said from nodestChatHistory where messages say less.
+func (in *savedFile) readHistory(raw json.RawMessage) error {
+	if isNull(raw) {
+		return nil
 	}
-	return entry, nil
+	entries, err := readChatHistory("nodestChatHistory", raw)
+	if err != nil {
+		return damagedBy("", err)
+	}
+	if in.exact != nil && len(in.said) > 0 || len(entries) <= len(in.said) {
+		return nil
+	}
+	in.said = make([]*savedEntry, len(entries))
+	for i, entry := range entries {
+		in.said[i] = &savedEntry{chatEntry: entry}
+	}
+	return nil
 }
 
 // keptExtra bounds the members of a file that are not ours, in bytes: pictures
 // that an app puts into its messages do not belong into a list of save points.
 const keptExtra = 256 << 10
 
-// keep keeps raw for the export as long as there is room.
-func (in *savedFile) keep(into members, name string, raw json.RawMessage) {
-	if n := len(name) + len(raw); n <= in.left {
-		in.left -= n
-		into[name] = raw
+// keep keeps for the export all members but some, as long as there is room.
+func (in *savedFile) keep(rest, all members, but []string) {
+	for _, name := range sortedKeys(all) {
+		if n := len(name) + len(all[name]); n <= in.left && !slices.Contains(but, name) {
+			in.left -= n
+			rest[name] = all[name]
+		}
 	}
 }
 
@@ -205,41 +192,6 @@ func millisOf(raw json.RawMessage) int64 {
 		return 0
 	}
 	return int64(min(max(at, 0), 1<<52))
-}
-
-// millisIn is a time of a file; zero for none and for one that is still to come.
-func millisIn(ms int64, now time.Time) time.Time {
-	at := time.UnixMilli(ms).UTC()
-	if ms <= 0 || at.After(now) {
-		return time.Time{}
-	}
-	return at
-}
-
-// join leaves in app what was said: messages of the archive, by their ids there, and
-// others that say something.
-func (in *savedFile) join(ids map[string]*Message) error {
-	said := in.app[:0]
-	for i, entry := range in.app {
-		entry.exact = ids[entry.ID]
-		delete(ids, entry.ID)
-		switch {
-		case entry.exact != nil:
-			retell(entry.exact, entry.text)
-		case entry.Role == "":
-			return damaged(fmt.Sprintf("messages[%d].sender", i), "must be user or bot")
-		case entry.text == nil || strings.TrimSpace(*entry.text) == "":
-			continue
-		default:
-			entry.Parts = []chatPart{{*entry.text}}
-		}
-		said = append(said, entry)
-	}
-	in.app = said
-	if len(in.history) > len(said) && (in.exact == nil || len(said) == 0) {
-		in.app = in.history
-	}
-	return nil
 }
 
 // retell makes m a new message. The text that the app shows counts, because somebody
@@ -273,19 +225,20 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 	now := tx.Now()
 	s := &Save{
 		ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
-		Description: shortened(in.texts["description"], maxDescription), PreviewText: shortened(in.texts["previewText"], maxPreviewText),
-		MessageCount: len(in.app), ImportedAt: &now, CreatedAt: cmp.Or(millisIn(in.millis, now), now),
+		Description: shortened(clean(in.description), maxDescription), PreviewText: shortened(clean(in.previewText), maxPreviewText),
+		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
 	}
-	if picture := in.texts["thumbnail"]; len(picture) <= maxThumbnail {
+	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {
+		s.CreatedAt = at
+	}
+	if picture := clean(in.thumbnail); len(picture) <= maxThumbnail {
 		s.Thumbnail = picture
 	}
 	x := &importedExtra{Members: in.rest, Messages: map[string]members{}}
 	var last *Message
-	for i, entry := range in.app {
-		var m *Message
-		if entry.exact != nil {
-			m = entry.exact
-		} else {
+	for i, entry := range in.said {
+		m := entry.exact
+		if m == nil {
 			m = messagesOfHistory([]chatEntry{entry.chatEntry}, ch.Name, user, now)[0]
 			m.Greeting = m.Greeting || i == 0 && m.Role == RoleAssistant
 		}

@@ -311,9 +311,8 @@ type SaveTx interface {
 // ArchiveTx reads and stores whole conversations, with all branches, texts and
 // states. It trusts that what it stores was checked as a file is.
 type ArchiveTx interface {
-	// Dump reads messages by seq, those with Seq > after, at most limit, each with
-	// every revision and state.
-	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
+	// Dump reads all messages by seq, each with every revision and state.
+	Dump(conversationID string) ([]*DumpedMessage, error)
 	// BeginLoad stores c hidden, as if it were deleted; a load that is never
 	// finished is removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad

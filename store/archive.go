@@ -7,13 +7,12 @@ import (
 	"nodest/nodest"
 )
 
-// Dump reads messages with everything that they ever were.
-func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.DumpedMessage, error) {
+// Dump reads the messages with everything that they ever were.
+func (t *tx) Dump(conversationID string) ([]*nodest.DumpedMessage, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
-	items, err := t.messages("WHERE m.conversation_id = ? AND m.user_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
-		text(conversationID), text(t.userID), after, pageLength(limit))
+	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq", text(t.userID), text(conversationID))
 	if err != nil {
 		return nil, err
 	}

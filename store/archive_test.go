@@ -11,19 +11,10 @@ import (
 	"nodest/nodest"
 )
 
-// dump reads a whole conversation, in pieces.
-func (e *env) dump(conversation string, size int) (all []*nodest.DumpedMessage) {
+// dump reads a whole conversation.
+func (e *env) dump(conversation string) (all []*nodest.DumpedMessage) {
 	e.Helper()
-	e.view(func(tx nodest.Tx) error {
-		for after := int64(0); ; {
-			items, err := tx.Dump(conversation, after, size)
-			if err != nil || len(items) == 0 {
-				return err
-			}
-			all = append(all, items...)
-			after = items[len(items)-1].Seq
-		}
-	})
+	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Dump(conversation); return err })
 	return all
 }
 
@@ -72,7 +63,7 @@ func (e *env) load(c *nodest.Conversation, all []*nodest.DumpedMessage, size int
 func (s *tale) loaded() (conversation string, names map[string]string) {
 	s.Helper()
 	names = map[string]string{}
-	all := renamed(s.dump(s.conv, 7), names)
+	all := renamed(s.dump(s.conv), names)
 	var c *nodest.Conversation
 	var states []*nodest.Conversation
 	var rewinds []nodest.Rewind
@@ -172,8 +163,8 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 		conversation, names := s.loaded()
 		n := s.translated(conversation, names)
 		n.read()
-		want := told(renamed(e.dump(s.conv, 50), names))
-		for i, got := range told(e.dump(conversation, 50)) {
+		want := told(renamed(e.dump(s.conv), names))
+		for i, got := range told(e.dump(conversation)) {
 			e.equal("the dump of what was loaded", got, want[i])
 		}
 

@@ -386,7 +386,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return tx.PutAppChat("app", own.ID)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Dump(x.conversation, 0, 5)
+		_, err := tx.Dump(x.conversation)
 		return unknown(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {

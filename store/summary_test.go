@@ -323,7 +323,7 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 		e.equal("texts", len(want), 3)
 
 		names, c := map[string]string{}, &nodest.Conversation{ID: id(), Version: 9}
-		e.load(c, renamed(e.dump(conv, 5), names), 5)
+		e.load(c, renamed(e.dump(conv), names), 5)
 		for _, d := range dumped {
 			fresh := id()
 			for i := range want {
