@@ -169,13 +169,6 @@ func (c *checker) save(path string, s *Save) (err error) {
 		return err
 	}
 	x.State.ID = ""
-	lines := map[string]members{}
-	for id, more := range x.Messages {
-		if m := c.messages[id]; m != nil {
-			lines[m.ID] = more
-		}
-	}
-	x.Messages = lines
 	s.Extra = encoded(x)
 	return nil
 }

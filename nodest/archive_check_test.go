@@ -16,7 +16,7 @@ func FuzzArchive(f *testing.F) {
 		"states":[{"version":1,"rev":1,"revisionId":"x","status":"complete"}],"error":{"code":"busy","detail":"d"}}],
 		"states":[{"version":1,"headId":"a","settings":{"maxTokens":3},"authorNote":{"content":"n"}}],
 		"rewinds":[{"at":2,"to":1}],"saves":[{"version":1,"headId":"a","pins":{"character":1},
-			"extra":{"state":{"settings":{}},"messages":{"a":{"mood":1},"b":{}}}}],
+			"extra":{"state":{"settings":{}},"messages":{"1":{"mood":1},"7":{}}}}],
 		"summaries":[{"madeVersion":1,"texts":[{"version":1,"document":{"id":"o","summary":"s","generation":1,"method":"user","count":1,
 			"originalMessagesRange":{"start":0,"end":0},"messageIds":{"start":"a","end":"a"}}}]}]}`
 	const save = `{"format":"nodest.save","formatVersion":1,"timestamp":7,"mood":"calm","messages":[{"id":"a","text":"other","sender":"user"},

@@ -64,7 +64,7 @@ func measure(data []byte, longest int) error {
 			open[last]++
 			total++
 			if open[last] > longest || total > maxElements {
-				return fault.New(fault.TooLarge, "an array has more than %d elements, or all have more than %d", longest, maxElements).With("limit", longest)
+				return fault.New(fault.TooLarge, "too many elements: limit %d in one array, %d in all", longest, maxElements).With("limit", longest)
 			}
 		}
 		if len(open) > maxDepth {

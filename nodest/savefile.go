@@ -22,9 +22,9 @@ type saveFile struct {
 // importedExtra is Save.Extra: the state that came with an imported file, and its
 // members that are not ours.
 type importedExtra struct {
-	State    Conversation       `json:"state"` // persona, author's note and settings
-	Members  members            `json:"members,omitempty"`
-	Messages map[string]members `json:"messages,omitempty"` // by id
+	State    Conversation      `json:"state"` // persona, author's note and settings
+	Members  members           `json:"members,omitempty"`
+	Messages map[int64]members `json:"messages,omitempty"` // by seq
 }
 
 // members are those of a JSON object.
@@ -113,25 +113,18 @@ func archiveOf(v *SaveView, ch *Character, then *Conversation) *archive {
 
 // with is the file with the members of an imported one that are not ours.
 func (f *saveFile) with(x *importedExtra) ([]byte, error) {
-	if len(x.Members) == 0 && len(x.Messages) == 0 {
-		return encoded(f), nil
-	}
 	messages := make([]members, len(f.Messages))
 	for i, m := range f.Messages {
-		more := maps.Clone(x.Messages[m.ID])
-		if metadata := more["metadata"]; metadata != nil && m.Metadata != nil {
-			both, err := with(m.Metadata, metadata)
-			if err != nil {
-				return nil, err
-			}
-			more["metadata"], m.Metadata = encoded(both), nil
+		more := x.Messages[f.Nodest.Messages[i].Seq]
+		if more["metadata"] != nil {
+			m.Metadata = nil
 		}
 		var err error
-		if messages[i], err = with(m, encoded(more)); err != nil {
+		if messages[i], err = with(more, m); err != nil {
 			return nil, err
 		}
 	}
-	whole, err := with(f, encoded(x.Members))
+	whole, err := with(x.Members, f)
 	if err != nil {
 		return nil, err
 	}
@@ -139,16 +132,8 @@ func (f *saveFile) with(x *importedExtra) ([]byte, error) {
 	return encoded(whole), nil
 }
 
-// with is v as an object with the members of another one that it has not.
-func with(v any, other json.RawMessage) (members, error) {
-	own, all := members{}, members{}
-	if err := json.Unmarshal(encoded(v), &own); err != nil {
-		return nil, err
-	}
-	err := json.Unmarshal(other, &all)
-	if all == nil { // null
-		all = members{}
-	}
-	maps.Copy(all, own)
-	return all, err
+// with adds the members of v, over those of the same name.
+func with(more members, v any) (members, error) {
+	all := maps.Clone(more)
+	return all, json.Unmarshal(encoded(v), &all)
 }

@@ -145,7 +145,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*M
 	var metadata members
 	_ = json.Unmarshal(m["metadata"], &metadata)
 	if delete(metadata, "aiIndex"); len(metadata) > 0 {
-		in.keep(entry.rest, members{"metadata": encoded(metadata)}, nil)
+		in.keep(entry.rest, members{"metadata": m["metadata"]}, nil)
 	}
 	in.keep(entry.rest, m, messageMembers)
 	in.said = append(in.said, entry)
@@ -234,7 +234,7 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 	if picture := clean(in.thumbnail); len(picture) <= maxThumbnail {
 		s.Thumbnail = picture
 	}
-	x := &importedExtra{Members: in.rest, Messages: map[string]members{}}
+	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
 	var last *Message
 	for i, entry := range in.said {
 		m := entry.exact
@@ -247,7 +247,7 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 			return nil, err
 		}
 		if len(entry.rest) > 0 {
-			x.Messages[m.ID] = entry.rest
+			x.Messages[m.Seq] = entry.rest
 		}
 		s.HeadID, last = m.ID, m
 	}

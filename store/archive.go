@@ -22,19 +22,10 @@ func (t *tx) Dump(conversationID string) ([]*nodest.DumpedMessage, error) {
 		dumped[i] = &nodest.DumpedMessage{Message: m, Texts: []nodest.DumpedText{}, States: []nodest.DumpedState{}}
 		byID[m.ID] = dumped[i]
 	}
-	for part := range slices.Chunk(items, 500) {
-		ids := make([]string, len(part))
-		for i, m := range part {
-			ids[i] = m.ID
-		}
-		if err := t.dumpTexts(byID, ids); err != nil {
-			return nil, err
-		}
-		if err := t.dumpStates(conversationID, byID, ids); err != nil {
-			return nil, err
-		}
+	if err := t.dumpTexts(conversationID, byID); err != nil {
+		return nil, err
 	}
-	return dumped, nil
+	return dumped, t.dumpStates(conversationID, byID)
 }
 
 // storedText is a text with the time at which it was stored.
@@ -43,13 +34,14 @@ type storedText struct {
 	StoredAt int64
 }
 
-func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) error {
-	in, which := among(ids)
+func (t *tx) dumpTexts(conversationID string, byID map[string]*nodest.DumpedMessage) error {
 	var rows []*storedText
 	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
-		FROM revisions r JOIN swipes s ON s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE r.user_id = ? AND r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, text(t.userID), which), &rows)
+		FROM messages m JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id
+		JOIN swipes s ON s.message_id = r.message_id AND s.id = r.swipe_id
+		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`,
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return err
 	}
@@ -65,16 +57,18 @@ func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) erro
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
-func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage, ids []string) error {
-	in, which := among(ids)
+func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage) error {
 	var rows []*messageStateRow
-	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id "+in+
-		" ORDER BY message_id, version", text(t.userID), text(conversationID), which), &rows)
+	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version",
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
 		m := byID[row.MessageID]
+		if m == nil { // maintenance has removed it
+			continue
+		}
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
