@@ -67,6 +67,32 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
+// Few bytes of a file can ask for much memory: arrays are counted before any of it
+// is built.
+func TestAFileIsMeasured(t *testing.T) {
+	for name, tt := range map[string]struct {
+		data string
+		code fault.Code // "" = it passes
+	}{
+		"as long as it may be":   {`{"a":[1,2,3],"b":{"c":[[],[{}],"x"]}}`, ""},
+		"too long":               {`{"a":[1,2,3,4]}`, fault.TooLarge},
+		"too long within":        {`[{"a":[{},[1,2,3,4]]}]`, fault.TooLarge},
+		"commas that are text":   {`["a,b,c,d","\",,,,","\\"]`, ""},
+		"commas between members": {`{"a":1,"b":2,"c":3,"d":4,"e":5}`, ""},
+		"too many in all":        {`[` + strings.Repeat(`[1,2,3],`, maxElements/3) + `[1]]`, fault.TooLarge},
+		"too deep":               {strings.Repeat("[", maxDepth+1), fault.InvalidImport},
+		"no JSON":                {`]},"[`, ""},
+	} {
+		longest := 3
+		if name == "too many in all" {
+			longest = maxElements
+		}
+		if err := measure([]byte(tt.data), longest); tt.code == "" && err != nil || tt.code != "" && !fault.Is(err, tt.code) {
+			t.Errorf("%s: error = %v, want code %q", name, err, tt.code)
+		}
+	}
+}
+
 // agrees checks what the store trusts in.
 func agrees(t *testing.T, a *archive) {
 	t.Helper()

@@ -264,3 +264,55 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 	_, err = w.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
 	w.wants(err, fault.NotFound)
 }
+
+// The app's part of a file says which messages there are and what they show, also
+// where somebody has changed it; the archive knows the rest.
+func TestASavePointFileThatSomebodyChanged(t *testing.T) {
+	w := newWellKnown(t, "5")
+	var f map[string]any
+	w.must(json.Unmarshal(w.export(w.save()), &f))
+	messages := f["messages"].([]any)
+	messages[1].(map[string]any)["text"] = "Changed."
+	again := map[string]any{"id": messages[1].(map[string]any)["id"], "text": "Twice.", "sender": "user"}
+	f["messages"] = append(messages[:3:3], again, map[string]any{"text": "Added.", "sender": "bot"}, messages[6])
+	data, err := json.Marshal(f)
+	w.must(err)
+	save := w.importSave(string(data))
+	w.restore(save)
+	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.texts() != want {
+		t.Errorf("shown: %s, want %s", w.texts(), want)
+	}
+	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	w.must(err)
+	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
+		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])
+	}
+	delete(f, "messages") // only the history is left of the app's part
+	data, err = json.Marshal(f)
+	w.must(err)
+	w.restore(w.importSave(string(data)))
+	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Reply 1. | Message 2, now. | Another reply 2."; w.texts() != want {
+		t.Errorf("shown: %s, want %s", w.texts(), want)
+	}
+}
+
+// The archive in a save point's file is one as any other.
+func TestTheArchiveOfASavePointIsAConversation(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.second, "one")
+	shown, prompt := w.texts(), w.preview()
+	save := w.save()
+	w.edit(w.first, "Edited.")
+	var f struct{ Nodest map[string]any }
+	w.must(json.Unmarshal(w.export(save), &f))
+	f.Nodest["format"], f.Nodest["formatVersion"] = "nodest.conversation", 1
+	data, err := json.Marshal(f.Nodest)
+	w.must(err)
+	if w.Conversation, err = w.ImportArchive(t.Context(), w.call(), w.CharacterID, data); err != nil {
+		t.Fatal(err)
+	}
+	if w.texts() != shown {
+		t.Errorf("shown: %s, want %s", w.texts(), shown)
+	}
+	w.same("preview", w.preview(), prompt)
+}
