@@ -17,7 +17,7 @@ const (
 	maxLoaded      = 200_000   // messages of an archive; maxImportedMessages of a save point
 	maxLoadedMarks = 10_000    // save points, and rewinds
 	maxElements    = 3_000_000 // of all arrays: few bytes of a file can ask for much memory
-	maxDepth       = 1_000
+	maxDepth       = 10_000
 )
 
 // readFile reads a file of a format into one of its values. longest is how many
