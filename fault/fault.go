@@ -70,11 +70,11 @@ type Field struct {
 // Error is a failure with a code and a message that is safe to show. The cause
 // is for the log and for errors.Is and errors.As; it is never sent out.
 type Error struct {
-	Code       Code
-	Message    string         // English, for people
-	Fields     []Field        // of invalid_field
-	Details    map[string]any // what the table of codes names, e.g. "current", "provider"
-	RetryAfter time.Duration  // 0 = not known
+	Code       Code           `json:"code"`
+	Message    string         `json:"message"`              // English, for people
+	Fields     []Field        `json:"fields,omitempty"`     // of invalid_field
+	Details    map[string]any `json:"details,omitempty"`    // what the table of codes names, e.g. "current", "provider"
+	RetryAfter time.Duration  `json:"retryAfter,omitempty"` // 0 = not known
 	cause      error
 }
 

@@ -164,10 +164,10 @@ const (
 
 // Usage is what a request cost.
 type Usage struct {
-	PromptTokens     int
-	CompletionTokens int      // hidden reasoning included
-	CachedTokens     int      // of PromptTokens
-	CostUSD          *float64 // nil = the provider did not tell
+	PromptTokens     int      `json:"promptTokens"`
+	CompletionTokens int      `json:"completionTokens"`       // hidden reasoning included
+	CachedTokens     int      `json:"cachedTokens,omitempty"` // of PromptTokens
+	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = the provider did not tell
 }
 
 // EmbedTask tells what vectors are for; some models embed a question and the

@@ -7,53 +7,105 @@ import (
 	"nodest/fault"
 )
 
-// FuzzArchive: whatever a file says, it is refused with a code of imports, or what
-// was read agrees with itself.
+// FuzzArchive: whatever a file says, be it an archive or a save point, it is refused
+// with a code of imports, or what was read agrees with itself.
 func FuzzArchive(f *testing.F) {
 	const small = `{"format":"nodest.conversation","formatVersion":1,"conversation":{"title":"t","version":3,"headId":"a"},
 		"messages":[{"id":"a","seq":1,"role":"user","rev":2,"status":"pending","swipes":[{"id":"s"}],
-		"texts":[{"id":"x","swipeId":"s","rev":1,"text":"hi","blocks":[{"part":"mem","text":"b","at":1}],"usage":{}}],
+		"texts":[{"revisionId":"x","id":"s","rev":1,"text":"hi","blocks":[{"part":"mem","text":"b","at":1}],"usage":{}}],
 		"states":[{"version":1,"rev":1,"revisionId":"x","status":"complete"}],"error":{"code":"busy","detail":"d"}}],
 		"states":[{"version":1,"headId":"a","settings":{"maxTokens":3},"authorNote":{"content":"n"}}],
-		"rewinds":[{"at":2,"to":1}],"saves":[{"version":1,"headId":"a","pins":{"character":1}}]}`
+		"rewinds":[{"at":2,"to":1}],"saves":[{"version":1,"headId":"a","pins":{"character":1},
+			"extra":{"state":{"settings":{}},"messages":{"1":{"mood":1},"7":{}}}}],
+		"summaries":[{"madeVersion":1,"texts":[{"version":1,"document":{"id":"o","summary":"s","generation":1,"method":"user","count":1,
+			"originalMessagesRange":{"start":0,"end":0},"messageIds":{"start":"a","end":"a"}}}]}]}`
+	const save = `{"format":"nodest.save","formatVersion":1,"timestamp":7,"mood":"calm","messages":[{"id":"a","text":"other","sender":"user"},
+		{"id":"a","text":"again","sender":"bot","metadata":{"x":[1]}}],"nodestChatHistory":{"parts":[{"role":"user","parts":[{"text":"t"}]}]},"nodest":`
 	f.Add([]byte(small))
+	f.Add([]byte(save + small + "}"))
 	for _, change := range [][2]string{
 		{`"seq":1`, `"seq":-1`}, {`"id":"a"`, `"id":null`}, {`"rev":2`, `"rev":1e99`}, {`[{"id":"a"`, `[null,{"id":"a"`},
 		{`"usage":{}`, `"usage":[]`}, {`"at":1`, `"at":-1`}, {`formatVersion":1`, `formatVersion":7`}, {`"messages"`, `"MESSAGES"`},
 		{`"headId":"a"`, `"headId":"\u0000"`}, {`"settings":{`, `"settings":{"stop":[],`}, {`"swipes":[{"id":"s"}]`, `"swipes":null`},
 	} {
 		f.Add([]byte(strings.Replace(small, change[0], change[1], 1)))
+		f.Add([]byte(save + strings.Replace(small, change[0], change[1], 1) + "}"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := parseArchive(data)
-		var l *loadable
+		a := &archive{}
+		err := readFile(data, archiveFormat, false, maxLoaded, a)
 		if err == nil {
-			l, err = a.loadable()
+			_, err = a.check("")
 		}
-		if err != nil {
-			switch fault.Public(err).Code {
-			case fault.InvalidImport, fault.NewerVersion, fault.TooLarge:
+		if err == nil {
+			agrees(t, a)
+		}
+		in, saveErr := readSaveFile(data)
+		if saveErr == nil && in.exact != nil {
+			agrees(t, in.exact)
+		}
+		for _, err := range []error{err, saveErr} {
+			switch code := fault.Public(err); {
+			case err == nil, code.Code == fault.InvalidImport, code.Code == fault.NewerVersion, code.Code == fault.TooLarge:
 			default:
 				t.Errorf("error = %v", err)
 			}
+		}
+		if saveErr != nil {
 			return
 		}
-		agrees(t, l)
+		ids := map[string]bool{}
+		for _, entry := range in.said {
+			if m := entry.exact; m != nil && ids[m.ID] {
+				t.Errorf("message %s is there twice", m.ID)
+			} else if m != nil {
+				ids[m.ID] = true
+			} else if len(entry.Parts) != 1 {
+				t.Errorf("entry %+v", entry)
+			}
+		}
 	})
 }
 
+// Few bytes of a file can ask for much memory: arrays are counted before any of it
+// is built.
+func TestAFileIsMeasured(t *testing.T) {
+	for name, tt := range map[string]struct {
+		data string
+		code fault.Code // "" = it passes
+	}{
+		"as long as it may be":   {`{"a":[1,2,3],"b":{"c":[[],[{}],"x"]}}`, ""},
+		"too long":               {`{"a":[1,2,3,4]}`, fault.TooLarge},
+		"too long within":        {`[{"a":[{},[1,2,3,4]]}]`, fault.TooLarge},
+		"commas that are text":   {`["a,b,c,d","\",,,,","\\"]`, ""},
+		"commas between members": {`{"a":1,"b":2,"c":3,"d":4,"e":5}`, ""},
+		"too many in all":        {`[` + strings.Repeat(`[1,2,3],`, maxElements/3) + `[1]]`, fault.TooLarge},
+		"too deep":               {strings.Repeat("[", maxDepth+1), fault.InvalidImport},
+		"no JSON":                {`]},"[`, ""},
+	} {
+		longest := 3
+		if name == "too many in all" {
+			longest = maxElements
+		}
+		if err := measure([]byte(tt.data), longest); tt.code == "" && err != nil || tt.code != "" && !fault.Is(err, tt.code) {
+			t.Errorf("%s: error = %v, want code %q", name, err, tt.code)
+		}
+	}
+}
+
 // agrees checks what the store trusts in.
-func agrees(t *testing.T, l *loadable) {
+func agrees(t *testing.T, a *archive) {
 	t.Helper()
+	conv := &a.Conversation.Conversation
 	seen, seq := map[string]bool{"": true}, int64(0)
-	for _, m := range l.messages {
-		if seen[m.ID] || !seen[m.ParentID] || m.Seq <= seq || m.ConversationID != l.conv.ID || len(m.States) == 0 {
+	for _, m := range a.Messages {
+		if seen[m.ID] || !seen[m.ParentID] || m.Seq <= seq || m.ConversationID != conv.ID || len(m.States) == 0 {
 			t.Fatalf("message %+v", m.Message)
 		}
 		seen[m.ID], seq = true, m.Seq
 		texts := map[string]bool{"": true}
 		for _, text := range m.Texts {
-			if texts[text.RevisionID] {
+			if texts[text.RevisionID] || text.ID == "" || text.Rev < 1 {
 				t.Fatalf("text %+v", text)
 			}
 			texts[text.RevisionID] = true
@@ -65,21 +117,21 @@ func agrees(t *testing.T, l *loadable) {
 		}
 		version := int64(0)
 		for _, s := range m.States {
-			if s.Version <= version || s.Version > l.conv.Version || !texts[s.RevisionID] {
+			if s.Version <= version || s.Version > conv.Version || !texts[s.RevisionID] {
 				t.Fatalf("state %+v", s)
 			}
 			version = s.Version
 		}
 	}
-	versions := map[int64]bool{l.conv.Version: true}
-	for _, s := range append([]*Conversation{l.conv}, l.states...) {
+	versions := map[int64]bool{conv.Version: true}
+	for _, s := range append([]*Conversation{conv}, a.States...) {
 		versions[s.Version] = true
-		if !seen[s.HeadID] || s.ID != l.conv.ID {
+		if !seen[s.HeadID] || s.ID != conv.ID {
 			t.Fatalf("conversation %+v", s)
 		}
 	}
-	for _, s := range l.saves {
-		if !seen[s.HeadID] || !versions[s.Version] || s.ConversationID != l.conv.ID {
+	for _, s := range a.Saves {
+		if !seen[s.HeadID] || !versions[s.Version] || s.ConversationID != conv.ID {
 			t.Fatalf("save point %+v", s)
 		}
 	}

@@ -3,7 +3,7 @@ package nodest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -22,9 +22,9 @@ const (
 // of the settings stay where the user has them, pins also only with the character
 // that they were set for; clientMsgIds stay.
 //
-// Errors: NotFound for the character (field characterId); InvalidImport with
-// details.path for what is damaged or contradicts itself; NewerVersion for a
-// format that came after this program; TooLarge for more than 200,000 messages.
+// Errors: NotFound for the character (field characterId); InvalidImport with the
+// field (and details.path) of what is damaged or contradicts itself; NewerVersion for
+// a format that came after this program; TooLarge for more than 200,000 messages.
 func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error) {
 	answered, err := e.answered(ctx, c)
 	if err != nil {
@@ -35,53 +35,38 @@ func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string,
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
-	a, err := parseArchive(data)
-	if err != nil {
+	a := &archive{}
+	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {
 		return nil, err
 	}
-	l, err := a.loadable()
-	if err != nil {
+	if _, err := a.check(""); err != nil {
 		return nil, err
 	}
-	err = e.store.View(ctx, c.UserID, func(tx Tx) error { return l.fit(tx, characterID, a.Character.ID) })
-	if err != nil {
+	if err := e.store.View(ctx, c.UserID, func(tx Tx) error { return a.fit(tx, characterID) }); err != nil {
 		return nil, err
 	}
-	if err := e.load(ctx, c.UserID, l); err != nil {
+	if err := e.load(ctx, c.UserID, a); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return l.finish(tx, c) })
-}
-
-// answered says whether the key of a call has an answer already.
-func (e *Engine) answered(ctx context.Context, c *Call) (yes bool, err error) {
-	if c.Key == "" {
-		return false, nil
-	}
-	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
-		known, err := tx.Key(c.Key)
-		yes = known != nil
-		return err
-	})
-	return yes, err
+	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return a.finish(tx, c) })
 }
 
 // load stores the messages, hidden, in small transactions.
-func (e *Engine) load(ctx context.Context, userID string, l *loadable) error {
+func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 	err := e.store.Update(ctx, userID, func(tx Tx) error {
-		conv := *l.conv
+		conv := a.Conversation.Conversation
 		return tx.BeginLoad(&conv)
 	})
 	if err != nil {
 		return err
 	}
-	for rest := l.messages; len(rest) > 0; {
+	for rest := a.Messages; len(rest) > 0; {
 		n, rows := 0, 0
 		for n < len(rest) && n < loadPage && rows < loadRows {
 			rows += len(rest[n].Texts) + len(rest[n].States)
 			n++
 		}
-		err := e.store.Update(ctx, userID, func(tx Tx) error { return tx.Load(l.conv.ID, rest[:n]) })
+		err := e.store.Update(ctx, userID, func(tx Tx) error { return tx.Load(a.Conversation.ID, rest[:n]) })
 		if err != nil {
 			return err
 		}
@@ -91,19 +76,19 @@ func (e *Engine) load(ctx context.Context, userID string, l *loadable) error {
 }
 
 // finish shows what was loaded.
-func (l *loadable) finish(tx Tx, c *Call) (*Conversation, error) {
-	if _, err := tx.Character(l.conv.CharacterID); err != nil { // again: it may be gone
+func (a *archive) finish(tx Tx, c *Call) (*Conversation, error) {
+	conv := a.Conversation.Conversation
+	if _, err := tx.Character(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, inField("characterId", err)
 	}
-	conv := *l.conv
 	conv.UpdatedAt = tx.Now()
-	if err := tx.FinishLoad(&conv, l.states, l.rewinds); err != nil {
+	if err := tx.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
 		return nil, err
 	}
-	if err := tx.LoadSummaries(conv.ID, l.summaries); err != nil {
+	if err := tx.LoadSummaries(conv.ID, a.Summaries); err != nil {
 		return nil, err
 	}
-	for _, s := range l.saves {
+	for _, s := range a.Saves {
 		save := *s
 		if err := tx.InsertSave(&save); err != nil {
 			return nil, err
@@ -112,28 +97,45 @@ func (l *loadable) finish(tx Tx, c *Call) (*Conversation, error) {
 	return &conv, tx.Emit(conversationEvent(c.UserID, "chat.created", c.by(), &conv))
 }
 
-// fit makes what was read the user's own, and a conversation of the character.
-func (l *loadable) fit(tx Tx, characterID, sourceID string) error {
+// fit makes a checked archive the user's own, and a conversation of the character:
+// it names what the user has, and nothing else.
+func (a *archive) fit(tx Tx, characterID string) error {
 	if _, err := tx.Character(characterID); err != nil {
 		return inField("characterId", err)
 	}
-	l.conv.CharacterID = characterID
-	known := ownership{tx: tx, have: map[ResourceStamp]bool{}}
-	if characterID == sourceID {
-		known.character = characterID
-	}
-	for _, c := range append([]*Conversation{l.conv}, l.states...) {
+	known := a.owned(tx, characterID)
+	conv := &a.Conversation.Conversation
+	conv.CharacterID = characterID
+	for _, c := range append([]*Conversation{conv}, a.States...) {
 		if err := known.fit(c); err != nil {
 			return err
 		}
 	}
-	for _, s := range l.saves {
-		s.CharacterID = characterID
-		if err := known.fitSave(s); err != nil {
+	for _, s := range a.Saves {
+		x, err := s.extra()
+		if err != nil {
 			return err
+		}
+		x.State.Pins = s.Pins
+		if err := known.fit(&x.State); err != nil {
+			return err
+		}
+		s.CharacterID, s.Pins, x.State.Pins = characterID, x.State.Pins, nil
+		if len(s.Extra) > 0 {
+			s.Extra = encoded(x)
 		}
 	}
 	return nil
+}
+
+// owned finds out what of an archive the user has, for a conversation of the
+// character.
+func (a *archive) owned(tx Tx, characterID string) *ownership {
+	known := &ownership{tx: tx, have: map[ResourceStamp]bool{}}
+	if characterID == a.Character.ID {
+		known.character = characterID
+	}
+	return known
 }
 
 // ownership finds out what of an archive the user has.
@@ -143,74 +145,53 @@ type ownership struct {
 	have      map[ResourceStamp]bool // by kind "" a character, by version 0 any version
 }
 
+// fit leaves out of a state what the user does not have: pinned documents, a
+// persona that neither exists nor is pinned, the character of the settings.
 func (o *ownership) fit(c *Conversation) (err error) {
-	if c.PersonaID, err = o.persona(c.PersonaID); err != nil {
+	if c.Pins, err = o.pins(c.Pins); err != nil {
 		return err
 	}
-	if c.Settings, err = o.settings(c.Settings); err != nil {
-		return err
+	if c.Pins == nil || !slices.Contains(c.Pins.ids(), c.PersonaID) {
+		if ok, err := o.has(ResourceStamp{Kind: Persona, ID: c.PersonaID}); err != nil {
+			return err
+		} else if !ok {
+			c.PersonaID = ""
+		}
 	}
-	c.Pins, err = o.pins(c.Pins)
-	return err
-}
-
-func (o *ownership) fitSave(s *Save) (err error) {
-	if s.Pins, err = o.pins(s.Pins); err != nil || len(s.Extra) == 0 {
-		return err
-	}
-	x, err := s.extra()
+	settings, err := optionsOf(c)
 	if err != nil {
 		return err
 	}
-	if x.State.PersonaID, err = o.persona(x.State.PersonaID); err != nil {
+	if ok, err := o.has(ResourceStamp{ID: settings.CharacterID}); ok || err != nil {
 		return err
 	}
-	if x.State.Settings, err = o.settings(x.State.Settings); err != nil {
-		return err
-	}
-	s.Extra = jsonOf(x)
+	settings.CharacterID = ""
+	c.Settings = jsonOf(settings)
 	return nil
 }
 
-// persona is the id of a persona if the user has it, else "".
-func (o *ownership) persona(id string) (string, error) {
-	if ok, err := o.has(ResourceStamp{Kind: Persona, ID: id}); !ok || err != nil {
-		return "", err
-	}
-	return id, nil
-}
-
-// settings are settings without a character that the user does not have.
-func (o *ownership) settings(raw json.RawMessage) (json.RawMessage, error) {
-	if isNull(raw) {
-		return raw, nil
-	}
-	var settings TurnOptions
-	if err := decodeKnown("settings", raw, &settings); err != nil {
-		return nil, err
-	}
-	if ok, err := o.has(ResourceStamp{ID: settings.CharacterID}); ok || err != nil {
-		return raw, err
-	}
-	settings.CharacterID = ""
-	return jsonOf(settings), nil
-}
-
-// pins returns p if the user has all versions that it names, else nil.
+// pins are p as far as the user has the versions that it names; nil without that
+// of the character.
 func (o *ownership) pins(p *Pins) (*Pins, error) {
 	if p == nil || o.character == "" {
 		return nil, nil
 	}
-	wanted := []ResourceStamp{{ID: cmp.Or(p.CharacterID, o.character), Version: p.Character}}
-	for _, r := range p.Resources {
-		wanted = append(wanted, ResourceStamp{Kind: r.Kind, ID: r.ID, Version: r.Version})
+	ok, err := o.has(ResourceStamp{ID: cmp.Or(p.CharacterID, o.character), Version: p.Character})
+	if !ok || err != nil {
+		return nil, err
 	}
-	for _, stamp := range wanted {
-		if ok, err := o.has(stamp); !ok || err != nil {
+	own := *p
+	own.Resources = nil
+	for _, r := range p.Resources {
+		ok, err := o.has(ResourceStamp{Kind: r.Kind, ID: r.ID, Version: r.Version})
+		if err != nil {
 			return nil, err
 		}
+		if ok {
+			own.Resources = append(own.Resources, r)
+		}
 	}
-	return p, nil
+	return &own, nil
 }
 
 func (o *ownership) has(s ResourceStamp) (bool, error) {

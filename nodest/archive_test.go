@@ -26,7 +26,7 @@ func named(t *testing.T, archive []byte) string {
 	walk = func(v any, isID bool) any {
 		switch v := v.(type) {
 		case map[string]any:
-			for _, key := range []string{"id", "parentId", "headId", "swipeId", "textId", "revisionId"} { // in this order
+			for _, key := range []string{"id", "parentId", "headId", "conversationId", "revisionId"} { // in this order
 				if s, ok := v[key].(string); ok && s != "" {
 					v[key] = walk(s, true)
 				}
@@ -337,11 +337,11 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 "messages":[
 {"id":"m1","seq":1,"role":"assistant","name":"Alice","swipeIndex":0,"rev":2,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
  "swipes":[{"id":"s1","createdAt":"2026-01-02T03:04:05Z"}],
- "texts":[{"id":"t1","swipeId":"s1","rev":1,"text":"Hi","storedAt":"2026-01-02T03:04:05Z"},{"id":"t2","swipeId":"s1","rev":2,"text":"Hello","storedAt":"2026-01-02T03:04:06Z"}],
+ "texts":[{"revisionId":"t1","id":"s1","rev":1,"text":"Hi","storedAt":"2026-01-02T03:04:05Z"},{"revisionId":"t2","id":"s1","rev":2,"text":"Hello","storedAt":"2026-01-02T03:04:06Z"}],
  "states":[{"version":1,"rev":1,"revisionId":"t1","status":"complete"},{"version":5,"rev":2,"revisionId":"t2","status":"complete"}]},
 {"id":"m2","parentId":"m1","clientMsgId":"k1","seq":3,"role":"user","name":"Mia","swipeIndex":0,"rev":1,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
  "swipes":[{"id":"s2","createdAt":"2026-01-02T03:04:05Z"}],
- "texts":[{"id":"t3","swipeId":"s2","rev":1,"text":"Hey","storedAt":"2026-01-02T03:04:05Z"}],
+ "texts":[{"revisionId":"t3","id":"s2","rev":1,"text":"Hey","storedAt":"2026-01-02T03:04:05Z"}],
  "states":[{"version":4,"rev":1,"revisionId":"t3","status":"complete"}]}],
 "states":[{"version":4,"headId":"m2","settings":{}}],
 "rewinds":[{"at":7,"to":4}],
@@ -368,8 +368,8 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"a long title", `"Small"`, `"` + strings.Repeat("x", 201) + `"`, fault.InvalidImport, "conversation.title"},
 		{"version 0", `"version":9`, `"version":0`, fault.InvalidImport, "conversation.version"},
 		{"a head that is not there", `"headId":"m2","version":9`, `"headId":"m9","version":9`, fault.InvalidImport, "conversation.headId"},
-		{"settings out of range", `"settings":{},"createdAt"`, `"settings":{"topP":7},"createdAt"`, fault.InvalidImport, "conversation"},
-		{"a note that is none", `"version":9`, `"version":9,"authorNote":[]`, fault.InvalidImport, "conversation"},
+		{"settings out of range", `"settings":{},"createdAt"`, `"settings":{"topP":7},"createdAt"`, fault.InvalidImport, "conversation.settings.topP"},
+		{"a note that is none", `"version":9`, `"version":9,"authorNote":[]`, fault.InvalidImport, "conversation.authorNote"},
 		{"the same id twice", `"id":"m2"`, `"id":"m1"`, fault.InvalidImport, "messages[1].id"},
 		{"no id", `"id":"m1"`, `"id":""`, fault.InvalidImport, "messages[0].id"},
 		{"a parent that is not there", `"parentId":"m1"`, `"parentId":"m9"`, fault.InvalidImport, "messages[1].parentId"},
@@ -384,11 +384,11 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 		{"a client's name that is none", `"k1"`, `"k 1"`, fault.InvalidImport, "messages[1].clientMsgId"},
 		{"a client's name twice", `"id":"m1"`, `"id":"m1","clientMsgId":"k1"`, fault.InvalidImport, "messages[1].clientMsgId"},
 		{"a swipe without a text", `{"id":"s2",`, `{"id":"s3"},{"id":"s2",`, fault.InvalidImport, "messages[1].swipes[0]"},
-		{"a text of another swipe", `"swipeId":"s2"`, `"swipeId":"s1"`, fault.InvalidImport, "messages[1].texts[0].swipeId"},
-		{"a text twice", `"id":"t3"`, `"id":"t1"`, fault.InvalidImport, "messages[1].texts[0].id"},
-		{"a rev twice", `"swipeId":"s1","rev":2`, `"swipeId":"s1","rev":1`, fault.InvalidImport, "messages[0].texts[1].rev"},
-		{"a state with an unknown text", `"revisionId":"t2"`, `"revisionId":"t9"`, fault.InvalidImport, "messages[0].states[1].revisionId"},
-		{"a state with a text of another message", `"revisionId":"t3"`, `"revisionId":"t1"`, fault.InvalidImport, "messages[1].states[0].revisionId"},
+		{"a text of another swipe", `"id":"s2","rev"`, `"id":"s1","rev"`, fault.InvalidImport, "messages[1].texts[0].id"},
+		{"a text twice", `"revisionId":"t3","id"`, `"revisionId":"t1","id"`, fault.InvalidImport, "messages[1].texts[0].revisionId"},
+		{"a rev twice", `"id":"s1","rev":2`, `"id":"s1","rev":1`, fault.InvalidImport, "messages[0].texts[1].rev"},
+		{"a state with an unknown text", `"revisionId":"t2","status"`, `"revisionId":"t9","status"`, fault.InvalidImport, "messages[0].states[1].revisionId"},
+		{"a state with a text of another message", `"revisionId":"t3","status"`, `"revisionId":"t1","status"`, fault.InvalidImport, "messages[1].states[0].revisionId"},
 		{"a state of the future", `{"version":5,`, `{"version":10,`, fault.InvalidImport, "messages[0].states[1].version"},
 		{"states out of order", `{"version":5,`, `{"version":1,`, fault.InvalidImport, "messages[0].states[1].version"},
 		{"a message without states", `{"version":4,"rev":1,"revisionId":"t3","status":"complete"}`, ``, fault.InvalidImport, "messages[1].states"},

@@ -25,6 +25,19 @@ func once[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, err
 	return answer, err
 }
 
+// answered says whether the key of a call has an answer already.
+func (e *Engine) answered(ctx context.Context, c *Call) (yes bool, err error) {
+	if c.Key == "" {
+		return false, nil
+	}
+	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
+		known, err := tx.Key(c.Key)
+		yes = known != nil
+		return err
+	})
+	return yes, err
+}
+
 func attempt[T any](ctx context.Context, e *Engine, c *Call, fn func(tx Tx) (T, error)) (T, error) {
 	var answer T
 	err := e.store.Update(ctx, c.UserID, func(tx Tx) error {

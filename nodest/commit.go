@@ -169,7 +169,7 @@ func endEvent(userID, by string, g *Generation, how end) *stream.Event {
 		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: errorOf(g.Error)})
 	}
 	return generationEvent(userID, "gen.done", by, g, genDone{
-		Status: g.Status, Finish: g.Finish, Usage: usageOf(g.Usage), Ms: timesOf(g, how.built),
+		Status: g.Status, Finish: g.Finish, Usage: g.Usage, Ms: timesOf(g, how.built),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"nodest/framework"
+	"nodest/llm"
 	"nodest/stream"
 )
 
@@ -109,7 +110,7 @@ func appendUpTo[T any](list []T, v T) []T {
 type genDone struct {
 	Status string     `json:"status"`
 	Finish string     `json:"finish"`
-	Usage  *wireUsage `json:"usage,omitempty"`
+	Usage  *llm.Usage `json:"usage,omitempty"`
 	Ms     genTimes   `json:"ms"`
 }
 

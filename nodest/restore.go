@@ -76,19 +76,12 @@ func saveBefore(tx Tx, c *Call, conv *Conversation) (*Save, error) {
 
 // apply gives conv what a save point holds besides the messages.
 func (s *Save) apply(tx Tx, conv *Conversation) error {
-	then, err := tx.StateAt(conv.ID, s.Version)
+	then, _, err := s.state(tx)
 	if err != nil {
 		return err
 	}
 	conv.HeadID, conv.SummaryID = s.HeadID, then.SummaryID
 	conv.PersonaID, conv.AuthorNote, conv.Settings = then.PersonaID, then.AuthorNote, then.Settings
-	if s.ImportedAt != nil {
-		kept, err := s.kept()
-		if err != nil {
-			return err
-		}
-		conv.PersonaID, conv.AuthorNote, conv.Settings = kept.PersonaID, kept.AuthorNote, kept.Settings
-	}
 	conv.Pins, err = s.Pins.over(tx, conv.CharacterID)
 	return err
 }

@@ -4,71 +4,33 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
+	"maps"
 
 	"nodest/card"
-	"nodest/llm"
 )
 
-// A file of a save point is the app's ChatSave as one JSON object, so that the app
-// reads it, with what the app does not know beside it: format and formatVersion
-// name it, "nodest" in a message holds its swipes, and personaId, authorNote,
-// settings and pins are the state of the conversation.
-const (
-	saveFormat        = "nodest.save"
-	saveFormatVersion = 1
-)
-
+// saveFile is the file of a save point: the app's ChatSave, which the app reads,
+// and in the member nodest, which makes a restore exact, an archive of its path.
 type saveFile struct {
 	Format        string `json:"format"`
 	FormatVersion int    `json:"formatVersion"`
 	CharacterName string `json:"characterName"`
 	wireChatSave
-	keptState
-	Pins *Pins `json:"pins,omitempty"`
-}
-
-// keptState is what an imported save point sets beside the messages.
-type keptState struct {
-	PersonaID  string          `json:"personaId,omitempty"`
-	AuthorNote json.RawMessage `json:"authorNote,omitempty"`
-	Settings   json.RawMessage `json:"settings,omitempty"`
-}
-
-// keptMessage is what the app's Message cannot say.
-type keptMessage struct {
-	Role       string          `json:"role"`
-	Name       string          `json:"name,omitempty"`
-	AuthorID   string          `json:"authorId,omitempty"`
-	Greeting   bool            `json:"greeting,omitempty"`
-	Hidden     bool            `json:"hidden,omitempty"`
-	Status     string          `json:"status,omitempty"` // "" = complete
-	SwipeIndex int             `json:"swipeIndex"`
-	Swipes     []keptSwipe     `json:"swipes"`
-	EditedAt   int64           `json:"editedAt,omitempty"` // ms
-	Extra      json.RawMessage `json:"extra,omitempty"`    // the line of an imported log
-}
-
-type keptSwipe struct {
-	Text      string     `json:"text"`
-	Reasoning string     `json:"reasoning,omitempty"`
-	Blocks    []Block    `json:"blocks,omitempty"`
-	Model     string     `json:"model,omitempty"`
-	Finish    string     `json:"finish,omitempty"`
-	Usage     *wireUsage `json:"usage,omitempty"`
-	Wish      string     `json:"wish,omitempty"`
-	Deleted   bool       `json:"deleted,omitempty"`
-	CreatedAt int64      `json:"createdAt,omitempty"` // ms
+	Nodest *archive `json:"nodest"`
 }
 
 // importedExtra is Save.Extra: the state that came with an imported file, and its
 // members that are not ours.
 type importedExtra struct {
-	State    keptState                             `json:"state"`
-	Members  map[string]json.RawMessage            `json:"members,omitempty"`
-	Messages map[string]map[string]json.RawMessage `json:"messages,omitempty"` // by id
+	State    Conversation      `json:"state"` // persona, author's note and settings
+	Members  members           `json:"members,omitempty"`
+	Messages map[int64]members `json:"messages,omitempty"` // by seq
 }
 
+// members are those of a JSON object.
+type members map[string]json.RawMessage
+
+// extra is what came with an imported save point.
 func (s *Save) extra() (*importedExtra, error) {
 	x := &importedExtra{}
 	if len(s.Extra) == 0 {
@@ -77,149 +39,101 @@ func (s *Save) extra() (*importedExtra, error) {
 	return x, json.Unmarshal(s.Extra, x)
 }
 
-// kept is the state that came with an imported save point.
-func (s *Save) kept() (keptState, error) {
-	x, err := s.extra()
-	return x.State, err
-}
-
 // ExportSave writes a save point as one JSON file that ImportSave and the app
-// read: its messages with all their swipes, the history, note, settings and the
-// versions of the documents.
+// read.
 func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
-	f := &saveFile{Format: saveFormat, FormatVersion: saveFormatVersion}
-	view, err := e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
-		var version int64 // of the character; 0 = the newest
-		if p := v.Save.Pins; p != nil && p.CharacterID == "" {
-			version = p.Character
-		}
-		ch, err := characterAt(tx, v.Save.CharacterID, version)
-		if err != nil {
-			return err
-		}
-		then, err := tx.StateAt(v.Save.ConversationID, v.Save.Version)
-		if err != nil {
-			return err
-		}
-		f.CharacterName, f.keptState = ch.Name, keptState{then.PersonaID, then.AuthorNote, then.Settings}
-		return v.read(tx, "", 0)
+	_, err = e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
+		data, filename, err = exportSave(tx, v)
+		return err
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	extra, err := view.Save.extra()
-	if err != nil {
-		return nil, "", err
-	}
-	if view.Save.ImportedAt != nil {
-		f.keptState = extra.State
-	}
-	f.wireChatSave, f.Pins = chatSaveOf(view), view.Save.Pins
-	for i, m := range view.Messages {
-		f.Messages[i].Nodest = keptOf(m)
-	}
-	data, err = f.with(extra)
-	return data, card.FileName(cmp.Or(view.Save.Description, f.CharacterName), ".json"), err
+	return data, filename, err
 }
 
-func keptOf(m *Message) *keptMessage {
-	k := &keptMessage{
-		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden,
-		SwipeIndex: m.SwipeIndex, Swipes: make([]keptSwipe, len(m.Swipes)), Extra: m.Extra,
+func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
+	var version int64 // of the character; 0 = the newest
+	if p := v.Save.Pins; p != nil && p.CharacterID == "" {
+		version = p.Character
 	}
-	if m.Status != StatusComplete {
-		k.Status = m.Status
+	ch, err := characterAt(tx, v.Save.CharacterID, version)
+	if err != nil {
+		return nil, "", err
 	}
-	if m.EditedAt != nil {
-		k.EditedAt = m.EditedAt.UnixMilli()
+	state, x, err := v.Save.state(tx)
+	if err != nil {
+		return nil, "", err
 	}
-	for i, s := range m.Swipes {
-		k.Swipes[i] = keptSwipe{
-			Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model, Finish: s.Finish,
-			Usage: usageOf(s.Usage), Wish: s.Wish, Deleted: s.Deleted, CreatedAt: s.CreatedAt.UnixMilli(),
+	if err := v.read(tx, "", 0); err != nil {
+		return nil, "", err
+	}
+	f := &saveFile{
+		Format: saveFormat, FormatVersion: formatVersion, CharacterName: ch.Name, wireChatSave: chatSaveOf(v),
+		Nodest: archiveOf(v, ch, state),
+	}
+	data, err = f.with(x)
+	return data, card.FileName(cmp.Or(v.Save.Description, ch.Name), ".json"), err
+}
+
+// state is what the conversation was at a save point.
+func (s *Save) state(tx Tx) (*Conversation, *importedExtra, error) {
+	then, err := tx.StateAt(s.ConversationID, s.Version)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := s.extra()
+	if s.ImportedAt != nil {
+		then.PersonaID, then.AuthorNote, then.Settings = x.State.PersonaID, x.State.AuthorNote, x.State.Settings
+	}
+	return then, x, err
+}
+
+// archiveOf is the archive of a save point: its path as it was, and nothing else.
+func archiveOf(v *SaveView, ch *Character, then *Conversation) *archive {
+	a := &archive{Messages: make([]*DumpedMessage, len(v.Messages))}
+	a.Character.ID, a.Character.Name = ch.ID, ch.Name
+	a.Conversation.Conversation = *stateOf(then)
+	state := &a.Conversation.Conversation
+	state.HeadID, state.Pins, state.SummaryID = v.Save.HeadID, v.Save.Pins, ""
+	parent := ""
+	for i, shown := range v.Messages {
+		m := *shown
+		m.ParentID, m.ClientMsgID, m.Swipes = parent, "", append([]Swipe{}, shown.Swipes...)
+		parent = m.ID
+		d := &DumpedMessage{Message: &m, Texts: make([]DumpedText, len(m.Swipes))}
+		for i, s := range m.Swipes {
+			d.Texts[i] = DumpedText{s, s.CreatedAt}
 		}
+		d.States = []DumpedState{{Version: state.Version, Rev: m.Rev, Status: m.Status}}
+		if s := m.Chosen(); s != nil {
+			d.States[0].RevisionID = s.RevisionID
+		}
+		a.Messages[i] = exported(d)
 	}
-	return k
+	return a
 }
 
 // with is the file with the members of an imported one that are not ours.
 func (f *saveFile) with(x *importedExtra) ([]byte, error) {
-	members := func(v any, more map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-		own := map[string]json.RawMessage{}
-		err := json.Unmarshal(jsonOf(v), &own)
-		for name, value := range more {
-			if own[name] == nil {
-				own[name] = value
-			}
-		}
-		return own, err
-	}
-	if len(x.Members) == 0 && len(x.Messages) == 0 {
-		return json.Marshal(f)
-	}
-	messages := make([]map[string]json.RawMessage, len(f.Messages))
+	messages := make([]members, len(f.Messages))
 	for i, m := range f.Messages {
-		more := x.Messages[m.ID]
-		if metadata := more["metadata"]; metadata != nil && m.Metadata != nil {
-			both := map[string]any{}
-			if err := json.Unmarshal(metadata, &both); err != nil {
-				return nil, err
-			}
-			for name, value := range m.Metadata {
-				both[name] = value
-			}
-			m.Metadata = both
+		more := x.Messages[f.Nodest.Messages[i].Seq]
+		if more["metadata"] != nil {
+			m.Metadata = nil
 		}
 		var err error
-		if messages[i], err = members(m, more); err != nil {
+		if messages[i], err = with(more, m); err != nil {
 			return nil, err
 		}
 	}
-	whole, err := members(f, x.Members)
+	whole, err := with(x.Members, f)
 	if err != nil {
 		return nil, err
 	}
-	whole["messages"] = jsonOf(messages)
-	return json.Marshal(whole)
+	whole["messages"] = encoded(messages)
+	return encoded(whole), nil
 }
 
-// message is k as a new message.
-func (k *keptMessage) message(text string, at, now time.Time) *Message {
-	m := &Message{
-		ID: newID(), Role: k.Role, Name: oneLine(k.Name), AuthorID: oneLine(k.AuthorID), Greeting: k.Greeting, Hidden: k.Hidden,
-		SwipeIndex: k.SwipeIndex, Rev: 1, Status: StatusComplete, CreatedAt: at, Extra: orNil(k.Extra),
-	}
-	switch k.Status {
-	case StatusCancelled, StatusInterrupted, StatusError:
-		m.Status = k.Status
-	case StatusPending, StatusStreaming: // nobody writes them any more
-		m.Status = StatusInterrupted
-	}
-	if edited := millisIn(k.EditedAt, now); !edited.IsZero() {
-		m.EditedAt = &edited
-	}
-	for i, s := range k.Swipes {
-		if i == k.SwipeIndex {
-			s.Text, s.Deleted = text, false // the app's member counts: somebody may have changed it
-		}
-		swipe := newSwipe(s.Text, cmp.Or(millisIn(s.CreatedAt, now), at))
-		swipe.Reasoning, swipe.Blocks, swipe.Model = clean(s.Reasoning), s.Blocks, oneLine(s.Model)
-		swipe.Finish, swipe.Wish, swipe.Deleted = oneLine(s.Finish), clean(s.Wish), s.Deleted
-		if u := s.Usage; u != nil {
-			swipe.Usage = &llm.Usage{
-				PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CachedTokens: u.CachedTokens, CostUSD: u.CostUSD,
-			}
-		}
-		m.Swipes = append(m.Swipes, swipe)
-	}
-	return m
-}
-
-// millisIn is a time of a file; zero for none and for one that is still to come.
-func millisIn(ms int64, now time.Time) time.Time {
-	at := time.UnixMilli(ms).UTC()
-	if ms <= 0 || at.After(now) {
-		return time.Time{}
-	}
-	return at
+// with adds the members of v, over those of the same name.
+func with(more members, v any) (members, error) {
+	all := maps.Clone(more)
+	return all, json.Unmarshal(encoded(v), &all)
 }

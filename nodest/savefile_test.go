@@ -37,18 +37,29 @@ func object(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-// nameless is a file without what every import makes anew: ids, version, time.
+// nameless is a file without what every import makes anew: ids, versions, time.
 func nameless(t *testing.T, data []byte) string {
 	t.Helper()
 	f := object(t, data)
-	for _, name := range []string{"id", "headId", "version", "messageIds", "importedAt"} {
-		delete(f, name)
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for _, name := range []string{"id", "parentId", "headId", "revisionId", "seq", "rev", "version", "messageIds", "importedAt"} {
+				delete(v, name)
+			}
+			for _, name := range sortedNames(v) {
+				if name != "pins" { // these name documents, which stay
+					walk(v[name])
+				}
+			}
+		case []any:
+			for i := range v {
+				walk(v[i])
+			}
+		}
 	}
-	parts, _ := f["nodestChatHistory"].(map[string]any)["parts"].([]any)
-	messages, _ := f["messages"].([]any)
-	for _, m := range append(parts, messages...) {
-		delete(m.(map[string]any), "id")
-	}
+	walk(f)
 	out, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -200,6 +211,12 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 	w.must(err)
 	w.ears.clear()
 	message := func(m string) string { return `{"messages":[{"text":"a","sender":"bot"},` + m + `]}` }
+	exact := func(old, change string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("the file has no %q: %s", old, good)
+		}
+		return strings.Replace(good, old, change, 1)
+	}
 	for _, tt := range []struct {
 		name, file string
 		code       fault.Code
@@ -218,17 +235,21 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"a text of another type", message(`{"text":7,"sender":"bot"}`), fault.InvalidImport, "messages[1].text"},
 		{"no sender", message(`{"text":"b"}`), fault.InvalidImport, "messages[1].sender"},
 		{"an unknown sender", message(`{"text":"b","sender":"system"}`), fault.InvalidImport, "messages[1].sender"},
-		{"a swipe that is not there", message(`{"text":"b","nodest":{"role":"user","swipeIndex":1,"swipes":[{"text":"b"}]}}`), fault.InvalidImport, "messages[1].nodest.swipeIndex"},
-		{"an unknown role", message(`{"text":"b","nodest":{"role":"king"}}`), fault.InvalidImport, "messages[1].nodest.role"},
-		{"swipes of another type", message(`{"text":"b","nodest":{"role":"user","swipes":3}}`), fault.InvalidImport, "messages[1].nodest.swipes"},
+		{"a swipe that is not there", exact(`"swipeIndex":0`, `"swipeIndex":9`), fault.InvalidImport, "nodest.messages[0].swipeIndex"},
+		{"an unknown role", exact(`"role":"assistant"`, `"role":"king"`), fault.InvalidImport, "nodest.messages[0].role"},
+		{"swipes of another type", exact(`"swipes":[`, `"swipes":3,"x":[`), fault.InvalidImport, "nodest.messages.swipes"},
+		{"no object for an archive", `{"messages":[],"nodest":7}`, fault.InvalidImport, "nodest"},
+		{"an empty archive", `{"messages":[],"nodest":{}}`, fault.InvalidImport, "nodest.conversation.version"},
 		{"a history of another type", `{"nodestChatHistory":7}`, fault.InvalidImport, "nodestChatHistory"},
 		{"a history with odd parts", `{"nodestChatHistory":{"parts":[{"role":1}]}}`, fault.InvalidImport, "nodestChatHistory.parts.role"},
 		{"a description of another type", `{"messages":[],"description":{}}`, fault.InvalidImport, "description"},
-		{"an odd note", `{"messages":[],"authorNote":{"role":"king"}}`, fault.InvalidImport, "authorNote.role"},
-		{"odd settings", `{"messages":[],"settings":{"temperature":9}}`, fault.InvalidImport, "settings.temperature"},
-		{"odd pins", `{"messages":[],"characterId":"` + w.CharacterID + `","pins":7}`, fault.InvalidImport, "pins"},
-		{"odd settings in pins", `{"messages":[],"characterId":"` + w.CharacterID + `","pins":{"settings":{"temperature":9}}}`, fault.InvalidImport, "temperature"},
-		{"too many messages", `{"messages":[` + strings.Repeat(`0,`, 10_000) + `0]}`, fault.TooLarge, ""},
+		{"an odd note", exact(`"authorNote":{`, `"authorNote":{"role":"king"},"x":{`), fault.InvalidImport, "nodest.conversation.authorNote.role"},
+		{"odd settings", exact(`"temperature":0.5`, `"temperature":9`), fault.InvalidImport, "nodest.conversation.settings.temperature"},
+		{"odd pins", exact(`"pins":{`, `"pins":7,"x":{`), fault.InvalidImport, "nodest.conversation.pins"},
+		{"odd settings in pins", exact(`"pins":{`, `"pins":{"settings":{"temperature":9}},"x":{`), fault.InvalidImport, "nodest.conversation.pins.settings.temperature"},
+		{"too many messages", `{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}`, fault.TooLarge, ""},
+		{"too many messages in the archive", `{"messages":[],"nodest":{"messages":[` + strings.Repeat(`{},`, 10_000) + `{}]}}`, fault.TooLarge, ""},
+		{"something behind it", good + "{}", fault.InvalidImport, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := w.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
@@ -242,4 +263,56 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 	}
 	_, err = w.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
 	w.wants(err, fault.NotFound)
+}
+
+// The app's part of a file says which messages there are and what they show, also
+// where somebody has changed it; the archive knows the rest.
+func TestASavePointFileThatSomebodyChanged(t *testing.T) {
+	w := newWellKnown(t, "5")
+	var f map[string]any
+	w.must(json.Unmarshal(w.export(w.save()), &f))
+	messages := f["messages"].([]any)
+	messages[1].(map[string]any)["text"] = "Changed."
+	again := map[string]any{"id": messages[1].(map[string]any)["id"], "text": "Twice.", "sender": "user"}
+	f["messages"] = append(messages[:3:3], again, map[string]any{"text": "Added.", "sender": "bot"}, messages[6])
+	data, err := json.Marshal(f)
+	w.must(err)
+	save := w.importSave(string(data))
+	w.restore(save)
+	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.texts() != want {
+		t.Errorf("shown: %s, want %s", w.texts(), want)
+	}
+	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	w.must(err)
+	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
+		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])
+	}
+	delete(f, "messages") // only the history is left of the app's part
+	data, err = json.Marshal(f)
+	w.must(err)
+	w.restore(w.importSave(string(data)))
+	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Reply 1. | Message 2, now. | Another reply 2."; w.texts() != want {
+		t.Errorf("shown: %s, want %s", w.texts(), want)
+	}
+}
+
+// The archive in a save point's file is one as any other.
+func TestTheArchiveOfASavePointIsAConversation(t *testing.T) {
+	w := newWellKnown(t, "5")
+	w.remove(w.second, "one")
+	shown, prompt := w.texts(), w.preview()
+	save := w.save()
+	w.edit(w.first, "Edited.")
+	var f struct{ Nodest map[string]any }
+	w.must(json.Unmarshal(w.export(save), &f))
+	f.Nodest["format"], f.Nodest["formatVersion"] = "nodest.conversation", 1
+	data, err := json.Marshal(f.Nodest)
+	w.must(err)
+	if w.Conversation, err = w.ImportArchive(t.Context(), w.call(), w.CharacterID, data); err != nil {
+		t.Fatal(err)
+	}
+	if w.texts() != shown {
+		t.Errorf("shown: %s, want %s", w.texts(), shown)
+	}
+	w.same("preview", w.preview(), prompt)
 }

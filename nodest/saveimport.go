@@ -1,26 +1,23 @@
 package nodest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"nodest/card"
-	"nodest/fault"
 )
 
 // ImportSave makes a save point of a file that ExportSave or the NodeST app
 // wrote. Its messages become a branch of their own in the conversation; what is
-// shown stays as it is until the save point is restored. Of a ChatSave that says
-// messages and nodestChatHistory, the one with more in it is read; one without
-// any is that of an empty conversation. Members that are not ours are kept for the
-// export, up to keptExtra.
+// shown stays as it is until the save point is restored. In a file of ours, the
+// app's messages say which messages there are and what they show, and the archive
+// what else is known of them. Of a file of the app that has messages and
+// nodestChatHistory, the one with more in it is read; one without any is that of an
+// empty conversation. Members that are not ours are kept for the export, up to
+// keptExtra.
 //
 // The documents of a file are those of then if it is of the conversation's own
 // character and they are still there; else the newest count.
@@ -37,30 +34,10 @@ func (e *Engine) ImportSave(ctx context.Context, c *Call, conversationID string,
 		if err != nil {
 			return nil, err
 		}
-		s := &Save{
-			ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
-			Description: shortened(in.text("description"), maxDescription),
-			PreviewText: shortened(in.text("previewText"), maxPreviewText),
-		}
-		if picture := in.text("thumbnail"); len(picture) <= maxThumbnail {
-			s.Thumbnail = picture
-		}
-		now := tx.Now()
-		s.ImportedAt = &now
-		s.CreatedAt = cmp.Or(millisIn(millisOf(in.members["timestamp"]), now), now)
-		extra := &importedExtra{Messages: map[string]map[string]json.RawMessage{}}
-		if err := in.insertMessages(tx, conv, s, extra); err != nil {
+		s, err := in.insert(tx, conv)
+		if err != nil {
 			return nil, err
 		}
-		if s.Pins, err = in.pins(tx, conv); err != nil {
-			return nil, err
-		}
-		if extra.State, err = in.state(tx, s.Pins); err != nil {
-			return nil, err
-		}
-		extra.Members = in.rest
-		extra.trim()
-		s.Extra = jsonOf(extra)
 		conv.Version++
 		if err := tx.UpdateConversation(conv); err != nil {
 			return nil, err
@@ -69,223 +46,143 @@ func (e *Engine) ImportSave(ctx context.Context, c *Call, conversationID string,
 	})
 }
 
-// saveImport is a file that was read, but not compared with anything stored.
-type saveImport struct {
-	members  map[string]json.RawMessage // all of the file's
-	rest     map[string]json.RawMessage // those that are not ours
-	messages []importMessage
+// savedFile is the file of a save point that was read.
+type savedFile struct {
+	description, previewText, thumbnail string
+
+	millis int64    // timestamp
+	exact  *archive // nil in a file of the app
+	said   []*savedEntry
+	rest   members // that are not ours
+	left   int     // of keptExtra
 }
 
-// importMessage is a message of a file.
-type importMessage struct {
-	text   string
-	user   bool
-	millis int64
-	kept   *keptMessage // nil in a file of the app
-	entry  *chatEntry   // of nodestChatHistory; nil = it is one of messages
-	rest   map[string]json.RawMessage
+// savedEntry is a message of the file.
+type savedEntry struct {
+	chatEntry
+	exact *Message // what the archive knows of it; nil = nothing
+	rest  members
 }
 
-// notImported refuses a file because of one member.
-func notImported(member, format string, args ...any) error {
-	detail := fmt.Sprintf(format, args...)
-	e := fault.New(fault.InvalidImport, "%s: %s", member, detail)
-	e.Fields = []fault.Field{{Field: member, Code: "document", Detail: detail}}
-	return e
+// Members of a file, and of its messages, that an export writes anew.
+var (
+	saveMembers = []string{
+		"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "createdAt", "description",
+		"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
+		"nodestChatHistory", "nodest",
+	}
+	messageMembers = []string{"id", "text", "sender", "timestamp", "status", "metadata"}
+)
+
+func readSaveFile(data []byte) (*savedFile, error) {
+	var all members
+	if err := readFile(data, saveFormat, true, maxImportedMessages, &all); err != nil {
+		return nil, err
+	}
+	in := &savedFile{millis: millisOf(all["timestamp"]), rest: members{}, left: keptExtra}
+	var messages []json.RawMessage
+	for _, m := range []struct {
+		name string
+		into any
+	}{
+		{"description", &in.description}, {"previewText", &in.previewText}, {"thumbnail", &in.thumbnail},
+		{"messages", &messages}, {"nodest", &in.exact},
+	} {
+		if raw := all[m.name]; raw != nil {
+			if err := misread(m.name, json.Unmarshal(raw, m.into)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	history := all["nodestChatHistory"]
+	if messages == nil && isNull(history) {
+		return nil, damaged("messages", "required: messages or nodestChatHistory")
+	}
+	in.keep(in.rest, all, saveMembers)
+	ids := map[string]*Message{}
+	if in.exact != nil {
+		var err error
+		if ids, err = in.exact.check("nodest"); err != nil {
+			return nil, err
+		}
+	}
+	for i, raw := range messages {
+		if err := in.message(fmt.Sprintf("messages[%d]", i), raw, ids); err != nil {
+			return nil, err
+		}
+	}
+	return in, in.readHistory(history)
 }
 
-// asImport is an error about a member of a file, as one of the file.
-func asImport(err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Code != fault.Invalid && e.Code != fault.NotFound {
+// message reads a message of the app. The archive's, if it has one of that id, says
+// more of it; without, one that says nothing is left out.
+func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*Message) error {
+	var m members
+	if err := misread(path, json.Unmarshal(raw, &m)); err != nil {
 		return err
 	}
-	refused := fault.Wrap(err, fault.InvalidImport, "%s", e.Message)
-	refused.Fields = e.Fields
-	return refused
-}
-
-func readSaveFile(data []byte) (*saveImport, error) {
-	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
-		return nil, err
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	in := &saveImport{}
-	if err := json.Unmarshal(data, &in.members); err != nil || in.members == nil {
-		return nil, fault.New(fault.InvalidImport, "the file is not a save point: it must be one JSON object")
-	}
-	if err := in.checkFormat(); err != nil {
-		return nil, err
-	}
-	if isNull(in.members["messages"]) && isNull(in.members["nodestChatHistory"]) {
-		return nil, notImported("messages", "required: messages or nodestChatHistory")
-	}
-	if err := in.readMessages(); err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"description", "previewText", "thumbnail", "characterId", "personaId"} {
-		var text string
-		if raw := in.members[name]; !isNull(raw) && json.Unmarshal(raw, &text) != nil {
-			return nil, notImported(name, "must be a string")
+	var text *string
+	if raw := m["text"]; raw != nil {
+		if err := misread(path+".text", json.Unmarshal(raw, &text)); err != nil {
+			return err
 		}
 	}
-	in.rest = without(in.members, saveMembers)
-	return in, nil
-}
-
-// saveMembers are the members of a file that an export writes anew.
-var saveMembers = []string{
-	"format", "formatVersion", "id", "conversationId", "characterId", "characterName", "timestamp", "createdAt", "description",
-	"previewText", "messageCount", "automatic", "thumbnail", "importedAt", "headId", "version", "messageIds", "messages",
-	"nodestChatHistory", "personaId", "authorNote", "settings", "pins",
-}
-
-// messageMembers are those of a message. Of metadata only aiIndex is ours.
-var messageMembers = []string{"id", "text", "sender", "timestamp", "status", "nodest"}
-
-func without(members map[string]json.RawMessage, names []string) map[string]json.RawMessage {
-	rest := map[string]json.RawMessage{}
-	for name, value := range members {
-		if !slices.Contains(names, name) {
-			rest[name] = value
-		}
-	}
-	return rest
-}
-
-// IsSave reports whether a file is a save point, ours or one of the app, whatever it
-// holds.
-func IsSave(data []byte) bool {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &members) != nil {
-		return false
-	}
-	var format string
-	_ = json.Unmarshal(members["format"], &format) // of another type it stays empty
-	_, app := members["nodestChatHistory"]
-	return format == saveFormat || app
-}
-
-func (in *saveImport) checkFormat() error {
-	format, version := in.members["format"], in.members["formatVersion"]
-	if isNull(format) { // a file of the app
+	var id, sender string
+	_ = json.Unmarshal(m["id"], &id) // of another type it names nothing
+	_ = json.Unmarshal(m["sender"], &sender)
+	entry := &savedEntry{exact: ids[id], rest: members{}}
+	delete(ids, id)
+	switch role := map[string]string{"user": "user", "bot": "model"}[sender]; {
+	case entry.exact != nil:
+		retell(entry.exact, text)
+	case role == "":
+		return damaged(path+".sender", "must be user or bot")
+	case text == nil || strings.TrimSpace(*text) == "":
 		return nil
+	default:
+		entry.chatEntry = chatEntry{Role: role, Parts: []chatPart{{*text}}, Timestamp: millisOf(m["timestamp"])}
 	}
-	var name string
-	if json.Unmarshal(format, &name) != nil || name != saveFormat {
-		return notImported("format", "must be %q", saveFormat)
+	var metadata members
+	_ = json.Unmarshal(m["metadata"], &metadata)
+	if delete(metadata, "aiIndex"); len(metadata) > 0 {
+		in.keep(entry.rest, members{"metadata": m["metadata"]}, nil)
 	}
-	var n int
-	if json.Unmarshal(version, &n) != nil || n < 1 {
-		return notImported("formatVersion", "must be a whole number, 1 or more")
-	}
-	if n > saveFormatVersion {
-		e := fault.New(fault.NewerVersion, "the save point has format version %d; this server reads up to %d", n, saveFormatVersion)
-		e.Fields = []fault.Field{{Field: "formatVersion", Code: "range", Detail: "is newer than this server supports"}}
-		return e
-	}
+	in.keep(entry.rest, m, messageMembers)
+	in.said = append(in.said, entry)
 	return nil
 }
 
-// readMessages takes what was said out of messages or nodestChatHistory.
-func (in *saveImport) readMessages() error {
-	if raw := in.members["messages"]; !isNull(raw) {
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return notImported("messages", "must be an array")
-		}
-		if n := len(list); n > maxImportedMessages {
-			return fault.New(fault.TooLarge, "messages: %d messages, limit %d", n, maxImportedMessages)
-		}
-		for i, raw := range list {
-			m, err := readSavedMessage(fmt.Sprintf("messages[%d]", i), raw)
-			if err != nil {
-				return err
-			}
-			if m != nil {
-				in.messages = append(in.messages, *m)
-			}
-		}
-	}
-	raw := in.members["nodestChatHistory"]
+// readHistory takes what was said from nodestChatHistory where messages say less.
+func (in *savedFile) readHistory(raw json.RawMessage) error {
 	if isNull(raw) {
 		return nil
 	}
 	entries, err := readChatHistory("nodestChatHistory", raw)
 	if err != nil {
-		return asImport(err)
+		return damagedBy("", err)
 	}
-	ours := !isNull(in.members["format"])
-	if ours && len(in.messages) > 0 || len(entries) <= len(in.messages) {
+	if in.exact != nil && len(in.said) > 0 || len(entries) <= len(in.said) {
 		return nil
 	}
-	in.messages = nil
-	for i := range entries {
-		in.messages = append(in.messages, importMessage{entry: &entries[i]})
+	in.said = make([]*savedEntry, len(entries))
+	for i, entry := range entries {
+		in.said[i] = &savedEntry{chatEntry: entry}
 	}
 	return nil
 }
 
-// readSavedMessage reads one of messages; nil for one that says nothing.
-func readSavedMessage(path string, raw json.RawMessage) (*importMessage, error) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || members == nil {
-		return nil, notImported(path, "must be an object")
-	}
-	m := &importMessage{rest: without(members, messageMembers)}
-	m.trimMetadata()
-	if text := members["text"]; !isNull(text) && json.Unmarshal(text, &m.text) != nil {
-		return nil, notImported(path+".text", "must be a string")
-	}
-	m.millis = millisOf(members["timestamp"])
-	if kept := members["nodest"]; !isNull(kept) {
-		if err := decodeKnown(path+".nodest", kept, &m.kept); err != nil {
-			return nil, asImport(err)
+// keptExtra bounds the members of a file that are not ours, in bytes: pictures
+// that an app puts into its messages do not belong into a list of save points.
+const keptExtra = 256 << 10
+
+// keep keeps for the export all members but some, as long as there is room.
+func (in *savedFile) keep(rest, all members, but []string) {
+	for _, name := range sortedKeys(all) {
+		if n := len(name) + len(all[name]); n <= in.left && !slices.Contains(but, name) {
+			in.left -= n
+			rest[name] = all[name]
 		}
-		return m, m.checkKept(path+".nodest", isNull(members["text"]))
 	}
-	var sender string
-	if json.Unmarshal(members["sender"], &sender) != nil || sender != "user" && sender != "bot" {
-		return nil, notImported(path+".sender", "must be user or bot")
-	}
-	m.user = sender == "user"
-	if strings.TrimSpace(m.text) == "" {
-		return nil, nil
-	}
-	return m, nil
-}
-
-// trimMetadata takes out of metadata what an export writes anew, and a metadata
-// that is no object.
-func (m *importMessage) trimMetadata() {
-	var metadata map[string]json.RawMessage
-	_ = json.Unmarshal(m.rest["metadata"], &metadata) // nothing is read of another type
-	delete(m.rest, "metadata")
-	if delete(metadata, "aiIndex"); len(metadata) > 0 {
-		m.rest["metadata"] = jsonOf(metadata)
-	}
-}
-
-// checkKept checks what stands beside the app's members. Without a text the chosen
-// swipe's is meant, and the other way round.
-func (m *importMessage) checkKept(path string, noText bool) error {
-	k := m.kept
-	switch k.Role {
-	case RoleUser, RoleAssistant, RoleSystem, RoleNarrator:
-	default:
-		return notImported(path+".role", "unknown")
-	}
-	none := k.SwipeIndex == -1 || len(k.Swipes) == 0 && k.SwipeIndex == 0
-	if none && m.text != "" {
-		k.Swipes, k.SwipeIndex, none = append(k.Swipes, keptSwipe{Text: m.text}), len(k.Swipes), false
-	}
-	if !none && (k.SwipeIndex < 0 || k.SwipeIndex >= len(k.Swipes)) {
-		return notImported(path+".swipeIndex", "no such swipe")
-	}
-	if noText && !none {
-		m.text = k.Swipes[k.SwipeIndex].Text
-	}
-	return nil
 }
 
 // millisOf is a time in milliseconds; 0 for anything else.
@@ -297,163 +194,84 @@ func millisOf(raw json.RawMessage) int64 {
 	return int64(min(max(at, 0), 1<<52))
 }
 
-// text is a member that is a string; "" without it.
-func (in *saveImport) text(member string) string {
-	var text string
-	if raw := in.members[member]; !isNull(raw) {
-		_ = json.Unmarshal(raw, &text) // checked when the file was read
+// retell makes m a new message. The text that the app shows counts, because somebody
+// may have changed it.
+func retell(m *Message, text *string) {
+	m.ClientMsgID, m.Rev = "", 1
+	for i := range m.Swipes {
+		m.Swipes[i].Rev = 1
 	}
-	return clean(text)
+	switch s := m.Chosen(); {
+	case text == nil:
+	case s != nil && s.Text != *text:
+		s.Text, s.Deleted = clean(*text), false
+	case s == nil && *text != "":
+		m.Swipes = append(m.Swipes, newSwipe(*text, m.CreatedAt))
+		m.SwipeIndex = len(m.Swipes) - 1
+	}
 }
 
-// insertMessages stores what was said as a branch of conv and lets s end it.
-func (in *saveImport) insertMessages(tx Tx, conv *Conversation, s *Save, extra *importedExtra) error {
+// insert stores the messages as a branch of conv, and returns their save point,
+// which is not stored yet.
+func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 	ch, err := tx.Character(conv.CharacterID)
-	if err != nil {
-		return err
-	}
-	user, err := calledIn(tx, ch, conv)
-	if err != nil {
-		return err
-	}
-	var last *Message
-	for i, from := range in.messages {
-		m := from.message(ch.Name, user, tx.Now())
-		if from.kept == nil && i == 0 && m.Role == RoleAssistant {
-			m.Greeting = true
-		}
-		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		if err := tx.InsertMessage(m); err != nil {
-			return err
-		}
-		if len(from.rest) > 0 {
-			extra.Messages[m.ID] = from.rest
-		}
-		s.HeadID, last = m.ID, m
-	}
-	s.MessageCount = len(in.messages)
-	if last != nil {
-		s.PreviewText = cmp.Or(s.PreviewText, preview(last).Text)
-	}
-	return nil
-}
-
-// message is m as a new message of a conversation, said by one of these two.
-func (m *importMessage) message(character, user string, now time.Time) *Message {
-	if m.entry != nil {
-		return messagesOfHistory([]chatEntry{*m.entry}, character, user, now)[0]
-	}
-	at := cmp.Or(millisIn(m.millis, now), now)
-	if m.kept != nil {
-		return m.kept.message(m.text, at, now)
-	}
-	said := &Message{ID: newID(), Role: RoleAssistant, Name: character, Rev: 1, Status: StatusComplete, CreatedAt: at}
-	if m.user {
-		said.Role, said.Name = RoleUser, user
-	}
-	said.Swipes = []Swipe{newSwipe(m.text, at)}
-	return said
-}
-
-// state is what the file says about the conversation. A persona or a character
-// that the user does not have is none.
-func (in *saveImport) state(tx Tx, pins *Pins) (keptState, error) {
-	k := keptState{Settings: json.RawMessage("{}")}
-	if note := in.members["authorNote"]; !isNull(note) {
-		if err := checkNote("authorNote", note); err != nil {
-			return k, asImport(err)
-		}
-		k.AuthorNote = orNil(note)
-	}
-	if settings := in.members["settings"]; !isNull(settings) {
-		var o TurnOptions
-		err := decodeKnown("settings", settings, &o)
-		if err == nil {
-			err = o.Validate("settings")
-		}
-		if err != nil {
-			return k, asImport(err)
-		}
-		if _, err := tx.Character(o.CharacterID); fault.Is(err, fault.NotFound) {
-			o.CharacterID = ""
-		} else if err != nil {
-			return k, err
-		}
-		k.Settings = jsonOf(o)
-	}
-	id := in.text("personaId")
-	if id == "" {
-		return k, nil
-	}
-	_, err := tx.Resource(Persona, id)
-	if fault.Is(err, fault.NotFound) {
-		if pins == nil || !slices.Contains(pins.ids(), id) {
-			id = ""
-		}
-		err = nil
-	}
-	k.PersonaID = id
-	return k, err
-}
-
-// pins are those of the file as far as they name what the user has; nil where
-// they are of another character.
-func (in *saveImport) pins(tx Tx, conv *Conversation) (*Pins, error) {
-	raw := in.members["pins"]
-	if isNull(raw) || in.text("characterId") != conv.CharacterID {
-		return nil, nil
-	}
-	var p Pins
-	if err := decodeKnown("pins", raw, &p); err != nil {
-		return nil, asImport(err)
-	}
-	if p.Settings != nil {
-		if err := p.Settings.check(); err != nil {
-			return nil, asImport(err)
-		}
-	}
-	p.Over = nil
-	_, err := tx.CharacterVersion(cmp.Or(p.CharacterID, conv.CharacterID), p.Character)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
-	resources := p.Resources
-	p.Resources = nil
-	for _, r := range resources {
-		_, err := tx.ResourceVersion(r.Kind, r.ID, r.Version)
-		switch {
-		case err == nil:
-			p.Resources = append(p.Resources, r)
-		case !fault.Is(err, fault.NotFound):
+	user, err := calledIn(tx, ch, conv)
+	if err != nil {
+		return nil, err
+	}
+	now := tx.Now()
+	s := &Save{
+		ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
+		Description: shortened(clean(in.description), maxDescription), PreviewText: shortened(clean(in.previewText), maxPreviewText),
+		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
+	}
+	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {
+		s.CreatedAt = at
+	}
+	if picture := clean(in.thumbnail); len(picture) <= maxThumbnail {
+		s.Thumbnail = picture
+	}
+	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
+	var last *Message
+	for i, entry := range in.said {
+		m := entry.exact
+		if m == nil {
+			m = messagesOfHistory([]chatEntry{entry.chatEntry}, ch.Name, user, now)[0]
+			m.Greeting = m.Greeting || i == 0 && m.Role == RoleAssistant
+		}
+		m.ConversationID, m.ParentID = conv.ID, s.HeadID
+		if err := tx.InsertMessage(m); err != nil {
 			return nil, err
 		}
+		if len(entry.rest) > 0 {
+			x.Messages[m.Seq] = entry.rest
+		}
+		s.HeadID, last = m.ID, m
 	}
-	return &p, nil
+	if last != nil {
+		s.PreviewText = cmp.Or(s.PreviewText, preview(last).Text)
+	}
+	if x.State, err = in.state(tx, conv.CharacterID); err != nil {
+		return nil, err
+	}
+	s.Pins, x.State.Pins = x.State.Pins, nil
+	s.Extra = encoded(x)
+	return s, nil
 }
 
-// keptExtra bounds the members of a file that are not ours, in bytes: pictures
-// that an app puts into its messages do not belong into a list of save points.
-const keptExtra = 256 << 10
-
-// trim leaves out members that are too large.
-func (x *importedExtra) trim() {
-	left := keptExtra
-	keep := func(members map[string]json.RawMessage) {
-		for _, name := range sortedKeys(members) {
-			if n := len(name) + len(members[name]); n <= left {
-				left -= n
-			} else {
-				delete(members, name)
-			}
-		}
+// state is what the file says about the conversation, as far as the user has it.
+func (in *savedFile) state(tx Tx, characterID string) (Conversation, error) {
+	if in.exact == nil {
+		return Conversation{Settings: json.RawMessage("{}")}, nil
 	}
-	keep(x.Members)
-	for _, id := range sortedKeys(x.Messages) {
-		if keep(x.Messages[id]); len(x.Messages[id]) == 0 {
-			delete(x.Messages, id)
-		}
+	then := &in.exact.Conversation.Conversation
+	state := Conversation{PersonaID: then.PersonaID, AuthorNote: then.AuthorNote, Settings: then.Settings, Pins: then.Pins}
+	err := in.exact.owned(tx, characterID).fit(&state)
+	if state.Pins != nil {
+		state.Pins.Over = nil
 	}
+	return state, err
 }

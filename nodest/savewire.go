@@ -52,7 +52,6 @@ type savedMessage struct {
 	Timestamp int64          `json:"timestamp"`
 	Status    string         `json:"status"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
-	Nodest    *keptMessage   `json:"nodest,omitempty"` // in files: what the app does not know
 }
 
 // WireChatSave is a save point with its messages: the seed's ChatSave.

@@ -292,7 +292,7 @@ func longArchive(n int) []byte {
 		}
 		fmt.Fprintf(&b, `{"id":"m%d","parentId":%q,"seq":%d,"role":%q,"name":"N","swipeIndex":0,"rev":1,"status":"complete",
 			"createdAt":"2026-01-02T03:04:05Z","swipes":[{"id":"s","createdAt":"2026-01-02T03:04:05Z"}],
-			"texts":[{"id":"t%d","swipeId":"s","rev":1,"text":"This is number %d of the story; 茶 was served in the Straße.","storedAt":"2026-01-02T03:04:05Z"}],
+			"texts":[{"revisionId":"t%d","id":"s","rev":1,"text":"This is number %d of the story; 茶 was served in the Straße.","storedAt":"2026-01-02T03:04:05Z"}],
 			"states":[{"version":1,"rev":1,"revisionId":"t%d","status":"complete"}]}`, i, parent, i+1, role, i, i, i)
 	}
 	b.WriteString("]}")

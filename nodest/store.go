@@ -253,8 +253,8 @@ type HistoryTx interface {
 
 // Rewind says that a version of a conversation went back to an older one.
 type Rewind struct {
-	At int64 // the version that it made
-	To int64 // the version whose state that shows; To < At
+	At int64 `json:"at"` // the version that it made
+	To int64 `json:"to"` // the version whose state that shows; To < At
 }
 
 // TextFilter narrows a search; the zero value takes all.
@@ -302,14 +302,11 @@ type SaveTx interface {
 	PutAppChat(key, conversationID string) error
 }
 
-// ArchiveTx writes whole conversations out and in, with all branches, texts and
-// states.
+// ArchiveTx reads and stores whole conversations, with all branches, texts and
+// states. It trusts that what it stores was checked as a file is.
 type ArchiveTx interface {
-	// Dump reads messages by seq, those with Seq > after, at most limit, each with
-	// every revision and state.
-	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
-	// DumpStates returns the conversation's states at these versions.
-	DumpStates(conversationID string, versions []int64) ([]*Conversation, error)
+	// Dump reads all messages by seq, each with every revision and state.
+	Dump(conversationID string) ([]*DumpedMessage, error)
 	// BeginLoad stores c hidden, as if it were deleted; a load that is never
 	// finished is removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad
@@ -319,14 +316,16 @@ type ArchiveTx interface {
 	FinishLoad(c *Conversation, states []*Conversation, rewinds []Rewind) error
 }
 
-// DumpedMessage is a message with everything that it ever was.
+// DumpedMessage is a message with its whole history, and the form of a message in
+// a file. In a file, the swipes only name their texts.
 type DumpedMessage struct {
 	*Message
-	Texts  []DumpedText  `json:"texts"`  // every revision, oldest first; the newest ones of the swipes too
-	States []DumpedState `json:"states"` // oldest first
+	Extra  json.RawMessage `json:"extra,omitempty"` // only in a file: Message.Extra, which JSON leaves out elsewhere
+	Texts  []DumpedText    `json:"texts"`           // every revision, oldest first; those that the swipes show too
+	States []DumpedState   `json:"states"`          // oldest first
 }
 
-// DumpedText is one revision: Swipe.RevisionID, Rev and text in force then.
+// DumpedText is one revision of the swipe ID, with Rev and text of then.
 type DumpedText struct {
 	Swipe
 	StoredAt time.Time `json:"storedAt"`

@@ -80,16 +80,23 @@ type SummaryRef struct {
 	HeadSeq int64
 }
 
-// DumpedSummary is a summary with everything that it ever said, oldest first.
+// DumpedSummary is a summary with everything that it ever said, and the form of a
+// summary in a file. See KeptSummary for its members.
 type DumpedSummary struct {
-	KeptSummary
-	Texts []SummaryText
+	MadeVersion int64         `json:"madeVersion"`
+	HeadSeq     int64         `json:"headSeq"`
+	ViewLength  int           `json:"viewLength"`
+	DeletedAt   *time.Time    `json:"deletedAt,omitempty"`
+	Texts       []SummaryText `json:"texts"` // oldest first, at least one
 }
+
+// Newest is what the summary says now.
+func (d *DumpedSummary) Newest() *memory.Summary { return d.Texts[len(d.Texts)-1].Summary }
 
 // SummaryText is what a summary says from a version of its conversation on.
 type SummaryText struct {
-	Version int64
-	Summary *memory.Summary
+	Version int64           `json:"version"`
+	Summary *memory.Summary `json:"document"`
 }
 
 // Covered are messages of a branch, as they were at a version: those that end in

@@ -31,22 +31,22 @@ const (
 // Conversation is a tree of messages with a head. Version grows with every
 // change of its state (head, settings, note, messages of the tree).
 type Conversation struct {
-	ID          string          `json:"id"`
-	CharacterID string          `json:"characterId"`
-	Title       string          `json:"title"`
+	ID          string          `json:"id,omitempty"`
+	CharacterID string          `json:"characterId,omitempty"`
+	Title       string          `json:"title,omitempty"`
 	PersonaID   string          `json:"personaId,omitempty"`
-	HeadID      string          `json:"headId"` // last message of the shown branch; "" = empty
+	HeadID      string          `json:"headId,omitempty"` // last message of the shown branch; "" = empty
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
-	Settings    json.RawMessage `json:"settings"` // TurnOptions of the conversation
-	Archived    bool            `json:"archived"`
+	Settings    json.RawMessage `json:"settings,omitempty"` // TurnOptions of the conversation
+	Archived    bool            `json:"archived,omitempty"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
 	Pins        *Pins           `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // a fork that nobody sees yet; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
-	Version     int64           `json:"version"`
+	Version     int64           `json:"version,omitempty"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
-	CreatedAt   time.Time       `json:"createdAt"`
-	UpdatedAt   time.Time       `json:"updatedAt"`
+	CreatedAt   time.Time       `json:"createdAt,omitzero"`
+	UpdatedAt   time.Time       `json:"updatedAt,omitzero"`
 }
 
 // Preview is the beginning of a message, for lists.
@@ -66,7 +66,7 @@ type ConversationFilter struct {
 // Message is one place in the tree, with the texts (swipes) that stand there.
 type Message struct {
 	ID             string       `json:"id"`
-	ConversationID string       `json:"conversationId"`
+	ConversationID string       `json:"conversationId,omitempty"`
 	ParentID       string       `json:"parentId,omitempty"`
 	ClientMsgID    string       `json:"clientMsgId,omitempty"`
 	Seq            int64        `json:"seq"` // order of storing within the conversation
@@ -125,10 +125,10 @@ func (m *Message) Preview() *Preview {
 
 // Swipe is one text of a message: its newest revision.
 type Swipe struct {
-	ID           string     `json:"id"`         // of the swipe; stays through edits
-	RevisionID   string     `json:"revisionId"` // names this exact text for ever
-	Rev          int64      `json:"rev"`        // 1 = as first written
-	Text         string     `json:"text"`
+	ID           string     `json:"id"`                   // of the swipe; stays through edits
+	RevisionID   string     `json:"revisionId,omitempty"` // names this exact text for ever
+	Rev          int64      `json:"rev,omitempty"`        // 1 = as first written
+	Text         string     `json:"text,omitempty"`
 	Reasoning    string     `json:"reasoning,omitempty"`
 	Blocks       []Block    `json:"blocks,omitempty"` // <mem>, <websearch> found in the reply
 	Model        string     `json:"model,omitempty"`
@@ -138,7 +138,7 @@ type Swipe struct {
 	MemoryIDs    []string   `json:"memoryIds,omitempty"` // units that were recalled for it
 	Wish         string     `json:"wish,omitempty"`      // for a rewrite, that it was written on
 	Deleted      bool       `json:"deleted,omitempty"`
-	CreatedAt    time.Time  `json:"createdAt"`
+	CreatedAt    time.Time  `json:"createdAt,omitzero"`
 }
 
 // Block is a tagged part of a reply, kept apart from the visible text.

@@ -46,7 +46,7 @@ type wireMessage struct {
 	References     []any       `json:"references"`
 	MemoryIDs      []string    `json:"memoryIds"`
 	Model          string      `json:"model,omitempty"`
-	Usage          *wireUsage  `json:"usage,omitempty"`
+	Usage          *llm.Usage  `json:"usage,omitempty"`
 	Error          *wireError  `json:"error,omitempty"`
 	CreatedAt      WireTime    `json:"createdAt"`
 	EditedAt       *WireTime   `json:"editedAt,omitempty"`
@@ -60,7 +60,7 @@ type wireSwipe struct {
 	Blocks       []Block    `json:"blocks,omitempty"`
 	Model        string     `json:"model,omitempty"`
 	Finish       string     `json:"finish,omitempty"`
-	Usage        *wireUsage `json:"usage,omitempty"`
+	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
 	Wish         string     `json:"wish,omitempty"`
 	CreatedAt    WireTime   `json:"createdAt"`
@@ -88,12 +88,12 @@ func messageOf(m *Message) wireMessage {
 		}
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
-			w.Text, w.Model, w.Usage = s.Text, s.Model, usageOf(s.Usage)
+			w.Text, w.Model, w.Usage = s.Text, s.Model, s.Usage
 			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
 		}
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
-			Finish: s.Finish, Usage: usageOf(s.Usage), GenerationID: s.GenerationID,
+			Finish: s.Finish, Usage: s.Usage, GenerationID: s.GenerationID,
 			Wish: s.Wish, CreatedAt: WireTime(s.CreatedAt),
 		})
 	}
@@ -154,7 +154,7 @@ type wireGeneration struct {
 	Finish         string     `json:"finish,omitempty"`
 	Model          string     `json:"model,omitempty"`
 	PromptID       string     `json:"promptId,omitempty"`
-	Usage          *wireUsage `json:"usage,omitempty"`
+	Usage          *llm.Usage `json:"usage,omitempty"`
 	Error          *wireError `json:"error,omitempty"`
 	By             string     `json:"by"`
 	CreatedAt      WireTime   `json:"createdAt"`
@@ -168,31 +168,17 @@ func WireGeneration(g *Generation) any {
 	return wireGeneration{
 		ID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID, SwipeID: g.SwipeID,
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
-		Usage: usageOf(g.Usage), Error: errorOf(g.Error), By: g.By, CreatedAt: WireTime(g.CreatedAt),
+		Usage: g.Usage, Error: errorOf(g.Error), By: g.By, CreatedAt: WireTime(g.CreatedAt),
 		StartedAt: optionalTime(g.StartedAt), FirstTokenAt: optionalTime(g.FirstTokenAt), EndedAt: optionalTime(g.EndedAt),
 	}
-}
-
-type wireUsage struct {
-	PromptTokens     int      `json:"promptTokens"`
-	CompletionTokens int      `json:"completionTokens"`
-	CachedTokens     int      `json:"cachedTokens,omitempty"`
-	CostUSD          *float64 `json:"costUsd,omitempty"`
 }
 
 // WireUsage is u as clients see it; nil stays nil.
 func WireUsage(u *llm.Usage) any {
 	if u == nil {
-		return nil // a nil *wireUsage would be there, and null
+		return nil // a nil *llm.Usage would be there, and null
 	}
-	return usageOf(u)
-}
-
-func usageOf(u *llm.Usage) *wireUsage {
-	if u == nil {
-		return nil
-	}
-	return &wireUsage{u.PromptTokens, u.CompletionTokens, u.CachedTokens, u.CostUSD}
+	return u
 }
 
 type wireError struct {

@@ -1,20 +1,18 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 
 	"nodest/fault"
 	"nodest/nodest"
 )
 
-// Dump reads messages with everything that they ever were.
-func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.DumpedMessage, error) {
+// Dump reads the messages with everything that they ever were.
+func (t *tx) Dump(conversationID string) ([]*nodest.DumpedMessage, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
-	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? ORDER BY m.seq LIMIT ?",
-		text(t.userID), text(conversationID), after, pageLength(limit))
+	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq", text(t.userID), text(conversationID))
 	if err != nil {
 		return nil, err
 	}
@@ -24,19 +22,10 @@ func (t *tx) Dump(conversationID string, after int64, limit int) ([]*nodest.Dump
 		dumped[i] = &nodest.DumpedMessage{Message: m, Texts: []nodest.DumpedText{}, States: []nodest.DumpedState{}}
 		byID[m.ID] = dumped[i]
 	}
-	for part := range slices.Chunk(items, 500) {
-		ids := make([]string, len(part))
-		for i, m := range part {
-			ids[i] = m.ID
-		}
-		if err := t.dumpTexts(byID, ids); err != nil {
-			return nil, err
-		}
-		if err := t.dumpStates(conversationID, byID, ids); err != nil {
-			return nil, err
-		}
+	if err := t.dumpTexts(conversationID, byID); err != nil {
+		return nil, err
 	}
-	return dumped, nil
+	return dumped, t.dumpStates(conversationID, byID)
 }
 
 // storedText is a text with the time at which it was stored.
@@ -45,13 +34,14 @@ type storedText struct {
 	StoredAt int64
 }
 
-func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) error {
-	in, which := among(ids)
+func (t *tx) dumpTexts(conversationID string, byID map[string]*nodest.DumpedMessage) error {
 	var rows []*storedText
 	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
-		FROM revisions r JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE r.user_id = ? AND r.message_id `+in+` ORDER BY r.message_id, r.created_at, r.id`, text(t.userID), which), &rows)
+		FROM messages m JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id
+		JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
+		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`,
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return err
 	}
@@ -67,16 +57,18 @@ func (t *tx) dumpTexts(byID map[string]*nodest.DumpedMessage, ids []string) erro
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
-func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage, ids []string) error {
-	in, which := among(ids)
+func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage) error {
 	var rows []*messageStateRow
-	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id "+in+
-		" ORDER BY message_id, version", text(t.userID), text(conversationID), which), &rows)
+	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version",
+		text(t.userID), text(conversationID)), &rows)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
 		m := byID[row.MessageID]
+		if m == nil { // maintenance has removed it
+			continue
+		}
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
@@ -89,18 +81,6 @@ func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMes
 
 func hasText(m *nodest.DumpedMessage, revisionID string) bool {
 	return slices.ContainsFunc(m.Texts, func(s nodest.DumpedText) bool { return s.RevisionID == revisionID })
-}
-
-// DumpStates returns the conversation as it was at some versions.
-func (t *tx) DumpStates(conversationID string, versions []int64) ([]*nodest.Conversation, error) {
-	states := make([]*nodest.Conversation, len(versions))
-	for i, version := range versions {
-		var err error
-		if states[i], err = t.StateAt(conversationID, version); err != nil {
-			return nil, err
-		}
-	}
-	return states, nil
 }
 
 // BeginLoad stores c as if it were deleted. What tells it from a conversation that
@@ -133,9 +113,8 @@ func (t *tx) loading(conversationID string) (*conversationRow, error) {
 	return &row, err
 }
 
-// Load stores messages with everything that they ever were. It returns
-// fault.Invalid for messages that do not belong together: a parent that was not
-// loaded before, a text that is named and not there.
+// Load stores messages with everything that they ever were, parents before their
+// children.
 func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error {
 	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
 		return err
@@ -144,16 +123,9 @@ func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error
 	if err != nil {
 		return err
 	}
-	seq, err := t.newestSeq(conversationID)
-	if err != nil {
-		return err
-	}
 	b := &bulk{}
 	for _, m := range messages {
-		if m.Seq <= seq {
-			return fault.InvalidField("seq", "range", "message %q comes after a message with a greater seq", m.ID)
-		}
-		seq, m.ConversationID = m.Seq, conversationID
+		m.ConversationID = conversationID
 		if err := t.loadMessage(b, tree, m); err != nil {
 			return err
 		}
@@ -185,8 +157,8 @@ func (t *tx) loadedParents(conversationID string, messages []*nodest.DumpedMessa
 			Depth, Chain int64
 			HasChild     bool
 		}
-		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m WHERE m.user_id = p.user_id
-				AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
+				WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
 			FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id `+in, text(t.userID), text(conversationID), which), &rows)
 		if err != nil {
 			return nil, err
@@ -221,15 +193,13 @@ func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *nodest.DumpedMes
 	if err := t.loadTexts(b, m); err != nil {
 		return err
 	}
-	return t.loadStates(b, m)
+	t.loadStates(b, m)
+	return nil
 }
 
 func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 	for i := range m.Texts {
 		s := &m.Texts[i]
-		if s.ID == "" || s.RevisionID == "" {
-			return fault.InvalidField("texts", "reference", "a text of message %q has no id", m.ID)
-		}
 		row, err := t.newRevision(m.Message, &s.Swipe, nil)
 		if err != nil {
 			return err
@@ -242,9 +212,6 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 		}
 	}
 	for i, s := range m.Swipes {
-		if !hasText(m, s.RevisionID) {
-			return fault.InvalidField("swipes", "reference", "message %q refers to a text that it does not have", m.ID)
-		}
 		row := t.swipeRow(m.Message, i)
 		row.Rev = highestRev(m, s.ID)
 		b.swipes = append(b.swipes, row)
@@ -262,28 +229,16 @@ func highestRev(m *nodest.DumpedMessage, swipeID string) (highest int64) {
 	return highest
 }
 
-// loadStates keeps the versions. A text that is named must be one of the message,
-// because whoever reads the state reads that text.
-func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) error {
-	slices.SortStableFunc(m.States, func(a, b nodest.DumpedState) int { return cmp.Compare(a.Version, b.Version) })
+// loadStates keeps the versions.
+func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) {
 	previous := int64(0)
 	for _, s := range m.States {
-		if s.Version <= previous {
-			return fault.InvalidField("states", "range", "message %q has two states at version %d", m.ID, s.Version)
-		}
-		if s.RevisionID != "" && !hasText(m, s.RevisionID) {
-			return fault.InvalidField("states", "reference", "message %q refers to a text that it does not have", m.ID)
-		}
 		b.states = append(b.states, &messageStateRow{
 			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,
 			RevisionID: s.RevisionID, Status: text(s.Status), IsDeleted: s.Deleted, Previous: previous,
 		})
 		previous = s.Version
 	}
-	if previous == 0 {
-		return fault.InvalidField("states", "required", "message %q has no state", m.ID)
-	}
-	return nil
 }
 
 // FinishLoad shows the conversation. Of its versions, those of states and its
@@ -292,71 +247,35 @@ func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, r
 	if _, err := t.loading(c.ID); err != nil {
 		return err
 	}
-	if c.HeadID != "" {
-		if err := t.inConversation(c.ID, c.HeadID); err != nil {
-			return err
-		}
-	}
 	row, err := t.newConversationRow(c)
 	if err != nil {
 		return err
 	}
-	if row.MessageSeq, err = t.newestSeq(c.ID); err != nil {
+	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?",
+		text(t.userID), text(c.ID)), &row.MessageSeq)
+	if err != nil {
 		return err
 	}
 	if _, err := t.update(row, []string{"id", "user_id"}, "WHERE user_id = ? AND id = ?", text(t.userID), text(c.ID)); err != nil {
 		return err
 	}
-	if err := t.loadVersions(row, states); err != nil {
+	for _, state := range states {
+		old, err := t.conversationRow(state)
+		if err != nil {
+			return err
+		}
+		old.ID = c.ID
+		if err := t.logConversation(old, true); err != nil {
+			return err
+		}
+	}
+	if err := t.logConversation(row, true); err != nil {
 		return err
 	}
 	news := t.news(c.CharacterID)
 	news.chats = append(news.chats, c.ID)
-	return t.loadRewinds(c, rewinds)
-}
-
-// newestSeq is 0 where nothing was loaded yet.
-func (t *tx) newestSeq(conversationID string) (seq int64, err error) {
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?",
-		text(t.userID), text(conversationID)), &seq)
-	return seq, err
-}
-
-// loadVersions stores the states, and the newest last. No message may have one of
-// a version that is still to come.
-func (t *tx) loadVersions(newest *conversationRow, states []*nodest.Conversation) error {
-	var version int64
-	_, err := t.scan(t.raw("SELECT COALESCE(MAX(version), 0) FROM message_states WHERE user_id = ? AND conversation_id = ?",
-		text(t.userID), text(newest.ID)), &version)
-	if err != nil {
-		return err
-	}
-	for _, state := range states {
-		version = max(version, state.Version)
-		if state.Version == newest.Version {
-			continue
-		}
-		row, err := t.conversationRow(state)
-		if err != nil {
-			return err
-		}
-		row.ID = newest.ID
-		if err := t.logConversation(row, true); err != nil {
-			return err
-		}
-	}
-	if version > newest.Version {
-		return fault.InvalidField("states", "range", "version %d is newer than the conversation", version)
-	}
-	return t.logConversation(newest, true)
-}
-
-func (t *tx) loadRewinds(c *nodest.Conversation, rewinds []nodest.Rewind) error {
 	rows := make([]*rewindRow, len(rewinds))
 	for i, r := range rewinds {
-		if r.To >= r.At || r.To < 1 || r.At > c.Version {
-			return fault.InvalidField("rewinds", "range", "version %d cannot go back to version %d", r.At, r.To)
-		}
 		rows[i] = &rewindRow{ConversationID: c.ID, Version: r.At, ToVersion: r.To, UserID: t.userID}
 	}
 	return insertAll(t, rows)

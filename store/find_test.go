@@ -67,7 +67,7 @@ func TestEndsOfAnyTree(t *testing.T) {
 				s.step()
 			}
 			var all []*nodest.Message
-			for _, m := range e.dump(s.conv, 1000) {
+			for _, m := range e.dump(s.conv) {
 				all = append(all, m.Message)
 			}
 			inner := map[string]bool{} // something that is not deleted is below

@@ -387,11 +387,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return tx.PutAppChat("app", own.ID)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Dump(x.conversation, 0, 5)
-		return unknown(e, err)
-	},
-	"DumpStates": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.DumpStates(x.conversation, []int64{1})
+		_, err := tx.Dump(x.conversation)
 		return unknown(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {

@@ -147,7 +147,7 @@ func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
 		source := e.conversation()
 		e.talk(source, "", 3)
 		c := &nodest.Conversation{ID: id()}
-		e.load(c, renamed(e.dump(source, 5), map[string]string{}), 2)
+		e.load(c, renamed(e.dump(source), map[string]string{}), 2)
 		e.clock.advance(30*day - time.Second)
 		e.equal("removed", e.maintain(), store.Removed{})
 		e.clock.advance(time.Second)

@@ -310,7 +310,7 @@ func TestARevisionNamesItsMemories(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			stored, err := tx.Message(m.ID)
 			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
-			dumped, err2 := tx.Dump(conv, 0, 1)
+			dumped, err2 := tx.Dump(conv)
 			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
 			e.equal("errors", []error{err, err2}, []error{nil, nil})
 			return nil

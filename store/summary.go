@@ -336,8 +336,10 @@ func (t *tx) DumpSummaries(conversationID string) ([]*nodest.DumpedSummary, erro
 		if err != nil {
 			return nil, err
 		}
-		if n := len(items); n == 0 || items[n-1].ID != k.ID {
-			items = append(items, &nodest.DumpedSummary{KeptSummary: *k})
+		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
+			items = append(items, &nodest.DumpedSummary{
+				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,
+			})
 		}
 		last := items[len(items)-1]
 		last.Texts = append(last.Texts, nodest.SummaryText{Version: r.Version, Summary: k.Summary})
@@ -354,9 +356,11 @@ func (t *tx) LoadSummaries(conversationID string, items []*nodest.DumpedSummary)
 		return err
 	}
 	for _, d := range items {
-		k := d.KeptSummary
-		k.ConversationID = conversationID
-		if err := t.insert(t.summaryRow(&k)); err != nil {
+		k := &nodest.KeptSummary{
+			Summary: d.Newest(), ConversationID: conversationID, MadeVersion: d.MadeVersion,
+			HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
+		}
+		if err := t.insert(t.summaryRow(k)); err != nil {
 			return err
 		}
 		for _, said := range d.Texts {

@@ -102,8 +102,8 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 	"LoadSummaries": func(e *env, tx nodest.Tx, x things) error {
 		dumped := func(k *nodest.KeptSummary) []*nodest.DumpedSummary {
-			texts := []nodest.SummaryText{{Version: 1, Summary: x.intruder("").Summary}}
-			return []*nodest.DumpedSummary{{KeptSummary: *k, Texts: texts}}
+			texts := []nodest.SummaryText{{Version: 1, Summary: x.intruder("").Summary}, {Version: 2, Summary: k.Summary}}
+			return []*nodest.DumpedSummary{{Texts: texts}}
 		}
 		if err := unknown(e, tx.LoadSummaries(x.conversation, dumped(x.intruder("")))); err != nil {
 			return err

@@ -307,34 +307,35 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 			e.view(func(tx nodest.Tx) (err error) { items, err = tx.DumpSummaries(conv); return err })
 			return items
 		}
-		lines := func(all []*nodest.DumpedSummary) (lines []string) {
+		lines := func(conv string, all []*nodest.DumpedSummary) (lines []string) {
 			for _, d := range all {
 				for _, text := range d.Texts {
-					d.Summary = text.Summary
-					lines = append(lines, fmt.Sprint(text.Version, " ", written(&d.KeptSummary)))
+					lines = append(lines, fmt.Sprint(text.Version, " ", written(&nodest.KeptSummary{
+						Summary: text.Summary, ConversationID: conv, MadeVersion: d.MadeVersion,
+						HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
+					})))
 				}
 			}
 			return lines
 		}
 		dumped := dump(conv)
-		want := lines(dumped)
+		want := lines(conv, dumped)
 		e.equal("texts", len(want), 3)
 
 		names, c := map[string]string{}, &nodest.Conversation{ID: id(), Version: 9}
-		e.load(c, renamed(e.dump(conv, 5), names), 5)
+		e.load(c, renamed(e.dump(conv), names), 5)
 		for _, d := range dumped {
 			fresh := id()
 			for i := range want {
-				want[i] = strings.NewReplacer(conv, c.ID, d.ID, fresh).Replace(want[i])
+				want[i] = strings.NewReplacer(conv, c.ID, d.Newest().ID, fresh).Replace(want[i])
 			}
 			for _, text := range d.Texts {
 				text.Summary.ID = fresh
 			}
-			d.Summary = d.Texts[len(d.Texts)-1].Summary
 		}
 		e.update(func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, nil) })
 		e.update(func(tx nodest.Tx) error { return tx.LoadSummaries(c.ID, dumped) })
-		e.equal("loaded", strings.Join(lines(dump(c.ID)), "\n"), strings.Join(want, "\n"))
+		e.equal("loaded", strings.Join(lines(c.ID, dump(c.ID)), "\n"), strings.Join(want, "\n"))
 		e.equal("those of the first", len(dump(conv)), 2)
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.LoadSummaries(id(), dumped) })
 	})

@@ -324,8 +324,10 @@ type archivedSpot struct {
 }
 
 type archivedText struct {
-	ID, SwipeID, Text string
-	Rev               int64
+	ID      string `json:"revisionId"`
+	SwipeID string `json:"id"`
+	Text    string
+	Rev     int64
 }
 
 func jsonText(v any) string {

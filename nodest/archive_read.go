@@ -1,0 +1,182 @@
+package nodest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"nodest/card"
+	"nodest/fault"
+)
+
+// What a file may hold.
+const (
+	maxLoaded      = 200_000   // messages of an archive; maxImportedMessages of a save point
+	maxLoadedMarks = 10_000    // save points, and rewinds
+	maxElements    = 3_000_000 // of all arrays: few bytes of a file can ask for much memory
+	maxDepth       = 10_000
+)
+
+// readFile reads a file of a format into one of its values. longest is how many
+// elements an array in it may have. A file without a format is for the caller to
+// understand if optional.
+func readFile(data []byte, want string, optional bool, longest int, into any) error {
+	if err := card.CheckEncoding(data, fault.InvalidImport); err != nil {
+		return err
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	format, version, _ := sniff(data)
+	if format != "" || !optional {
+		if err := checkFormat(want, format, version); err != nil {
+			return err
+		}
+	}
+	if err := measure(data, longest); err != nil {
+		return err
+	}
+	return misread("", json.Unmarshal(data, into))
+}
+
+// measure refuses a file that has too much in it, before any of it is built.
+func measure(data []byte, longest int) error {
+	var open []int // of what is around data[i]: elements of an array, -1 for an object
+	total := 0
+	for i, quoted := 0, false; i < len(data); i++ {
+		c, last := data[i], len(open)-1
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c == '{':
+			open = append(open, -1)
+		case c == '[':
+			open = append(open, 1)
+			total++
+		case last >= 0 && (c == '}' || c == ']'):
+			open = open[:last]
+		case last >= 0 && c == ',' && open[last] > 0:
+			open[last]++
+			total++
+			if open[last] > longest || total > maxElements {
+				return fault.New(fault.TooLarge, "too many elements: limit %d in one array, %d in all", longest, maxElements).With("limit", longest)
+			}
+		}
+		if len(open) > maxDepth {
+			return fault.New(fault.InvalidImport, "the file is nested too deeply")
+		}
+	}
+	return nil
+}
+
+// nothing is what is kept of values that nobody reads.
+type nothing struct{}
+
+func (nothing) UnmarshalJSON([]byte) error { return nil }
+
+// sniff reads what a file calls itself, wherever that stands in it. history reports
+// whether it has a nodestChatHistory, as save points of the NodeST app do. It stops
+// where the file is damaged.
+func sniff(data []byte) (format string, version int64, history bool) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return "", 0, false
+	}
+	for dec.More() && (format == "" || version == 0) {
+		name, err := dec.Token()
+		var into any = &nothing{}
+		switch name {
+		case "format":
+			into = &format
+		case "formatVersion":
+			into = &version
+		case "nodestChatHistory":
+			history = true
+		}
+		if err == nil {
+			err = dec.Decode(into)
+		}
+		var wrong *json.UnmarshalTypeError // it calls itself nothing
+		if err != nil && !errors.As(err, &wrong) {
+			break
+		}
+	}
+	return format, version, history
+}
+
+// IsArchive reports whether a file calls itself an archive of a conversation,
+// whatever it holds.
+func IsArchive(data []byte) bool {
+	format, _, _ := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return format == archiveFormat
+}
+
+// IsSave reports whether a file is a save point, ours or one of the app, whatever it
+// holds.
+func IsSave(data []byte) bool {
+	format, _, history := sniff(bytes.TrimPrefix(data, []byte("\ufeff")))
+	return format == saveFormat || format == "" && history
+}
+
+func checkFormat(want, format string, version int64) error {
+	switch {
+	case format != want:
+		return damaged("format", "must be %q", want)
+	case version < 1:
+		return damaged("formatVersion", "must be a whole number, 1 or more")
+	case version > formatVersion:
+		err := fault.New(fault.NewerVersion, "the file has format version %d; this server reads up to %d", version, formatVersion)
+		err.Fields = []fault.Field{{Field: "formatVersion", Code: "range", Detail: "is newer than this server supports"}}
+		return err
+	}
+	return nil
+}
+
+// misread is what went wrong with the JSON at path, in words of JSON.
+func misread(path string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	var broken *json.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong):
+		for member := range strings.SplitSeq(wrong.Field, ".") {
+			if member != "" && !unicode.IsUpper(rune(member[0])) { // those are embedded types of ours
+				path = at(path, member)
+			}
+		}
+		return damaged(path, "must be %s", typeWord(wrong.Type.Kind().String()))
+	case errors.As(err, &broken):
+		return fault.Wrap(err, fault.InvalidImport, "the file is damaged at byte %d", broken.Offset).With("offset", broken.Offset)
+	}
+	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
+}
+
+// at is the path of a member.
+func at(path, member string) string { return strings.TrimPrefix(path+"."+member, ".") }
+
+// damaged refuses a file because of what stands at path; "" = the whole file.
+func damaged(path, format string, args ...any) error {
+	detail := fmt.Sprintf(format, args...)
+	if path == "" {
+		return fault.New(fault.InvalidImport, "the file %s", detail)
+	}
+	err := fault.New(fault.InvalidImport, "%s: %s", path, detail).With("path", path)
+	err.Fields = []fault.Field{{Field: path, Code: "document", Detail: detail}}
+	return err
+}
+
+// damagedBy refuses a file because a check of ours refused a field of what stands
+// at path.
+func damagedBy(path string, err error) error {
+	e := fault.Public(err)
+	if e.Code != fault.Invalid || len(e.Fields) == 0 {
+		return err
+	}
+	return damaged(at(path, e.Fields[0].Field), "%s", e.Fields[0].Detail)
+}
