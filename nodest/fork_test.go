@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -213,34 +211,6 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 	}
 }
 
-// longTalk is talk with so many messages that they are stored at once.
-func (h *home) longTalk(t *testing.T, n int) *nodest.Conversation {
-	t.Helper()
-	conv, _ := h.talk(t, 0)
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) (err error) {
-		if conv, err = tx.LockConversation(conv.ID); err != nil {
-			return err
-		}
-		for i := range n {
-			m := &nodest.Message{
-				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser,
-				Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
-				Swipes: []nodest.Swipe{{Text: "text " + strconv.Itoa(i+1), Rev: 1}},
-			}
-			if i%2 == 1 {
-				m.Role = nodest.RoleAssistant
-			}
-			if err := tx.InsertMessage(m); err != nil {
-				return err
-			}
-			conv.HeadID, conv.LastMessage = m.ID, m.Preview()
-		}
-		conv.Version++
-		return tx.UpdateConversation(conv)
-	}))
-	return conv
-}
-
 // dying is a store whose process dies after some transactions.
 type dying struct {
 	nodest.Store
@@ -276,7 +246,7 @@ func runFork(e *nodest.Engine, j *jobs.Job) error {
 // meanwhile, and has one effect, however often the process dies.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newHome(t)
-	conv := h.longTalk(t, 11_000)
+	conv := h.longChat(t, h.character(t, alice).ID, 11_000)
 	all := h.whole(t, conv.ID, 200)
 	_, err := h.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
 	must(t, err)
@@ -326,7 +296,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		}
 		return "none"
 	}
-	if got := progress(); got != `running {"copied":10000,"total":11002}` {
+	if got := progress(); got != `running {"copied":10000,"total":11001}` {
 		t.Errorf("after the first process: %s", got)
 	}
 	must(t, h.db.RecoverJobs(t.Context(), map[string]int{nodest.JobFork: 100}, "second"))
@@ -337,7 +307,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	_, err = h.Conversation(t.Context(), stranger, fork.ID)
 	refused(t, err, fault.NotFound, "")
 	must(t, runFork(h.Engine, second))
-	if got := progress(); got != `done {"copied":11002,"total":11002}` {
+	if got := progress(); got != `done {"copied":11001,"total":11001}` {
 		t.Errorf("in the end: %s", got)
 	}
 	if err := runFork(h.Engine, second); err != nil {
@@ -364,7 +334,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 // A fork whose character is deleted while it is copied does not come back.
 func TestALongForkGoesWithItsCharacter(t *testing.T) {
 	h := newHome(t)
-	conv := h.longTalk(t, 5000)
+	conv := h.longChat(t, h.character(t, alice).ID, 5001)
 	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))

@@ -19,6 +19,9 @@ func (t *tx) putBulk(b *bulk) error {
 	if err := insertAll(t, b.messages); err != nil {
 		return err
 	}
+	if err := t.analyze("messages"); err != nil {
+		return err
+	}
 	if err := insertAll(t, b.revisions); err != nil {
 		return err
 	}

@@ -57,11 +57,10 @@ func (t *tx) CopyPath(from nodest.ForkSource, forkID string, limit int) (copied,
 	if err != nil {
 		return 0, 0, err
 	}
-	found, err := t.scan(t.raw("SELECT depth FROM messages WHERE user_id = ? AND id = ? AND conversation_id = ?",
-		text(t.userID), text(from.MessageID), text(from.ConversationID)), &length)
-	if err == nil && !found {
-		err = errNotInConversation()
+	if err := t.inConversation(from.ConversationID, from.MessageID); err != nil {
+		return 0, 0, err
 	}
+	_, err = t.scan(t.raw("SELECT depth FROM messages WHERE user_id = ? AND id = ?", text(t.userID), text(from.MessageID)), &length)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -87,6 +86,9 @@ func (t *tx) copyLine(args []any) error {
 			CASE WHEN EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) THEN -1 ELSE 0 END)`,
 	}, args)
 	if err != nil {
+		return err
+	}
+	if err := t.analyze("messages"); err != nil {
 		return err
 	}
 	const texts = "line CROSS JOIN swipes s CROSS JOIN revisions r WHERE s.user_id = line.user_id AND s.message_id = line.id AND r.user_id = line.user_id AND r.id = " + shownText

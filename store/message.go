@@ -123,16 +123,16 @@ func (t *tx) place(row *messageRow) error {
 	if row.ParentID == "" {
 		return nil
 	}
+	var in string
 	var depth, chain int64
 	var branches bool
-	found, err := t.scan(t.raw(`SELECT p.depth, p.chain, EXISTS
+	found, err := t.scan(t.raw(`SELECT p.conversation_id, p.depth, p.chain, EXISTS
 			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id)
-		FROM messages p WHERE p.user_id = ? AND p.id = ? AND p.conversation_id = ?`,
-		text(t.userID), row.ParentID, text(row.ConversationID)), &depth, &chain, &branches)
+		FROM messages p WHERE p.user_id = ? AND p.id = ?`, text(t.userID), row.ParentID), &in, &depth, &chain, &branches)
 	if err != nil {
 		return err
 	}
-	if !found {
+	if !found || in != row.ConversationID {
 		return errNotInConversation()
 	}
 	row.Depth = depth + 1
@@ -150,10 +150,9 @@ func errNotInConversation() error {
 // a parent is checked when its child is stored, the ancestors of a message are
 // all of its conversation and its user.
 func (t *tx) inConversation(conversationID, messageID string) error {
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM messages WHERE user_id = ? AND id = ? AND conversation_id = ?",
-		text(t.userID), text(messageID), text(conversationID)), &one)
-	if err == nil && !found {
+	var in string
+	_, err := t.scan(t.raw("SELECT conversation_id FROM messages WHERE user_id = ? AND id = ?", text(t.userID), text(messageID)), &in)
+	if err == nil && in != conversationID {
 		return errNotInConversation()
 	}
 	return err
@@ -300,7 +299,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 		return err
 	}
 	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
-		"WHERE user_id = ? AND id = ? AND conversation_id = ? AND rev = ?",
+		"WHERE user_id = ? AND id = ? AND conversation_id || '' = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		text(t.userID), text(m.ID), text(m.ConversationID), m.Rev-1)
 	if err != nil {
 		return err

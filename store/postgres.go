@@ -160,3 +160,20 @@ func (p *postgres) close() error {
 	unlockSchema(p.lock)
 	return p.db.Close()
 }
+
+// analyze has PostgreSQL gather statistics of a table of which it has none yet. It is
+// called after many rows were added to a new table and before others follow that refer
+// to them: with the plan for an empty table each check of a reference reads all rows of
+// the user. Later autovacuum does this.
+func (s *session) analyze(table string) error {
+	if !s.postgres {
+		return nil
+	}
+	var never bool
+	_, err := s.scan(s.raw("SELECT reltuples < 0 FROM pg_class WHERE oid = CAST(? AS regclass)", text(table)), &never)
+	if err != nil || !never {
+		return err
+	}
+	_, err = s.exec(s.raw("ANALYZE " + table))
+	return err
+}

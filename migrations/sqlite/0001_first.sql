@@ -1,6 +1,8 @@
 -- Ids are UUIDv7 strings, times whole milliseconds since 1970 UTC, documents JSON
 -- texts as they came in. A row that names a user is readable by that user alone: the
--- keys of such a table lead with the user, and its foreign keys stay with the user.
+-- keys of such a table lead with the user, and its foreign keys stay with the user. Its
+-- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
+-- table that was not analysed yet, and chooses well between such indexes all the same.
 
 -- +goose Up
 
@@ -265,7 +267,7 @@ CREATE TABLE saves (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX saves_list ON saves (user_id, conversation_id, created_at, id);
+CREATE INDEX saves_list ON saves (conversation_id, created_at, id);
 
 -- The resources that a save point needs; they are not purged.
 CREATE TABLE save_resources (
@@ -275,7 +277,7 @@ CREATE TABLE save_resources (
   PRIMARY KEY (user_id, save_id, resource_id),
   FOREIGN KEY (user_id, save_id) REFERENCES saves (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX save_resources_resource ON save_resources (user_id, resource_id);
+CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
 -- What the user's app calls a conversation (NodeST interface).
 CREATE TABLE app_chats (
@@ -285,7 +287,7 @@ CREATE TABLE app_chats (
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX app_chats_conversation ON app_chats (user_id, conversation_id);
+CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
 -- Messages with their texts. chain numbers the unbranched runs of a tree: a first
 -- child goes on with its parent's, another child begins one, named by its own seq.
@@ -320,9 +322,9 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
 CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
-CREATE INDEX messages_parent ON messages (user_id, conversation_id, parent_id, seq);
-CREATE INDEX messages_chain ON messages (user_id, conversation_id, chain, depth);
-CREATE INDEX messages_gone ON messages (user_id, conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
+CREATE INDEX messages_parent ON messages (conversation_id, parent_id, seq);
+CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
+CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- The places for texts at a message, each with its newest revision.
@@ -376,10 +378,10 @@ CREATE TABLE message_states (
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX message_states_version ON message_states (user_id, conversation_id, version, previous, message_id);
+CREATE INDEX message_states_version ON message_states (conversation_id, version, previous, message_id);
 -- States that were replaced late: few, because most messages change soon after
 -- they were stored, and then no more.
-CREATE INDEX message_states_late ON message_states (user_id, conversation_id, version, previous, message_id)
+CREATE INDEX message_states_late ON message_states (conversation_id, version, previous, message_id)
   WHERE previous > 0 AND version > previous + 8;
 
 -- Replies that are or were generated, and the prompts that were sent for them.
@@ -414,7 +416,7 @@ CREATE TABLE generations (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX generations_conversation ON generations (user_id, conversation_id);
+CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 CREATE INDEX generations_lease ON generations (lease_until) WHERE is_open;
 
@@ -428,7 +430,7 @@ CREATE TABLE prompts (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompts_conversation ON prompts (user_id, conversation_id, created_at, id);
+CREATE INDEX prompts_conversation ON prompts (conversation_id, created_at, id);
 
 -- Summaries: overlays for the messages from start_seq to end_id on its branch.
 
@@ -493,11 +495,11 @@ CREATE TABLE memory_texts (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_texts_scope ON memory_texts (user_id, character_id, change);
-CREATE INDEX memory_texts_chat ON memory_texts (user_id, conversation_id, seq);
-CREATE INDEX memory_texts_unread ON memory_texts (user_id, conversation_id, seq) WHERE NOT is_read;
-CREATE INDEX memory_texts_hash ON memory_texts (user_id, character_id, hash);
-CREATE INDEX memory_texts_message ON memory_texts (user_id, message_id);
+CREATE INDEX memory_texts_scope ON memory_texts (character_id, change);
+CREATE INDEX memory_texts_chat ON memory_texts (conversation_id, seq);
+CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NOT is_read;
+CREATE INDEX memory_texts_hash ON memory_texts (character_id, hash);
+CREATE INDEX memory_texts_message ON memory_texts (message_id);
 
 -- Every version of every fact.
 CREATE TABLE memories (
@@ -532,9 +534,9 @@ CREATE TABLE memories (
 );
 CREATE UNIQUE INDEX memories_version ON memories (user_id, root_id, version);
 CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WHERE status = 'active';
-CREATE INDEX memories_scope ON memories (user_id, character_id, change);
-CREATE INDEX memories_list ON memories (user_id, character_id, status, id);
-CREATE INDEX memories_hash ON memories (user_id, character_id, hash);
+CREATE INDEX memories_scope ON memories (character_id, change);
+CREATE INDEX memories_list ON memories (character_id, status, id);
+CREATE INDEX memories_hash ON memories (character_id, hash);
 
 -- Vectors by content, so that equal texts are embedded once. Those of a scope lie
 -- together: they are read at once.
@@ -573,7 +575,7 @@ CREATE TABLE memory_suggestions (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_suggestions_list ON memory_suggestions (user_id, character_id, state, id);
+CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state, id);
 
 -- Which memories were sent for a revision, and why.
 CREATE TABLE memory_uses (
@@ -588,8 +590,8 @@ CREATE TABLE memory_uses (
   PRIMARY KEY (user_id, revision_id, rank),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_uses_message ON memory_uses (user_id, message_id);
-CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
+CREATE INDEX memory_uses_message ON memory_uses (message_id);
+CREATE INDEX memory_uses_unit ON memory_uses (unit_id);
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
@@ -642,12 +644,14 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat)
 WITH key_columns AS (
   SELECT t.name AS tbl, i.name AS idx, c.seqno,
     CASE WHEN i.partial THEN 17 ELSE 24 END AS all_bits, -- 2^24 rows, or 2^17
-    SUM(CASE WHEN c.name IN ('user_id', 'character_id', 'conversation_id') THEN 4
+    SUM(CASE WHEN c.name IN ('character_id', 'conversation_id') AND c.seqno = 0 THEN 8
+      WHEN c.name IN ('user_id', 'character_id', 'conversation_id') THEN 4
       WHEN c.name = 'chain' THEN 2 WHEN c.name IN ('status', 'state', 'kind') THEN 1 ELSE 21 END)
       OVER (PARTITION BY i.name ORDER BY c.seqno) AS bits,
     i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
   FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
-  WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f WHERE f.seqno = 0 AND f.name = 'user_id')
+  WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f
+    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id'))
   ORDER BY i.name, c.seqno
 )
 SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')
