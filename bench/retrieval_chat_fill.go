@@ -12,6 +12,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // filled is a memory that everything of a set has gone into, and a new chat.
@@ -69,8 +70,8 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	return f, err
 }
 
-func (f *filled) call() *nodest.Call {
-	return &nodest.Call{UserID: f.user}
+func (f *filled) call() *op.Call {
+	return &op.Call{UserID: f.user}
 }
 
 // takeIn imports one chat and waits until it was read for facts.

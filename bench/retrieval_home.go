@@ -18,6 +18,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -133,7 +134,7 @@ func (l *library) take(ctx context.Context, t *talk) error {
 		return err
 	}
 	for _, log := range logs {
-		imported, err := l.engine.ImportChat(ctx, &nodest.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
+		imported, err := l.engine.ImportChat(ctx, &op.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
 		if err == nil {
 			err = l.name(ctx, t, imported.Conversation, log.of)
 		}
@@ -154,7 +155,7 @@ func (l *library) newCharacter(ctx context.Context, people memory.Names, greetin
 	if err != nil {
 		return "", err
 	}
-	ch, err := l.engine.CreateCharacter(ctx, &nodest.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
+	ch, err := l.engine.CreateCharacter(ctx, &op.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -413,7 +414,7 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 
 func TestWhatIsTooOldIsRemovedByAJob(t *testing.T) {
 	virtual(t, func(y *yard) {
-		y.update(func(tx nodest.Tx) error { return tx.PutKey(&nodest.KeyRecord{Key: "k", Hash: "h"}) })
+		y.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: "k", Hash: "h"}) })
 		time.Sleep(49 * time.Hour) // virtual; the runner does not run yet
 		y.run(jobs.Options{}, y.db.Maintenance())
 		for range 2 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/op"
 )
 
 // An archive is a conversation as JSON: messages with their swipes, revisions and
@@ -70,7 +71,7 @@ func exportArchive(tx Tx, conversationID string) (*archive, error) {
 	}
 	a := &archive{Format: archiveFormat, FormatVersion: formatVersion, ExportedAt: tx.Now()}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
-	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), orNil(conv.Extra)
+	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), op.JSONOrNil(conv.Extra)
 	to := &a.Conversation.Conversation
 	to.ID, to.Title, to.Archived, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
 	if a.Messages, err = tx.Dump(conv.ID); err != nil {
@@ -134,14 +135,14 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 // stateOf is what is versioned of a conversation.
 func stateOf(c *Conversation) *Conversation {
 	return &Conversation{
-		Version: c.Version, HeadID: c.HeadID, PersonaID: c.PersonaID, AuthorNote: orNil(c.AuthorNote),
-		Settings: orNil(c.Settings), Pins: c.Pins, SummaryID: c.SummaryID,
+		Version: c.Version, HeadID: c.HeadID, PersonaID: c.PersonaID, AuthorNote: op.JSONOrNil(c.AuthorNote),
+		Settings: op.JSONOrNil(c.Settings), Pins: c.Pins, SummaryID: c.SummaryID,
 	}
 }
 
 // exported makes m what a file says of it.
 func exported(m *DumpedMessage) *DumpedMessage {
-	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", settled(m.Status), orNil(m.Message.Extra)
+	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", settled(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {
 		m.Swipes[i] = Swipe{ID: s.ID, RevisionID: s.RevisionID, Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}

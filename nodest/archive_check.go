@@ -6,6 +6,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // maxCounted is the highest seq, rev and version.
@@ -29,11 +30,11 @@ type checker struct {
 // ids in the file.
 func (a *archive) check(path string) (map[string]*Message, error) {
 	c := &checker{
-		at: path, conversationID: newID(), newest: a.Conversation.Version, messages: map[string]*Message{},
+		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
 	}
 	conv := &a.Conversation.Conversation
-	if err := checkLine("title", conv.Title, maxTitle); err != nil {
+	if err := op.CheckLine("title", conv.Title, maxTitle); err != nil {
 		return nil, damagedBy(at(path, "conversation"), err)
 	}
 	if c.newest < 1 || c.newest > maxCounted {
@@ -60,7 +61,7 @@ func (a *archive) check(path string) (map[string]*Message, error) {
 	if err := c.state("conversation", conv); err != nil {
 		return nil, err
 	}
-	conv.LastMessage, conv.Extra = nil, orNil(a.Conversation.Extra)
+	conv.LastMessage, conv.Extra = nil, op.JSONOrNil(a.Conversation.Extra)
 	if shown != nil {
 		conv.LastMessage = shown.Preview()
 	}
@@ -107,8 +108,8 @@ func (c *checker) history(a *archive) error {
 func (c *checker) state(path string, s *Conversation) error {
 	err := checkNote("authorNote", s.AuthorNote)
 	var settings TurnOptions
-	if err == nil && !isNull(s.Settings) {
-		err = decodeKnown("settings", s.Settings, &settings)
+	if err == nil && !op.IsNull(s.Settings) {
+		err = op.DecodeLenient("settings", s.Settings, &settings)
 	}
 	if err == nil {
 		err = settings.Validate("settings")
@@ -116,7 +117,7 @@ func (c *checker) state(path string, s *Conversation) error {
 	if err != nil {
 		return damagedBy(at(c.at, path), err)
 	}
-	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, orNil(s.AuthorNote), jsonOf(settings), c.summaries[s.SummaryID]
+	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(settings), c.summaries[s.SummaryID]
 	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (c *checker) head(path, id string) (string, error) {
 	}
 	m := c.messages[id]
 	if m == nil {
-		return "", c.damaged(path+".headId", "no message %q in the file", shortened(id, 64))
+		return "", c.damaged(path+".headId", "no message %q in the file", op.Truncate(id, 64))
 	}
 	return m.ID, nil
 }
@@ -152,7 +153,7 @@ func (c *checker) save(path string, s *Save) (err error) {
 	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
 		return err
 	}
-	s.ID, s.ConversationID, s.Extra = newID(), c.conversationID, orNil(s.Extra)
+	s.ID, s.ConversationID, s.Extra = op.NewID(), c.conversationID, op.JSONOrNil(s.Extra)
 	s.Description, s.PreviewText, s.Thumbnail = clean(s.Description), clean(s.PreviewText), clean(s.Thumbnail)
 	limits := SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
 	if err := limits.check(); err != nil {
@@ -202,7 +203,7 @@ func (c *checker) message(path string, m *DumpedMessage) error {
 		m.ParentID = parent.ID
 	}
 	m.Name, m.AuthorID, m.Status = clean(m.Name), clean(m.AuthorID), settled(m.Status)
-	m.Message.Extra = orNil(m.Extra)
+	m.Message.Extra = op.JSONOrNil(m.Extra)
 	if m.Error != nil {
 		m.Error.Message = clean(m.Error.Message)
 	}
@@ -222,7 +223,7 @@ func (c *checker) swipes(path string, m *DumpedMessage) error {
 			return c.damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be present and unique")
 		}
 		places[s.ID], named[i] = i, s.RevisionID
-		m.Swipes[i] = Swipe{ID: newID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
+		m.Swipes[i] = Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
 	type place struct {
 		swipe int
@@ -244,7 +245,7 @@ func (c *checker) swipes(path string, m *DumpedMessage) error {
 		revs[place{n, t.Rev}] = true
 		swipe := &m.Swipes[n]
 		shown := named[n] == t.RevisionID || named[n] == "" && t.Rev > swipe.Rev // without a name the newest
-		c.texts[t.RevisionID] = newID()
+		c.texts[t.RevisionID] = op.NewID()
 		t.RevisionID = c.texts[t.RevisionID]
 		if err := c.text(path, t, swipe); err != nil {
 			return err
@@ -331,7 +332,7 @@ func (c *checker) summaryList(all []*DumpedSummary) error {
 			}
 			if id == "" {
 				id = doc.ID
-				c.summaries[id] = newID()
+				c.summaries[id] = op.NewID()
 			}
 			last = said.Version
 			if err := c.summary(path+".document", doc); err != nil {

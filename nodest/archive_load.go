@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 const (
@@ -25,13 +26,13 @@ const (
 // Errors: NotFound for the character (field characterId); InvalidImport with the
 // field (and details.path) of what is damaged or contradicts itself; NewerVersion for
 // a format that came after this program; TooLarge for more than 200,000 messages.
-func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string, data []byte) (*Conversation, error) {
-	answered, err := e.answered(ctx, c)
+func (e *Engine) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*Conversation, error) {
+	known, err := op.Answered(ctx, e.store, c)
 	if err != nil {
 		return nil, err
 	}
-	if answered { // nothing need be loaded to say it again
-		return once(ctx, e, c, func(Tx) (*Conversation, error) {
+	if known { // nothing need be loaded to say it again
+		return op.Once(ctx, e.store, c, func(Tx) (*Conversation, error) {
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
@@ -48,7 +49,7 @@ func (e *Engine) ImportArchive(ctx context.Context, c *Call, characterID string,
 	if err := e.load(ctx, c.UserID, a); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return a.finish(tx, c) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) { return a.finish(tx, c) })
 }
 
 // load stores the messages, hidden, in small transactions.
@@ -76,7 +77,7 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 }
 
 // finish shows what was loaded.
-func (a *archive) finish(tx Tx, c *Call) (*Conversation, error) {
+func (a *archive) finish(tx Tx, c *op.Call) (*Conversation, error) {
 	conv := a.Conversation.Conversation
 	if _, err := tx.Character(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, inField("characterId", err)
@@ -94,7 +95,7 @@ func (a *archive) finish(tx Tx, c *Call) (*Conversation, error) {
 			return nil, err
 		}
 	}
-	return &conv, tx.Emit(conversationEvent(c.UserID, "chat.created", c.by(), &conv))
+	return &conv, tx.Emit(conversationEvent(c.UserID, "chat.created", c.By(), &conv))
 }
 
 // fit makes a checked archive the user's own, and a conversation of the character:
@@ -166,7 +167,7 @@ func (o *ownership) fit(c *Conversation) (err error) {
 		return err
 	}
 	settings.CharacterID = ""
-	c.Settings = jsonOf(settings)
+	c.Settings = op.MustJSON(settings)
 	return nil
 }
 
@@ -224,7 +225,7 @@ func (o *ownership) has(s ResourceStamp) (bool, error) {
 func idLike(id string) string {
 	old, err := uuid.Parse(id)
 	if err != nil || old.Version() != 7 {
-		return newID()
+		return op.NewID()
 	}
 	made := uuid.Must(uuid.NewV7())
 	copy(made[:8], old[:8]) // the time and the version

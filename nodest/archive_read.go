@@ -10,6 +10,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 )
 
 // What a file may hold.
@@ -150,7 +151,7 @@ func misread(path string, err error) error {
 				path = at(path, member)
 			}
 		}
-		return damaged(path, "must be %s", typeWord(wrong.Type.Kind().String()))
+		return damaged(path, "must be %s", op.TypeName(wrong.Type.Kind().String()))
 	case errors.As(err, &broken):
 		return fault.Wrap(err, fault.InvalidImport, "the file is damaged at byte %d", broken.Offset).With("offset", broken.Offset)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // named replaces the ids of an archive by numbers in the order in which they come,
@@ -102,7 +103,7 @@ func (h *home) fullLife(t *testing.T) *nodest.Conversation {
 	conv = h.say(t, conv.ID, conv.HeadID, "after the restore")
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
 		m := &nodest.Message{
-			ID: newID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Alice",
+			ID: NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Alice",
 			AuthorID: "guest", Hidden: true, Rev: 1, Status: nodest.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
 			Error: fault.New(fault.UpstreamDown, "no answer").With("provider", "p"),
 		}
@@ -221,7 +222,7 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	must(t, err)
 	_, _, err = h.ExportArchive(t.Context(), stranger, conv.ID)
 	refused(t, err, fault.NotFound, "")
-	theirs := &nodest.Call{UserID: stranger}
+	theirs := &op.Call{UserID: stranger}
 	_, err = h.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
 	refused(t, err, fault.NotFound, "characterId")
 

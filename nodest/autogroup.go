@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"nodest/card"
+	"nodest/op"
 )
 
 // A card's own regex scripts work as a group of scripts that is bound to the
@@ -33,7 +34,7 @@ func isAutoGroup(r *Resource) bool {
 
 // putAutoGroup replaces the group of a character by one with its present
 // scripts, and switches scripts on for the user. Without scripts the group goes.
-func putAutoGroup(tx Tx, c *Call, ch *Character) error {
+func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 	bound, err := tx.BoundResources(RegexScript, ch.ID)
 	if err != nil {
 		return err
@@ -49,10 +50,10 @@ func putAutoGroup(tx Tx, c *Call, ch *Character) error {
 	if err != nil || len(scripts) == 0 {
 		return err
 	}
-	name := shortened(ch.Name, maxResourceName-20) + " (Auto-Applied)"
+	name := op.Truncate(ch.Name, maxResourceName-20) + " (Auto-Applied)"
 	err = insertResource(tx, c, &Resource{
 		Kind: RegexScript, Name: name, Dialect: ch.Dialect, Characters: []string{ch.ID},
-		Document: jsonOf(autoGroup{name, "character", ch.ID, true, scripts}),
+		Document: op.MustJSON(autoGroup{name, "character", ch.ID, true, scripts}),
 	})
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func scriptObjects(doc json.RawMessage) ([]json.RawMessage, error) {
 // withMember returns an object that has a member of that name: its own, or value.
 func withMember(object json.RawMessage, name, value string) json.RawMessage {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil || !isNull(members[name]) {
+	if json.Unmarshal(object, &members) != nil || !op.IsNull(members[name]) {
 		return object
 	}
 	if members[name] != nil { // null counts as absent: the later of two equal names is read

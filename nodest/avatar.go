@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // Bounds of an avatar. Pictures are stored as they come and never decoded here;
@@ -36,12 +37,12 @@ func (e *Engine) Avatar(ctx context.Context, userID, id string) (*Avatar, error)
 // content, at most 10 MiB and 8,192 pixels on each side.
 //
 // Errors: TooLarge, UnsupportedMedia.
-func (e *Engine) PutAvatar(ctx context.Context, c *Call, id string, data []byte) (*Character, error) {
+func (e *Engine) PutAvatar(ctx context.Context, c *op.Call, id string, data []byte) (*Character, error) {
 	avatar, err := newAvatar(data)
 	if err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, 0, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err

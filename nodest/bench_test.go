@@ -12,6 +12,7 @@ import (
 	"nodest/account"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -62,7 +63,7 @@ func BenchmarkFirstWord(b *testing.B) {
 					wg.Go(func() {
 						user := fmt.Sprintf("user-%d", i)
 						begun := time.Now()
-						sent, err := e.Send(b.Context(), &nodest.Call{UserID: user}, nodest.SendInput{ConversationID: c.ID, Text: "Hello"})
+						sent, err := e.Send(b.Context(), &op.Call{UserID: user}, nodest.SendInput{ConversationID: c.ID, Text: "Hello"})
 						answered := time.Since(begun)
 						if err != nil {
 							b.Error(err)
@@ -93,7 +94,7 @@ func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *nodes
 	if err := db.InsertUser(b.Context(), &account.User{ID: user, Username: user, CreatedAt: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
-	call := &nodest.Call{UserID: user}
+	call := &op.Call{UserID: user}
 	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	if err != nil {
 		b.Fatal(err)
@@ -132,7 +133,7 @@ func BenchmarkLongChat(b *testing.B) {
 			defer func() { _ = e.Close(context.Background()) }()
 			c := benchChat(b, db, e, ann)
 			for i := range 1000 {
-				_, err := e.Send(b.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
+				_, err := e.Send(b.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
 					Text: fmt.Sprintf("Message %d tells a little more of the story than the one before it did.", i)})
 				if err != nil {
 					b.Fatal(err)
@@ -140,7 +141,7 @@ func BenchmarkLongChat(b *testing.B) {
 			}
 			for i := range 30 {
 				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: memory.Profile}
-				if _, err := e.CreateMemory(b.Context(), &nodest.Call{UserID: ann}, c.CharacterID, d); err != nil {
+				if _, err := e.CreateMemory(b.Context(), &op.Call{UserID: ann}, c.CharacterID, d); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,6 +1,9 @@
 package nodest
 
-import "nodest/stream"
+import (
+	"nodest/op"
+	"nodest/stream"
+)
 
 // change is what one transaction does to the messages of a conversation, apart
 // from deleting them: it becomes one version of it.
@@ -12,7 +15,7 @@ type change struct {
 
 // store stores the change and tells of it. A new head that does not follow the
 // old one is told of by itself: another branch is shown.
-func (ch change) store(tx Tx, c *Call, chat *Conversation) error {
+func (ch change) store(tx Tx, c *op.Call, chat *Conversation) error {
 	if ch.updated == nil && len(ch.created) == 0 {
 		return nil
 	}
@@ -50,20 +53,20 @@ func (ch change) store(tx Tx, c *Call, chat *Conversation) error {
 	}
 	var events []*stream.Event
 	if ch.updated != nil {
-		events = append(events, messageEvent(c.UserID, "message.updated", c.by(), ch.updated))
+		events = append(events, messageEvent(c.UserID, "message.updated", c.By(), ch.updated))
 	}
 	for _, m := range ch.created {
-		events = append(events, messageEvent(c.UserID, "message.created", c.by(), m))
+		events = append(events, messageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	if other {
-		events = append(events, conversationEvent(c.UserID, "chat.updated", c.by(), chat))
+		events = append(events, conversationEvent(c.UserID, "chat.updated", c.By(), chat))
 	}
 	return tx.Emit(events...)
 }
 
 // updateMessage stores m at its next rev, and its conversation at its next
 // version, and tells of the message.
-func updateMessage(tx Tx, c *Call, chat *Conversation, m *Message) error {
+func updateMessage(tx Tx, c *op.Call, chat *Conversation, m *Message) error {
 	return change{updated: m}.store(tx, c, chat)
 }
 

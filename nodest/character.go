@@ -9,6 +9,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -17,12 +18,12 @@ import (
 //
 // Errors: Invalid with the field, UnsupportedCard for a role card without a
 // name, InvalidWorldBook.
-func (e *Engine) CreateCharacter(ctx context.Context, c *Call, in CharacterInput) (*Character, error) {
+func (e *Engine) CreateCharacter(ctx context.Context, c *op.Call, in CharacterInput) (*Character, error) {
 	docs, err := in.prepare(true)
 	if err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, 0, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Character, error) {
 		ch := &Character{}
 		docs.apply(ch)
 		return ch, insertCharacter(tx, c, ch)
@@ -33,7 +34,7 @@ func (e *Engine) CreateCharacter(ctx context.Context, c *Call, in CharacterInput
 // JSON of the NodeST app. A picture in the file becomes the avatar.
 //
 // Errors: TooLarge, UnsupportedCard, InvalidWorldBook.
-func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, filename string) (*Imported, error) {
+func (e *Engine) ImportCharacter(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error) {
 	doc, err := card.Import(data, filename, card.Limits{})
 	if err != nil {
 		return nil, err
@@ -48,9 +49,9 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *Call, data []byte, file
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
 			Detail: fmt.Sprintf("%d files of the archive were left out: together they exceed the limit of %s", dropped, fault.Size(maxAssets))})
 	}
-	return lastWins(ctx, e, c, 0, func(tx Tx) (*Imported, error) {
+	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Imported, error) {
 		ch := &Character{
-			Name: shortened(oneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
+			Name: op.Truncate(oneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
 			HasAvatar: avatar != nil,
@@ -84,7 +85,7 @@ type source struct {
 // sourceOf returns what to keep of an imported file, nil for nothing, and how
 // many assets were too large to keep.
 func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
-	s := source{Extra: orNil(doc.Extra)}
+	s := source{Extra: op.JSONOrNil(doc.Extra)}
 	size := 0
 	for _, a := range doc.Assets {
 		if size += len(a.Data); size > maxAssets {
@@ -97,12 +98,12 @@ func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
 	if s.Extra == nil && len(s.Assets) == 0 {
 		return nil, dropped
 	}
-	return jsonOf(s), dropped
+	return op.MustJSON(s), dropped
 }
 
 // insertCharacter stores a new character with its regex group and tells of it.
-func insertCharacter(tx Tx, c *Call, ch *Character) error {
-	ch.ID, ch.Version = newID(), 1
+func insertCharacter(tx Tx, c *op.Call, ch *Character) error {
+	ch.ID, ch.Version = op.NewID(), 1
 	ch.CreatedAt, ch.UpdatedAt = tx.Now(), tx.Now()
 	if err := tx.InsertCharacter(ch); err != nil {
 		return err
@@ -110,7 +111,7 @@ func insertCharacter(tx Tx, c *Call, ch *Character) error {
 	if err := tx.Emit(characterEvent(c, "character.created", ch)); err != nil {
 		return err
 	}
-	if isNull(ch.RegexScripts) {
+	if op.IsNull(ch.RegexScripts) {
 		return nil
 	}
 	return putAutoGroup(tx, c, ch)
@@ -128,12 +129,12 @@ func (e *Engine) Character(ctx context.Context, userID, id string) (*Character, 
 
 // Characters lists the user's characters without their documents, newest first;
 // limit is 1 to 200, 0 = 50.
-func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit int) (*Page[*Character], error) {
-	limit, err := checkLimit(limit)
+func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
+	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[*Character]{}
+	page := &op.Page[*Character]{}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Characters(cursor, limit)
 		return err
@@ -147,17 +148,17 @@ func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit in
 //
 // Errors: those of CreateCharacter; PreconditionFailed when ifVersion is not 0
 // and not the character's version.
-func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error) {
+func (e *Engine) UpdateCharacter(ctx context.Context, c *op.Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error) {
 	docs, err := in.prepare(replace)
 	if err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkVersion(ifVersion, ch.Version); err != nil {
+		if err := op.CheckVersion(ifVersion, ch.Version); err != nil {
 			return nil, err
 		}
 		return ch, replaceDocuments(tx, c, ch, docs)
@@ -166,7 +167,7 @@ func (e *Engine) UpdateCharacter(ctx context.Context, c *Call, id string, in Cha
 
 // replaceDocuments stores ch with other documents, and its regex group if that has
 // changed.
-func replaceDocuments(tx Tx, c *Call, ch *Character, docs *checkedInput) error {
+func replaceDocuments(tx Tx, c *op.Call, ch *Character, docs *checkedInput) error {
 	before := ch.RegexScripts
 	docs.apply(ch)
 	if err := updateCharacter(tx, c, ch); err != nil {
@@ -179,7 +180,7 @@ func replaceDocuments(tx Tx, c *Call, ch *Character, docs *checkedInput) error {
 }
 
 // updateCharacter stores ch as its next version and tells of it.
-func updateCharacter(tx Tx, c *Call, ch *Character) error {
+func updateCharacter(tx Tx, c *op.Call, ch *Character) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
 	if err := tx.UpdateCharacter(ch); err != nil {
@@ -191,14 +192,14 @@ func updateCharacter(tx Tx, c *Call, ch *Character) error {
 // DeleteCharacter deletes a character with its conversations. Replies that are
 // being written there are cancelled first. Documents that were bound to it stay,
 // without it; the regex group made from its card goes with it.
-func (e *Engine) DeleteCharacter(ctx context.Context, c *Call, id string) error {
+func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) error {
 	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) {
 		return runningFor(tx, id)
 	})
 	if err != nil {
 		return err
 	}
-	_, err = lastWins(ctx, e, c, 0, func(tx Tx) (struct{}, error) {
+	_, err = op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return struct{}{}, err
@@ -244,7 +245,7 @@ func runningFor(tx Tx, characterID string) ([]*Generation, error) {
 }
 
 // unbind takes a character out of every resource that is bound to it.
-func unbind(tx Tx, c *Call, characterID string) error {
+func unbind(tx Tx, c *op.Call, characterID string) error {
 	for _, kind := range []ResourceKind{WorldBook, Preset, RegexScript, Persona} {
 		bound, err := tx.BoundResources(kind, characterID)
 		if err != nil {
@@ -316,8 +317,8 @@ func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec s
 	return file.Data, file.ContentType, file.Name, nil
 }
 
-func characterEvent(c *Call, kind string, ch *Character) *stream.Event {
-	return event(c.UserID, kind, c.by(), struct {
+func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {
+	return op.Event(c.UserID, kind, c.By(), struct {
 		CharacterID string `json:"characterId"`
 		Name        string `json:"name"`
 		Version     int64  `json:"version"`
@@ -338,11 +339,11 @@ func (in CharacterInput) prepare(all bool) (*checkedInput, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	view, err := card.ParseRoleCard(orNil(in.RoleCard))
+	view, err := card.ParseRoleCard(op.JSONOrNil(in.RoleCard))
 	if err != nil {
 		return nil, inField("roleCard", err)
 	}
-	p := &checkedInput{CharacterInput: in, all: all, name: shortened(oneLine(view.Name), maxCharacterName)}
+	p := &checkedInput{CharacterInput: in, all: all, name: op.Truncate(oneLine(view.Name), maxCharacterName)}
 	if all {
 		p.inside, err = embeddedIn(in.RoleCard)
 	}
@@ -356,7 +357,7 @@ func (in *checkedInput) apply(ch *Character) {
 		{&in.AuthorNote, &ch.AuthorNote}, {&in.RegexScripts, &ch.RegexScripts},
 	} {
 		if in.all || len(*d.given) > 0 {
-			*d.into = orNil(*d.given)
+			*d.into = op.JSONOrNil(*d.given)
 		}
 	}
 	if in.all && len(in.WorldBook) == 0 {

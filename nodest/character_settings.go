@@ -13,6 +13,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 )
 
 // CharacterSettings returns the settings of a character in full: what was set,
@@ -56,8 +57,8 @@ func withSummarised(given json.RawMessage, at time.Time) (json.RawMessage, error
 	if set["memory"] == nil {
 		set["memory"] = map[string]json.RawMessage{}
 	}
-	set["memory"]["lastSummarizedAt"] = jsonOf(at.UnixMilli())
-	return jsonOf(set), nil
+	set["memory"]["lastSummarizedAt"] = op.MustJSON(at.UnixMilli())
+	return op.MustJSON(set), nil
 }
 
 // keptSettings is the answer of PutCharacterSettings.
@@ -71,13 +72,13 @@ type keptSettings struct {
 //
 // Errors: Invalid with the member and its range; PreconditionFailed when
 // ifVersion is not 0 and not the character's version.
-func (e *Engine) PutCharacterSettings(ctx context.Context, c *Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
-	kept, err := lastWins(ctx, e, c, ifVersion, func(tx Tx) (*keptSettings, error) {
+func (e *Engine) PutCharacterSettings(ctx context.Context, c *op.Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
+	kept, err := op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*keptSettings, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkVersion(ifVersion, ch.Version); err != nil {
+		if err := op.CheckVersion(ifVersion, ch.Version); err != nil {
 			return nil, err
 		}
 		if ch.Settings, err = givenSettings(settings, ch.Settings); err != nil {
@@ -231,7 +232,7 @@ func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error
 			fmt.Fprintf(&b, "%q:%s", r.name, value)
 		}
 		for _, name := range sortedKeys(set[g.name]) {
-			fmt.Fprintf(&b, ",%s:%s", jsonOf(name), set[g.name][name])
+			fmt.Fprintf(&b, ",%s:%s", op.MustJSON(name), set[g.name][name])
 		}
 		b.WriteByte('}')
 	}
@@ -241,16 +242,16 @@ func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error
 
 func (r settingRule) defaultFor(dialect string) json.RawMessage {
 	if r.imported != nil && dialect == string(card.SillyTavern) {
-		return jsonOf(r.imported)
+		return op.MustJSON(r.imported)
 	}
-	return jsonOf(r.def)
+	return op.MustJSON(r.def)
 }
 
 // givenSettings checks what a client sent and returns what to store: the members
 // that it named. Read-only members keep what stood in before.
 func givenSettings(sent, before json.RawMessage) (json.RawMessage, error) {
 	groups := map[string]json.RawMessage{}
-	if err := decodeInto("settings", sent, &groups); err != nil {
+	if err := op.DecodeStrict("settings", sent, &groups); err != nil {
 		return nil, err
 	}
 	old := map[string]map[string]json.RawMessage{}
@@ -271,15 +272,15 @@ func givenSettings(sent, before json.RawMessage) (json.RawMessage, error) {
 		delete(groups, g.name)
 	}
 	if names := sortedKeys(groups); len(names) > 0 {
-		return nil, unknownField(names[0])
+		return nil, op.UnknownField(names[0])
 	}
 	return json.Marshal(kept)
 }
 
 func (g settingGroup) check(sent json.RawMessage, old map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
-	if !isNull(sent) {
-		if err := decodeInto(g.name, sent, &members); err != nil {
+	if !op.IsNull(sent) {
+		if err := op.DecodeStrict(g.name, sent, &members); err != nil {
 			return nil, err
 		}
 	}
@@ -301,7 +302,7 @@ func (g settingGroup) check(sent json.RawMessage, old map[string]json.RawMessage
 	}
 	for _, name := range sortedKeys(members) {
 		if !known[name] && !g.open {
-			return nil, unknownField(g.name + "." + name)
+			return nil, op.UnknownField(g.name + "." + name)
 		}
 	}
 	return members, nil
@@ -314,18 +315,18 @@ func (r settingRule) check(path string, value json.RawMessage) error {
 	switch r.def.(type) {
 	case bool:
 		var v bool
-		return decodeInto(path, value, &v)
+		return op.DecodeStrict(path, value, &v)
 	case float64:
 		return r.checkNumber(path, value)
 	case string:
 		var v string
-		if err := decodeInto(path, value, &v); err != nil {
+		if err := op.DecodeStrict(path, value, &v); err != nil {
 			return err
 		}
 		return r.checkText(path, v)
 	case []string:
 		var list []string
-		if err := decodeInto(path, value, &list); err != nil {
+		if err := op.DecodeStrict(path, value, &list); err != nil {
 			return err
 		}
 		if len(list) > int(r.max) {
@@ -343,7 +344,7 @@ func (r settingRule) check(path string, value json.RawMessage) error {
 
 func (r settingRule) checkNumber(path string, value json.RawMessage) error {
 	var v float64
-	if err := decodeInto(path, value, &v); err != nil {
+	if err := op.DecodeStrict(path, value, &v); err != nil {
 		return err
 	}
 	switch {
@@ -364,7 +365,7 @@ func (r settingRule) checkText(path, v string) error {
 	case r.clock && !clockTime.MatchString(v):
 		return fault.InvalidField(path, "range", "must be a time of day from 00:00 to 23:59")
 	case r.text > 0:
-		return checkLine(path, v, r.text)
+		return op.CheckLine(path, v, r.text)
 	}
 	return nil
 }

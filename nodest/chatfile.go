@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/op"
 )
 
 // maxImportedMessages bounds a chat log: it becomes one transaction, and nobody
@@ -27,7 +28,7 @@ type ImportedChat struct {
 // says beyond its texts is kept for the export.
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
-func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
+func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
 	var names card.ChatNames
 	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
 		ch, err := tx.Character(characterID)
@@ -45,12 +46,12 @@ func (e *Engine) ImportChat(ctx context.Context, c *Call, characterID string, da
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*ImportedChat, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*ImportedChat, error) {
 		if _, err := tx.Character(characterID); err != nil {
 			return nil, inField("characterId", err)
 		}
 		conv := &Conversation{
-			ID: newID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
+			ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
 			AuthorNote: noteFromLog(chat.Metadata), Settings: json.RawMessage("{}"),
 			Extra: extraOf(chat), Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		}
@@ -70,12 +71,12 @@ func importedTitle(filename, character string) string {
 	if title == "" || title == "." || title == "/" {
 		title = character
 	}
-	return shortened(title, maxTitle)
+	return op.Truncate(title, maxTitle)
 }
 
 func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversation) *Message {
 	m := &Message{
-		ID: newID(), Role: in.Role, Name: oneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
+		ID: op.NewID(), Role: in.Role, Name: oneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
 		Rev: 1, Status: StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
 	}
 	if m.CreatedAt.IsZero() {
@@ -109,10 +110,10 @@ type logExtra struct {
 }
 
 func extraOf(chat *card.Chat) json.RawMessage {
-	if isNull(chat.Header) && isNull(chat.Metadata) {
+	if op.IsNull(chat.Header) && op.IsNull(chat.Metadata) {
 		return nil
 	}
-	return jsonOf(logExtra{orNil(chat.Header), orNil(chat.Metadata)})
+	return op.MustJSON(logExtra{op.JSONOrNil(chat.Header), op.JSONOrNil(chat.Metadata)})
 }
 
 // logNote are the members of chat_metadata that make an author's note.
@@ -131,7 +132,7 @@ var logRoles = []string{"system", "user", "assistant"}
 // SillyTavern puts a note by default.
 func noteFromLog(metadata json.RawMessage) json.RawMessage {
 	var n logNote
-	if isNull(metadata) || json.Unmarshal(metadata, &n) != nil || strings.TrimSpace(n.Prompt) == "" {
+	if op.IsNull(metadata) || json.Unmarshal(metadata, &n) != nil || strings.TrimSpace(n.Prompt) == "" {
 		return nil
 	}
 	depth, role := 4, "system"
@@ -141,7 +142,7 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 	if n.Role > 0 && n.Role < len(logRoles) {
 		role = logRoles[n.Role]
 	}
-	return jsonOf(struct {
+	return op.MustJSON(struct {
 		Content string `json:"content"`
 		Role    string `json:"role"`
 		Depth   int    `json:"injection_depth"`
@@ -274,14 +275,14 @@ func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 		return metadata
 	}
 	members := map[string]json.RawMessage{}
-	if !isNull(metadata) && json.Unmarshal(metadata, &members) != nil {
+	if !op.IsNull(metadata) && json.Unmarshal(metadata, &members) != nil {
 		return metadata
 	}
 	role := max(0, slices.Index(logRoles, strings.Replace(note.Role, "model", "assistant", 1)))
-	members["note_prompt"], members["note_depth"] = jsonOf(note.Content), jsonOf(note.InjectionDepth)
-	members["note_role"], members["note_position"] = jsonOf(role), jsonOf(1)
+	members["note_prompt"], members["note_depth"] = op.MustJSON(note.Content), op.MustJSON(note.InjectionDepth)
+	members["note_role"], members["note_position"] = op.MustJSON(role), op.MustJSON(1)
 	if members["note_interval"] == nil {
-		members["note_interval"] = jsonOf(1)
+		members["note_interval"] = op.MustJSON(1)
 	}
-	return jsonOf(members)
+	return op.MustJSON(members)
 }

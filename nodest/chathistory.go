@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // What a history is called in the documents of the NodeST app. Restoring one
@@ -64,7 +65,7 @@ func chatHistoryOf(messages []*Message) json.RawMessage {
 			Timestamp: m.CreatedAt.UnixMilli(),
 		})
 	}
-	return jsonOf(h)
+	return op.MustJSON(h)
 }
 
 // chatRole is the app's word for who said m.
@@ -101,7 +102,7 @@ type appHistory struct {
 // Errors: Invalid; TooLarge for more messages than a chat log may have.
 func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 	var h appHistory
-	if err := decodeKnown(field, raw, &h); err != nil {
+	if err := op.DecodeLenient(field, raw, &h); err != nil {
 		return nil, err
 	}
 	if n := len(h.Parts); n > maxImportedMessages {
@@ -135,7 +136,7 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 func messagesOfHistory(entries []chatEntry, character, user string, now time.Time) []*Message {
 	messages := make([]*Message, len(entries))
 	for i, p := range entries {
-		m := &Message{ID: newID(), Role: RoleSystem, Rev: 1, Status: StatusComplete, CreatedAt: now}
+		m := &Message{ID: op.NewID(), Role: RoleSystem, Rev: 1, Status: StatusComplete, CreatedAt: now}
 		switch p.Role {
 		case "user":
 			m.Role, m.Name = RoleUser, user

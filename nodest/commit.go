@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -166,7 +167,7 @@ func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Gener
 
 func endEvent(userID, by string, g *Generation, how end) *stream.Event {
 	if how.status == GenFailed {
-		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: errorOf(g.Error)})
+		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: op.FailureOf(g.Error)})
 	}
 	return generationEvent(userID, "gen.done", by, g, genDone{
 		Status: g.Status, Finish: g.Finish, Usage: g.Usage, Ms: timesOf(g, how.built),
@@ -308,7 +309,7 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 			break
 		}
 		s.Rev++
-		s.RevisionID, s.Text = newID(), g.Base+g.Text
+		s.RevisionID, s.Text = op.NewID(), g.Base+g.Text
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
 		s.MemoryIDs = united(s.MemoryIDs, unitsOf(g.Uses))
@@ -323,7 +324,7 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 // swipeOf is what a generation has written, as a swipe of its own.
 func swipeOf(g *Generation, text string, at time.Time) Swipe {
 	return Swipe{
-		ID: newID(), RevisionID: newID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
+		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
 		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Wish: g.Instruction, CreatedAt: at,
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // keepDocs bounds the documents whose compiled form is kept, in bytes of JSON;
@@ -244,7 +245,7 @@ func personaOf(r *Resource) framework.Persona {
 
 // settingOf reads a user custom setting (自设); nil for none.
 func settingOf(doc json.RawMessage) *framework.Setting {
-	if isNull(doc) {
+	if op.IsNull(doc) {
 		return nil
 	}
 	var s struct {

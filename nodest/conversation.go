@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -17,20 +18,20 @@ const maxTitle = 200 // code points
 //
 // Errors: NotFound for a character or persona that the user does not have;
 // Invalid with the field.
-func (e *Engine) CreateConversation(ctx context.Context, c *Call, in ConversationInput) (*Conversation, error) {
+func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in ConversationInput) (*Conversation, error) {
 	if in.CharacterID == "" {
 		return nil, fault.InvalidField("characterId", "required", "required")
 	}
-	if err := checkLine("title", in.Title, maxTitle); err != nil {
+	if err := op.CheckLine("title", in.Title, maxTitle); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
 		ch, err := tx.Character(in.CharacterID)
 		if err != nil {
 			return nil, inField("characterId", err)
 		}
 		conv := &Conversation{
-			ID: newID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, shortened(ch.Name, maxTitle)),
+			ID: op.NewID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, op.Truncate(ch.Name, maxTitle)),
 			PersonaID: in.PersonaID, Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		}
 		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
@@ -51,7 +52,7 @@ func (e *Engine) CreateConversation(ctx context.Context, c *Call, in Conversatio
 // insertConversation stores a conversation with its messages, each the child of
 // the one before, and tells of the conversation; of its message too, if it is the
 // only one. Of a longer history clients read what they show.
-func insertConversation(tx Tx, c *Call, conv *Conversation, messages ...*Message) error {
+func insertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
 		conv.HeadID, conv.LastMessage = last.ID, preview(last)
@@ -67,9 +68,9 @@ func insertConversation(tx Tx, c *Call, conv *Conversation, messages ...*Message
 		}
 		parent = m.ID
 	}
-	events := []*stream.Event{conversationEvent(c.UserID, "chat.created", c.by(), conv)}
+	events := []*stream.Event{conversationEvent(c.UserID, "chat.created", c.By(), conv)}
 	if len(messages) == 1 {
-		events = append(events, messageEvent(c.UserID, "message.created", c.by(), messages[0]))
+		events = append(events, messageEvent(c.UserID, "message.created", c.By(), messages[0]))
 	}
 	return tx.Emit(events...)
 }
@@ -86,12 +87,12 @@ func (e *Engine) Conversation(ctx context.Context, userID, id string) (*Conversa
 
 // Conversations lists the user's conversations, the ones that changed last
 // first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*Page[*Conversation], error) {
-	limit, err := checkLimit(limit)
+func (e *Engine) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
+	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[*Conversation]{}
+	page := &op.Page[*Conversation]{}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Conversations(f, cursor, limit)
 		return err
@@ -104,13 +105,13 @@ func (e *Engine) Conversations(ctx context.Context, userID string, f Conversatio
 // Errors: Invalid with the field; NotFound for a persona or character that the
 // user does not have; PreconditionFailed when IfVersion is not 0 and not the
 // conversation's version.
-func (e *Engine) UpdateConversation(ctx context.Context, c *Call, in ConversationPatch) (*Conversation, error) {
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+func (e *Engine) UpdateConversation(ctx context.Context, c *op.Call, in ConversationPatch) (*Conversation, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
 		conv, err := tx.LockConversation(in.ID)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkVersion(in.IfVersion, conv.Version); err != nil {
+		if err := op.CheckVersion(in.IfVersion, conv.Version); err != nil {
 			return nil, err
 		}
 		open := !conv.Archived
@@ -129,7 +130,7 @@ func (e *Engine) UpdateConversation(ctx context.Context, c *Call, in Conversatio
 // apply puts the given members into conv after checking them.
 func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	if in.Title != nil {
-		if err := checkLine("title", *in.Title, maxTitle); err != nil {
+		if err := op.CheckLine("title", *in.Title, maxTitle); err != nil {
 			return err
 		}
 		conv.Title = *in.Title
@@ -146,7 +147,7 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 		if err := checkNote("authorNote", in.AuthorNote); err != nil {
 			return err
 		}
-		conv.AuthorNote = orNil(in.AuthorNote)
+		conv.AuthorNote = op.JSONOrNil(in.AuthorNote)
 	}
 	if len(in.Settings) > 0 {
 		settings, err := checkOptions(tx, in.Settings)
@@ -163,11 +164,11 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 
 // checkOptions reads the settings of a conversation: TurnOptions, nothing else.
 func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
-	if isNull(settings) {
+	if op.IsNull(settings) {
 		return json.RawMessage("{}"), nil
 	}
 	var o TurnOptions
-	if err := decodeInto("settings", settings, &o); err != nil {
+	if err := op.DecodeStrict("settings", settings, &o); err != nil {
 		return nil, err
 	}
 	if err := o.Validate("settings"); err != nil {
@@ -178,22 +179,22 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 			return nil, inField("settings.characterId", err)
 		}
 	}
-	return jsonOf(o), nil
+	return op.MustJSON(o), nil
 }
 
 // updateConversation stores conv as its next version and tells of it.
-func updateConversation(tx Tx, c *Call, conv *Conversation) error {
+func updateConversation(tx Tx, c *op.Call, conv *Conversation) error {
 	conv.Version++
 	conv.UpdatedAt = tx.Now()
 	if err := tx.UpdateConversation(conv); err != nil {
 		return err
 	}
-	return tx.Emit(conversationEvent(c.UserID, "chat.updated", c.by(), conv))
+	return tx.Emit(conversationEvent(c.UserID, "chat.updated", c.By(), conv))
 }
 
 // DeleteConversation deletes a conversation with its messages. A reply that is
 // being written there is cancelled first.
-func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) error {
+func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) error {
 	if id == "" { // for Running that would mean all conversations
 		return fault.New(fault.NotFound, "no such conversation")
 	}
@@ -201,7 +202,7 @@ func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) err
 	if err != nil {
 		return err
 	}
-	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		if _, err := tx.LockConversation(id); err != nil {
 			return struct{}{}, err
 		}
@@ -215,7 +216,7 @@ func (e *Engine) DeleteConversation(ctx context.Context, c *Call, id string) err
 		if err := tx.DeleteConversation(id); err != nil {
 			return struct{}{}, err
 		}
-		ev := event(c.UserID, "chat.deleted", c.by(), nil)
+		ev := op.Event(c.UserID, "chat.deleted", c.By(), nil)
 		ev.ConversationID = id
 		return struct{}{}, tx.Emit(ev)
 	})
@@ -249,7 +250,7 @@ func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx
 // History returns a page of the shown branch, oldest first: the newest messages
 // before the message of that id, "" = the newest of all. limit is 1 to 200, 0 = 50.
 func (e *Engine) History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error) {
-	limit, err := checkLimit(limit)
+	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 func TestAConversationBeginsWithTheGreetings(t *testing.T) {
@@ -87,7 +88,7 @@ func TestWhatTheUserIsCalled(t *testing.T) {
 func TestConversationsThatCannotBeAreRefused(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	theirs, err := h.CreateCharacter(t.Context(), &nodest.Call{UserID: stranger}, nodest.CharacterInput{})
+	theirs, err := h.CreateCharacter(t.Context(), &op.Call{UserID: stranger}, nodest.CharacterInput{})
 	must(t, err)
 	tests := []struct {
 		name  string

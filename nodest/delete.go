@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -27,7 +28,7 @@ const deletedKept = 30 * 24 * time.Hour
 //
 // Errors: NotFound; Invalid for the only swipe of a message; Busy while one of
 // the messages is being written.
-func (e *Engine) DeleteMessage(ctx context.Context, c *Call, id, scope string) (*Deleted, error) {
+func (e *Engine) DeleteMessage(ctx context.Context, c *op.Call, id, scope string) (*Deleted, error) {
 	switch scope {
 	case "":
 		scope = scopeOne
@@ -35,7 +36,7 @@ func (e *Engine) DeleteMessage(ctx context.Context, c *Call, id, scope string) (
 	default:
 		return nil, fault.InvalidField("scope", "range", "must be one of %s, %s, %s", scopeOne, scopeAfter, scopeSwipe)
 	}
-	return once(ctx, e, c, func(tx Tx) (*Deleted, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := changeable(tx, id, 0)
 		if err != nil {
 			return nil, err
@@ -53,7 +54,7 @@ func (e *Engine) DeleteMessage(ctx context.Context, c *Call, id, scope string) (
 	})
 }
 
-func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
+func deleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
 	ids := idsOf(gone)
 	if err := checkIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 			return nil, err
 		}
 	}
-	if err := tx.Emit(deletedEvent(c.UserID, c.by(), gone, scope)); err != nil {
+	if err := tx.Emit(deletedEvent(c.UserID, c.By(), gone, scope)); err != nil {
 		return nil, err
 	}
 	head := conv.HeadID
@@ -84,18 +85,18 @@ func deleteMessages(tx Tx, c *Call, conv *Conversation, gone []*Message, scope s
 
 // deletedEvent tells of messages of one conversation that were deleted just now.
 func deletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
-	ev := event(userID, "message.deleted", by, struct {
+	ev := op.Event(userID, "message.deleted", by, struct {
 		MessageIDs    []string `json:"messageIds"`
 		Scope         string   `json:"scope"`
-		RestoredUntil WireTime `json:"restoredUntil"`
-	}{idsOf(gone), scope, WireTime(gone[0].DeletedAt.Add(deletedKept))})
+		RestoredUntil op.Time  `json:"restoredUntil"`
+	}{idsOf(gone), scope, op.Time(gone[0].DeletedAt.Add(deletedKept))})
 	ev.ConversationID, ev.MessageID = gone[0].ConversationID, gone[0].ID
 	return ev
 }
 
 // deleteSwipe hides the chosen swipe and shows the one after it, else the one
 // before it.
-func deleteSwipe(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, error) {
+func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
 	if m.Chosen() == nil {
 		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
@@ -122,8 +123,8 @@ func deleteSwipe(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, erro
 // deleted together with it and follow it. On a message that is not deleted, its
 // deleted swipes come back. Where the shown branch ended at the gap, it goes on
 // to what came back.
-func (e *Engine) RestoreMessage(ctx context.Context, c *Call, id string) (*Deleted, error) {
-	return once(ctx, e, c, func(tx Tx) (*Deleted, error) {
+func (e *Engine) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := lockMessage(tx, id)
 		if err != nil {
 			return nil, err
@@ -135,7 +136,7 @@ func (e *Engine) RestoreMessage(ctx context.Context, c *Call, id string) (*Delet
 	})
 }
 
-func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Deleted, error) {
+func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*Deleted, error) {
 	if tx.Now().Sub(*first.DeletedAt) > deletedKept {
 		return nil, fault.New(fault.NotFound, "message %q was deleted more than 30 days ago", first.ID)
 	}
@@ -161,7 +162,7 @@ func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Delet
 		}
 	}
 	ids := idsOf(back)
-	ev := event(c.UserID, "message.restored", c.by(), struct {
+	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`
 	}{ids})
 	ev.ConversationID, ev.MessageID = conv.ID, first.ID
@@ -174,7 +175,7 @@ func restoreMessages(tx Tx, c *Call, conv *Conversation, first *Message) (*Delet
 	return &Deleted{MessageIDs: ids, HeadID: head}, moveHead(tx, c, conv, head)
 }
 
-func restoreSwipes(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, error) {
+func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
 	out := &Deleted{MessageIDs: []string{}, HeadID: conv.HeadID}
 	for i := range m.Swipes {
 		if m.Swipes[i].Deleted {
@@ -193,7 +194,7 @@ func restoreSwipes(tx Tx, c *Call, conv *Conversation, m *Message) (*Deleted, er
 
 // moveHead stores the conversation at its next version with that head ("" =
 // nothing is left) and tells of it if the head is another one.
-func moveHead(tx Tx, c *Call, conv *Conversation, head string) error {
+func moveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	if head == conv.HeadID {
 		conv.Version++
 		return tx.UpdateConversation(conv)

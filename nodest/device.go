@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // maxRead is how many conversations one acknowledgement may name.
@@ -13,7 +14,7 @@ const maxRead = 200
 // Ack stores how far a device has come: the seq of the last event that it has,
 // and per conversation the last message that was read there. The other devices
 // learn what was read.
-func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]string) error {
+func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string]string) error {
 	switch {
 	case c.Device == "":
 		return fault.InvalidField("deviceId", "required", "required")
@@ -22,7 +23,7 @@ func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]st
 	case len(read) > maxRead:
 		return fault.InvalidField("read", "range", "must have at most %d conversations", maxRead)
 	}
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		for _, conversationID := range sortedKeys(read) {
 			m, err := tx.Message(read[conversationID])
 			if err != nil {
@@ -35,7 +36,7 @@ func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]st
 		if err := tx.Ack(c.Device, seq, read); err != nil || len(read) == 0 {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.Emit(event(c.UserID, "chat.read", c.by(), struct {
+		return struct{}{}, tx.Emit(op.Event(c.UserID, "chat.read", c.By(), struct {
 			DeviceID string            `json:"deviceId"`
 			Read     map[string]string `json:"read"`
 		}{c.Device, read}))
@@ -46,8 +47,8 @@ func (e *Engine) Ack(ctx context.Context, c *Call, seq int64, read map[string]st
 // Typing tells the user's other devices that something is being written in a
 // conversation. It is not stored, and the id is not looked up: only the user's
 // own devices hear it.
-func (e *Engine) Typing(c *Call, conversationID string) {
-	ev := event(c.UserID, "typing", c.by(), nil)
+func (e *Engine) Typing(c *op.Call, conversationID string) {
+	ev := op.Event(c.UserID, "typing", c.By(), nil)
 	ev.ConversationID, ev.At = conversationID, time.Now().UTC()
 	e.pub.Transient(ev)
 }

@@ -9,6 +9,7 @@ import (
 	"nodest/card"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // The documents of a character are stored as they were given: nothing is filled
@@ -37,7 +38,7 @@ func (ch *Character) sources(set *promptSettings) (framework.Sources, error) {
 	if s.Book, err = card.ParseWorldBook(ch.WorldBook, s.Dialect); err != nil {
 		return s, err
 	}
-	if isNull(ch.WorldBook) && s.Dialect == card.NodeST {
+	if op.IsNull(ch.WorldBook) && s.Dialect == card.NodeST {
 		s.Book = attributeBook(s.Card)
 	}
 	s.Card.Nickname = nickname(s.Card)
@@ -118,14 +119,14 @@ func (in CharacterInput) check() error {
 		{"roleCard", "{", in.RoleCard}, {"worldBook", "{", in.WorldBook}, {"preset", "{", in.Preset},
 		{"authorNote", "{", in.AuthorNote}, {"regexScripts", "{[", in.RegexScripts},
 	} {
-		if err := checkKind(d.field, d.doc, d.kinds); err != nil {
+		if err := op.CheckKind(d.field, d.doc, d.kinds); err != nil {
 			return err
 		}
 	}
 	if err := checkDialect(in.Dialect); err != nil {
 		return err
 	}
-	if !isNull(in.RoleCard) && cardName(in.RoleCard) == "" {
+	if !op.IsNull(in.RoleCard) && cardName(in.RoleCard) == "" {
 		return inField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
 	}
 	if _, err := card.ParseRoleCard(in.RoleCard); err != nil {
@@ -157,10 +158,10 @@ func checkDialect(dialect string) error {
 // checkNote refuses an author's note that would not do what it says: a role or
 // depth that does not exist. An absent note passes.
 func checkNote(field string, doc json.RawMessage) error {
-	if isNull(doc) {
+	if op.IsNull(doc) {
 		return nil
 	}
-	if err := checkKind(field, doc, "{"); err != nil {
+	if err := op.CheckKind(field, doc, "{"); err != nil {
 		return err
 	}
 	var note struct {
@@ -168,13 +169,13 @@ func checkNote(field string, doc json.RawMessage) error {
 		Role    *string  `json:"role"`
 		Depth   *float64 `json:"injection_depth"`
 	}
-	if err := decodeKnown(field, doc, &note); err != nil {
+	if err := op.DecodeLenient(field, doc, &note); err != nil {
 		return err
 	}
 	if note.Role != nil && !slices.Contains([]string{"", "user", "model", "assistant", "system"}, *note.Role) {
 		return fault.InvalidField(field+".role", "range", "must be one of user, model, assistant, system")
 	}
-	return checkRange(field+".injection_depth", note.Depth, 0, 10_000)
+	return op.CheckRange(field+".injection_depth", note.Depth, 0, 10_000)
 }
 
 // cardName is the name that a role card of any version says; "" without one.
@@ -196,7 +197,7 @@ func cardName(doc json.RawMessage) string {
 }
 
 // nickname is what {{char}} stands for in place of the character's name; "" = none.
-func nickname(c card.RoleCard) string { return shortened(oneLine(c.Nickname), maxCharacterName) }
+func nickname(c card.RoleCard) string { return op.Truncate(oneLine(c.Nickname), maxCharacterName) }
 
 // oneLine makes a name of a document fit to be shown in a list: no control
 // characters, no blanks around it.
@@ -219,7 +220,7 @@ func embeddedIn(roleCard json.RawMessage) (embedded, error) {
 	var head struct {
 		Spec any `json:"spec"`
 	}
-	if isNull(roleCard) {
+	if op.IsNull(roleCard) {
 		return embedded{}, nil
 	}
 	if json.Unmarshal(roleCard, &head) == nil && head.Spec != nil {

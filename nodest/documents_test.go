@@ -8,6 +8,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/op"
 )
 
 func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
@@ -123,7 +124,7 @@ func FuzzPictureSize(f *testing.F) {
 
 func TestShortenedCutsBetweenCharacters(t *testing.T) {
 	for in, want := range map[string]string{"": "", "茶茶茶": "茶茶", "ab": "ab", "abc": "ab"} {
-		if got := shortened(in, 2); got != want {
+		if got := op.Truncate(in, 2); got != want {
 			t.Errorf("shortened(%q) = %q, want %q", in, got, want)
 		}
 	}

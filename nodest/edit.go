@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // Message returns a message with its swipes; NotFound for a deleted one.
@@ -33,7 +34,7 @@ func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, erro
 // and not the message's rev; Busy while the message is being written, for a
 // branch while anything is written in the conversation. With Regenerate those of
 // Send, and Invalid for a message that no user wrote.
-func (e *Engine) Edit(ctx context.Context, c *Call, in EditInput) (*Changed, error) {
+func (e *Engine) Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
 	if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (e *Engine) Edit(ctx context.Context, c *Call, in EditInput) (*Changed, err
 	if in.Regenerate {
 		return e.editAndAnswer(ctx, c, in)
 	}
-	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
 		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, err
@@ -66,7 +67,7 @@ func (e *Engine) Edit(ctx context.Context, c *Call, in EditInput) (*Changed, err
 
 // rewordNow stores another text in the place of the shown one. What was recalled
 // for that is kept with the new one.
-func (e *Engine) rewordNow(tx Tx, c *Call, chat *Conversation, m *Message, text string) error {
+func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
 	uses, err := usesFor(tx, m)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (e *Engine) rewordNow(tx Tx, c *Call, chat *Conversation, m *Message, text 
 	return e.heard(tx, chat)
 }
 
-func (e *Engine) editAndAnswer(ctx context.Context, c *Call, in EditInput) (*Changed, error) {
+func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
 	q := query{messageID: in.MessageID, model: true}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
 		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
@@ -125,7 +126,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *Call, in EditInput) (*Cha
 // reword gives the chosen swipe of m another text.
 func reword(m *Message, text string, now time.Time) {
 	if s := m.Chosen(); s != nil && !s.Deleted {
-		s.Text, s.RevisionID = text, newID()
+		s.Text, s.RevisionID = text, op.NewID()
 		s.Rev++
 	} else {
 		m.Swipes = append(m.Swipes, newSwipe(text, now))
@@ -138,7 +139,7 @@ func reword(m *Message, text string, now time.Time) {
 // otherWords is a message of its own in the place of m.
 func otherWords(m *Message, text string, now time.Time) *Message {
 	return &Message{
-		ID: newID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
+		ID: op.NewID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
 		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, CreatedAt: now,
 		Swipes: []Swipe{newSwipe(text, now)},
 	}

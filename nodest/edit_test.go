@@ -8,6 +8,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // last are the types of the newest events.
@@ -157,7 +158,7 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
 		}
 	}
-	_, err := s.Edit(t.Context(), &nodest.Call{UserID: bob}, nodest.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
+	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, nodest.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
 	s.wants(err, fault.NotFound)
 	held.release()
 	s.wait(sent.GenerationID)
@@ -304,7 +305,7 @@ func TestReset(t *testing.T) {
 	s.wants(err, fault.Busy)
 	held.release()
 	s.wait(sent.GenerationID)
-	_, err = s.Reset(t.Context(), &nodest.Call{UserID: bob}, c.ID)
+	_, err = s.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
 	s.wants(err, fault.NotFound)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -115,7 +116,7 @@ type genDone struct {
 }
 
 type genFailed struct {
-	Error *wireError `json:"error"`
+	Error *op.Failure `json:"error"`
 }
 
 // genTimes are milliseconds since the generation was asked for, of those steps
@@ -139,7 +140,7 @@ func timesOf(g *Generation, build time.Duration) genTimes {
 
 // generationEvent makes an event of a generation.
 func generationEvent(userID, kind, by string, g *Generation, data any) *stream.Event {
-	ev := event(userID, kind, by, data)
+	ev := op.Event(userID, kind, by, data)
 	ev.ConversationID, ev.MessageID, ev.GenerationID = g.ConversationID, g.MessageID, g.ID
 	return ev
 }

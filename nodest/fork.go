@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // JobFork is the kind of job that completes a long fork, which is its subject.
@@ -37,20 +38,20 @@ type forkProgress struct {
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
 // the title; Busy while a message of the branch is being written.
-func (e *Engine) Fork(ctx context.Context, c *Call, in ForkInput) (*Conversation, error) {
-	if err := checkLine("title", in.Title, maxTitle); err != nil {
+func (e *Engine) Fork(ctx context.Context, c *op.Call, in ForkInput) (*Conversation, error) {
+	if err := op.CheckLine("title", in.Title, maxTitle); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
 }
 
-func fork(tx Tx, c *Call, in ForkInput) (*Conversation, error) {
+func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	source, err := tx.LockConversation(in.ConversationID)
 	if err != nil {
 		return nil, err
 	}
 	fork := &Conversation{
-		ID: newID(), CharacterID: source.CharacterID, Title: cmp.Or(in.Title, source.Title), PersonaID: source.PersonaID,
+		ID: op.NewID(), CharacterID: source.CharacterID, Title: cmp.Or(in.Title, source.Title), PersonaID: source.PersonaID,
 		AuthorNote: source.AuthorNote, Settings: source.Settings, Extra: source.Extra, Pins: source.Pins,
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 	}
@@ -86,13 +87,13 @@ func fork(tx Tx, c *Call, in ForkInput) (*Conversation, error) {
 			return nil, err
 		}
 	}
-	order := forkOrder{ForkSource{source.ID, m.ID, source.Version}, c.by()}
+	order := forkOrder{ForkSource{source.ID, m.ID, source.Version}, c.By()}
 	p, err := order.copyMore(tx, c.UserID, fork.ID)
 	if err != nil || p.Copied == p.Total {
 		return fork, err
 	}
 	fork.Copying = true
-	return fork, tx.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: jsonOf(order)})
+	return fork, tx.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
 }
 
 // copyMore copies the next messages of a fork, and shows it when it has all of them.
@@ -172,7 +173,7 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 		return nil
 	}
 	s := *k.Summary
-	s.ID, s.BaseID = newID(), ""
+	s.ID, s.BaseID = op.NewID(), ""
 	s.Range.StartID = tx.CopyOf(forkID, k.Range.StartID, k.Range.StartSeq)
 	s.Range.EndID = tx.CopyOf(forkID, k.Range.EndID, k.Range.EndSeq)
 	copied := &KeptSummary{

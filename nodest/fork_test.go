@@ -13,6 +13,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 )
 
@@ -147,7 +148,7 @@ func TestWhatCannotBeForked(t *testing.T) {
 			refused(t, err, tt.code, tt.field)
 		})
 	}
-	_, err = h.Fork(t.Context(), &nodest.Call{UserID: stranger}, nodest.ForkInput{ConversationID: conv.ID})
+	_, err = h.Fork(t.Context(), &op.Call{UserID: stranger}, nodest.ForkInput{ConversationID: conv.ID})
 	refused(t, err, fault.NotFound, "")
 
 	end := h.writing(t, all[4])

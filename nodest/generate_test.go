@@ -16,6 +16,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // seed is the seed of a random test; NODEST_SEED overrides it.
@@ -415,11 +416,11 @@ func TestClose(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
 		s.eventually("new ones are refused", func() bool {
-			_, err := s.Send(t.Context(), &nodest.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
+			_, err := s.Send(t.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
 			if !fault.Is(err, fault.Invalid) { // the call is checked first
 				t.Fatal(err)
 			}
-			_, err = s.Impersonate(t.Context(), &nodest.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
+			_, err = s.Impersonate(t.Context(), &op.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
 			return fault.Is(err, fault.ShuttingDown)
 		})
 		reply.release()

@@ -9,6 +9,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 )
 
 // greeting is the first message of a conversation: the card's first message and
@@ -27,7 +28,7 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 	}
 	now := tx.Now()
 	m := &Message{
-		ID: newID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
+		ID: op.NewID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
 	n := namer{char: cmp.Or(nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
@@ -91,7 +92,7 @@ func extraGreetings(tx Tx, ch *Character) ([]string, error) {
 
 // newSwipe is a text that was not made by a model of ours.
 func newSwipe(text string, now time.Time) Swipe {
-	return Swipe{ID: newID(), RevisionID: newID(), Rev: 1, Text: clean(text), Finish: "stop", CreatedAt: now}
+	return Swipe{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: clean(text), Finish: "stop", CreatedAt: now}
 }
 
 // clean takes out what a database cannot store as text.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // ChooseHead shows the branch that ends in a message of the conversation. A branch
@@ -11,8 +12,8 @@ import (
 // note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messageID string) (*Conversation, error) {
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
 		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
@@ -47,7 +48,7 @@ func (e *Engine) ChooseHead(ctx context.Context, c *Call, conversationID, messag
 
 // comeBack goes back to where the branch of a message was left by a rewind, if it
 // was, and returns the message as it is then.
-func comeBack(tx Tx, c *Call, conv *Conversation, m *Message) (*Message, error) {
+func comeBack(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil || len(rewinds) == 0 {
 		return m, err

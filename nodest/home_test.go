@@ -17,6 +17,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -85,14 +86,14 @@ func (h *home) told() []string {
 }
 
 // call is a call of mine under a key of its own.
-func (h *home) call() *nodest.Call {
+func (h *home) call() *op.Call {
 	h.keys++
-	return &nodest.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
+	return &op.Call{UserID: me, Device: "phone", Key: "key-" + strconv.Itoa(h.keys), Hash: "h"}
 }
 
 // again is the same call once more.
-func again(c *nodest.Call) *nodest.Call {
-	return &nodest.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
+func again(c *op.Call) *op.Call {
+	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
 }
 
 func must(t *testing.T, err error) {
@@ -164,7 +165,7 @@ func (h *home) say(t *testing.T, conversationID, parentID string, texts ...strin
 			return err
 		}
 		m := &nodest.Message{
-			ID: newID(tx), ConversationID: conversationID, ParentID: parentID, Role: nodest.RoleUser, Name: "User",
+			ID: NewID(tx), ConversationID: conversationID, ParentID: parentID, Role: nodest.RoleUser, Name: "User",
 			Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
 		}
 		if parent.Role == nodest.RoleUser {
@@ -188,7 +189,7 @@ func (h *home) writing(t *testing.T, m *nodest.Message) (end func()) {
 	g := &nodest.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: nodest.KindReply,
 		Status: nodest.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
-		g.ID = newID(tx)
+		g.ID = NewID(tx)
 		return tx.InsertGeneration(g)
 	}))
 	return func() {
@@ -204,9 +205,9 @@ var (
 	nextID int
 )
 
-// newID makes ids that are short in failures, unique in the process, and sorted as
+// NewID makes ids that are short in failures, unique in the process, and sorted as
 // they were made, as those of the engine are.
-func newID(nodest.Tx) string {
+func NewID(nodest.Tx) string {
 	idMu.Lock()
 	defer idMu.Unlock()
 	nextID++

@@ -4,6 +4,7 @@ import (
 	"nodest/card"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // Lint examines a file for what will not work as its author meant it: a card, a
@@ -68,14 +69,14 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 		return nil, err
 	}
 	views.Card = &role
-	if !isNull(ch.WorldBook) {
+	if !op.IsNull(ch.WorldBook) {
 		book, err := card.ParseWorldBook(ch.WorldBook, ch.Dialect)
 		if err != nil {
 			return nil, err
 		}
 		views.Book = &book
 	}
-	if !isNull(ch.Preset) {
+	if !op.IsNull(ch.Preset) {
 		preset, err := card.ParsePreset(ch.Preset)
 		if err != nil {
 			return nil, err
@@ -89,6 +90,6 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 	if err != nil {
 		return nil, err
 	}
-	views.Scripts, err = card.ParseRegexScripts(jsonOf(scripts))
+	views.Scripts, err = card.ParseRegexScripts(op.MustJSON(scripts))
 	return views, err
 }

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // The user's rights over what a character remembers. Each operation acts on the
@@ -162,30 +163,30 @@ func saidText(s *memory.Said) *SaidText {
 }
 
 // CreateMemory stores a memory by the user's hand (memory.Create).
-func (e *Engine) CreateMemory(ctx context.Context, c *Call, characterID string, d memory.Draft) (*memory.Memory, error) {
-	return once(ctx, e, c, func(tx Tx) (*memory.Memory, error) { return memory.Create(tx, c.by(), characterID, d) })
+func (e *Engine) CreateMemory(ctx context.Context, c *op.Call, characterID string, d memory.Draft) (*memory.Memory, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Create(tx, c.By(), characterID, d) })
 }
 
 // EditMemory changes one; a new text makes a new version (memory.Edit).
-func (e *Engine) EditMemory(ctx context.Context, c *Call, characterID, id string, p memory.Patch) (*memory.Memory, error) {
-	return once(ctx, e, c, func(tx Tx) (*memory.Memory, error) { return memory.Edit(tx, c.by(), characterID, id, p) })
+func (e *Engine) EditMemory(ctx context.Context, c *op.Call, characterID, id string, p memory.Patch) (*memory.Memory, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Edit(tx, c.By(), characterID, id, p) })
 }
 
 // DeleteMemory retires a memory, or purges it with all versions.
-func (e *Engine) DeleteMemory(ctx context.Context, c *Call, characterID, id string, purge bool) error {
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+func (e *Engine) DeleteMemory(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
+	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		if purge {
-			return struct{}{}, memory.Purge(tx, c.by(), characterID, id)
+			return struct{}{}, memory.Purge(tx, c.By(), characterID, id)
 		}
-		_, err := memory.Retire(tx, c.by(), characterID, id)
+		_, err := memory.Retire(tx, c.By(), characterID, id)
 		return struct{}{}, err
 	})
 	return err
 }
 
 // RestoreMemory makes a retired or older version count again.
-func (e *Engine) RestoreMemory(ctx context.Context, c *Call, characterID, id string) (*memory.Memory, error) {
-	return once(ctx, e, c, func(tx Tx) (*memory.Memory, error) { return memory.Restore(tx, c.by(), characterID, id) })
+func (e *Engine) RestoreMemory(ctx context.Context, c *op.Call, characterID, id string) (*memory.Memory, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Restore(tx, c.By(), characterID, id) })
 }
 
 // MemoryHistory returns the versions of a memory, oldest first.
@@ -229,7 +230,7 @@ func (in ForgetInput) check(limit int) error {
 //
 // Errors: Invalid with the field; NotFound, also for an id that is not there;
 // NotConfigured for a query without a memory.
-func (e *Engine) ForgetMemories(ctx context.Context, c *Call, characterID string, in ForgetInput) (*memory.Forgotten, error) {
+func (e *Engine) ForgetMemories(ctx context.Context, c *op.Call, characterID string, in ForgetInput) (*memory.Forgotten, error) {
 	if err := in.check(e.opts.TextLimit); err != nil {
 		return nil, err
 	}
@@ -252,7 +253,7 @@ func (e *Engine) ForgetMemories(ctx context.Context, c *Call, characterID string
 	if in.DryRun {
 		return e.previewForget(ctx, c.UserID, characterID, in.IDs, gone)
 	}
-	return once(ctx, e, c, func(tx Tx) (*memory.Forgotten, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Forgotten, error) {
 		if in.All {
 			return gone, e.forgetAll(tx, c, characterID)
 		}
@@ -267,7 +268,7 @@ func (e *Engine) ForgetMemories(ctx context.Context, c *Call, characterID string
 		for _, item := range gone.Memories {
 			ids = append(ids, item.ID)
 		}
-		return gone, memory.PurgeAll(tx, c.by(), characterID, ids)
+		return gone, memory.PurgeAll(tx, c.By(), characterID, ids)
 	})
 }
 
@@ -363,11 +364,11 @@ func named(tx Tx, characterID string, ids []string) ([]memory.ForgetItem, error)
 
 // forgetAll removes everything of a scope. The event names no memories: all of
 // them are gone.
-func (e *Engine) forgetAll(tx Tx, c *Call, characterID string) error {
+func (e *Engine) forgetAll(tx Tx, c *op.Call, characterID string) error {
 	if _, _, err := tx.PurgeScope(characterID); err != nil {
 		return err
 	}
-	return tx.Emit(event(c.UserID, "memory.written", c.by(), struct {
+	return tx.Emit(op.Event(c.UserID, "memory.written", c.By(), struct {
 		Op          string   `json:"op"`
 		CharacterID string   `json:"characterId"`
 		MemoryIDs   []string `json:"memoryIds"`
@@ -377,7 +378,7 @@ func (e *Engine) forgetAll(tx Tx, c *Call, characterID string) error {
 // MemorySuggestions lists suggestions, newest first; state "" = open. limit is 1
 // to 200, 0 = 50.
 func (e *Engine) MemorySuggestions(ctx context.Context, userID, characterID, state, cursor string, limit int) (items []memory.Suggested, next string, err error) {
-	if limit, err = checkLimit(limit); err != nil {
+	if limit, err = op.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
 	if state == "" {
@@ -391,9 +392,9 @@ func (e *Engine) MemorySuggestions(ctx context.Context, userID, characterID, sta
 }
 
 // DecideSuggestion accepts or rejects one (memory.Decide).
-func (e *Engine) DecideSuggestion(ctx context.Context, c *Call, characterID, id, decision string) (*memory.Suggested, error) {
-	return once(ctx, e, c, func(tx Tx) (*memory.Suggested, error) {
-		return memory.Decide(tx, c.by(), characterID, id, decision)
+func (e *Engine) DecideSuggestion(ctx context.Context, c *op.Call, characterID, id, decision string) (*memory.Suggested, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Suggested, error) {
+		return memory.Decide(tx, c.By(), characterID, id, decision)
 	})
 }
 
@@ -428,7 +429,7 @@ func (e *Engine) ExportMemories(ctx context.Context, userID, characterID string,
 // MemoryJobs lists the background work about a character's memory, newest first;
 // limit is 1 to 200, 0 = 50.
 func (e *Engine) MemoryJobs(ctx context.Context, userID, characterID, cursor string, limit int) (items []*jobs.Job, next string, err error) {
-	if limit, err = checkLimit(limit); err != nil {
+	if limit, err = op.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
@@ -440,8 +441,8 @@ func (e *Engine) MemoryJobs(ctx context.Context, userID, characterID, cursor str
 
 // ExtractNow has the texts of a conversation read for facts, at once: those that
 // were not read, or all of them where there are no such.
-func (e *Engine) ExtractNow(ctx context.Context, c *Call, conversationID string) error {
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+func (e *Engine) ExtractNow(ctx context.Context, c *op.Call, conversationID string) error {
+	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return struct{}{}, err

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"nodest/memory"
+	"nodest/op"
 )
 
 // What is done to many memories at once is done in pieces, so that no transaction
@@ -14,10 +15,10 @@ import (
 // of its own; the key is stored with the last one. do gets the answer of the pieces
 // before and returns the one with its own. What was done before a failure stays, and
 // do must find that nothing is left to do there when all is asked for again.
-func inPieces[P, T any](ctx context.Context, e *Engine, c *Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
+func inPieces[P, T any](ctx context.Context, e *Engine, c *op.Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
 	last := len(parts) - 1
 	if last > 0 {
-		answer, known, err := earlier[T](ctx, e, c)
+		answer, known, err := op.Earlier[T](ctx, e.store, c)
 		if known || err != nil {
 			return answer, err
 		}
@@ -34,19 +35,19 @@ func inPieces[P, T any](ctx context.Context, e *Engine, c *Call, so T, parts []P
 		}
 		so = next
 	}
-	return once(ctx, e, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
 }
 
 // ImportMemories takes JSON Lines; lines that are wrong are told, the rest is taken.
 // Whoever asks again after a failure finds what was stored before it among the skipped.
-func (e *Engine) ImportMemories(ctx context.Context, c *Call, characterID string, r io.Reader) (*memory.Imported, error) {
+func (e *Engine) ImportMemories(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*memory.Imported, error) {
 	parsed, err := memory.ParseImport(r)
 	if err != nil {
 		return nil, err
 	}
 	so := &memory.Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
 	return inPieces(ctx, e, c, so, memory.Pieces(parsed.Memories), func(tx Tx, so *memory.Imported, piece []memory.Memory) (*memory.Imported, error) {
-		done, err := memory.Import(tx, c.by(), characterID, piece)
+		done, err := memory.Import(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,7 @@ func (e *Engine) ImportMemories(ctx context.Context, c *Call, characterID string
 //
 // Errors: Invalid with the field; NotFound, also for an id or a conversation that is
 // not there.
-func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, in memory.Bulk) (*memory.BulkDone, error) {
+func (e *Engine) BulkMemories(ctx context.Context, c *op.Call, characterID string, in memory.Bulk) (*memory.BulkDone, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, 
 		}
 	}
 	if !in.DryRun {
-		answer, known, err := earlier[*memory.BulkDone](ctx, e, c)
+		answer, known, err := op.Earlier[*memory.BulkDone](ctx, e.store, c)
 		if known || err != nil {
 			return answer, err
 		}
@@ -95,6 +96,6 @@ func (e *Engine) BulkMemories(ctx context.Context, c *Call, characterID string, 
 		return done, err
 	}
 	return inPieces(ctx, e, c, done, memory.BulkPieces(roots), func(tx Tx, so *memory.BulkDone, piece []string) (*memory.BulkDone, error) {
-		return memory.ApplyBulk(tx, c.by(), characterID, &in, so, piece)
+		return memory.ApplyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }

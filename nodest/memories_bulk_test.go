@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // failing is a store whose transactions fail after some have been committed.
@@ -77,7 +78,7 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 	file.WriteString(`{"text":"Clara sails","status":"retired"}` + "\n")
 	call := s.call()
 	imports := func() (*memory.Imported, error) {
-		return s.ImportMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
+		return s.ImportMemories(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
 	}
 	s.failsAfter(2)
 	if done, err := imports(); err == nil {
@@ -113,7 +114,7 @@ func TestAWrongFileIsRefused(t *testing.T) {
 	alice := s.character(alicesCard)
 	call := s.call()
 	imports := func(file string) (*memory.Imported, error) {
-		return s.ImportMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
+		return s.ImportMemories(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
 	}
 	_, err := imports("name,text\nClara,sails\n")
 	refused(t, err, fault.InvalidImport, "")
@@ -305,7 +306,7 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 	s.must(err)
 	call := s.call()
 	purge := func() (*memory.BulkDone, error) {
-		return s.BulkMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
+		return s.BulkMemories(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
 			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: new("number")}})
 	}
 	s.failsAfter(1)

@@ -5,6 +5,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // ListedMemory is a memory in a list.
@@ -15,7 +16,7 @@ type ListedMemory struct {
 
 // Memories lists facts, newest first; limit is 1 to 200, 0 = 50.
 func (e *Engine) Memories(ctx context.Context, userID, characterID string, f memory.Filter, cursor string, limit int) (items []ListedMemory, next string, err error) {
-	if limit, err = checkLimit(limit); err != nil {
+	if limit, err = op.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
 	err = e.store.View(ctx, userID, func(tx Tx) error {

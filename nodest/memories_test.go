@@ -13,6 +13,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // search is SearchMemories for ann; it returns the texts.
@@ -120,7 +121,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if len(gone.Memories) != len(want) || gone.DryRun {
 		t.Errorf("forgotten: %+v", gone)
 	}
-	again, err := s.ForgetMemories(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
+	again, err := s.ForgetMemories(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
 	s.must(err)
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
@@ -322,7 +323,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	c := s.chatWith(alice.ID)
 	s.say(c, birthday)
 	fact := s.fact(alice.ID, "Clara is the user's sister.")
-	bobs, err := s.CreateCharacter(t.Context(), &nodest.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	bobs, err := s.CreateCharacter(t.Context(), &op.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	state := func() string {
 		var out bytes.Buffer
@@ -332,9 +333,9 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	}
 	before := state()
 	n := 0
-	call := func() *nodest.Call {
+	call := func() *op.Call {
 		n++
-		return &nodest.Call{UserID: bob, Key: fmt.Sprint("bob-", n), Hash: "h"}
+		return &op.Call{UserID: bob, Key: fmt.Sprint("bob-", n), Hash: "h"}
 	}
 	text := "mine"
 	for name, try := range map[string]func(characterID, id string) error{

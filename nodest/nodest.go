@@ -25,17 +25,6 @@ import (
 	"nodest/stream"
 )
 
-// Call is one request of one user. A new Call is made for each request.
-type Call struct {
-	UserID string
-	Device string // for Event.By; "" = server
-	// Key is the idempotency key ("" = none), Hash a hash of the operation's
-	// name and its content.
-	Key, Hash string
-	// Replayed is set by the engine: the answer is that of an earlier call.
-	Replayed bool
-}
-
 // Publisher takes events to the connected devices; *stream.Hub is one.
 type Publisher interface {
 	// Transient delivers an event that is not stored.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // portStatuses are the seed's statuses, and our words for them.
@@ -39,7 +40,7 @@ const portUpdated = "Character updated successfully"
 //
 // Errors: Invalid with the field; NotFound for a key without a conversation; those
 // of CreateCharacter and Send; the failure of the reply.
-func (e *Engine) Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
+func (e *Engine) Port(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
 	status, ok := portStatuses[in.Status]
 	if !ok {
 		unknown := fault.New(fault.Invalid, "Unknown status") // the app's words
@@ -49,7 +50,7 @@ func (e *Engine) Port(ctx context.Context, c *Call, in PortInput) (*PortAnswer, 
 	if err := checkAppKey(in.ConversationID); err != nil {
 		return nil, err
 	}
-	if err := checkLine("customUserName", in.CustomUserName, maxCalledName); err != nil {
+	if err := op.CheckLine("customUserName", in.CustomUserName, maxCalledName); err != nil {
 		return nil, err
 	}
 	if status == StatusSameChat {
@@ -103,7 +104,7 @@ func portChat(tx Tx, key string) (*Conversation, error) {
 	return conv, nil
 }
 
-func (e *Engine) portCreate(ctx context.Context, c *Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
 	given, err := docs.input(in.IsCradleGeneration)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (e *Engine) portCreate(ctx context.Context, c *Call, in PortInput, docs *po
 	if err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, 0, func(tx Tx) (*PortAnswer, error) {
+	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*PortAnswer, error) {
 		ch := &Character{Source: docs.kept()}
 		prepared.apply(ch)
 		if _, err := ch.call(in.CustomUserName); err != nil {
@@ -132,9 +133,9 @@ func (e *Engine) portCreate(ctx context.Context, c *Call, in PortInput, docs *po
 // beginAppChat begins a conversation under an app's key, with the history that is
 // given. The greeting stands in front of it, unless it has one of its own: then
 // what is returned has the card's text and the other one's id.
-func beginAppChat(tx Tx, c *Call, ch *Character, key string, history []chatEntry) (*Conversation, *Message, error) {
+func beginAppChat(tx Tx, c *op.Call, ch *Character, key string, history []chatEntry) (*Conversation, *Message, error) {
 	conv := &Conversation{
-		ID: newID(), CharacterID: ch.ID, Title: shortened(ch.Name, maxTitle), Settings: json.RawMessage("{}"),
+		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, maxTitle), Settings: json.RawMessage("{}"),
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 	}
 	user, err := userName(tx, ch, "")
@@ -157,7 +158,7 @@ func beginAppChat(tx Tx, c *Call, ch *Character, key string, history []chatEntry
 	return conv, first, tx.PutAppChat(key, conv.ID)
 }
 
-func (e *Engine) portUpdate(ctx context.Context, c *Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
 	given, err := docs.input(in.IsCradleGeneration)
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (e *Engine) portUpdate(ctx context.Context, c *Call, in PortInput, docs *po
 	if err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, 0, func(tx Tx) (*PortAnswer, error) {
+	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*PortAnswer, error) {
 		conv, err := portChat(tx, in.ConversationID)
 		if err != nil {
 			return nil, err
@@ -185,7 +186,7 @@ func (e *Engine) portUpdate(ctx context.Context, c *Call, in PortInput, docs *po
 	})
 }
 
-func (e *Engine) portContinue(ctx context.Context, c *Call, in PortInput) (*PortAnswer, error) {
+func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
 	if err := checkText("userMessage", in.UserMessage, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func (e *Engine) portContinue(ctx context.Context, c *Call, in PortInput) (*Port
 // portTarget finds the conversation in which the app goes on talking. It is begun
 // where it has to be, and the character learns the user's name; a repeated call
 // finds both done.
-func (e *Engine) portTarget(ctx context.Context, c *Call, in PortInput) (*Conversation, error) {
+func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*Conversation, error) {
 	var conv *Conversation
 	ready := false
 	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
@@ -222,8 +223,8 @@ func (e *Engine) portTarget(ctx context.Context, c *Call, in PortInput) (*Conver
 	if err != nil || ready {
 		return conv, err
 	}
-	before := c.part("chat")
-	return lastWins(ctx, e, before, 0, func(tx Tx) (*Conversation, error) {
+	before := c.Part("chat")
+	return op.LastWins(ctx, e.store, before, 0, func(tx Tx) (*Conversation, error) {
 		conv, err := portChat(tx, in.ConversationID)
 		begins := fault.Is(err, fault.NotFound) && in.CharacterID != ""
 		id := in.CharacterID
@@ -252,19 +253,9 @@ func (e *Engine) portTarget(ctx context.Context, c *Call, in PortInput) (*Conver
 	})
 }
 
-// part is the call of a step that comes before the one that is stored under the
-// key of c. No client can send a blank in a key.
-func (c *Call) part(step string) *Call {
-	p := &Call{UserID: c.UserID, Device: c.Device, Hash: c.Hash}
-	if c.Key != "" {
-		p.Key = c.Key + " " + step
-	}
-	return p
-}
-
 // readyChat is the conversation of a call that goes on talking; false when it has
 // to be begun, or its character does not call the user by that name yet.
-func readyChat(tx Tx, c *Call, in PortInput) (conv *Conversation, ready bool, err error) {
+func readyChat(tx Tx, c *op.Call, in PortInput) (conv *Conversation, ready bool, err error) {
 	conv, err = portChat(tx, in.ConversationID)
 	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
 		return nil, false, nil
@@ -301,14 +292,14 @@ func (ch *Character) call(name string) (changed bool, err error) {
 	if set["user"] == nil {
 		set["user"] = map[string]json.RawMessage{}
 	}
-	set["user"]["name"] = jsonOf(name)
-	ch.Settings = jsonOf(set)
+	set["user"]["name"] = op.MustJSON(name)
+	ch.Settings = op.MustJSON(set)
 	return true, nil
 }
 
 // portReply waits for the end of a generation and returns what it wrote. One that
 // somebody stopped has answered with what there was until then.
-func (e *Engine) portReply(ctx context.Context, c *Call, generationID string) (string, error) {
+func (e *Engine) portReply(ctx context.Context, c *op.Call, generationID string) (string, error) {
 	g, err := e.Wait(ctx, c.UserID, generationID)
 	if err != nil {
 		return "", err

@@ -6,6 +6,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 )
 
 // portDocuments are what an app sends in jsonString.
@@ -19,18 +20,18 @@ type portDocuments struct {
 // may be absent; documents.go says what stands in for them.
 func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 	const field = "jsonString"
-	if isNull(raw) {
+	if op.IsNull(raw) {
 		return nil, fault.InvalidField(field, "required", "required")
 	}
 	if bytes.TrimSpace(raw)[0] == '"' {
 		var text string
-		if err := decodeInto(field, raw, &text); err != nil {
+		if err := op.DecodeStrict(field, raw, &text); err != nil {
 			return nil, err
 		}
 		raw = json.RawMessage(text)
 	}
 	members := map[string]json.RawMessage{}
-	if err := decodeInto(field, raw, &members); err != nil {
+	if err := op.DecodeStrict(field, raw, &members); err != nil {
 		return nil, err
 	}
 	take := func(name string) json.RawMessage {
@@ -42,7 +43,7 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 		roleCard: take("roleCard"), worldBook: take("worldBook"), preset: take("preset"),
 		authorNote: take("authorNote"), scripts: take("regexScripts"),
 	}
-	if history := take("chatHistory"); !isNull(history) {
+	if history := take("chatHistory"); !op.IsNull(history) {
 		var err error
 		if d.history, err = readChatHistory(field+".chatHistory", history); err != nil {
 			return nil, err
@@ -56,8 +57,8 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 // cards be nameless.
 func (d *portDocuments) nameCard() error {
 	const field = "jsonString.roleCard"
-	err := checkKind(field, d.roleCard, "{")
-	if err != nil || isNull(d.roleCard) || cardName(d.roleCard) != "" {
+	err := op.CheckKind(field, d.roleCard, "{")
+	if err != nil || op.IsNull(d.roleCard) || cardName(d.roleCard) != "" {
 		return err
 	}
 	basic, err := card.ParseRoleCard(nil)
@@ -65,11 +66,11 @@ func (d *portDocuments) nameCard() error {
 		return err
 	}
 	members := map[string]json.RawMessage{}
-	if err := decodeInto(field, d.roleCard, &members); err != nil {
+	if err := op.DecodeStrict(field, d.roleCard, &members); err != nil {
 		return err
 	}
-	members["name"] = jsonOf(basic.Name)
-	d.roleCard = jsonOf(members)
+	members["name"] = op.MustJSON(basic.Name)
+	d.roleCard = op.MustJSON(members)
 	return nil
 }
 
@@ -80,7 +81,7 @@ func (d *portDocuments) input(isCradle *bool) (CharacterInput, error) {
 		RoleCard: d.roleCard, WorldBook: d.worldBook, Preset: d.preset, AuthorNote: d.authorNote,
 		RegexScripts: d.scripts, IsCradle: isCradle, Dialect: string(card.NodeST),
 	}
-	if isNull(d.roleCard) {
+	if op.IsNull(d.roleCard) {
 		return in, nil
 	}
 	inside, err := embeddedIn(d.roleCard)
@@ -101,5 +102,5 @@ func (d *portDocuments) kept() json.RawMessage {
 	if len(d.others) == 0 {
 		return nil
 	}
-	return jsonOf(source{Extra: jsonOf(d.others)})
+	return op.MustJSON(source{Extra: op.MustJSON(d.others)})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // PortHistory reads and changes a history as the app does. Places are counted from
@@ -21,11 +22,11 @@ import (
 //
 // Errors: Invalid with the field; NotFound; TooLarge; Busy while a reply is being
 // written; those of Regenerate, and the failure of the reply.
-func (e *Engine) PortHistory(ctx context.Context, c *Call, in PortHistoryInput) (*PortHistory, error) {
+func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInput) (*PortHistory, error) {
 	if err := checkAppKey(in.ConversationID); err != nil {
 		return nil, err
 	}
-	var change func(context.Context, *Call, *Conversation, PortHistoryInput) (*portChange, error)
+	var change func(context.Context, *op.Call, *Conversation, PortHistoryInput) (*portChange, error)
 	switch in.Action {
 	case PortGet:
 	case PortEditAI, PortEditUser, PortDeleteAI, PortDeleteUser:
@@ -75,7 +76,7 @@ type portChange struct {
 }
 
 // portRevise edits and deletes.
-func (e *Engine) portRevise(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
 	counted, edits := isReply, true
 	switch in.Action {
 	case PortEditUser:
@@ -90,7 +91,7 @@ func (e *Engine) portRevise(ctx context.Context, c *Call, conv *Conversation, in
 			return nil, err
 		}
 	}
-	return once(ctx, e, c, func(tx Tx) (*portChange, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
 		chat, shown, err := idleHistory(tx, conv.ID)
 		if err != nil {
 			return nil, err
@@ -110,12 +111,12 @@ func (e *Engine) portRevise(ctx context.Context, c *Call, conv *Conversation, in
 
 // portRegenerate first finds out what is meant, under a key of its own: a repeated
 // call must not look for it in what the first one has made of the history.
-func (e *Engine) portRegenerate(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
 	if err := checkLength("text", in.Text, maxWish); err != nil {
 		return nil, err
 	}
-	before := c.part("target")
-	done, err := once(ctx, e, before, func(tx Tx) (*portChange, error) {
+	before := c.Part("target")
+	done, err := op.Once(ctx, e.store, before, func(tx Tx) (*portChange, error) {
 		chat, shown, err := idleHistory(tx, conv.ID)
 		if err != nil {
 			return nil, err
@@ -142,7 +143,7 @@ func (e *Engine) portRegenerate(ctx context.Context, c *Call, conv *Conversation
 }
 
 // regreet sets the greeting of a history back to the card.
-func regreet(tx Tx, c *Call, chat *Conversation, shown []*Message) (*portChange, error) {
+func regreet(tx Tx, c *op.Call, chat *Conversation, shown []*Message) (*portChange, error) {
 	at := nth(shown, func(m *Message) bool { return m.Greeting }, 1)
 	if at < 0 {
 		return &portChange{}, nil
@@ -154,22 +155,22 @@ func regreet(tx Tx, c *Call, chat *Conversation, shown []*Message) (*portChange,
 	return &portChange{OK: true, Response: m.Text()}, updateMessage(tx, c, chat, m)
 }
 
-func (e *Engine) portRestore(ctx context.Context, c *Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
-	if isNull(in.History) {
+func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+	if op.IsNull(in.History) {
 		return nil, fault.InvalidField("history", "required", "required")
 	}
 	var named struct{ Parts json.RawMessage }
-	if err := decodeKnown("history", in.History, &named); err != nil {
+	if err := op.DecodeLenient("history", in.History, &named); err != nil {
 		return nil, err
 	}
-	if isNull(named.Parts) { // an empty list empties the history; forgetting it does not
+	if op.IsNull(named.Parts) { // an empty list empties the history; forgetting it does not
 		return nil, fault.InvalidField("history.parts", "required", "required")
 	}
 	entries, err := readChatHistory("history", in.History)
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*portChange, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
 		chat, err := lockIdle(tx, conv.ID)
 		if err != nil {
 			return nil, err
@@ -195,7 +196,7 @@ func (e *Engine) portRestore(ctx context.Context, c *Call, conv *Conversation, i
 	})
 }
 
-func (e *Engine) portReset(ctx context.Context, c *Call, conv *Conversation, _ PortHistoryInput) (*portChange, error) {
+func (e *Engine) portReset(ctx context.Context, c *op.Call, conv *Conversation, _ PortHistoryInput) (*portChange, error) {
 	_, err := e.Reset(ctx, c, conv.ID)
 	return &portChange{OK: true}, err
 }

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 const idasCard = `{"name":"Ida","first_mes":"Come in, {{user}}. I am {{char}}.","description":"Keeps a tea house.","unknown":[1]}`
@@ -410,7 +411,7 @@ func TestPortRefuses(t *testing.T) {
 func TestPortKeysBelongToTheirUser(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	made := s.ported("")
-	his := func() *nodest.Call { return &nodest.Call{UserID: bob, Device: "tv"} }
+	his := func() *op.Call { return &op.Call{UserID: bob, Device: "tv"} }
 	for _, key := range []string{"app-1", made.ConversationID} {
 		_, err := s.Port(t.Context(), his(), nodest.PortInput{ConversationID: key, Status: "continue", UserMessage: "x"})
 		refused(t, err, fault.NotFound, "conversationId")

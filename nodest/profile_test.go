@@ -12,6 +12,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // profileIn is the profile in a prompt, "" = there is none, and the ids of its facts.
@@ -125,7 +126,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 
 	s.knows(alice.ID, text, false)
 	for _, other := range []struct{ user, character string }{{bob, s.characterOf(bob)}, {ann, s.character(alicesCard).ID}} {
-		conv, err := s.CreateConversation(t.Context(), &nodest.Call{UserID: other.user}, nodest.ConversationInput{CharacterID: other.character})
+		conv, err := s.CreateConversation(t.Context(), &op.Call{UserID: other.user}, nodest.ConversationInput{CharacterID: other.character})
 		s.must(err)
 		p, err := s.PreviewPrompt(t.Context(), other.user, nodest.PreviewInput{ConversationID: conv.ID, Text: "Who am I?"})
 		s.must(err)
@@ -138,7 +139,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 // characterOf imports the card for a user.
 func (s *studio) characterOf(user string) string {
 	s.t.Helper()
-	got, err := s.ImportCharacter(s.t.Context(), &nodest.Call{UserID: user}, []byte(alicesCard), "alice.json")
+	got, err := s.ImportCharacter(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
 	s.must(err)
 	return got.Character.ID
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -29,8 +30,8 @@ func everyWriteWins(t *testing.T, h *home) {
 	var group sync.WaitGroup
 	failed := make(chan error, 10*writers)
 	for i := range writers {
-		call := func(what string) *nodest.Call {
-			return &nodest.Call{UserID: me, Key: what + strconv.Itoa(i), Hash: "h"}
+		call := func(what string) *op.Call {
+			return &op.Call{UserID: me, Key: what + strconv.Itoa(i), Hash: "h"}
 		}
 		title := "title " + strconv.Itoa(i)
 		group.Go(func() {

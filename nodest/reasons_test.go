@@ -10,12 +10,13 @@ import (
 	"nodest/llm/llmtest"
 	"nodest/llm/openai"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // wireOf is an error as clients see it.
 func wireOf(t *testing.T, err error) (detail, retry string) {
 	t.Helper()
-	b, failed := json.Marshal(nodest.WireError(err))
+	b, failed := json.Marshal(op.PublicFailure(err))
 	if failed != nil {
 		t.Fatal(failed)
 	}

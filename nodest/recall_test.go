@@ -15,6 +15,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // remember gives the engine of a studio a memory. Nothing works in the
@@ -196,7 +197,7 @@ func TestWhatIsNotRecalled(t *testing.T) {
 func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	s := newRemembering(t)
 	s.say(s.chat(), birthday)
-	call := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	call := func() *op.Call { return &op.Call{UserID: bob} }
 	ch, err := s.CreateCharacter(t.Context(), call(), nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	c, err := s.CreateConversation(t.Context(), call(), nodest.ConversationInput{CharacterID: ch.ID})

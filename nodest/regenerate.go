@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // maxWish is the longest wish for a rewrite, in code points.
@@ -23,7 +24,7 @@ const maxWish = 4_000
 // card, the first one is shown, and there is no generation.
 //
 // Errors: those of Send, and Invalid for a message that no character wrote.
-func (e *Engine) Regenerate(ctx context.Context, c *Call, in GenerateInput) (*Changed, error) {
+func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error) {
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
@@ -44,13 +45,13 @@ func (e *Engine) Regenerate(ctx context.Context, c *Call, in GenerateInput) (*Ch
 
 // regenerate accepts another text for a reply. Where something was said after it
 // the place for that text is put into ch. The caller stores both, ch first.
-func (e *Engine) regenerate(tx Tx, c *Call, s *scene, reply *Message, in GenerateInput, ch *change) (*started, error) {
+func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *Message, in GenerateInput, ch *change) (*started, error) {
 	taken, err := followed(tx, reply)
 	if err != nil {
 		return nil, err
 	}
 	g := &Generation{
-		ID: newID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
+		ID: op.NewID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
 		Kind: KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
 	}
 	target := reply
@@ -71,13 +72,13 @@ func (e *Engine) regenerate(tx Tx, c *Call, s *scene, reply *Message, in Generat
 // of its text. It goes on after an interruption and after a limit of length.
 //
 // Errors: those of Regenerate, and Invalid for a message without text.
-func (e *Engine) Continue(ctx context.Context, c *Call, in GenerateInput) (*Changed, error) {
+func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error) {
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
 	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *Message, _ *change) (*started, error) {
 		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
-			ID: newID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: KindContinue,
+			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: KindContinue,
 		})
 		if err != nil {
 			return nil, err
@@ -92,7 +93,7 @@ func (e *Engine) Continue(ctx context.Context, c *Call, in GenerateInput) (*Chan
 
 // Impersonate writes a line for the user. It is streamed like a reply, but no
 // message is stored: the client sends it, or something else.
-func (e *Engine) Impersonate(ctx context.Context, c *Call, in GenerateInput) (generationID string, err error) {
+func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) (generationID string, err error) {
 	if err := checkGenerate(in); err != nil {
 		return "", err
 	}
@@ -102,7 +103,7 @@ func (e *Engine) Impersonate(ctx context.Context, c *Call, in GenerateInput) (ge
 		if err != nil {
 			return "", nil, err
 		}
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{ID: newID(), ConversationID: chat.ID, Kind: KindImpersonate})
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{ID: op.NewID(), ConversationID: chat.ID, Kind: KindImpersonate})
 		if err != nil {
 			return "", nil, err
 		}
@@ -113,7 +114,7 @@ func (e *Engine) Impersonate(ctx context.Context, c *Call, in GenerateInput) (ge
 // generateAt begins what accept accepts for a character's message, and stores
 // what that puts into the change.
 func (e *Engine) generateAt(
-	ctx context.Context, c *Call, in GenerateInput, accept func(tx Tx, s *scene, m *Message, ch *change) (*started, error),
+	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *scene, m *Message, ch *change) (*started, error),
 ) (*Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
@@ -160,8 +161,8 @@ func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is b
 // were edited become older revisions; greetings that the card no longer has stay
 // as swipes behind those it has. Who said it stays: that is no part of a state, so
 // that no restore would bring it back.
-func (e *Engine) resetGreeting(ctx context.Context, c *Call, messageID string) (*Changed, error) {
-	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
+func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string) (*Changed, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
 		chat, m, err := changeable(tx, messageID, 0)
 		if err != nil {
 			return nil, err

@@ -1,13 +1,17 @@
 package nodest
 
-import "context"
+import (
+	"context"
+
+	"nodest/op"
+)
 
 // Reset begins a conversation anew: a fresh greeting of the card becomes the end
 // of the shown branch. What was said until now stays as a branch.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) Reset(ctx context.Context, c *Call, conversationID string) (*Conversation, error) {
-	return once(ctx, e, c, func(tx Tx) (*Conversation, error) {
+func (e *Engine) Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
 		chat, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err

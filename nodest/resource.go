@@ -10,6 +10,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -26,11 +27,11 @@ const (
 //
 // Errors: Invalid with the field, InvalidWorldBook, InvalidImport; NotFound for
 // a character that the user does not have.
-func (e *Engine) CreateResource(ctx context.Context, c *Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
-	if isNull(in.Document) {
+func (e *Engine) CreateResource(ctx context.Context, c *op.Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
+	if op.IsNull(in.Document) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
-	return once(ctx, e, c, func(tx Tx) (*Resource, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Resource, error) {
 		r := &Resource{Kind: kind}
 		if err := in.apply(tx, r, true); err != nil {
 			return nil, err
@@ -50,7 +51,7 @@ type importedResource struct {
 // NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
-func (e *Engine) ImportResource(ctx context.Context, c *Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
+func (e *Engine) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
 	read, ok := map[ResourceKind]func([]byte, string, card.Limits) (*card.Resource, error){
 		WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
 	}[kind]
@@ -64,9 +65,9 @@ func (e *Engine) ImportResource(ctx context.Context, c *Call, kind ResourceKind,
 	var group struct {
 		BindType string `json:"bindType"`
 	}
-	answer, err := once(ctx, e, c, func(tx Tx) (*importedResource, error) {
+	answer, err := op.Once(ctx, e.store, c, func(tx Tx) (*importedResource, error) {
 		r := &Resource{
-			Kind: kind, Name: cmp.Or(shortened(oneLine(doc.Name), maxResourceName), string(kind)),
+			Kind: kind, Name: cmp.Or(op.Truncate(oneLine(doc.Name), maxResourceName), string(kind)),
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
 			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
 		}
@@ -90,12 +91,12 @@ func (e *Engine) Resource(ctx context.Context, userID string, kind ResourceKind,
 
 // Resources lists the user's resources of a kind without their documents, newest
 // first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*Page[*Resource], error) {
-	limit, err := checkLimit(limit)
+func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error) {
+	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[*Resource]{}
+	page := &op.Page[*Resource]{}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Resources(kind, cursor, limit)
 		return err
@@ -107,16 +108,16 @@ func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind
 //
 // Errors: those of CreateResource; PreconditionFailed when ifVersion is not 0
 // and not its version.
-func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
-	if isNull(in.Document) && (replace || len(in.Document) > 0) {
+func (e *Engine) UpdateResource(ctx context.Context, c *op.Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
+	if op.IsNull(in.Document) && (replace || len(in.Document) > 0) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
-	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Resource, error) {
+	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Resource, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkVersion(ifVersion, r.Version); err != nil {
+		if err := op.CheckVersion(ifVersion, r.Version); err != nil {
 			return nil, err
 		}
 		if err := in.apply(tx, r, replace); err != nil {
@@ -128,8 +129,8 @@ func (e *Engine) UpdateResource(ctx context.Context, c *Call, kind ResourceKind,
 
 // DeleteResource deletes a resource. Where the user's settings named it, they
 // name nothing afterwards.
-func (e *Engine) DeleteResource(ctx context.Context, c *Call, kind ResourceKind, id string) error {
-	_, err := lastWins(ctx, e, c, 0, func(tx Tx) (struct{}, error) {
+func (e *Engine) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error {
+	_, err := op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return struct{}{}, err
@@ -168,7 +169,7 @@ func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
 		if err := checkDocument(r.Kind, in.Document); err != nil {
 			return err
 		}
-		r.Document = orNil(in.Document)
+		r.Document = op.JSONOrNil(in.Document)
 	}
 	if err := in.applyName(r, all); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (in ResourceInput) applyName(r *Resource, all bool) error {
 		}
 	}
 	r.Name = cmp.Or(r.Name, string(r.Kind))
-	return checkLine("name", r.Name, limit)
+	return op.CheckLine("name", r.Name, limit)
 }
 
 // documentName is the name that a document says itself; "" without one.
@@ -224,7 +225,7 @@ func checkDocument(kind ResourceKind, doc json.RawMessage) error {
 	if kind == RegexScript {
 		kinds = "{["
 	}
-	if err := checkKind(field, doc, kinds); err != nil {
+	if err := op.CheckKind(field, doc, kinds); err != nil {
 		return err
 	}
 	var err error
@@ -254,13 +255,13 @@ type personaDocument struct {
 
 func checkPersona(field string, doc json.RawMessage) error {
 	var p personaDocument
-	if err := decodeKnown(field, doc, &p); err != nil {
+	if err := op.DecodeLenient(field, doc, &p); err != nil {
 		return err
 	}
 	if utf8.RuneCountInString(p.Description) > maxPersonaText {
 		return fault.InvalidField(field+".description", "range", "must have at most %d characters", maxPersonaText)
 	}
-	return checkLine(field+".name", p.Name, maxPersonaName)
+	return op.CheckLine(field+".name", p.Name, maxPersonaName)
 }
 
 // boundCharacters checks a list of characters and returns it without doubles,
@@ -282,8 +283,8 @@ func boundCharacters(tx Tx, ids []string) ([]string, error) {
 	return bound, nil
 }
 
-func insertResource(tx Tx, c *Call, r *Resource) error {
-	r.ID, r.Version = newID(), 1
+func insertResource(tx Tx, c *op.Call, r *Resource) error {
+	r.ID, r.Version = op.NewID(), 1
 	r.CreatedAt, r.UpdatedAt = tx.Now(), tx.Now()
 	if err := tx.InsertResource(r); err != nil {
 		return err
@@ -292,7 +293,7 @@ func insertResource(tx Tx, c *Call, r *Resource) error {
 }
 
 // updateResource stores r as its next version and tells of it.
-func updateResource(tx Tx, c *Call, r *Resource) error {
+func updateResource(tx Tx, c *op.Call, r *Resource) error {
 	r.Version++
 	r.UpdatedAt = tx.Now()
 	if err := tx.UpdateResource(r); err != nil {
@@ -301,15 +302,15 @@ func updateResource(tx Tx, c *Call, r *Resource) error {
 	return tx.Emit(resourceEvent(c, "resource.updated", r))
 }
 
-func deleteResource(tx Tx, c *Call, r *Resource) error {
+func deleteResource(tx Tx, c *op.Call, r *Resource) error {
 	if err := tx.DeleteResource(r.Kind, r.ID); err != nil {
 		return err
 	}
 	return tx.Emit(resourceEvent(c, "resource.deleted", r))
 }
 
-func resourceEvent(c *Call, kind string, r *Resource) *stream.Event {
-	return event(c.UserID, kind, c.by(), struct {
+func resourceEvent(c *op.Call, kind string, r *Resource) *stream.Event {
+	return op.Event(c.UserID, kind, c.By(), struct {
 		Kind    string `json:"kind"`
 		ID      string `json:"id,omitempty"`
 		Version int64  `json:"version,omitempty"`

@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 var kinds = []nodest.ResourceKind{nodest.WorldBook, nodest.Preset, nodest.RegexScript, nodest.Persona}
@@ -76,7 +77,7 @@ func TestAResourceFromItsCreationToItsEnd(t *testing.T) {
 func TestResourcesThatCannotBeUsedAreRefused(t *testing.T) {
 	doc := func(s string) nodest.ResourceInput { return nodest.ResourceInput{Document: json.RawMessage(s)} }
 	h := newHome(t)
-	theirs, err := h.CreateCharacter(t.Context(), &nodest.Call{UserID: stranger}, nodest.CharacterInput{})
+	theirs, err := h.CreateCharacter(t.Context(), &op.Call{UserID: stranger}, nodest.CharacterInput{})
 	must(t, err)
 	tests := []struct {
 		name  string

@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -18,8 +19,8 @@ const describedBefore = "before restore"
 // The save point of an empty conversation restores to a fresh greeting.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) RestoreSave(ctx context.Context, c *Call, saveID string) (*Restored, error) {
-	return once(ctx, e, c, func(tx Tx) (*Restored, error) {
+func (e *Engine) RestoreSave(ctx context.Context, c *op.Call, saveID string) (*Restored, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Restored, error) {
 		s, err := tx.Save(saveID)
 		if err != nil {
 			return nil, err
@@ -58,7 +59,7 @@ func (e *Engine) RestoreSave(ctx context.Context, c *Call, saveID string) (*Rest
 
 // saveBefore makes the automatic save point of a restore; nil where the
 // conversation is what the last rewind made of it.
-func saveBefore(tx Tx, c *Call, conv *Conversation) (*Save, error) {
+func saveBefore(tx Tx, c *op.Call, conv *Conversation) (*Save, error) {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (s *Save) apply(tx Tx, conv *Conversation) error {
 
 // showHead completes a restore that went back: conv ends where the save point
 // does, with a greeting if that is nowhere.
-func (s *Save) showHead(tx Tx, c *Call, conv *Conversation) error {
+func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 	if s.HeadID == "" {
 		m, err := greetingNow(tx, conv)
 		if err != nil {
@@ -98,7 +99,7 @@ func (s *Save) showHead(tx Tx, c *Call, conv *Conversation) error {
 			return err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, preview(m)
-		return tx.Emit(messageEvent(c.UserID, "message.created", c.by(), m))
+		return tx.Emit(messageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.
 	head, err := livingBefore(tx, conv.ID, s.HeadID)
@@ -117,7 +118,7 @@ func (s *Save) showHead(tx Tx, c *Call, conv *Conversation) error {
 // goBack gives the messages of a branch what they showed at a version, and tells
 // of those that it changed. The version of conv that is stored next goes on from
 // that one.
-func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) error {
+func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
 	changed, err := tx.Rewind(conv, version, headID)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) er
 		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
 			continue // all that is new is told by message.deleted
 		}
-		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.by(), m)); err != nil {
+		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
 			return err
 		}
 	}
@@ -150,13 +151,13 @@ func goBack(tx Tx, c *Call, conv *Conversation, version int64, headID string) er
 	if len(gone) == 0 {
 		return nil
 	}
-	return tx.Emit(deletedEvent(c.UserID, c.by(), gone, scopeOne))
+	return tx.Emit(deletedEvent(c.UserID, c.By(), gone, scopeOne))
 }
 
 // restoredEvent tells of messages of one conversation that are not deleted any
 // more.
-func restoredEvent(c *Call, back []*Message) *stream.Event {
-	ev := event(c.UserID, "message.restored", c.by(), struct {
+func restoredEvent(c *op.Call, back []*Message) *stream.Event {
+	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`
 	}{idsOf(back)})
 	ev.ConversationID, ev.MessageID = back[0].ConversationID, back[0].ID

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -63,11 +64,11 @@ const (
 //
 // Errors: Invalid with the field; NotFound; Busy while a reply is being written
 // there.
-func (e *Engine) CreateSave(ctx context.Context, c *Call, in SaveInput) (*Save, error) {
+func (e *Engine) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*Save, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Save, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Save, error) {
 		conv, err := tx.LockConversation(in.ConversationID)
 		if err != nil {
 			return nil, err
@@ -109,7 +110,7 @@ func (in SaveInput) check() error {
 // changes meanwhile.
 func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	s := &Save{
-		ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID,
+		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID,
 		Version: conv.Version, HeadID: conv.HeadID, CreatedAt: tx.Now(),
 	}
 	if conv.LastMessage != nil {
@@ -123,7 +124,7 @@ func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	return s, err
 }
 
-func insertSave(tx Tx, c *Call, s *Save) error {
+func insertSave(tx Tx, c *op.Call, s *Save) error {
 	if err := tx.InsertSave(s); err != nil {
 		return err
 	}
@@ -132,12 +133,12 @@ func insertSave(tx Tx, c *Call, s *Save) error {
 
 // Saves lists the save points of a conversation, the newest first, those that
 // restores made only if asked for; limit is 1 to 200, 0 = 50.
-func (e *Engine) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*Page[*Save], error) {
-	limit, err := checkLimit(limit)
+func (e *Engine) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error) {
+	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[*Save]{}
+	page := &op.Page[*Save]{}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
 		if _, err := tx.Conversation(conversationID); err != nil {
 			return err
@@ -209,8 +210,8 @@ func (v *SaveView) read(tx Tx, before string, limit int) error {
 }
 
 // DeleteSave deletes a save point. What it stands for stays in the conversation.
-func (e *Engine) DeleteSave(ctx context.Context, c *Call, saveID string) error {
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+func (e *Engine) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
+	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		s, err := tx.Save(saveID)
 		if err != nil {
 			return struct{}{}, err
@@ -224,8 +225,8 @@ func (e *Engine) DeleteSave(ctx context.Context, c *Call, saveID string) error {
 }
 
 // saveEvent tells of a save point, without its picture: that is in the lists.
-func saveEvent(c *Call, kind string, s *Save) *stream.Event {
-	ev := event(c.UserID, kind, c.by(), struct {
+func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
+	ev := op.Event(c.UserID, kind, c.By(), struct {
 		Save wireSave `json:"save"`
 	}{toldSave(s)})
 	ev.ConversationID = s.ConversationID
@@ -233,8 +234,8 @@ func saveEvent(c *Call, kind string, s *Save) *stream.Event {
 }
 
 // restoredSaveEvent tells that a conversation shows a save point again.
-func restoredSaveEvent(c *Call, s *Save, conv *Conversation) *stream.Event {
-	ev := event(c.UserID, "save.restored", c.by(), struct {
+func restoredSaveEvent(c *op.Call, s *Save, conv *Conversation) *stream.Event {
+	ev := op.Event(c.UserID, "save.restored", c.By(), struct {
 		Save wireSave `json:"save"`
 		Head *string  `json:"head"`
 	}{toldSave(s), conversationOf(conv).HeadID})

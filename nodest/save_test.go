@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // changes are what may happen between a save point and its restore. One chat goes
@@ -411,12 +412,12 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	save := w.save()
 	data, _, err := w.ExportSave(t.Context(), ann, save.ID)
 	w.must(err)
-	ch, err := w.CreateCharacter(t.Context(), &nodest.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := w.CreateCharacter(t.Context(), &op.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	w.must(err)
-	own, err := w.CreateConversation(t.Context(), &nodest.Call{UserID: bob}, nodest.ConversationInput{CharacterID: ch.ID})
+	own, err := w.CreateConversation(t.Context(), &op.Call{UserID: bob}, nodest.ConversationInput{CharacterID: ch.ID})
 	w.must(err)
 	w.ears.clear()
-	c := func() *nodest.Call { return &nodest.Call{UserID: bob, Device: "pc"} }
+	c := func() *op.Call { return &op.Call{UserID: bob, Device: "pc"} }
 	for name, err := range map[string]error{
 		"create":  last(w.CreateSave(t.Context(), c(), nodest.SaveInput{ConversationID: w.ID})),
 		"list":    last(w.Saves(t.Context(), bob, w.ID, true, "", 0)),

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"nodest/op"
 )
 
 // ImportSave makes a save point of a file that ExportSave or the NodeST app
@@ -24,12 +26,12 @@ import (
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
 // than 10,000 messages. Nothing has changed then.
-func (e *Engine) ImportSave(ctx context.Context, c *Call, conversationID string, data []byte) (*Save, error) {
+func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*Save, error) {
 	in, err := readSaveFile(data)
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*Save, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Save, error) {
 		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
@@ -95,7 +97,7 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		}
 	}
 	history := all["nodestChatHistory"]
-	if messages == nil && isNull(history) {
+	if messages == nil && op.IsNull(history) {
 		return nil, damaged("messages", "required: messages or nodestChatHistory")
 	}
 	in.keep(in.rest, all, saveMembers)
@@ -154,7 +156,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*M
 
 // readHistory takes what was said from nodestChatHistory where messages say less.
 func (in *savedFile) readHistory(raw json.RawMessage) error {
-	if isNull(raw) {
+	if op.IsNull(raw) {
 		return nil
 	}
 	entries, err := readChatHistory("nodestChatHistory", raw)
@@ -188,7 +190,7 @@ func (in *savedFile) keep(rest, all members, but []string) {
 // millisOf is a time in milliseconds; 0 for anything else.
 func millisOf(raw json.RawMessage) int64 {
 	var at float64
-	if isNull(raw) || json.Unmarshal(raw, &at) != nil {
+	if op.IsNull(raw) || json.Unmarshal(raw, &at) != nil {
 		return 0
 	}
 	return int64(min(max(at, 0), 1<<52))
@@ -224,8 +226,8 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 	}
 	now := tx.Now()
 	s := &Save{
-		ID: newID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
-		Description: shortened(clean(in.description), maxDescription), PreviewText: shortened(clean(in.previewText), maxPreviewText),
+		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
+		Description: op.Truncate(clean(in.description), maxDescription), PreviewText: op.Truncate(clean(in.previewText), maxPreviewText),
 		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
 	}
 	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {

@@ -1,24 +1,28 @@
 package nodest
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"nodest/op"
+)
 
 // Save points as clients see them: the ChatSave of the NodeST app, with its field
 // names. Its timestamp is in epoch milliseconds.
 
 type wireSave struct {
-	ID             string    `json:"id"`
-	ConversationID string    `json:"conversationId"`
-	CharacterID    string    `json:"characterId"`
-	Timestamp      int64     `json:"timestamp"`
-	CreatedAt      WireTime  `json:"createdAt"` // the same moment as Timestamp
-	Description    string    `json:"description"`
-	PreviewText    string    `json:"previewText"`
-	MessageCount   int       `json:"messageCount"`
-	Automatic      bool      `json:"automatic,omitempty"`
-	Thumbnail      string    `json:"thumbnail,omitempty"`
-	ImportedAt     *WireTime `json:"importedAt,omitempty"`
-	HeadID         *string   `json:"headId"`
-	Version        int64     `json:"version"`
+	ID             string   `json:"id"`
+	ConversationID string   `json:"conversationId"`
+	CharacterID    string   `json:"characterId"`
+	Timestamp      int64    `json:"timestamp"`
+	CreatedAt      op.Time  `json:"createdAt"` // the same moment as Timestamp
+	Description    string   `json:"description"`
+	PreviewText    string   `json:"previewText"`
+	MessageCount   int      `json:"messageCount"`
+	Automatic      bool     `json:"automatic,omitempty"`
+	Thumbnail      string   `json:"thumbnail,omitempty"`
+	ImportedAt     *op.Time `json:"importedAt,omitempty"`
+	HeadID         *string  `json:"headId"`
+	Version        int64    `json:"version"`
 }
 
 // WireSave is s as clients see it in lists, answers and events: the seed's
@@ -27,9 +31,9 @@ func WireSave(s *Save) any { return saveOf(s) }
 
 func saveOf(s *Save) wireSave {
 	w := wireSave{
-		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: WireTime(s.CreatedAt),
+		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: op.Time(s.CreatedAt),
 		Description: s.Description, PreviewText: s.PreviewText, MessageCount: s.MessageCount,
-		Automatic: s.Automatic, Thumbnail: s.Thumbnail, ImportedAt: optionalTime(s.ImportedAt), Version: s.Version,
+		Automatic: s.Automatic, Thumbnail: s.Thumbnail, ImportedAt: op.OptionalTime(s.ImportedAt), Version: s.Version,
 	}
 	if s.HeadID != "" {
 		w.HeadID = &s.HeadID

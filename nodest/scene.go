@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // scene is what a turn stands in, apart from the chat itself.
@@ -122,7 +123,7 @@ func (s *scene) setUp(user *Settings) error {
 	s.persona = p
 
 	s.note = d.note
-	if !isNull(s.conversation.AuthorNote) {
+	if !op.IsNull(s.conversation.AuthorNote) {
 		note, err := noteOf(s.conversation.AuthorNote)
 		if err != nil {
 			return fmt.Errorf("author's note of conversation %s: %w", s.conversation.ID, err)

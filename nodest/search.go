@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 const (
@@ -34,8 +35,8 @@ const (
 // Errors: Invalid for a query (field q) that is blank or longer than 200 code
 // points, a limit, a cursor; NotFound for a conversation or character that the
 // user does not have.
-func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Page[*Hit], error) {
-	limit, err := checkLimit(in.Limit)
+func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*op.Page[*Hit], error) {
+	limit, err := op.CheckLimit(in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*Pa
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[*Hit]{}
+	page := &op.Page[*Hit]{}
 	err = e.store.View(ctx, userID, func(tx Tx) error {
 		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}
 		next, err := s.walk(tx, from)

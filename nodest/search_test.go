@@ -10,6 +10,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 )
 
@@ -318,7 +319,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
 		b.Fatal(err)
 	}
-	call := &nodest.Call{UserID: me}
+	call := &op.Call{UserID: me}
 	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alice)})
 	if err != nil {
 		b.Fatal(err)

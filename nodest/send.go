@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // acceptTimeout bounds the accepting transaction. It does not end with the
@@ -23,7 +24,7 @@ const acceptTimeout = 30 * time.Second
 // Errors: Invalid, TooLarge, NotFound, Busy with details.generationId,
 // TooManyGenerations, QuotaExceeded, NotConfigured, ShuttingDown; Conflict with
 // details.messageId when the clientMsgId is taken.
-func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error) {
+func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, error) {
 	if err := e.checkSend(in); err != nil {
 		return nil, err
 	}
@@ -34,9 +35,9 @@ func (e *Engine) Send(ctx context.Context, c *Call, in SendInput) (*Sent, error)
 			return nil, nil, err
 		}
 		said := &Message{
-			ID: newID(), ConversationID: chat.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+			ID: op.NewID(), ConversationID: chat.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
 			Role: RoleUser, Name: s.persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
-			Swipes: []Swipe{{ID: newID(), RevisionID: newID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
+			Swipes: []Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
 		}
 		ch := change{created: []*Message{said}, head: said}
 		if in.NoReply {
@@ -86,7 +87,7 @@ func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) 
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *Call, s *scene, said *Message, whenBusy string, ch *change) (*started, error) {
+func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *Message, whenBusy string, ch *change) (*started, error) {
 	reply := placeholder(tx, s, said.ConversationID, said.ID)
 	begun, err := e.accept(tx, c, s, whenBusy, &Generation{
 		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: KindReply,
@@ -102,7 +103,7 @@ func (e *Engine) answer(tx Tx, c *Call, s *scene, said *Message, whenBusy string
 // placeholder is the place of a reply that a generation, named in it, is to write.
 func placeholder(tx Tx, s *scene, conversationID, parentID string) *Message {
 	return &Message{
-		ID: newID(), ConversationID: conversationID, ParentID: parentID, GenerationID: newID(),
+		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
 		Role: RoleAssistant, Name: s.docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
 	}
 }
@@ -117,7 +118,7 @@ type started struct {
 
 // accept gives a new generation its place: at work, or in the queue. g is
 // completed; the caller stores it.
-func (e *Engine) accept(tx Tx, c *Call, s *scene, whenBusy string, g *Generation) (*started, error) {
+func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *Generation) (*started, error) {
 	limits, err := tx.LockLimits()
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (e *Engine) accept(tx Tx, c *Call, s *scene, whenBusy string, g *Generation
 	if err != nil {
 		return nil, err
 	}
-	g.UserID, g.By, g.CreatedAt = c.UserID, c.by(), tx.Now()
+	g.UserID, g.By, g.CreatedAt = c.UserID, c.By(), tx.Now()
 	g.Options, g.Model = s.options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
 	g.Status = GenBuilding
@@ -142,7 +143,7 @@ func (e *Engine) accept(tx Tx, c *Call, s *scene, whenBusy string, g *Generation
 
 // begin runs the accepting transaction of an operation that may start a
 // generation, and starts the one that do returns. A repeated call starts nothing.
-func begin[T any](ctx context.Context, e *Engine, c *Call, q query, do func(tx Tx, s *scene) (T, *started, error)) (T, error) {
+func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *scene) (T, *started, error)) (T, error) {
 	var zero T
 	if err := e.enter(); err != nil {
 		return zero, err
@@ -152,7 +153,7 @@ func begin[T any](ctx context.Context, e *Engine, c *Call, q query, do func(tx T
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
 	var begun *started
-	answer, err := once(storing, e, c, func(tx Tx) (T, error) {
+	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
 		begun = nil
 		if missing != nil { // told only now: a repeated call must get its first answer
 			return zero, missing

@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // Settings returns the user's defaults; version 0 if none were ever stored.
@@ -24,19 +25,19 @@ func (e *Engine) Settings(ctx context.Context, userID string) (*Settings, error)
 //
 // Errors: Invalid with the field; NotFound for an unknown id;
 // PreconditionFailed when ifVersion is not 0 and not their version.
-func (e *Engine) PutSettings(ctx context.Context, c *Call, s Settings, ifVersion int64) (*Settings, error) {
+func (e *Engine) PutSettings(ctx context.Context, c *op.Call, s Settings, ifVersion int64) (*Settings, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	if err := e.knowsProvider(ctx, c.UserID, s.Provider); err != nil {
 		return nil, err
 	}
-	return lastWins(ctx, e, c, ifVersion, func(tx Tx) (*Settings, error) {
+	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Settings, error) {
 		before, err := tx.Settings()
 		if err != nil {
 			return nil, err
 		}
-		if err := checkVersion(ifVersion, before.Version); err != nil {
+		if err := op.CheckVersion(ifVersion, before.Version); err != nil {
 			return nil, err
 		}
 		if err := s.checkNamed(tx); err != nil {
@@ -62,13 +63,13 @@ func (e *Engine) knowsProvider(ctx context.Context, userID, name string) error {
 }
 
 // storeSettings stores s as the next version and tells of it.
-func storeSettings(tx Tx, c *Call, s *Settings) error {
+func storeSettings(tx Tx, c *op.Call, s *Settings) error {
 	s.Version++
 	s.UpdatedAt = tx.Now()
 	if err := tx.PutSettings(s); err != nil {
 		return err
 	}
-	return tx.Emit(event(c.UserID, "resource.updated", c.by(), struct {
+	return tx.Emit(op.Event(c.UserID, "resource.updated", c.By(), struct {
 		Kind    string `json:"kind"`
 		Version int64  `json:"version"`
 	}{"settings", s.Version}))
@@ -76,13 +77,13 @@ func storeSettings(tx Tx, c *Call, s *Settings) error {
 
 // TellProvider tells that the user's own key of a provider was stored, or
 // deleted. The key itself is in no event.
-func (e *Engine) TellProvider(ctx context.Context, c *Call, name string, deleted bool) error {
+func (e *Engine) TellProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
 	kind := "resource.updated"
 	if deleted {
 		kind = "resource.deleted"
 	}
 	return e.store.Update(ctx, c.UserID, func(tx Tx) error {
-		return tx.Emit(event(c.UserID, kind, c.by(), struct {
+		return tx.Emit(op.Event(c.UserID, kind, c.By(), struct {
 			Kind string `json:"kind"`
 			ID   string `json:"id"`
 		}{"provider", name}))
@@ -90,7 +91,7 @@ func (e *Engine) TellProvider(ctx context.Context, c *Call, name string, deleted
 }
 
 // changeSettings stores the settings again if change says that it changed them.
-func changeSettings(tx Tx, c *Call, change func(*Settings) bool) error {
+func changeSettings(tx Tx, c *op.Call, change func(*Settings) bool) error {
 	s, err := tx.Settings()
 	if err != nil || !change(s) {
 		return err
@@ -99,7 +100,7 @@ func changeSettings(tx Tx, c *Call, change func(*Settings) bool) error {
 }
 
 // forgetInSettings takes a deleted resource out of the settings.
-func forgetInSettings(tx Tx, c *Call, id string) error {
+func forgetInSettings(tx Tx, c *op.Call, id string) error {
 	return changeSettings(tx, c, func(s *Settings) bool {
 		changed := false
 		if s.PersonaID == id {
@@ -122,7 +123,7 @@ func (s Settings) check() error {
 	if s.CharacterID != "" {
 		return fault.InvalidField("characterId", "unknown", "not allowed in a user's defaults")
 	}
-	if err := checkLine("userName", s.UserName, maxPersonaName); err != nil {
+	if err := op.CheckLine("userName", s.UserName, maxPersonaName); err != nil {
 		return err
 	}
 	if err := checkZone(s.TimeZone); err != nil {
@@ -185,21 +186,21 @@ type customSetting struct {
 // checkCustomSetting refuses a setting with values of another type or out of
 // range. An absent one passes.
 func checkCustomSetting(field string, doc json.RawMessage) error {
-	if isNull(doc) {
+	if op.IsNull(doc) {
 		return nil
 	}
-	if err := checkKind(field, doc, "{"); err != nil {
+	if err := op.CheckKind(field, doc, "{"); err != nil {
 		return err
 	}
 	var s customSetting
-	if err := decodeKnown(field, doc, &s); err != nil {
+	if err := op.DecodeLenient(field, doc, &s); err != nil {
 		return err
 	}
 	if utf8.RuneCountInString(s.Content) > maxPersonaText {
 		return fault.InvalidField(field+".content", "range", "must have at most %d characters", maxPersonaText)
 	}
-	if err := checkRange(field+".position", s.Position, 0, 4); err != nil {
+	if err := op.CheckRange(field+".position", s.Position, 0, 4); err != nil {
 		return err
 	}
-	return checkRange(field+".depth", s.Depth, 0, 10_000)
+	return op.CheckRange(field+".depth", s.Depth, 0, 10_000)
 }

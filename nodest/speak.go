@@ -8,6 +8,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -150,7 +151,7 @@ func (e *Engine) tell(t *task, kind string, data any) { e.pub.Transient(t.transi
 
 // transient makes an event that is not stored.
 func (t *task) transient(kind string, data any) *stream.Event {
-	ev := event(t.userID, kind, t.device, data)
+	ev := op.Event(t.userID, kind, t.device, data)
 	ev.ConversationID, ev.MessageID, ev.GenerationID = t.conversationID, t.messageID, t.id
 	ev.At = time.Now().UTC()
 	return ev

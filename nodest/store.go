@@ -6,22 +6,13 @@ import (
 	"time"
 
 	"nodest/memory"
-	"nodest/stream"
+	"nodest/op"
 )
 
 // Store keeps what the engine needs; package store provides it on SQLite and
-// PostgreSQL. Nothing is written outside Update.
+// PostgreSQL.
 type Store interface {
-	// Update runs fn in one transaction for the user and commits it. Events that
-	// fn emitted get their seq in it and are handed to the stream after the
-	// commit. fn may run more than once (a transaction that lost a race starts
-	// again), so it must have no effect but through tx and on variables that it
-	// sets anew in each run. An error of fn rolls back everything it did, and
-	// nothing of other transactions in the same group commit.
-	Update(ctx context.Context, userID string, fn func(tx Tx) error) error
-
-	// View runs fn on a consistent snapshot. Writing methods of tx fail.
-	View(ctx context.Context, userID string, fn func(tx Tx) error) error
+	op.Store[Tx]
 
 	// Checkpoint stores the text so far of a generation that has not ended (Text,
 	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It tells nobody.
@@ -36,24 +27,9 @@ type Store interface {
 	Abandoned(ctx context.Context, owner string, limit int) ([]*Generation, error)
 }
 
-// Tx is the user's data within one transaction. Every method acts on rows of
-// the user that Update or View was called for; a row of another user is
-// fault.NotFound, as if it did not exist. What is returned belongs to the caller.
+// Tx is the user's data within one transaction.
 type Tx interface {
-	// UserID is the acting user.
-	UserID() string
-	// Now is the time of the transaction: UTC, whole milliseconds, the same for
-	// all calls.
-	Now() time.Time
-	// Emit adds events to the user's log, in this order. Seq and At are set at
-	// the commit.
-	Emit(events ...*stream.Event) error
-
-	// Key looks an idempotency key up (nil when unknown or older than 48 h).
-	// PutKey stores one; fault.InProgress if it exists meanwhile.
-	Key(key string) (*KeyRecord, error)
-	PutKey(r *KeyRecord) error
-
+	op.Tx
 	UserTx
 	CharacterTx
 	ResourceTx
@@ -338,12 +314,4 @@ type DumpedState struct {
 	RevisionID string `json:"revisionId,omitempty"`
 	Status     string `json:"status"`
 	Deleted    bool   `json:"deleted,omitempty"`
-}
-
-// KeyRecord is the memory of one idempotent command.
-type KeyRecord struct {
-	Key   string
-	Hash  string          // of the command's name and content
-	Reply json.RawMessage // the first answer; nil = it told of a memory that was purged
-	At    time.Time
 }

@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // TestTheThingsOfOthersDoNotExist runs every operation with the ids of another
@@ -24,113 +25,113 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	character, message := conv.CharacterID, all[2].ID
 	_, err := h.PutAvatar(t.Context(), h.call(), character, picture(t, 2, 2))
 	must(t, err)
-	own, err := h.CreateCharacter(t.Context(), &nodest.Call{UserID: stranger}, nodest.CharacterInput{})
+	own, err := h.CreateCharacter(t.Context(), &op.Call{UserID: stranger}, nodest.CharacterInput{})
 	must(t, err)
-	mine, err := h.CreateConversation(t.Context(), &nodest.Call{UserID: stranger}, nodest.ConversationInput{CharacterID: own.ID})
+	mine, err := h.CreateConversation(t.Context(), &op.Call{UserID: stranger}, nodest.ConversationInput{CharacterID: own.ID})
 	must(t, err)
 	h.told()
 
 	title := "x"
 	bob := nodest.CharacterInput{RoleCard: json.RawMessage(`{"name":"Bob"}`)}
-	operations := map[string]func(ctx context.Context, c *nodest.Call) error{
-		"character": func(ctx context.Context, c *nodest.Call) error { return last(h.Character(ctx, c.UserID, character)) },
-		"update character": func(ctx context.Context, c *nodest.Call) error {
+	operations := map[string]func(ctx context.Context, c *op.Call) error{
+		"character": func(ctx context.Context, c *op.Call) error { return last(h.Character(ctx, c.UserID, character)) },
+		"update character": func(ctx context.Context, c *op.Call) error {
 			return last(h.UpdateCharacter(ctx, c, character, bob, true, 0))
 		},
-		"delete character": func(ctx context.Context, c *nodest.Call) error { return h.DeleteCharacter(ctx, c, character) },
-		"avatar":           func(ctx context.Context, c *nodest.Call) error { return last(h.Avatar(ctx, c.UserID, character)) },
-		"put avatar": func(ctx context.Context, c *nodest.Call) error {
+		"delete character": func(ctx context.Context, c *op.Call) error { return h.DeleteCharacter(ctx, c, character) },
+		"avatar":           func(ctx context.Context, c *op.Call) error { return last(h.Avatar(ctx, c.UserID, character)) },
+		"put avatar": func(ctx context.Context, c *op.Call) error {
 			return last(h.PutAvatar(ctx, c, character, picture(t, 2, 2)))
 		},
-		"character settings": func(ctx context.Context, c *nodest.Call) error {
+		"character settings": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.CharacterSettings(ctx, c.UserID, character)
 			return err
 		},
-		"put character settings": func(ctx context.Context, c *nodest.Call) error {
+		"put character settings": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.PutCharacterSettings(ctx, c, character, json.RawMessage(`{}`), 0)
 			return err
 		},
-		"export character": func(ctx context.Context, c *nodest.Call) error {
+		"export character": func(ctx context.Context, c *op.Call) error {
 			_, _, _, err := h.ExportCharacter(ctx, c.UserID, character, "json", "")
 			return err
 		},
-		"create conversation": func(ctx context.Context, c *nodest.Call) error {
+		"create conversation": func(ctx context.Context, c *op.Call) error {
 			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: character}))
 		},
-		"create conversation with persona": func(ctx context.Context, c *nodest.Call) error {
+		"create conversation with persona": func(ctx context.Context, c *op.Call) error {
 			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: own.ID, PersonaID: resources[nodest.Persona]}))
 		},
-		"conversation": func(ctx context.Context, c *nodest.Call) error { return last(h.Conversation(ctx, c.UserID, conv.ID)) },
-		"update conversation": func(ctx context.Context, c *nodest.Call) error {
+		"conversation": func(ctx context.Context, c *op.Call) error { return last(h.Conversation(ctx, c.UserID, conv.ID)) },
+		"update conversation": func(ctx context.Context, c *op.Call) error {
 			return last(h.UpdateConversation(ctx, c, nodest.ConversationPatch{ID: conv.ID, Title: &title}))
 		},
-		"delete conversation":   func(ctx context.Context, c *nodest.Call) error { return h.DeleteConversation(ctx, c, conv.ID) },
-		"choose head":           func(ctx context.Context, c *nodest.Call) error { return last(h.ChooseHead(ctx, c, conv.ID, all[1].ID)) },
-		"choose a foreign head": func(ctx context.Context, c *nodest.Call) error { return last(h.ChooseHead(ctx, c, mine.ID, all[1].ID)) },
-		"history":               func(ctx context.Context, c *nodest.Call) error { return last(h.History(ctx, c.UserID, conv.ID, "", 0)) },
-		"history before a foreign message": func(ctx context.Context, c *nodest.Call) error {
+		"delete conversation":   func(ctx context.Context, c *op.Call) error { return h.DeleteConversation(ctx, c, conv.ID) },
+		"choose head":           func(ctx context.Context, c *op.Call) error { return last(h.ChooseHead(ctx, c, conv.ID, all[1].ID)) },
+		"choose a foreign head": func(ctx context.Context, c *op.Call) error { return last(h.ChooseHead(ctx, c, mine.ID, all[1].ID)) },
+		"history":               func(ctx context.Context, c *op.Call) error { return last(h.History(ctx, c.UserID, conv.ID, "", 0)) },
+		"history before a foreign message": func(ctx context.Context, c *op.Call) error {
 			return last(h.History(ctx, c.UserID, mine.ID, message, 0))
 		},
-		"import chat": func(ctx context.Context, c *nodest.Call) error {
+		"import chat": func(ctx context.Context, c *op.Call) error {
 			return last(h.ImportChat(ctx, c, character, []byte(smallLog), "x.jsonl"))
 		},
-		"fork": func(ctx context.Context, c *nodest.Call) error {
+		"fork": func(ctx context.Context, c *op.Call) error {
 			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: conv.ID}))
 		},
-		"fork a foreign message": func(ctx context.Context, c *nodest.Call) error {
+		"fork a foreign message": func(ctx context.Context, c *op.Call) error {
 			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: mine.ID, MessageID: message}))
 		},
-		"branches": func(ctx context.Context, c *nodest.Call) error {
+		"branches": func(ctx context.Context, c *op.Call) error {
 			return last(h.Branches(ctx, c.UserID, conv.ID, "", 0))
 		},
-		"search": func(ctx context.Context, c *nodest.Call) error {
+		"search": func(ctx context.Context, c *op.Call) error {
 			return last(h.Search(ctx, c.UserID, nodest.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
-		"export archive": func(ctx context.Context, c *nodest.Call) error {
+		"export archive": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.ExportArchive(ctx, c.UserID, conv.ID)
 			return err
 		},
-		"import archive": func(ctx context.Context, c *nodest.Call) error {
+		"import archive": func(ctx context.Context, c *op.Call) error {
 			return last(h.ImportArchive(ctx, c, character, []byte(smallArchive)))
 		},
-		"export chat": func(ctx context.Context, c *nodest.Call) error {
+		"export chat": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.ExportChat(ctx, c.UserID, conv.ID)
 			return err
 		},
-		"message": func(ctx context.Context, c *nodest.Call) error { return last(h.Message(ctx, c.UserID, message)) },
-		"edit": func(ctx context.Context, c *nodest.Call) error {
+		"message": func(ctx context.Context, c *op.Call) error { return last(h.Message(ctx, c.UserID, message)) },
+		"edit": func(ctx context.Context, c *op.Call) error {
 			return last(h.Edit(ctx, c, nodest.EditInput{MessageID: message, Text: "x"}))
 		},
-		"swipe": func(ctx context.Context, c *nodest.Call) error {
+		"swipe": func(ctx context.Context, c *op.Call) error {
 			return last(h.Swipe(ctx, c, nodest.SwipeInput{MessageID: message, Swipe: "next", GenerateIfLast: true}))
 		},
-		"delete message": func(ctx context.Context, c *nodest.Call) error {
+		"delete message": func(ctx context.Context, c *op.Call) error {
 			return last(h.DeleteMessage(ctx, c, message, "after"))
 		},
-		"restore message": func(ctx context.Context, c *nodest.Call) error { return last(h.RestoreMessage(ctx, c, message)) },
-		"put settings": func(ctx context.Context, c *nodest.Call) error {
+		"restore message": func(ctx context.Context, c *op.Call) error { return last(h.RestoreMessage(ctx, c, message)) },
+		"put settings": func(ctx context.Context, c *op.Call) error {
 			return last(h.PutSettings(ctx, c, nodest.Settings{PersonaID: resources[nodest.Persona]}, 0))
 		},
-		"ack": func(ctx context.Context, c *nodest.Call) error {
+		"ack": func(ctx context.Context, c *op.Call) error {
 			return h.Ack(ctx, c, 1, map[string]string{conv.ID: message})
 		},
 	}
 	for _, kind := range kinds {
 		id := resources[kind]
 		name := " " + string(kind)
-		operations["get"+name] = func(ctx context.Context, c *nodest.Call) error { return last(h.Resource(ctx, c.UserID, kind, id)) }
-		operations["update"+name] = func(ctx context.Context, c *nodest.Call) error {
+		operations["get"+name] = func(ctx context.Context, c *op.Call) error { return last(h.Resource(ctx, c.UserID, kind, id)) }
+		operations["update"+name] = func(ctx context.Context, c *op.Call) error {
 			return last(h.UpdateResource(ctx, c, kind, id, nodest.ResourceInput{Name: "x"}, false, 0))
 		}
-		operations["delete"+name] = func(ctx context.Context, c *nodest.Call) error { return h.DeleteResource(ctx, c, kind, id) }
-		operations["export"+name] = func(ctx context.Context, c *nodest.Call) error {
+		operations["delete"+name] = func(ctx context.Context, c *op.Call) error { return h.DeleteResource(ctx, c, kind, id) }
+		operations["export"+name] = func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.ExportResource(ctx, c.UserID, kind, id)
 			return err
 		}
 	}
 	for name, do := range operations {
 		t.Run(name, func(t *testing.T) {
-			refused(t, do(t.Context(), &nodest.Call{UserID: stranger, Device: "pc", Key: name, Hash: "h"}), fault.NotFound, "")
+			refused(t, do(t.Context(), &op.Call{UserID: stranger, Device: "pc", Key: name, Hash: "h"}), fault.NotFound, "")
 		})
 	}
 	if told := h.told(); len(told) != 0 {
@@ -175,67 +176,67 @@ func TestAListShowsOnesOwnThings(t *testing.T) {
 func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 	type command struct {
 		name string
-		do   func(h *home, c *nodest.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error)
+		do   func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error)
 	}
 	ctx := t.Context()
 	title := "other"
 	commands := []command{
-		{"create character", func(h *home, c *nodest.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"create character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.CreateCharacter(ctx, c, nodest.CharacterInput{RoleCard: json.RawMessage(aliceWithGreetings)})
 		}},
-		{"import character", func(h *home, c *nodest.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"import character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.ImportCharacter(ctx, c, []byte(aliceWithGreetings), "alice.json")
 		}},
-		{"update character", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"update character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.UpdateCharacter(ctx, c, conv.CharacterID, nodest.CharacterInput{Dialect: "sillytavern"}, false, 1)
 		}},
-		{"delete character", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"delete character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return nil, h.DeleteCharacter(ctx, c, conv.CharacterID)
 		}},
-		{"put avatar", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put avatar", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.PutAvatar(ctx, c, conv.CharacterID, picture(t, 2, 2))
 		}},
-		{"put character settings", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put character settings", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			_, version, err := h.PutCharacterSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
 			return version, err
 		}},
-		{"create resource", func(h *home, c *nodest.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"create resource", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.CreateResource(ctx, c, nodest.Persona, nodest.ResourceInput{Document: documents[nodest.Persona]})
 		}},
-		{"put settings", func(h *home, c *nodest.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put settings", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.PutSettings(ctx, c, nodest.Settings{UserName: "Mia"}, 0)
 		}},
-		{"create conversation", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"create conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: conv.CharacterID})
 		}},
-		{"import chat", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"import chat", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
 		}},
-		{"update conversation", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"update conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.UpdateConversation(ctx, c, nodest.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})
 		}},
-		{"delete conversation", func(h *home, c *nodest.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"delete conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return nil, h.DeleteConversation(ctx, c, conv.ID)
 		}},
-		{"choose head", func(h *home, c *nodest.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"choose head", func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.ChooseHead(ctx, c, conv.ID, all[0].ID)
 		}},
-		{"edit", func(h *home, c *nodest.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"edit", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.Edit(ctx, c, nodest.EditInput{MessageID: all[1].ID, Text: "x", IfRev: 1})
 		}},
-		{"swipe", func(h *home, c *nodest.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"swipe", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.Swipe(ctx, c, nodest.SwipeInput{MessageID: all[0].ID, Swipe: "next"})
 		}},
-		{"delete message", func(h *home, c *nodest.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"delete message", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.DeleteMessage(ctx, c, all[1].ID, "after")
 		}},
-		{"delete swipe", func(h *home, c *nodest.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"delete swipe", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.DeleteMessage(ctx, c, all[0].ID, "swipe")
 		}},
-		{"restore message", func(h *home, c *nodest.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"restore message", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return h.RestoreMessage(ctx, c, all[1].ID)
 		}},
-		{"ack", func(h *home, c *nodest.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"ack", func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
 			return nil, h.Ack(ctx, c, 1, map[string]string{conv.ID: all[1].ID})
 		}},
 	}

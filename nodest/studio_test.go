@@ -16,6 +16,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -108,9 +109,9 @@ func (s *studio) wants(err error, code fault.Code) *fault.Error {
 }
 
 // call is a call of ann under a key of its own.
-func (s *studio) call() *nodest.Call {
+func (s *studio) call() *op.Call {
 	s.calls++
-	return &nodest.Call{UserID: ann, Device: "phone", Key: fmt.Sprintf("key-%d", s.calls), Hash: "h"}
+	return &op.Call{UserID: ann, Device: "phone", Key: fmt.Sprintf("key-%d", s.calls), Hash: "h"}
 }
 
 const alicesCard = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide of few words.","personality":"calm"}`

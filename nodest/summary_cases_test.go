@@ -12,6 +12,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // summarised is a conversation of 18 exchanges whose first 6000 characters have a
@@ -311,7 +312,7 @@ func TestSummariseByHand(t *testing.T) {
 	c := s.call()
 	v, err := s.Summarise(t.Context(), c, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
-	again, err := s.Summarise(t.Context(), &nodest.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
+	again, err := s.Summarise(t.Context(), &op.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
 	if v.Range.Start != 5 || v.Range.End != 10 || v.Count != 6 || !v.Active || again.ID != v.ID || !again.Active || len(s.scholar.summaries) != 1 {
 		t.Errorf("by hand: %+v, again %+v", v, again)
@@ -332,7 +333,7 @@ func TestSummariesOfAnotherUser(t *testing.T) {
 	s := summarised(t)
 	id, ctx := s.active().ID, t.Context()
 	other := s.studio.chat() // ann's own, but not the summary's
-	bobs := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	bobs := func() *op.Call { return &op.Call{UserID: bob} }
 	_, list := s.Summaries(ctx, bob, s.chat.ID)
 	_, make1 := s.Summarise(ctx, bobs(), s.chat.ID, nodest.SummaryRange{})
 	_, edit := s.EditSummary(ctx, bobs(), s.chat.ID, id, "Mine now, and long enough to be a summary.")

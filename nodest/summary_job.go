@@ -14,6 +14,7 @@ import (
 	"nodest/framework"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -34,7 +35,7 @@ type summaryOrder struct {
 }
 
 func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec {
-	return jobs.Spec{Kind: JobSummarise, Subject: conversationID, Payload: jsonOf(o), NotBefore: notBefore}
+	return jobs.Spec{Kind: JobSummarise, Subject: conversationID, Payload: op.MustJSON(o), NotBefore: notBefore}
 }
 
 // repairTries is how often a model is asked at rest for what rules have written.
@@ -480,7 +481,7 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 		return nil, err
 	}
 	made := d.plan.Summary(d.work, d.written)
-	made.ID, made.At, made.Model = newID(), tx.Now(), d.model
+	made.ID, made.At, made.Model = op.NewID(), tx.Now(), d.model
 	attempt := memory.AttemptOf(d.lines, made)
 	kept := &KeptSummary{
 		Summary: made, ConversationID: conv.ID, MadeVersion: conv.Version + 1, HeadSeq: attempt.Seq, ViewLength: attempt.Length,
@@ -536,17 +537,17 @@ func (d *draft) followUp(tx Tx) error {
 }
 
 // summaryEvent tells of a summary.
-func summaryEvent(tx Tx, op, by string, k *KeptSummary) *stream.Event {
+func summaryEvent(tx Tx, method, by string, k *KeptSummary) *stream.Event {
 	type span struct {
 		Start int `json:"start"`
 		End   int `json:"end"`
 	}
-	ev := event(tx.UserID(), "memory.summary", cmp.Or(by, "server"), struct {
+	ev := op.Event(tx.UserID(), "memory.summary", cmp.Or(by, "server"), struct {
 		Op        string        `json:"op"`
 		SummaryID string        `json:"summaryId"`
 		Range     span          `json:"range"`
 		Method    memory.Method `json:"method"`
-	}{op, k.ID, span{k.Range.Start, k.Range.End}, k.Method})
+	}{method, k.ID, span{k.Range.Start, k.Range.End}, k.Method})
 	ev.ConversationID = k.ConversationID
 	return ev
 }

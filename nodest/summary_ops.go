@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // SummaryView is a summary and whether it is in force.
@@ -75,23 +76,23 @@ func (e *Engine) Summaries(ctx context.Context, userID, conversationID string) (
 //
 // Errors: NotFound; Invalid for a range; Conflict with details.reason (memory.Skip)
 // when there is nothing to summarise.
-func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, r SummaryRange) (*SummaryView, error) {
-	answered, err := e.answered(ctx, c)
+func (e *Engine) Summarise(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) (*SummaryView, error) {
+	known, err := op.Answered(ctx, e.store, c)
 	if err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ {
 		var d *draft
-		if !answered {
+		if !known {
 			if d, err = e.draftSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}); err != nil {
 				return nil, err
 			}
 		}
-		view, err := once(ctx, e, c, func(tx Tx) (*SummaryView, error) {
+		view, err := op.Once(ctx, e.store, c, func(tx Tx) (*SummaryView, error) {
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 			}
-			kept, err := d.land(tx, c.by())
+			kept, err := d.land(tx, c.By())
 			if err != nil {
 				return nil, err
 			}
@@ -104,12 +105,12 @@ func (e *Engine) Summarise(ctx context.Context, c *Call, conversationID string, 
 }
 
 // SummariseLater enqueues that.
-func (e *Engine) SummariseLater(ctx context.Context, c *Call, conversationID string, r SummaryRange) error {
+func (e *Engine) SummariseLater(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) error {
 	_, err := e.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
 	if err != nil {
 		return err
 	}
-	_, err = once(ctx, e, c, func(tx Tx) (struct{}, error) {
+	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
 			return struct{}{}, err
 		}
@@ -122,7 +123,7 @@ func (e *Engine) SummariseLater(ctx context.Context, c *Call, conversationID str
 // text that was in force when they were made.
 //
 // Errors: NotFound; Invalid for the text.
-func (e *Engine) EditSummary(ctx context.Context, c *Call, conversationID, id, text string) (*SummaryView, error) {
+func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id, text string) (*SummaryView, error) {
 	if err := checkText("summary", text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (e *Engine) EditSummary(ctx context.Context, c *Call, conversationID, id, t
 	if err != nil {
 		return nil, err
 	}
-	return once(ctx, e, c, func(tx Tx) (*SummaryView, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*SummaryView, error) {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
 			return nil, err
@@ -150,14 +151,14 @@ func (e *Engine) EditSummary(ctx context.Context, c *Call, conversationID, id, t
 		if err := updateConversation(tx, c, conv); err != nil {
 			return nil, err
 		}
-		return view, tx.Emit(summaryEvent(tx, "updated", c.by(), k))
+		return view, tx.Emit(summaryEvent(tx, "updated", c.By(), k))
 	})
 }
 
 // DeleteSummary gives the full history back. By itself no other summary is made
 // until as much was said as triggers one.
-func (e *Engine) DeleteSummary(ctx context.Context, c *Call, conversationID, id string) error {
-	_, err := once(ctx, e, c, func(tx Tx) (struct{}, error) {
+func (e *Engine) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
+	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
 			return struct{}{}, err
@@ -179,7 +180,7 @@ func (e *Engine) DeleteSummary(ctx context.Context, c *Call, conversationID, id 
 				return struct{}{}, err
 			}
 		}
-		return struct{}{}, tx.Emit(summaryEvent(tx, "deleted", c.by(), k))
+		return struct{}{}, tx.Emit(summaryEvent(tx, "deleted", c.By(), k))
 	})
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // Swipe chooses another text of a message: a swipe by its id, or the next or
@@ -13,7 +14,7 @@ import (
 //
 // Errors: NotFound; Conflict with details.current when IfRev is not 0 and not
 // the message's rev; Busy while the message is being written.
-func (e *Engine) Swipe(ctx context.Context, c *Call, in SwipeInput) (*Changed, error) {
+func (e *Engine) Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
 	if in.Swipe == "" {
 		return nil, fault.InvalidField("swipe", "required", `must be the id of a swipe, "next" or "prev"`)
 	}
@@ -24,7 +25,7 @@ func (e *Engine) Swipe(ctx context.Context, c *Call, in SwipeInput) (*Changed, e
 	if another {
 		return e.Regenerate(ctx, c, GenerateInput{MessageID: in.MessageID})
 	}
-	return once(ctx, e, c, func(tx Tx) (*Changed, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
 		conv, m, err := changeable(tx, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, err
@@ -45,7 +46,7 @@ func (e *Engine) Swipe(ctx context.Context, c *Call, in SwipeInput) (*Changed, e
 // wantsAnother says whether a swipe goes beyond the last text of a reply and
 // asks for a new one. A call that was answered before never does: it gets its
 // first answer, whatever the message has become since.
-func (e *Engine) wantsAnother(ctx context.Context, c *Call, in SwipeInput) (bool, error) {
+func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in SwipeInput) (bool, error) {
 	if in.Swipe != "next" || !in.GenerateIfLast {
 		return false, nil
 	}

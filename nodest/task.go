@@ -13,6 +13,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/op"
 )
 
 // Why a generation is stopped from outside.
@@ -77,12 +78,12 @@ func (g *growing) add(s string) int {
 	return n
 }
 
-func newTask(c *Call, s *scene, begun *started) *task {
+func newTask(c *op.Call, s *scene, begun *started) *task {
 	// A generation outlives the request that began it.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &task{
 		id: begun.gen.ID, userID: c.UserID, conversationID: begun.gen.ConversationID, messageID: begun.gen.MessageID,
-		device: c.by(), order: begun.order, scene: s,
+		device: c.By(), order: begun.order, scene: s,
 		queued: begun.gen.Status == GenQueued,
 		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
 		gen: *begun.gen,

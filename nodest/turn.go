@@ -8,6 +8,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // order says what a generation is to write.
@@ -21,7 +22,7 @@ type order struct {
 }
 
 // start gives an accepted generation to a goroutine of the engine.
-func (e *Engine) start(c *Call, s *scene, begun *started) {
+func (e *Engine) start(c *op.Call, s *scene, begun *started) {
 	t := newTask(c, s, begun)
 	e.remember(t)
 	go e.run(t)
@@ -85,7 +86,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 			return err
 		}
 		now := tx.Now()
-		promptID := newID()
+		promptID := op.NewID()
 		g.Status, g.StartedAt, g.PromptID = GenWaiting, &now, promptID
 		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.options, turn.scene.model.Name, turn.base, turn.swipeID
 		g.LeaseUntil = now.Add(e.opts.Lease)

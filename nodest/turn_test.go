@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
@@ -151,7 +152,7 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 	s.must(err)
 	s.wait(first.GenerationID)
 	for range 3 {
-		again := &nodest.Call{UserID: ann, Device: "tablet", Key: call.Key, Hash: call.Hash}
+		again := &op.Call{UserID: ann, Device: "tablet", Key: call.Key, Hash: call.Hash}
 		second, err := s.Send(t.Context(), again, in)
 		s.must(err)
 		if !again.Replayed || second.GenerationID != first.GenerationID || second.UserMessage.ID != first.UserMessage.ID {
@@ -161,27 +162,27 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 	if n := len(s.model.asked()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	_, err = s.Send(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
+	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
 	s.wants(err, fault.KeyReused)
 
 	// The first answer is also given when what it was about is gone.
 	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
-	if _, err := s.Send(t.Context(), &nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
+	if _, err := s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
 		t.Errorf("a repeated call: %v", err)
 	}
 
 	c = s.chat()
 	reply := s.say(c, "Hello")
-	for name, do := range map[string]func(*nodest.Call) (string, error){
-		"regenerate": func(c *nodest.Call) (string, error) {
+	for name, do := range map[string]func(*op.Call) (string, error){
+		"regenerate": func(c *op.Call) (string, error) {
 			done, err := s.Regenerate(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
 			return done.GenerationID, err
 		},
-		"continue": func(c *nodest.Call) (string, error) {
+		"continue": func(c *op.Call) (string, error) {
 			done, err := s.Continue(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
 			return done.GenerationID, err
 		},
-		"impersonate": func(call *nodest.Call) (string, error) {
+		"impersonate": func(call *op.Call) (string, error) {
 			return s.Impersonate(t.Context(), call, nodest.GenerateInput{ConversationID: c.ID})
 		},
 	} {
@@ -189,7 +190,7 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 		first, err := do(call)
 		s.must(err)
 		s.wait(first)
-		second, err := do(&nodest.Call{UserID: ann, Key: call.Key, Hash: call.Hash})
+		second, err := do(&op.Call{UserID: ann, Key: call.Key, Hash: call.Hash})
 		s.must(err)
 		if second != first || len(s.model.asked()) != before+1 {
 			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.model.asked())-before)
@@ -206,7 +207,7 @@ func TestAnotherUsersThingsDoNotExist(t *testing.T) {
 	sent := s.send(c, "More")
 	<-held.begun
 	prompt := s.generation(reply.GenerationID).PromptID
-	foreign := func() *nodest.Call { return &nodest.Call{UserID: bob} }
+	foreign := func() *op.Call { return &op.Call{UserID: bob} }
 	for name, try := range map[string]func() error{
 		"send": func() error {
 			_, err := s.Send(t.Context(), foreign(), nodest.SendInput{ConversationID: c.ID, Text: "Hi"})

@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -25,7 +26,7 @@ func TestAnAckTellsTheOtherDevicesWhatWasRead(t *testing.T) {
 		t.Errorf("events = %v, want none: nothing was read", told)
 	}
 	refused(t, h.Ack(t.Context(), h.call(), -1, nil), fault.Invalid, "seq")
-	refused(t, h.Ack(t.Context(), &nodest.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
+	refused(t, h.Ack(t.Context(), &op.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
 	refused(t, h.Ack(t.Context(), h.call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
 }
 

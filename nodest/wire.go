@@ -2,30 +2,14 @@ package nodest
 
 import (
 	"encoding/json"
-	"time"
 
-	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 	"nodest/stream"
 )
 
 // The objects as clients see them, in events and in answers. API page, "Message
 // object" and "Conversation object".
-
-// WireTime is RFC 3339 in UTC with milliseconds.
-type WireTime time.Time
-
-func (t WireTime) MarshalJSON() ([]byte, error) {
-	return time.Time(t).UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
-}
-
-func optionalTime(t *time.Time) *WireTime {
-	if t == nil {
-		return nil
-	}
-	w := WireTime(*t)
-	return &w
-}
 
 type wireMessage struct {
 	ID             string      `json:"id"`
@@ -47,9 +31,9 @@ type wireMessage struct {
 	MemoryIDs      []string    `json:"memoryIds"`
 	Model          string      `json:"model,omitempty"`
 	Usage          *llm.Usage  `json:"usage,omitempty"`
-	Error          *wireError  `json:"error,omitempty"`
-	CreatedAt      WireTime    `json:"createdAt"`
-	EditedAt       *WireTime   `json:"editedAt,omitempty"`
+	Error          *op.Failure `json:"error,omitempty"`
+	CreatedAt      op.Time     `json:"createdAt"`
+	EditedAt       *op.Time    `json:"editedAt,omitempty"`
 }
 
 type wireSwipe struct {
@@ -63,7 +47,7 @@ type wireSwipe struct {
 	Usage        *llm.Usage `json:"usage,omitempty"`
 	GenerationID string     `json:"generationId,omitempty"`
 	Wish         string     `json:"wish,omitempty"`
-	CreatedAt    WireTime   `json:"createdAt"`
+	CreatedAt    op.Time    `json:"createdAt"`
 }
 
 // WireMessage is m as clients see it: deleted swipes are not in it, and
@@ -76,7 +60,7 @@ func messageOf(m *Message) wireMessage {
 		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, References: []any{}, MemoryIDs: []string{},
-		Error: errorOf(m.Error), CreatedAt: WireTime(m.CreatedAt), EditedAt: optionalTime(m.EditedAt),
+		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),
 	}
 	if m.ParentID != "" {
 		w.ParentID = &m.ParentID
@@ -94,7 +78,7 @@ func messageOf(m *Message) wireMessage {
 		w.Swipes = append(w.Swipes, wireSwipe{
 			ID: s.ID, Rev: s.Rev, Text: s.Text, Reasoning: s.Reasoning, Blocks: s.Blocks, Model: s.Model,
 			Finish: s.Finish, Usage: s.Usage, GenerationID: s.GenerationID,
-			Wish: s.Wish, CreatedAt: WireTime(s.CreatedAt),
+			Wish: s.Wish, CreatedAt: op.Time(s.CreatedAt),
 		})
 	}
 	return w
@@ -112,15 +96,15 @@ type wireConversation struct {
 	Copying     bool            `json:"copying,omitempty"`
 	Version     int64           `json:"version"`
 	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
-	CreatedAt   WireTime        `json:"createdAt"`
-	UpdatedAt   WireTime        `json:"updatedAt"`
+	CreatedAt   op.Time         `json:"createdAt"`
+	UpdatedAt   op.Time         `json:"updatedAt"`
 }
 
 type wirePreview struct {
-	ID        string   `json:"id"`
-	Role      string   `json:"role"`
-	Text      string   `json:"text"`
-	CreatedAt WireTime `json:"createdAt"`
+	ID        string  `json:"id"`
+	Role      string  `json:"role"`
+	Text      string  `json:"text"`
+	CreatedAt op.Time `json:"createdAt"`
 }
 
 // WireConversation is c as clients see it.
@@ -130,7 +114,7 @@ func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
 		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Copying: c.Copying, Version: c.Version,
-		CreatedAt: WireTime(c.CreatedAt), UpdatedAt: WireTime(c.UpdatedAt),
+		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {
 		w.Settings = json.RawMessage("{}")
@@ -139,28 +123,28 @@ func conversationOf(c *Conversation) wireConversation {
 		w.HeadID = &c.HeadID
 	}
 	if p := c.LastMessage; p != nil {
-		w.LastMessage = &wirePreview{p.ID, p.Role, p.Text, WireTime(p.CreatedAt)}
+		w.LastMessage = &wirePreview{p.ID, p.Role, p.Text, op.Time(p.CreatedAt)}
 	}
 	return w
 }
 
 type wireGeneration struct {
-	ID             string     `json:"id"`
-	ConversationID string     `json:"conversationId"`
-	MessageID      string     `json:"messageId,omitempty"`
-	SwipeID        string     `json:"swipeId,omitempty"`
-	Kind           string     `json:"kind"`
-	Status         string     `json:"status"`
-	Finish         string     `json:"finish,omitempty"`
-	Model          string     `json:"model,omitempty"`
-	PromptID       string     `json:"promptId,omitempty"`
-	Usage          *llm.Usage `json:"usage,omitempty"`
-	Error          *wireError `json:"error,omitempty"`
-	By             string     `json:"by"`
-	CreatedAt      WireTime   `json:"createdAt"`
-	StartedAt      *WireTime  `json:"startedAt,omitempty"`
-	FirstTokenAt   *WireTime  `json:"firstTokenAt,omitempty"`
-	EndedAt        *WireTime  `json:"endedAt,omitempty"`
+	ID             string      `json:"id"`
+	ConversationID string      `json:"conversationId"`
+	MessageID      string      `json:"messageId,omitempty"`
+	SwipeID        string      `json:"swipeId,omitempty"`
+	Kind           string      `json:"kind"`
+	Status         string      `json:"status"`
+	Finish         string      `json:"finish,omitempty"`
+	Model          string      `json:"model,omitempty"`
+	PromptID       string      `json:"promptId,omitempty"`
+	Usage          *llm.Usage  `json:"usage,omitempty"`
+	Error          *op.Failure `json:"error,omitempty"`
+	By             string      `json:"by"`
+	CreatedAt      op.Time     `json:"createdAt"`
+	StartedAt      *op.Time    `json:"startedAt,omitempty"`
+	FirstTokenAt   *op.Time    `json:"firstTokenAt,omitempty"`
+	EndedAt        *op.Time    `json:"endedAt,omitempty"`
 }
 
 // WireGeneration is g as clients see it, without its text.
@@ -168,8 +152,8 @@ func WireGeneration(g *Generation) any {
 	return wireGeneration{
 		ID: g.ID, ConversationID: g.ConversationID, MessageID: g.MessageID, SwipeID: g.SwipeID,
 		Kind: g.Kind, Status: g.Status, Finish: g.Finish, Model: g.Model, PromptID: g.PromptID,
-		Usage: g.Usage, Error: errorOf(g.Error), By: g.By, CreatedAt: WireTime(g.CreatedAt),
-		StartedAt: optionalTime(g.StartedAt), FirstTokenAt: optionalTime(g.FirstTokenAt), EndedAt: optionalTime(g.EndedAt),
+		Usage: g.Usage, Error: op.FailureOf(g.Error), By: g.By, CreatedAt: op.Time(g.CreatedAt),
+		StartedAt: op.OptionalTime(g.StartedAt), FirstTokenAt: op.OptionalTime(g.FirstTokenAt), EndedAt: op.OptionalTime(g.EndedAt),
 	}
 }
 
@@ -181,56 +165,10 @@ func WireUsage(u *llm.Usage) any {
 	return u
 }
 
-type wireError struct {
-	Code         fault.Code     `json:"code"`
-	Status       int            `json:"status"`
-	Title        string         `json:"title"`
-	Detail       string         `json:"detail"`
-	Retry        string         `json:"retry"`
-	RetryAfterMs *int64         `json:"retryAfterMs"`
-	Errors       []fault.Field  `json:"errors,omitempty"`
-	Details      map[string]any `json:"details,omitempty"`
-}
-
-// WireError is a failure as clients see it (protocol page, section 8), without a
-// request id; nil stays nil.
-func WireError(err error) any {
-	return errorOf(fault.Public(err))
-}
-
-func errorOf(e *fault.Error) *wireError {
-	if e == nil {
-		return nil
-	}
-	w := &wireError{
-		Code: e.Code, Status: fault.Status(e.Code), Title: fault.Title(e.Code), Detail: e.Message,
-		Retry: e.Retry(), Errors: e.Fields, Details: e.Details,
-	}
-	if e.RetryAfter > 0 {
-		ms := e.RetryAfter.Milliseconds()
-		w.RetryAfterMs = &ms
-	}
-	return w
-}
-
-// event makes an event of the user. data is what its type carries besides the
-// ids, nil for nothing.
-func event(userID, kind, by string, data any) *stream.Event {
-	ev := &stream.Event{UserID: userID, Type: kind, By: by, Data: json.RawMessage("{}")}
-	if data != nil {
-		b, err := json.Marshal(data)
-		if err != nil { // a document that is not JSON, which no transport lets in
-			b = []byte("{}")
-		}
-		ev.Data = b
-	}
-	return ev
-}
-
 // messageEvent tells that a message was made or changed ("message.created",
 // "message.updated").
 func messageEvent(userID, kind, by string, m *Message) *stream.Event {
-	ev := event(userID, kind, by, struct {
+	ev := op.Event(userID, kind, by, struct {
 		Message wireMessage `json:"message"`
 	}{messageOf(m)})
 	ev.ConversationID, ev.MessageID, ev.GenerationID = m.ConversationID, m.ID, m.GenerationID
@@ -240,7 +178,7 @@ func messageEvent(userID, kind, by string, m *Message) *stream.Event {
 // conversationEvent tells that a conversation was made or changed
 // ("chat.created", "chat.updated").
 func conversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
-	ev := event(userID, kind, by, struct {
+	ev := op.Event(userID, kind, by, struct {
 		Conversation wireConversation `json:"conversation"`
 	}{conversationOf(c)})
 	ev.ConversationID = c.ID

@@ -13,7 +13,7 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // sessionCookie holds the token of a browser that signed in.
@@ -101,9 +101,9 @@ func (s *Server) originAllowed(r *http.Request) bool {
 }
 
 // call returns the engine's Call for a REST request; ops.go fills in the hash.
-func (s *Server) call(c echo.Context, who *account.Identity) *nodest.Call {
+func (s *Server) call(c echo.Context, who *account.Identity) *op.Call {
 	h := c.Request().Header
-	call := &nodest.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
+	call := &op.Call{UserID: who.User.ID, Key: h.Get("Idempotency-Key")}
 	if device := h.Get("X-Device-Id"); plainID.MatchString(device) {
 		call.Device = device
 	}

@@ -15,15 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alexedwards/argon2id"
+
 	"nodest/account"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
-
-	"github.com/alexedwards/argon2id"
 )
 
 // patience is how long a test waits for something that must happen. It only
@@ -139,7 +140,7 @@ func (h *house) chat() string { return h.chatOf(h.user.ID) }
 func (h *house) chatOf(userID string) string {
 	h.t.Helper()
 	ctx := context.Background()
-	call := func() *nodest.Call { return &nodest.Call{UserID: userID, Key: h.key(), Hash: "test"} }
+	call := func() *op.Call { return &op.Call{UserID: userID, Key: h.key(), Hash: "test"} }
 	ch, err := h.engine.CreateCharacter(ctx, call(), nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	c, err := h.engine.CreateConversation(ctx, call(), nodest.ConversationInput{CharacterID: ch.ID})

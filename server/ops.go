@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // operation is one thing that a client can ask for, over both transports. The
@@ -34,11 +34,11 @@ type operation struct {
 }
 
 // runner is an operation with its data.
-type runner = func(context.Context, *Server, *nodest.Call) (any, error)
+type runner = func(context.Context, *Server, *op.Call) (any, error)
 
 // takes makes a prepare function: In is the shape of the data, and f the one
 // function behind both transports. Its result is encoded as JSON.
-func takes[In any](command string, f func(ctx context.Context, s *Server, c *nodest.Call, in In) (any, error)) func([]byte) (runner, string, error) {
+func takes[In any](command string, f func(ctx context.Context, s *Server, c *op.Call, in In) (any, error)) func([]byte) (runner, string, error) {
 	return func(data []byte) (runner, string, error) {
 		var in In
 		if len(data) == 0 || string(data) == "null" {
@@ -52,7 +52,7 @@ func takes[In any](command string, f func(ctx context.Context, s *Server, c *nod
 			return nil, "", err
 		}
 		sum := sha256.Sum256(append([]byte(command+"\n"), canonical...))
-		run := func(ctx context.Context, s *Server, c *nodest.Call) (any, error) { return f(ctx, s, c, in) }
+		run := func(ctx context.Context, s *Server, c *op.Call) (any, error) { return f(ctx, s, c, in) }
 		return run, hex.EncodeToString(sum[:]), nil
 	}
 }
@@ -74,7 +74,7 @@ func byCommand(table []operation) map[string]*operation {
 // perform runs an operation for one call and is where both transports meet. c.Hash
 // is set here. With wait, a call whose key is in work elsewhere waits for that;
 // without, it fails with fault.InProgress.
-func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data []byte, wait bool) (result any, err error) {
+func (s *Server) perform(ctx context.Context, o *operation, c *op.Call, data []byte, wait bool) (result any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			result, err = nil, panicked(r)
@@ -97,7 +97,7 @@ func (s *Server) perform(ctx context.Context, o *operation, c *nodest.Call, data
 // once runs f, which writes under the key of c, so that of two calls with one
 // key in this process only one is in work at a time. The engine does the rest:
 // the second call finds the answer of the first.
-func (s *Server) once(ctx context.Context, c *nodest.Call, wait bool, f func() (any, error)) (any, error) {
+func (s *Server) once(ctx context.Context, c *op.Call, wait bool, f func() (any, error)) (any, error) {
 	if c.Key == "" {
 		return f()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/stream/outbox"
 )
 
@@ -138,7 +139,7 @@ func (a *sent) writes(place *any, m *nodest.Message) {
 	}
 }
 
-func chatSend(ctx context.Context, s *Server, c *nodest.Call, in sendData) (any, error) {
+func chatSend(ctx context.Context, s *Server, c *op.Call, in sendData) (any, error) {
 	if len(in.Attachments) > 0 {
 		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
 	}
@@ -159,7 +160,7 @@ type generateData struct {
 	WhenBusy  string             `json:"whenBusy,omitempty"`
 }
 
-func genRegenerate(ctx context.Context, s *Server, c *nodest.Call, in generateData) (any, error) {
+func genRegenerate(ctx context.Context, s *Server, c *op.Call, in generateData) (any, error) {
 	got, err := s.engine.Regenerate(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
@@ -172,7 +173,7 @@ type continueData struct {
 	WhenBusy  string             `json:"whenBusy,omitempty"`
 }
 
-func genContinue(ctx context.Context, s *Server, c *nodest.Call, in continueData) (any, error) {
+func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (any, error) {
 	got, err := s.engine.Continue(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
@@ -192,7 +193,7 @@ type impersonateData struct {
 	WhenBusy       string             `json:"whenBusy,omitempty"`
 }
 
-func genImpersonate(ctx context.Context, s *Server, c *nodest.Call, in impersonateData) (any, error) {
+func genImpersonate(ctx context.Context, s *Server, c *op.Call, in impersonateData) (any, error) {
 	id, err := s.engine.Impersonate(ctx, c, nodest.GenerateInput{
 		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
@@ -206,7 +207,7 @@ type generationData struct {
 	GenerationID string `json:"generationId"`
 }
 
-func genCancel(ctx context.Context, s *Server, c *nodest.Call, in generationData) (any, error) {
+func genCancel(ctx context.Context, s *Server, c *op.Call, in generationData) (any, error) {
 	status, err := s.engine.Cancel(ctx, c.UserID, in.GenerationID)
 	if err != nil {
 		return nil, err
@@ -242,7 +243,7 @@ func attachedText(a *nodest.Attached) *outbox.Text {
 	}
 }
 
-func genAttach(ctx context.Context, s *Server, c *nodest.Call, in attachData) (any, error) {
+func genAttach(ctx context.Context, s *Server, c *op.Call, in attachData) (any, error) {
 	if in.Off < 0 {
 		return nil, fault.InvalidField("off", "range", "must not be negative")
 	}
@@ -261,7 +262,7 @@ type messageData struct {
 	MessageID string `json:"messageId"`
 }
 
-func messageGet(ctx context.Context, s *Server, c *nodest.Call, in messageData) (any, error) {
+func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
 	m, err := s.engine.Message(ctx, c.UserID, in.MessageID)
 	if err != nil {
 		return nil, err
@@ -276,7 +277,7 @@ type swipeData struct {
 	IfRev          int64  `json:"ifRev,omitempty"`
 }
 
-func messageSwipe(ctx context.Context, s *Server, c *nodest.Call, in swipeData) (any, error) {
+func messageSwipe(ctx context.Context, s *Server, c *op.Call, in swipeData) (any, error) {
 	return changedOf(s.engine.Swipe(ctx, c, nodest.SwipeInput{
 		MessageID: in.MessageID, Swipe: in.Swipe, GenerateIfLast: in.GenerateIfLast, IfRev: in.IfRev,
 	}))
@@ -287,7 +288,7 @@ type deleteData struct {
 	Scope     string `json:"scope,omitempty"` // "one" (default), "after" or "swipe"
 }
 
-func messageDelete(ctx context.Context, s *Server, c *nodest.Call, in deleteData) (any, error) {
+func messageDelete(ctx context.Context, s *Server, c *op.Call, in deleteData) (any, error) {
 	scope := in.Scope
 	if scope == "" {
 		scope = "one"
@@ -295,7 +296,7 @@ func messageDelete(ctx context.Context, s *Server, c *nodest.Call, in deleteData
 	return deletedOf(s.engine.DeleteMessage(ctx, c, in.MessageID, scope))
 }
 
-func messageRestore(ctx context.Context, s *Server, c *nodest.Call, in messageData) (any, error) {
+func messageRestore(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
 	return deletedOf(s.engine.RestoreMessage(ctx, c, in.MessageID))
 }
 
@@ -320,7 +321,7 @@ type createData struct {
 	Settings    json.RawMessage `json:"settings,omitempty"`
 }
 
-func chatCreate(ctx context.Context, s *Server, c *nodest.Call, in createData) (any, error) {
+func chatCreate(ctx context.Context, s *Server, c *op.Call, in createData) (any, error) {
 	return conversationOf(s.engine.CreateConversation(ctx, c, nodest.ConversationInput(in)))
 }
 
@@ -338,7 +339,7 @@ type listData struct {
 	Limit       *int   `json:"limit,omitempty"`
 }
 
-func chatList(ctx context.Context, s *Server, c *nodest.Call, in listData) (any, error) {
+func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -355,7 +356,7 @@ type conversationData struct {
 	ConversationID string `json:"conversationId"`
 }
 
-func chatGet(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func chatGet(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	return conversationOf(s.engine.Conversation(ctx, c.UserID, in.ConversationID))
 }
 
@@ -369,14 +370,14 @@ type updateData struct {
 	IfVersion      int64           `json:"ifVersion,omitempty"`
 }
 
-func chatUpdate(ctx context.Context, s *Server, c *nodest.Call, in updateData) (any, error) {
+func chatUpdate(ctx context.Context, s *Server, c *op.Call, in updateData) (any, error) {
 	return conversationOf(s.engine.UpdateConversation(ctx, c, nodest.ConversationPatch{
 		ID: in.ConversationID, Title: in.Title, PersonaID: in.PersonaID, AuthorNote: in.AuthorNote,
 		Settings: in.Settings, Archived: in.Archived, IfVersion: in.IfVersion,
 	}))
 }
 
-func chatDelete(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func chatDelete(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	return struct{}{}, s.engine.DeleteConversation(ctx, c, in.ConversationID)
 }
 
@@ -385,7 +386,7 @@ type headData struct {
 	MessageID      string `json:"messageId"`
 }
 
-func chatHead(ctx context.Context, s *Server, c *nodest.Call, in headData) (any, error) {
+func chatHead(ctx context.Context, s *Server, c *op.Call, in headData) (any, error) {
 	return conversationOf(s.engine.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
 }
 
@@ -396,7 +397,7 @@ type historyData struct {
 }
 
 // chatHistory pages backwards: nextCursor is the before of the next page.
-func chatHistory(ctx context.Context, s *Server, c *nodest.Call, in historyData) (any, error) {
+func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -421,7 +422,7 @@ type previewData struct {
 	Options        nodest.TurnOptions `json:"options"`
 }
 
-func promptPreview(ctx context.Context, s *Server, c *nodest.Call, in previewData) (any, error) {
+func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
 	p, err := s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
 		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
 	})
@@ -435,7 +436,7 @@ type promptData struct {
 	PromptID string `json:"promptId"`
 }
 
-func promptGet(ctx context.Context, s *Server, c *nodest.Call, in promptData) (any, error) {
+func promptGet(ctx context.Context, s *Server, c *op.Call, in promptData) (any, error) {
 	p, err := s.engine.Prompt(ctx, c.UserID, in.PromptID)
 	if err != nil {
 		return nil, err
@@ -450,7 +451,7 @@ type diffData struct {
 	With     string `json:"with"`
 }
 
-func promptDiff(ctx context.Context, s *Server, c *nodest.Call, in diffData) (any, error) {
+func promptDiff(ctx context.Context, s *Server, c *op.Call, in diffData) (any, error) {
 	if in.With == "" {
 		return nil, fault.InvalidField("with", "required", "required: the id of the prompt to compare with")
 	}
@@ -468,7 +469,7 @@ func prepareLint(data []byte) (runner, string, error) {
 }
 
 func lint(data []byte, filename string) runner {
-	return func(_ context.Context, s *Server, _ *nodest.Call) (any, error) {
+	return func(_ context.Context, s *Server, _ *op.Call) (any, error) {
 		found, err := s.engine.Lint(data, filename)
 		if err != nil {
 			return nil, err
@@ -481,7 +482,7 @@ func lint(data []byte, filename string) runner {
 	}
 }
 
-func typing(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func typing(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	if _, err := s.engine.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
 		return nil, err
 	}
@@ -494,7 +495,7 @@ type ackData struct {
 	Read map[string]string `json:"read,omitempty"` // conversation id -> message id
 }
 
-func ack(ctx context.Context, s *Server, c *nodest.Call, in ackData) (any, error) {
+func ack(ctx context.Context, s *Server, c *op.Call, in ackData) (any, error) {
 	if in.Seq < 0 {
 		return nil, fault.InvalidField("seq", "range", "must not be negative")
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // historyOperations change and read the tree of a conversation: edits, branches,
@@ -40,7 +41,7 @@ type editData struct {
 	Regenerate bool   `json:"regenerate,omitempty"`
 }
 
-func messageEdit(ctx context.Context, s *Server, c *nodest.Call, in editData) (any, error) {
+func messageEdit(ctx context.Context, s *Server, c *op.Call, in editData) (any, error) {
 	got, err := s.engine.Edit(ctx, c, nodest.EditInput(in))
 	if err != nil {
 		return nil, err
@@ -57,11 +58,11 @@ type forkData struct {
 	Title          string `json:"title,omitempty"`
 }
 
-func chatFork(ctx context.Context, s *Server, c *nodest.Call, in forkData) (any, error) {
+func chatFork(ctx context.Context, s *Server, c *op.Call, in forkData) (any, error) {
 	return conversationOf(s.engine.Fork(ctx, c, nodest.ForkInput(in)))
 }
 
-func chatReset(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	return conversationOf(s.engine.Reset(ctx, c, in.ConversationID))
 }
 
@@ -71,7 +72,7 @@ type branchesData struct {
 	Limit          *int   `json:"limit,omitempty"`
 }
 
-func chatBranches(ctx context.Context, s *Server, c *nodest.Call, in branchesData) (any, error) {
+func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ type searchData struct {
 	Limit          *int   `json:"limit,omitempty"`
 }
 
-func chatSearch(ctx context.Context, s *Server, c *nodest.Call, in searchData) (any, error) {
+func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err

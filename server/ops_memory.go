@@ -11,6 +11,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // memoryOperations are about what a character remembers, and about the summaries
@@ -105,7 +106,7 @@ type memorySearchData struct {
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
-func memorySearch(ctx context.Context, s *Server, c *nodest.Call, in memorySearchData) (any, error) {
+func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchData) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func memorySearch(ctx context.Context, s *Server, c *nodest.Call, in memorySearc
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(&nodest.Page[nodest.ListedMemory]{Items: items, NextCursor: next}, wireListedOf), nil
+	return pageOf(&op.Page[nodest.ListedMemory]{Items: items, NextCursor: next}, wireListedOf), nil
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -177,7 +178,7 @@ func (in *memorySearchData) ofFacts() bool {
 	return in.Kind != "" || in.Subject != "" || in.Pinned != nil
 }
 
-func (in *memorySearchData) find(ctx context.Context, s *Server, c *nodest.Call) (any, error) {
+func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (any, error) {
 	limit, err := limitOf(in.Limit, memory.DefaultLimit, mostFound)
 	if err != nil {
 		return nil, err
@@ -222,7 +223,7 @@ type memoryCreateData struct {
 	memory.Draft
 }
 
-func memoryCreate(ctx context.Context, s *Server, c *nodest.Call, in memoryCreateData) (any, error) {
+func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateData) (any, error) {
 	return memoryOf(s.engine.CreateMemory(ctx, c, in.CharacterID, in.Draft))
 }
 
@@ -239,7 +240,7 @@ type memoryEditData struct {
 	memory.Patch
 }
 
-func memoryEdit(ctx context.Context, s *Server, c *nodest.Call, in memoryEditData) (any, error) {
+func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (any, error) {
 	return memoryOf(s.engine.EditMemory(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
 }
 
@@ -276,15 +277,15 @@ type memoryDeleteData struct {
 	Purge bool `json:"purge,omitempty"`
 }
 
-func memoryDelete(ctx context.Context, s *Server, c *nodest.Call, in memoryDeleteData) (any, error) {
+func memoryDelete(ctx context.Context, s *Server, c *op.Call, in memoryDeleteData) (any, error) {
 	return struct{}{}, s.engine.DeleteMemory(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
 }
 
-func memoryRestore(ctx context.Context, s *Server, c *nodest.Call, in memoryData) (any, error) {
+func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
 	return memoryOf(s.engine.RestoreMemory(ctx, c, in.CharacterID, in.MemoryID))
 }
 
-func memoryHistory(ctx context.Context, s *Server, c *nodest.Call, in memoryData) (any, error) {
+func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
 	versions, err := s.engine.MemoryHistory(ctx, c.UserID, in.CharacterID, in.MemoryID)
 	if err != nil {
 		return nil, err
@@ -297,7 +298,7 @@ type memoryForgetData struct {
 	nodest.ForgetInput
 }
 
-func memoryForget(ctx context.Context, s *Server, c *nodest.Call, in memoryForgetData) (any, error) {
+func memoryForget(ctx context.Context, s *Server, c *op.Call, in memoryForgetData) (any, error) {
 	got, err := s.engine.ForgetMemories(ctx, c, in.CharacterID, in.ForgetInput)
 	if err != nil {
 		return nil, err
@@ -311,7 +312,7 @@ type memoryBulkData struct {
 	memory.Bulk
 }
 
-func memoryBulk(ctx context.Context, s *Server, c *nodest.Call, in memoryBulkData) (any, error) {
+func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (any, error) {
 	got, err := s.engine.BulkMemories(ctx, c, in.CharacterID, in.Bulk)
 	if err != nil {
 		return nil, err
@@ -326,7 +327,7 @@ type memorySuggestionsData struct {
 	Limit       *int   `json:"limit,omitempty"`
 }
 
-func memorySuggestions(ctx context.Context, s *Server, c *nodest.Call, in memorySuggestionsData) (any, error) {
+func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
 	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
 		return nil, err
 	}
@@ -338,7 +339,7 @@ func memorySuggestions(ctx context.Context, s *Server, c *nodest.Call, in memory
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(&nodest.Page[memory.Suggested]{Items: items, NextCursor: next}, wireSuggestionOf), nil
+	return pageOf(&op.Page[memory.Suggested]{Items: items, NextCursor: next}, wireSuggestionOf), nil
 }
 
 type memoryDecideData struct {
@@ -347,7 +348,7 @@ type memoryDecideData struct {
 	Decision     string `json:"decision"`
 }
 
-func memoryDecide(ctx context.Context, s *Server, c *nodest.Call, in memoryDecideData) (any, error) {
+func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
 	got, err := s.engine.DecideSuggestion(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
 	if err != nil {
 		return nil, err
@@ -361,7 +362,7 @@ type memoryJobsData struct {
 	Limit       *int   `json:"limit,omitempty"`
 }
 
-func memoryJobs(ctx context.Context, s *Server, c *nodest.Call, in memoryJobsData) (any, error) {
+func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -370,14 +371,14 @@ func memoryJobs(ctx context.Context, s *Server, c *nodest.Call, in memoryJobsDat
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(&nodest.Page[*jobs.Job]{Items: items, NextCursor: next}, wireJobOf), nil
+	return pageOf(&op.Page[*jobs.Job]{Items: items, NextCursor: next}, wireJobOf), nil
 }
 
 type memoryRecalledData struct {
 	MessageID string `json:"messageId"`
 }
 
-func memoryRecalled(ctx context.Context, s *Server, c *nodest.Call, in memoryRecalledData) (any, error) {
+func memoryRecalled(ctx context.Context, s *Server, c *op.Call, in memoryRecalledData) (any, error) {
 	found, err := s.engine.RecalledFor(ctx, c.UserID, in.MessageID)
 	if err != nil {
 		return nil, err
@@ -390,11 +391,11 @@ type queued struct {
 	Queued bool `json:"queued"`
 }
 
-func memoryExtract(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	return queued{true}, s.engine.ExtractNow(ctx, c, in.ConversationID)
 }
 
-func summaryList(ctx context.Context, s *Server, c *nodest.Call, in conversationData) (any, error) {
+func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
 	items, err := s.engine.Summaries(ctx, c.UserID, in.ConversationID)
 	if err != nil {
 		return nil, err
@@ -408,12 +409,12 @@ type summaryCreateData struct {
 	To             string `json:"to,omitempty"`
 }
 
-func summaryCreate(ctx context.Context, s *Server, c *nodest.Call, in summaryCreateData) (any, error) {
+func summaryCreate(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
 	return queued{true}, s.engine.SummariseLater(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To})
 }
 
 // summaryNow is summaryCreate that waits for the summary.
-func summaryNow(ctx context.Context, s *Server, c *nodest.Call, in summaryCreateData) (any, error) {
+func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
 	return summaryOf(s.engine.Summarise(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To}))
 }
 
@@ -430,7 +431,7 @@ type summaryEditData struct {
 	Summary        string `json:"summary"`
 }
 
-func summaryEdit(ctx context.Context, s *Server, c *nodest.Call, in summaryEditData) (any, error) {
+func summaryEdit(ctx context.Context, s *Server, c *op.Call, in summaryEditData) (any, error) {
 	return summaryOf(s.engine.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
 }
 
@@ -439,6 +440,6 @@ type summaryData struct {
 	SummaryID      string `json:"summaryId"`
 }
 
-func summaryDelete(ctx context.Context, s *Server, c *nodest.Call, in summaryData) (any, error) {
+func summaryDelete(ctx context.Context, s *Server, c *op.Call, in summaryData) (any, error) {
 	return struct{}{}, s.engine.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
 }

@@ -15,6 +15,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 const base = "/api/v1"
@@ -58,7 +59,7 @@ func (s *Server) twin(o *operation) handler {
 // twinStarts is the REST route of operations that may begin a generation. The
 // generation is not bound to the request: a client that goes away finds the
 // reply later.
-func (s *Server) twinStarts(c echo.Context, who *account.Identity, o *operation, call *nodest.Call, data []byte) error {
+func (s *Server) twinStarts(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
 	if wantsStream(c.Request()) {
 		return s.streamReply(c, who, o, call, data)
 	}
@@ -125,7 +126,7 @@ func failedReply(g *nodest.Generation) error {
 }
 
 // answer writes the result of an operation.
-func answer(c echo.Context, status int, call *nodest.Call, result any) error {
+func answer(c echo.Context, status int, call *op.Call, result any) error {
 	h := c.Response().Header()
 	h.Set("Cache-Control", "no-store")
 	if call.Replayed {

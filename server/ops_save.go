@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // saveOperations are about save points.
@@ -40,7 +41,7 @@ type saveCreateData struct {
 	Thumbnail      string `json:"thumbnail,omitempty"`
 }
 
-func saveCreate(ctx context.Context, s *Server, c *nodest.Call, in saveCreateData) (any, error) {
+func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (any, error) {
 	return saveOf(s.engine.CreateSave(ctx, c, nodest.SaveInput(in)))
 }
 
@@ -58,7 +59,7 @@ type saveListData struct {
 	Limit          *int   `json:"limit,omitempty"`
 }
 
-func saveList(ctx context.Context, s *Server, c *nodest.Call, in saveListData) (any, error) {
+func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ type saveGetData struct {
 
 // saveGet answers all messages where no limit is given: that is what the seed's
 // ChatSave holds.
-func saveGet(ctx context.Context, s *Server, c *nodest.Call, in saveGetData) (any, error) {
+func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, error) {
 	limit, err := limitOf(in.Limit, 0, 200)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ type restored struct {
 	Before       any     `json:"before,omitempty"` // the automatic save point
 }
 
-func saveRestore(ctx context.Context, s *Server, c *nodest.Call, in saveData) (any, error) {
+func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
 	got, err := s.engine.RestoreSave(ctx, c, in.SaveID)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func saveRestore(ctx context.Context, s *Server, c *nodest.Call, in saveData) (a
 	return a, nil
 }
 
-func saveDelete(ctx context.Context, s *Server, c *nodest.Call, in saveData) (any, error) {
+func saveDelete(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
 	return struct{}{}, s.engine.DeleteSave(ctx, c, in.SaveID)
 }
 
@@ -126,7 +127,7 @@ type savePreviewData struct {
 	Options nodest.TurnOptions `json:"options"`
 }
 
-func savePreview(ctx context.Context, s *Server, c *nodest.Call, in savePreviewData) (any, error) {
+func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
 	p, err := s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options})
 	if err != nil {
 		return nil, err

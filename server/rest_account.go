@@ -11,7 +11,7 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // accountRoutes serves sign-in, tokens, tickets and users. They are no
@@ -176,7 +176,7 @@ func (s *Server) createLink(c echo.Context, who *account.Identity) error {
 	}
 	lives := account.TicketTTL(account.PurposeSignIn)
 	c.Response().Header().Set("Cache-Control", "no-store")
-	return answer(c, http.StatusCreated, &nodest.Call{}, map[string]any{
+	return answer(c, http.StatusCreated, &op.Call{}, map[string]any{
 		"link": secret, "username": u.Username, "expiresIn": int(lives.Seconds()),
 	})
 }
@@ -222,7 +222,7 @@ func (s *Server) logout(c echo.Context, who *account.Identity) error {
 }
 
 func (s *Server) me(c echo.Context, who *account.Identity) error {
-	return answer(c, 0, &nodest.Call{}, wireUserOf(who.User))
+	return answer(c, 0, &op.Call{}, wireUserOf(who.User))
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) error {
@@ -230,7 +230,7 @@ func (s *Server) tokens(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, 0, &nodest.Call{}, whole(tokens, func(t *account.Token) any { return wireTokenOf(t) }))
+	return answer(c, 0, &op.Call{}, whole(tokens, func(t *account.Token) any { return wireTokenOf(t) }))
 }
 
 func (s *Server) createToken(c echo.Context, who *account.Identity) error {
@@ -254,7 +254,7 @@ func (s *Server) createToken(c echo.Context, who *account.Identity) error {
 	}
 	w := wireTokenOf(t)
 	w.Token = secret
-	return answer(c, http.StatusCreated, &nodest.Call{}, w)
+	return answer(c, http.StatusCreated, &op.Call{}, w)
 }
 
 func (s *Server) revokeToken(c echo.Context, who *account.Identity) error {
@@ -270,7 +270,7 @@ func (s *Server) ticket(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	lives := account.TicketTTL(account.PurposeWS)
-	return answer(c, http.StatusCreated, &nodest.Call{}, map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())})
+	return answer(c, http.StatusCreated, &op.Call{}, map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())})
 }
 
 func (s *Server) users(c echo.Context, who *account.Identity) error {
@@ -278,7 +278,7 @@ func (s *Server) users(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, 0, &nodest.Call{}, whole(users, wireUserOf))
+	return answer(c, 0, &op.Call{}, whole(users, wireUserOf))
 }
 
 func (s *Server) createUser(c echo.Context, who *account.Identity) error {
@@ -290,7 +290,7 @@ func (s *Server) createUser(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusCreated, &nodest.Call{}, wireUserOf(u))
+	return answer(c, http.StatusCreated, &op.Call{}, wireUserOf(u))
 }
 
 func (s *Server) updateUser(c echo.Context, who *account.Identity) error {
@@ -302,7 +302,7 @@ func (s *Server) updateUser(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, 0, &nodest.Call{}, wireUserOf(u))
+	return answer(c, 0, &op.Call{}, wireUserOf(u))
 }
 
 func (s *Server) deleteUser(c echo.Context, who *account.Identity) error {
@@ -317,7 +317,7 @@ func (s *Server) providers(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, 0, &nodest.Call{}, whole(list, func(p ProviderInfo) any { return p }))
+	return answer(c, 0, &op.Call{}, whole(list, func(p ProviderInfo) any { return p }))
 }
 
 func (s *Server) setProviderKey(c echo.Context, who *account.Identity) error {

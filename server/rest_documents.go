@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // documentBytes bounds the body of a request that carries documents: cards with
@@ -105,7 +106,7 @@ func characterOf(c *nodest.Character, err error) (any, error) {
 	return versioned{wireCharacterOf(c), c.Version}, nil
 }
 
-func characterCreate(ctx context.Context, s *Server, c *nodest.Call, in nodest.CharacterInput) (any, error) {
+func characterCreate(ctx context.Context, s *Server, c *op.Call, in nodest.CharacterInput) (any, error) {
 	return characterOf(s.engine.CreateCharacter(ctx, c, in))
 }
 
@@ -114,7 +115,7 @@ type cursorData struct {
 	Limit  *int   `json:"limit"`
 }
 
-func characterList(ctx context.Context, s *Server, c *nodest.Call, in cursorData) (any, error) {
+func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ type idData struct {
 	ID string `json:"id"`
 }
 
-func characterGet(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+func characterGet(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	return characterOf(s.engine.Character(ctx, c.UserID, in.ID))
 }
 
@@ -140,19 +141,19 @@ type characterData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func characterReplace(ctx context.Context, s *Server, c *nodest.Call, in characterData) (any, error) {
+func characterReplace(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
 	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, true, in.IfVersion))
 }
 
-func characterUpdate(ctx context.Context, s *Server, c *nodest.Call, in characterData) (any, error) {
+func characterUpdate(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
 	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, false, in.IfVersion))
 }
 
-func characterDelete(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	return nil, s.engine.DeleteCharacter(ctx, c, in.ID)
 }
 
-func characterSettings(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	settings, version, err := s.engine.CharacterSettings(ctx, c.UserID, in.ID)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ type characterSettingsData struct {
 	User      json.RawMessage `json:"user,omitempty"`
 }
 
-func characterPutSettings(ctx context.Context, s *Server, c *nodest.Call, in characterSettingsData) (any, error) {
+func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in characterSettingsData) (any, error) {
 	id, ifVersion := in.ID, in.IfVersion
 	members := map[string]json.RawMessage{}
 	for name, part := range map[string]json.RawMessage{
@@ -214,7 +215,7 @@ func settingsOf(set *nodest.Settings, err error) (any, error) {
 	return versioned{w, set.Version}, nil
 }
 
-func settingsGet(ctx context.Context, s *Server, c *nodest.Call, _ struct{}) (any, error) {
+func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
 	return settingsOf(s.engine.Settings(ctx, c.UserID))
 }
 
@@ -233,7 +234,7 @@ type settingsData struct {
 	IfVersion          int64                 `json:"ifVersion,omitempty"`
 }
 
-func settingsPut(ctx context.Context, s *Server, c *nodest.Call, in settingsData) (any, error) {
+func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
 	return settingsOf(s.engine.PutSettings(ctx, c, nodest.Settings{
 		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
 		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
@@ -245,7 +246,7 @@ type deviceZoneData struct {
 	TimeZone string `json:"timeZone"`
 }
 
-func settingsDeviceZone(ctx context.Context, s *Server, c *nodest.Call, in deviceZoneData) (any, error) {
+func settingsDeviceZone(ctx context.Context, s *Server, c *op.Call, in deviceZoneData) (any, error) {
 	return settingsOf(s.engine.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
@@ -254,7 +255,7 @@ type usageData struct {
 	To   string `json:"to"`
 }
 
-func usage(ctx context.Context, s *Server, c *nodest.Call, in usageData) (any, error) {
+func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
 	rows, err := s.engine.Usage(ctx, c.UserID, in.From, in.To)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"nodest/card"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // Bounds of uploads, in bytes. What is larger than formMemory is read through a
@@ -264,7 +265,7 @@ func (s *Server) exportResource(k forKind) handler {
 
 // fileCall returns the engine's Call for an upload: the content of the file is
 // part of what an idempotency key stands for.
-func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) (*nodest.Call, error) {
+func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) (*op.Call, error) {
 	call := s.call(c, who)
 	if call.Key != "" && !plainKey(call.Key) {
 		return nil, badKey()

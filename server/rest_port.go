@@ -15,6 +15,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // The NodeST interface: the calls of the app, for porting it. A failure is
@@ -130,7 +131,7 @@ func (s *Server) portBody(c echo.Context, in any) (wrong, err error) {
 
 // ported runs one call of the interface under its idempotency key. What the key
 // stands for is content, encoded, which leaves the provider's key out.
-func ported[T any](s *Server, c echo.Context, call *nodest.Call, wrong error, name string, content any, run func(context.Context) (*T, error)) (*T, error) {
+func ported[T any](s *Server, c echo.Context, call *op.Call, wrong error, name string, content any, run func(context.Context) (*T, error)) (*T, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -162,5 +163,5 @@ func (s *Server) portFails(c echo.Context, err error, ok *bool) error {
 		return err
 	}
 	p := s.problemOf(idOf(c), c.Request().Method+" "+c.Path(), err)
-	return answer(c, 0, &nodest.Call{}, portFailure{OK: ok, Error: p.Detail, Code: p.Code})
+	return answer(c, 0, &op.Call{}, portFailure{OK: ok, Error: p.Detail, Code: p.Code})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // resourcePaths names the four kinds of free-standing documents in paths.
@@ -73,11 +74,11 @@ func resourceOf(r *nodest.Resource, err error) (any, error) {
 	return versioned{wireResourceOf(r), r.Version}, nil
 }
 
-func (k forKind) create(ctx context.Context, s *Server, c *nodest.Call, in nodest.ResourceInput) (any, error) {
+func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in nodest.ResourceInput) (any, error) {
 	return resourceOf(s.engine.CreateResource(ctx, c, k.kind(), in))
 }
 
-func (k forKind) list(ctx context.Context, s *Server, c *nodest.Call, in cursorData) (any, error) {
+func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
 	limit, err := limitOf(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func (k forKind) list(ctx context.Context, s *Server, c *nodest.Call, in cursorD
 	return pageOf(p, wireResourceOf), nil // without documents
 }
 
-func (k forKind) get(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	return resourceOf(s.engine.Resource(ctx, c.UserID, k.kind(), in.ID))
 }
 
@@ -99,14 +100,14 @@ type resourceData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func (k forKind) replace(ctx context.Context, s *Server, c *nodest.Call, in resourceData) (any, error) {
+func (k forKind) replace(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
 	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
 }
 
-func (k forKind) update(ctx context.Context, s *Server, c *nodest.Call, in resourceData) (any, error) {
+func (k forKind) update(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
 	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
 }
 
-func (k forKind) remove(ctx context.Context, s *Server, c *nodest.Call, in idData) (any, error) {
+func (k forKind) remove(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	return nil, s.engine.DeleteResource(ctx, c, k.kind(), in.ID)
 }

@@ -14,6 +14,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -192,7 +193,7 @@ func lastEventID(r *http.Request) *stream.Position {
 
 // streamReply runs an operation that begins a generation and streams its events
 // until the generation ends. A failure before that is a plain problem answer.
-func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation, call *nodest.Call, data []byte) error {
+func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
 	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
 		result, err := s.perform(detached(ctx), o, call, data, false)
 		if err != nil {
@@ -206,7 +207,7 @@ func (s *Server) streamReply(c echo.Context, who *account.Identity, o *operation
 }
 
 // streamGeneration streams a generation that exists, from an offset.
-func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *nodest.Call, data []byte) error {
+func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *op.Call, data []byte) error {
 	return s.follow(c, who, call, func(ctx context.Context, t *sse) (any, error) {
 		result, err := s.perform(ctx, s.ops["gen.attach"], call, data, false)
 		if err != nil {
@@ -221,7 +222,7 @@ func (s *Server) streamGeneration(c echo.Context, who *account.Identity, call *n
 
 // follow joins the user's stream, lets find set which generation to follow, and
 // streams that one. Where there is none the result of find is the answer.
-func (s *Server) follow(c echo.Context, who *account.Identity, call *nodest.Call, find func(context.Context, *sse) (any, error)) error {
+func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, find func(context.Context, *sse) (any, error)) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	t := s.newSSE(c, who)
@@ -321,7 +322,7 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		data["usage"] = nodest.WireUsage(g.Usage)
 	}
 	if g.Status == nodest.GenFailed {
-		last, data = "gen.failed", map[string]any{"error": nodest.WireError(failedReply(g))}
+		last, data = "gen.failed", map[string]any{"error": op.PublicFailure(failedReply(g))}
 	}
 	e, err := event(last, data)
 	return append(events, e), err

@@ -5,14 +5,14 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // Shapes that answers of several resources share. Messages, conversations and
 // generations have theirs from the engine, which also puts them into events.
 
 // wireTime is RFC 3339 in UTC with milliseconds.
-type wireTime = nodest.WireTime
+type wireTime = op.Time
 
 // page is a part of a list.
 type page struct {
@@ -21,7 +21,7 @@ type page struct {
 }
 
 // pageOf encodes the items of a page with wire.
-func pageOf[T any](p *nodest.Page[T], wire func(T) any) page {
+func pageOf[T any](p *op.Page[T], wire func(T) any) page {
 	w := page{Items: make([]any, len(p.Items))}
 	for i, item := range p.Items {
 		w.Items[i] = wire(item)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // TestEveryWriteFiveTimes sends every write command five times, at once, over two
@@ -150,7 +150,7 @@ func TestAKeyThatIsStillInWork(t *testing.T) {
 	h := build(t, nil)
 	ctx := context.Background()
 	started, release := make(chan struct{}), make(chan struct{})
-	call := func() *nodest.Call { return &nodest.Call{UserID: h.user.ID, Key: "k"} }
+	call := func() *op.Call { return &op.Call{UserID: h.user.ID, Key: "k"} }
 	first := make(chan error, 1)
 	go func() {
 		_, err := h.server.once(ctx, call(), false, func() (any, error) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/op"
 	"nodest/stream/outbox"
 )
 
@@ -146,8 +146,8 @@ func (c *socket) operate(ctx context.Context, cmd *command) {
 	c.succeed(cmd.ID, result, call.Replayed)
 }
 
-func (c *socket) call(key string) *nodest.Call {
-	return &nodest.Call{UserID: c.userID(), Device: c.device, Key: key}
+func (c *socket) call(key string) *op.Call {
+	return &op.Call{UserID: c.userID(), Device: c.device, Key: key}
 }
 
 func (c *socket) succeed(id string, data any, replay bool) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -100,7 +101,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 							if err := tx.Ack("phone", m.Seq, map[string]string{c: m.ID}); err != nil {
 								return err
 							}
-							return tx.PutKey(&nodest.KeyRecord{Key: key})
+							return tx.PutKey(&op.KeyRecord{Key: key})
 						})
 						if err != nil {
 							e.Error(err)

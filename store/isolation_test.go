@@ -12,6 +12,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -52,7 +53,7 @@ func fill(e *env, user string) things {
 			tx.PutSettings(&nodest.Settings{UserName: "private", Version: 1}),
 			tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}),
 			tx.Ack("phone", 1, nil),
-			tx.PutKey(&nodest.KeyRecord{Key: x.key, Hash: "h"}),
+			tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "h"}),
 			tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "private"}),
 			tx.PutAvatar(x.character, &nodest.Avatar{Data: []byte("private")}),
 			tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
@@ -122,7 +123,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return nothing(e, r == nil, err)
 	},
 	"PutKey": func(e *env, tx nodest.Tx, x things) error {
-		return tx.PutKey(&nodest.KeyRecord{Key: x.key, Hash: "intruder"})
+		return tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "intruder"})
 	},
 	"Settings": func(e *env, tx nodest.Tx, x things) error {
 		s, err := tx.Settings()

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/op"
 )
 
 // keyLife is how long the answer of an idempotent command is kept. Source:
@@ -12,7 +12,7 @@ import (
 const keyLife = 48 * time.Hour
 
 // Key returns the record of an idempotency key, nil when there is none.
-func (t *tx) Key(key string) (*nodest.KeyRecord, error) {
+func (t *tx) Key(key string) (*op.KeyRecord, error) {
 	var row struct {
 		CallKey   text
 		Hash      text
@@ -25,14 +25,14 @@ func (t *tx) Key(key string) (*nodest.KeyRecord, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	return &nodest.KeyRecord{
+	return &op.KeyRecord{
 		Key: string(row.CallKey), Hash: string(row.Hash), Reply: []byte(row.Reply), At: moment(row.CreatedAt),
 	}, nil
 }
 
 // PutKey stores a record. Where another transaction stored the key meanwhile
 // (PostgreSQL), the closure runs again and finds it.
-func (t *tx) PutKey(r *nodest.KeyRecord) error {
+func (t *tx) PutKey(r *op.KeyRecord) error {
 	if err := t.writable(); err != nil {
 		return err
 	}

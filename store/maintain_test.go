@@ -11,6 +11,7 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
 )
@@ -225,7 +226,7 @@ func TestYoungEventsStay(t *testing.T) {
 func TestOneOfSeveralMaintains(t *testing.T) {
 	conform(t, func(e *env) {
 		for range 40 {
-			e.update(func(tx nodest.Tx) error { return tx.PutKey(&nodest.KeyRecord{Key: id()}) })
+			e.update(func(tx nodest.Tx) error { return tx.PutKey(&op.KeyRecord{Key: id()}) })
 		}
 		e.clock.advance(3 * day)
 		var keys, failed atomic.Int64

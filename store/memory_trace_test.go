@@ -5,6 +5,7 @@ import (
 
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 func (e *env) suggested(character string) (texts []string) {
@@ -49,9 +50,9 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 					for _, err := range []error{
 						tx.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
 						tx.InsertSuggestion(r.character, &made),
-						tx.PutKey(&nodest.KeyRecord{Key: "0", Reply: []byte(`{"id":"` + r.second.ID + `","rootId":"` + r.first.ID + `"}`)}),
-						tx.PutKey(&nodest.KeyRecord{Key: "1", Reply: []byte(`{"id":"` + made.ID + `","memoryId":""}`)}),
-						tx.PutKey(&nodest.KeyRecord{Key: "2", Reply: []byte(`{"id":"` + other.first.ID + `","rootId":"` + other.first.ID + `"}`)}),
+						tx.PutKey(&op.KeyRecord{Key: "0", Reply: []byte(`{"id":"` + r.second.ID + `","rootId":"` + r.first.ID + `"}`)}),
+						tx.PutKey(&op.KeyRecord{Key: "1", Reply: []byte(`{"id":"` + made.ID + `","memoryId":""}`)}),
+						tx.PutKey(&op.KeyRecord{Key: "2", Reply: []byte(`{"id":"` + other.first.ID + `","rootId":"` + other.first.ID + `"}`)}),
 					} {
 						if err != nil {
 							return err

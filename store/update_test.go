@@ -11,6 +11,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -169,7 +170,7 @@ func TestAKeyHasOneEffect(t *testing.T) {
 				if _, err := say(tx, conversation, "", key); err != nil {
 					return err
 				}
-				return tx.PutKey(&nodest.KeyRecord{Key: key, Hash: "h", Reply: []byte(`{"z":1, "a":2}`)})
+				return tx.PutKey(&op.KeyRecord{Key: key, Hash: "h", Reply: []byte(`{"z":1, "a":2}`)})
 			})
 		}
 		var group sync.WaitGroup
@@ -190,11 +191,11 @@ func TestAKeyHasOneEffect(t *testing.T) {
 				return err
 			}
 			r, err := tx.Key("k1")
-			e.equal("record", *r, nodest.KeyRecord{Key: "k1", Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start})
+			e.equal("record", *r, op.KeyRecord{Key: "k1", Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start})
 			return err
 		})
 		e.refused(fault.InProgress, func(tx nodest.Tx) error {
-			return tx.PutKey(&nodest.KeyRecord{Key: "k1", Hash: "other"})
+			return tx.PutKey(&op.KeyRecord{Key: "k1", Hash: "other"})
 		})
 		e.clock.advance(48 * time.Hour)
 		e.update(func(tx nodest.Tx) error {
@@ -205,7 +206,7 @@ func TestAKeyHasOneEffect(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.PutKey(&nodest.KeyRecord{Key: "k1", Hash: "other", Reply: []byte(`1`)})
+			return tx.PutKey(&op.KeyRecord{Key: "k1", Hash: "other", Reply: []byte(`1`)})
 		})
 	})
 }

@@ -10,8 +10,9 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"fault lru migrations web",
-	"llm card stream jobs account",
-	"llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
+	"llm card stream jobs",
+	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
+	"account",
 	"memory",
 	"nodest",
 	"store server",

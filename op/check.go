@@ -1,0 +1,158 @@
+package op
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/fault"
+)
+
+// Checks of what clients send. Each returns nil or one fault.Error that names
+// the field as the client wrote it.
+
+// CheckVersion compares what a client has seen with what is stored; 0 = any,
+// below 0 = it was never stored (version 0).
+func CheckVersion(ifVersion, version int64) error {
+	if ifVersion != 0 && max(ifVersion, 0) != version {
+		return fault.New(fault.PreconditionFailed, "current version is %d, not %d", version, max(ifVersion, 0)).With("version", version)
+	}
+	return nil
+}
+
+// CheckLine refuses a short text that is too long (limit in code points) or
+// holds control characters.
+func CheckLine(field, text string, limit int) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
+	case utf8.RuneCountInString(text) > limit:
+		return fault.InvalidField(field, "range", "must have at most %d characters", limit)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fault.InvalidField(field, "encoding", "must not contain control characters")
+	}
+	return nil
+}
+
+// Truncate is at most limit code points of s.
+func Truncate(s string, limit int) string {
+	for i := range s {
+		if limit--; limit < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// CheckRange refuses a number that is set and out of range.
+func CheckRange[N int | float64](field string, v *N, lowest, highest N) error {
+	if v != nil && !(*v >= lowest && *v <= highest) {
+		return fault.InvalidField(field, "range", "must be from %v to %v", lowest, highest)
+	}
+	return nil
+}
+
+// UnknownField says that a request has a member that it must not have.
+func UnknownField(field string) error {
+	return fault.InvalidField(field, "unknown", "unknown")
+}
+
+// IsNull says whether a member is absent or null.
+func IsNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// JSONOrNil is raw without surrounding blanks; nil for null.
+func JSONOrNil(raw json.RawMessage) json.RawMessage {
+	if IsNull(raw) {
+		return nil
+	}
+	return bytes.TrimSpace(raw)
+}
+
+// CheckKind refuses a document that does not begin as one of the kinds: '{' for
+// an object, '[' for an array. An absent one passes.
+func CheckKind(field string, raw json.RawMessage, kinds string) error {
+	if IsNull(raw) {
+		return nil
+	}
+	if !json.Valid(raw) {
+		return fault.InvalidField(field, "type", "must be valid JSON")
+	}
+	if strings.IndexByte(kinds, bytes.TrimSpace(raw)[0]) < 0 {
+		names := strings.NewReplacer("{", "an object", "[", " or an array").Replace(kinds)
+		return fault.InvalidField(field, "type", "must be %s", names)
+	}
+	return nil
+}
+
+// DecodeStrict reads raw strictly: unknown members and other types are refused.
+func DecodeStrict(field string, raw json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return decode(field, raw, d, into)
+}
+
+// DecodeLenient is DecodeStrict that lets unknown members pass.
+func DecodeLenient(field string, raw json.RawMessage, into any) error {
+	return decode(field, raw, json.NewDecoder(bytes.NewReader(raw)), into)
+}
+
+func decode(field string, raw json.RawMessage, d *json.Decoder, into any) error {
+	if IsNull(raw) {
+		return fault.InvalidField(field, "type", "must not be null")
+	}
+	err := d.Decode(into)
+	if err == nil {
+		if d.More() {
+			return fault.InvalidField(field, "type", "must be one JSON value")
+		}
+		return nil
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fault.InvalidField(joinPath(field, wrong.Field), "type", "must be %s", TypeName(wrong.Type.Kind().String()))
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		return UnknownField(joinPath(field, strings.Trim(name, `"`)))
+	}
+	return fault.InvalidField(field, "type", "must be valid JSON")
+}
+
+func joinPath(field, member string) string {
+	if member == "" {
+		return field
+	}
+	return field + "." + member
+}
+
+// TypeName is the JSON name of a Go kind.
+func TypeName(kind string) string {
+	switch {
+	case kind == "bool":
+		return "true or false"
+	case kind == "string":
+		return "a string"
+	case kind == "slice":
+		return "an array"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	}
+	return "an object"
+}
+
+// MustJSON encodes what cannot fail: our own plain values.
+func MustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("op: %T cannot be encoded as JSON: %v", v, err)) // a mistake in the program text
+	}
+	return b
+}
