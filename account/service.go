@@ -13,9 +13,9 @@ import (
 	"unicode"
 
 	"github.com/alexedwards/argon2id"
-	"github.com/google/uuid"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // Options tune a Service. The zero value is ready to use.
@@ -156,7 +156,7 @@ func (s *Service) Owner(ctx context.Context) (*User, error) {
 	if first != nil {
 		return first, nil
 	}
-	u := &User{ID: newID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
+	u := &User{ID: op.NewID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
 	made, err := s.store.InsertFirstUser(ctx, u)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func (s *Service) newToken(ctx context.Context, userID, name string, session boo
 // insert completes a token and stores it; ttl 0 = it does not expire.
 func (s *Service) insert(ctx context.Context, t *Token, ttl time.Duration) (secret string, err error) {
 	secret = "nst_" + random()
-	t.ID, t.Hash, t.CreatedAt = newID(), digest(secret), s.now()
+	t.ID, t.Hash, t.CreatedAt = op.NewID(), digest(secret), s.now()
 	if ttl > 0 {
 		at := s.now().Add(ttl)
 		t.ExpiresAt = &at
@@ -482,5 +482,3 @@ func random() string {
 	_, _ = rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -9,6 +9,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // NewUser is what an owner gives for a new account.
@@ -39,7 +40,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
 	}
-	u := &User{ID: newID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
+	u := &User{ID: op.NewID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
 	if u.Role == "" {
 		u.Role = RoleMember
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // errRaced says that the scope was written between a plan and its transaction.
@@ -360,7 +361,7 @@ func (w *writing) change(c *Change) error {
 }
 
 func (w *writing) add(planned *Memory) error {
-	id := newID()
+	id := op.NewID()
 	w.added = append(w.added, id)
 	w.report.Added++
 	return w.insert(planned, id, id, 1)
@@ -377,7 +378,7 @@ func (w *writing) insert(planned *Memory, id, root string, version int) error {
 // replace stores a version as the next one. What is newer than the one that it
 // replaces, on another branch, stays what counts there.
 func (w *writing) replace(root string, planned *Memory) error {
-	newest, id := w.newest(root), newID()
+	newest, id := w.newest(root), op.NewID()
 	if newest.Status == Active {
 		newest.Status, newest.SupersededBy, newest.UpdatedAt = Superseded, id, w.tx.Now()
 		if err := w.tx.UpdateFact(w.characterID, newest); err != nil {
@@ -390,7 +391,7 @@ func (w *writing) replace(root string, planned *Memory) error {
 }
 
 func (w *writing) suggest(s *Suggestion) error {
-	stored := &Suggested{ID: newID(), Suggestion: *s, State: SuggestionOpen, CreatedAt: w.tx.Now()}
+	stored := &Suggested{ID: op.NewID(), Suggestion: *s, State: SuggestionOpen, CreatedAt: w.tx.Now()}
 	if err := w.tx.InsertSuggestion(w.characterID, stored); err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"nodest/op"
 )
 
 // Imported is the result of an import.
@@ -236,7 +238,7 @@ func (im *importing) known(evidence []Evidence) []Evidence {
 // time at which a memory was made.
 func (im *importing) idOf(m *Memory) string {
 	if m.ID == "" {
-		return newID()
+		return op.NewID()
 	}
 	sum := sha256.Sum256([]byte(im.tx.UserID() + "\x00" + im.characterID + "\x00" + m.ID + "\x00" + m.ContentHash))
 	id := uuid.UUID(sum[:16])

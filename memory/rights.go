@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"nodest/fault"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -46,7 +45,7 @@ type Patch struct {
 func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
-		ID: newID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: defaultImportance,
+		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: defaultImportance,
 		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Status: Active,
 		SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
 	}
@@ -171,7 +170,7 @@ func bothEvidence(a, b *Memory) []Evidence {
 func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory, error) {
 	newest := &versions[len(versions)-1]
 	now := tx.Now()
-	m.ID, m.RootID, m.Version = newID(), newest.RootID, newest.Version+1
+	m.ID, m.RootID, m.Version = op.NewID(), newest.RootID, newest.Version+1
 	m.Status, m.SupersededBy, m.EndedBy, m.LastUsedAt = Active, "", nil, nil
 	m.ContentHash, m.CreatedAt, m.UpdatedAt = ContentHash(m.Text), now, now
 	if err := m.Validate(); err != nil {
@@ -441,6 +440,3 @@ func tell(tx Tx, by, kind, conversationID string, data map[string]any) error {
 	}
 	return tx.Emit(&stream.Event{Type: kind, ConversationID: conversationID, By: by, Data: doc})
 }
-
-// newID returns an id that sorts by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // problem is the body of a failed request (RFC 9457) and the error object of a
@@ -108,7 +108,7 @@ func (s *Server) requestID(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(headerRequestID)
 		if !plainID.MatchString(id) {
-			id = newID()
+			id = op.NewID()
 		}
 		c.Response().Header().Set(headerRequestID, id)
 		return next(c)
@@ -146,6 +146,3 @@ func (s *Server) recoverPanics(next echo.HandlerFunc) echo.HandlerFunc {
 		return next(c)
 	}
 }
-
-// newID names a request or a connection, in answers and in the log.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

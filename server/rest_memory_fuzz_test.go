@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"nodest/op"
 )
 
 // strangeWords are what nobody should send.
@@ -21,7 +23,7 @@ func TestNothingThatIsSentToAMemoryBreaksIt(t *testing.T) {
 	chat := h.chat()
 	path := "/characters/" + member(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "characterId") + "/memories"
 	h.says(chat, "My sister keeps bees.", "How many hives?")
-	ids := []string{newID(), chat, h.tell(path, "Mia keeps bees.", ""), "\x00", "x", strings.Repeat("a", 65)}
+	ids := []string{op.NewID(), chat, h.tell(path, "Mia keeps bees.", ""), "\x00", "x", strings.Repeat("a", 65)}
 	r := rand.New(rand.NewPCG(8, 30))
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	see := func(a *restAnswer, what ...string) {

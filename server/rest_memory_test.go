@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/op"
 	"nodest/stream/outbox"
 )
 
@@ -341,13 +342,13 @@ func TestMemoriesThatCannotBe(t *testing.T) {
 	h.rest("POST", path, `text=x`, "Content-Type: application/x-www-form-urlencoded").refuses(t, 415, "unsupported_media_type")
 	h.rest("PATCH", path+"/"+id, `{"pinned":true}`, `If-Match: "1"`).refuses(t, 400, "bad_request")
 	for _, c := range []struct{ method, path, body string }{
-		{"PATCH", "/" + newID(), `{"text":"x"}`}, {"DELETE", "/" + newID(), ""}, {"DELETE", "/" + newID() + "?purge=true", ""},
-		{"POST", "/" + newID() + "/restore", ""}, {"GET", "/" + newID() + "/history", ""},
-		{"POST", "/forget", `{"ids":["` + id + `","` + newID() + `"]}`}, {"POST", "/suggestions/" + newID(), `{"decision":"accept"}`},
-		{"GET", "?conversation=" + newID() + "&q=x", ""}, {"GET", "?conversation=" + newID(), ""},
+		{"PATCH", "/" + op.NewID(), `{"text":"x"}`}, {"DELETE", "/" + op.NewID(), ""}, {"DELETE", "/" + op.NewID() + "?purge=true", ""},
+		{"POST", "/" + op.NewID() + "/restore", ""}, {"GET", "/" + op.NewID() + "/history", ""},
+		{"POST", "/forget", `{"ids":["` + id + `","` + op.NewID() + `"]}`}, {"POST", "/suggestions/" + op.NewID(), `{"decision":"accept"}`},
+		{"GET", "?conversation=" + op.NewID() + "&q=x", ""}, {"GET", "?conversation=" + op.NewID(), ""},
 		{"GET", "?conversation=" + h.chat(), ""}, // with another character
-		{"POST", "/bulk", `{"action":"purge","filter":{"conversation":"` + newID() + `"}}`},
-		{"POST", "/bulk", `{"action":"purge","filter":{"ids":["` + id + `","` + newID() + `"]}}`},
+		{"POST", "/bulk", `{"action":"purge","filter":{"conversation":"` + op.NewID() + `"}}`},
+		{"POST", "/bulk", `{"action":"purge","filter":{"ids":["` + id + `","` + op.NewID() + `"]}}`},
 	} {
 		h.rest(c.method, path+c.path, c.body).refuses(t, 404, "not_found")
 	}

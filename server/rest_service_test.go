@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"nodest/op"
 )
 
 // plain makes a request outside of /api/v1, with the header lines alone.
@@ -49,7 +51,7 @@ func TestHealthAndReadiness(t *testing.T) {
 func TestWhoReadsTheMetrics(t *testing.T) {
 	h := build(t, nil)
 	h.rest("GET", "/me", "").wants(t, 200)
-	h.rest("GET", "/conversations/"+newID(), "").wants(t, 404)
+	h.rest("GET", "/conversations/"+op.NewID(), "").wants(t, 404)
 	a := h.plain("GET", "/metrics") // from this machine
 	a.wants(t, 200)
 	for _, want := range []string{`route="/api/v1/me",status="200"`, `route="/api/v1/conversations/:id",status="404"`, "nodest_websocket_connections"} {
@@ -151,7 +153,7 @@ func TestWhatIsNotThere(t *testing.T) {
 func TestHeadAnswersAsGetDoes(t *testing.T) {
 	h := build(t, nil)
 	id := h.character()
-	for _, path := range []string{"/me", "/settings", "/characters", "/characters/" + id, "/conversations/" + newID(), "/sync"} {
+	for _, path := range []string{"/me", "/settings", "/characters", "/characters/" + id, "/conversations/" + op.NewID(), "/sync"} {
 		get, head := h.rest("GET", path, ""), h.rest("HEAD", path, "")
 		if head.status != get.status || head.header.Get("ETag") != get.header.Get("ETag") || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
 			t.Errorf("%s: GET %d %v, HEAD %d %v", path, get.status, get.header, head.status, head.header)

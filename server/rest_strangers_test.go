@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/op"
 )
 
 // upload sends a file as a browser would; fields are "name=value".
@@ -185,7 +186,7 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 				}
 				return h.rest(r.Method, path, e.bodyFor(r.Method, r.Path), "Authorization: Bearer "+token)
 			}
-			foreign, nobodys := ask(id, stranger), ask(newID(), h.token)
+			foreign, nobodys := ask(id, stranger), ask(op.NewID(), h.token)
 			foreign.refuses(t, 404, "not_found")
 			nobodys.refuses(t, 404, "not_found")
 			ask("%00", h.token).refuses(t, 404, "not_found")
@@ -303,12 +304,12 @@ func TestOnlyOwnersManageUsers(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/users", ""}, {"POST", "/users", `{"username":"x","password":"a long enough password"}`},
 		{"PATCH", "/users/" + h.user.ID, `{"role":"member"}`}, {"DELETE", "/users/" + h.user.ID, ""},
-		{"PATCH", "/users/" + member.ID, `{"role":"owner"}`}, {"DELETE", "/users/" + newID(), ""},
+		{"PATCH", "/users/" + member.ID, `{"role":"owner"}`}, {"DELETE", "/users/" + op.NewID(), ""},
 	} {
 		h.rest(c.method, c.path, c.body, "Authorization: Bearer "+h.newToken(member.ID)).refuses(t, 403, "forbidden")
 	}
-	h.rest("PATCH", "/users/"+newID(), `{}`).refuses(t, 404, "not_found")
-	h.rest("DELETE", "/users/"+newID(), "").refuses(t, 404, "not_found")
+	h.rest("PATCH", "/users/"+op.NewID(), `{}`).refuses(t, 404, "not_found")
+	h.rest("DELETE", "/users/"+op.NewID(), "").refuses(t, 404, "not_found")
 	h.rest("DELETE", "/users/"+h.user.ID, "").refuses(t, 409, "conflict") // somebody must be able to manage users
 }
 
@@ -320,7 +321,7 @@ func TestEveryRouteWantsToKnowWhoAsks(t *testing.T) {
 		if !strings.HasPrefix(r.Path, base) || open[r.Method+" "+r.Path] {
 			continue
 		}
-		path := strings.NewReplacer(":id", newID(), ":name", "gemini").Replace(strings.TrimPrefix(r.Path, base))
+		path := strings.NewReplacer(":id", op.NewID(), ":name", "gemini").Replace(strings.TrimPrefix(r.Path, base))
 		for _, header := range []string{"Authorization: ", "Authorization: Bearer wrong", "Authorization: Basic b3duZXI6eA==", "Authorization: Bearer "} {
 			a := h.rest(r.Method, path, "", header)
 			a.refuses(t, 401, "unauthenticated")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"nodest/op"
 )
 
 // summary makes a summary of a conversation of the house's token, which is
@@ -96,7 +98,7 @@ func TestSummariesThatCannotBe(t *testing.T) {
 	}
 	for _, name := range []string{"from", "to"} {
 		for _, query := range []string{"", "?wait=1"} {
-			h.rest("POST", path+query, `{"`+name+`":"`+newID()+`"}`).refuses(t, 404, "not_found")
+			h.rest("POST", path+query, `{"`+name+`":"`+op.NewID()+`"}`).refuses(t, 404, "not_found")
 		}
 	}
 	other := h.chat()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nodest/op"
 )
 
 // told is one server-sent event.
@@ -170,8 +172,8 @@ func TestAFailureBeforeTheFirstEventIsAPlainAnswer(t *testing.T) {
 	h := build(t, nil)
 	chat := h.chat()
 	for path, want := range map[string]int{
-		"/conversations/" + newID() + "/messages": 404,
-		"/conversations/" + chat + "/messages":    400,
+		"/conversations/" + op.NewID() + "/messages": 404,
+		"/conversations/" + chat + "/messages":       400,
 	} {
 		l := h.listen("POST", path, `{"txt":"Hi"}`)
 		if path != "/conversations/"+chat+"/messages" {

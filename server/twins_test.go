@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nodest/op"
 )
 
 // twin is one thing that is asked over both transports. In path and data, {name}
@@ -226,8 +228,8 @@ var longText = strings.Repeat("a", 32_001)
 func TestTwins(t *testing.T) {
 	rest, ws := build(t, nil), build(t, nil)
 	phone, _ := ws.phone(map[string]any{"deviceId": "d-twin"})
-	restNames := map[string]string{"character": rest.character(), "nobody": newID()}
-	wsNames := map[string]string{"character": ws.character(), "nobody": newID()}
+	restNames := map[string]string{"character": rest.character(), "nobody": op.NewID()}
+	wsNames := map[string]string{"character": ws.character(), "nobody": op.NewID()}
 	for i, c := range twins {
 		t.Run(c.name, func(t *testing.T) {
 			key := fmt.Sprint("twin-", i)

@@ -159,13 +159,13 @@ func (c *socket) fail(id, what string, err error) {
 }
 
 func (c *socket) failure(id, what string, err error) []byte {
-	return c.s.encodeReply(&reply{ID: id, Error: c.s.problemOf(newID(), what, err)})
+	return c.s.encodeReply(&reply{ID: id, Error: c.s.problemOf(op.NewID(), what, err)})
 }
 
 func (s *Server) encodeReply(r *reply) []byte {
 	b, err := json.Marshal(r)
 	if err != nil { // an answer that is not JSON is a bug of ours
-		b, _ = json.Marshal(&reply{ID: r.ID, Error: s.problemOf(newID(), "encoding a reply failed", err)})
+		b, _ = json.Marshal(&reply{ID: r.ID, Error: s.problemOf(op.NewID(), "encoding a reply failed", err)})
 	}
 	return b
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"nodest/account"
+	"nodest/op"
 	"nodest/stream"
 	"nodest/stream/outbox"
 )
@@ -46,7 +47,7 @@ type socket struct {
 }
 
 func newSocket(s *Server, ws *websocket.Conn, who *account.Identity) *socket {
-	c := &socket{s: s, ws: ws, id: newID(), who: who, goodbye: make(chan struct{})}
+	c := &socket{s: s, ws: ws, id: op.NewID(), who: who, goodbye: make(chan struct{})}
 	c.rate = bucket{burst: float64(s.opts.Burst), perSecond: float64(s.opts.CommandsPer10s) / 10}
 	c.queue(func() { s.wg.Go(c.pump) })
 	return c

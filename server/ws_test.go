@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"nodest/account"
+	"nodest/op"
 	"nodest/store/storetest"
 )
 
@@ -230,9 +231,9 @@ func TestCommandsThatCannotBeDone(t *testing.T) {
 	fieldOf(p.fails("invalid_field", "chat.send", "k2", send(map[string]any{"colour": "red"})), "colour")
 	fieldOf(p.fails("invalid_field", "chat.send", "k3", send(map[string]any{"options": map[string]any{"temperature": "hot"}})), "options.temperature")
 	fieldOf(p.fails("invalid_field", "chat.send", "k4", send(map[string]any{"options": map[string]any{"stop": []any{"a", 1}}})), "options.stop[1]")
-	p.fails("not_found", "chat.send", "k5", send(map[string]any{"conversationId": newID()}))
+	p.fails("not_found", "chat.send", "k5", send(map[string]any{"conversationId": op.NewID()}))
 	p.fails("too_large", "chat.send", "k6", send(map[string]any{"text": strings.Repeat("茶", 32_001)}))
-	p.fails("not_found", "gen.attach", "", map[string]any{"generationId": newID()})
+	p.fails("not_found", "gen.attach", "", map[string]any{"generationId": op.NewID()})
 	p.fails("invalid_field", "gen.attach", "", map[string]any{"generationId": "x", "off": -1})
 
 	p.text(`{"id":"odd","cmd":"chat.history","more":1}`)
@@ -528,7 +529,7 @@ func TestTypingReachesTheOthers(t *testing.T) {
 	if f := q.event("typing", ""); f.Conv != chat || f.By != "d-one" || f.Seq != 0 {
 		t.Errorf("typing: %+v", f)
 	}
-	p.fails("not_found", "typing", "", map[string]any{"conversationId": newID()})
+	p.fails("not_found", "typing", "", map[string]any{"conversationId": op.NewID()})
 }
 
 func TestAckIsTold(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/op"
 )
 
 // jobRow is a job. A running one belongs to LeaseOwner until LeaseUntil. NextAt is
@@ -119,7 +120,7 @@ func (s *session) enqueue(specs []jobs.Spec) error {
 			more = "NOTHING"
 		}
 		err := s.insert(&jobRow{
-			ID: newID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),
+			ID: op.NewID(), Kind: text(spec.Kind), UserID: orNull(spec.UserID), Subject: text(spec.Subject),
 			Payload: document(spec.Payload), State: string(jobs.Queued), NotBefore: max(millis(spec.NotBefore), s.now),
 			CreatedAt: s.now, UpdatedAt: s.now,
 		}, "ON CONFLICT (COALESCE(user_id, ''), kind, subject) WHERE state IN ('queued', 'running') DO", more)

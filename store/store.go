@@ -11,11 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"nodest/account"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/stream"
 )
 
@@ -50,7 +49,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	if o.Process == "" {
-		o.Process = newID()
+		o.Process = op.NewID()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -159,9 +158,6 @@ func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error)
 		return fn(t)
 	})
 }
-
-// newID makes the id of a row: UUIDv7, so that ids grow with time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // newEpoch names a user's log: 8 characters, 40 bit.
 func newEpoch() string {

@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 // swipeRow is a place for a text at a message; revisionRow is one text.
@@ -107,11 +108,11 @@ func find(stored []*swipeRow, id string) *swipeRow {
 
 func (t *tx) newRevision(m *nodest.Message, s *nodest.Swipe, old *swipeRow) (*revisionRow, error) {
 	if s.ID == "" {
-		s.ID = newID()
+		s.ID = op.NewID()
 	}
 	// A revision id that is still the old one cannot name the new text.
 	if s.RevisionID == "" || old != nil && s.RevisionID == old.RevisionID {
-		s.RevisionID = newID()
+		s.RevisionID = op.NewID()
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
