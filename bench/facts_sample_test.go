@@ -125,7 +125,7 @@ func (s *sampler) read(people memory.Names, log []byte) {
 				ids = append(ids, e.RevisionID)
 			}
 		}
-		texts, err := tx.SaidByID(s.character, ids...)
+		texts, err := tx.Memory.SaidByID(s.character, ids...)
 		for _, one := range texts {
 			said[one.RevisionID] = one.Text
 		}

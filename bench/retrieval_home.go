@@ -235,7 +235,7 @@ func (l *library) embed(ctx context.Context) error {
 		case <-look.C:
 		}
 		err := l.db.View(ctx, l.user, func(tx nodest.Tx) error {
-			open, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
+			open, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
 			busy = len(open) > 0
 			return err
 		})

@@ -36,7 +36,7 @@ func BenchmarkJobs(b *testing.B) {
 		var left sync.WaitGroup
 		r.Handle(jobs.Kind{Name: "a.b", AtOnce: 16, PerUser: 4, Run: func(ctx context.Context, j *jobs.Job) error {
 			defer left.Done()
-			return db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.FinishJob(j) })
+			return db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 		}})
 		r.Start()
 		b.Cleanup(func() { _ = r.Close(context.Background()) })

@@ -53,7 +53,7 @@ func effect(db *store.DB, done func(j *jobs.Job)) jobs.Kind {
 			if err := tx.InsertConversation(&nodest.Conversation{ID: j.Subject}); err != nil {
 				return err
 			}
-			return tx.FinishJob(j)
+			return tx.Jobs.FinishJob(j)
 		})
 		if err == nil {
 			done(j)
@@ -119,7 +119,7 @@ func done(t *testing.T, db *store.DB, user string) int {
 	t.Helper()
 	ended, effects := 0, 0
 	err := db.View(context.Background(), user, func(tx nodest.Tx) error {
-		items, _, err := tx.Jobs(jobs.Filter{}, "", 1000)
+		items, _, err := tx.Jobs.Jobs(jobs.Filter{}, "", 1000)
 		if err != nil {
 			return err
 		}

@@ -73,14 +73,14 @@ func (y *yard) update(fn func(tx nodest.Tx) error) {
 
 func (y *yard) enqueue(specs ...jobs.Spec) {
 	y.Helper()
-	y.update(func(tx nodest.Tx) error { return tx.Enqueue(specs...) })
+	y.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(specs...) })
 }
 
 // states lists the user's jobs, oldest first: subject, state, attempt, code.
 func (y *yard) states() (lines []string) {
 	y.Helper()
 	err := y.db.View(context.Background(), y.user, func(tx nodest.Tx) error {
-		items, _, err := tx.Jobs(jobs.Filter{}, "", 500)
+		items, _, err := tx.Jobs.Jobs(jobs.Filter{}, "", 500)
 		for _, j := range items {
 			line := fmt.Sprintf("%s %s %d", j.Subject, j.State, j.Attempt)
 			if j.Error != nil {
@@ -249,12 +249,12 @@ func TestALongJobKeepsItsLease(t *testing.T) {
 		slow := jobs.Kind{Name: "a.b", Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 			d.note("begin %d", j.Attempt)
 			time.Sleep(4 * time.Minute) // virtual
-			if err := y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.NoteJob(j, 99) }); err != nil {
+			if err := y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.NoteJob(j, 99) }); err != nil {
 				return err
 			}
 			time.Sleep(4 * time.Minute) // virtual
 			d.note("end")
-			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.FinishJob(j) })
+			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 		}}
 		y.run(jobs.Options{}, slow)
 		y.run(jobs.Options{}, slow)
@@ -305,7 +305,7 @@ func TestWhoLosesAJobIsToldAndLeavesNothing(t *testing.T) {
 				if err := tx.InsertConversation(&nodest.Conversation{ID: j.Subject}); err != nil {
 					return err
 				}
-				return tx.FinishJob(j)
+				return tx.Jobs.FinishJob(j)
 			})
 		}})
 		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
@@ -336,7 +336,7 @@ func TestACancelledJobStops(t *testing.T) {
 		y.run(jobs.Options{}, waits("a.there"))
 		y.enqueue(jobs.Spec{Kind: "a.here", Subject: "s"}, jobs.Spec{Kind: "a.there", Subject: "s"})
 		later(2500 * time.Millisecond)
-		y.update(func(tx nodest.Tx) error { return tx.CancelJobs("s") })
+		y.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
 		later(time.Minute)
 		y.equal("stopped", d.all(), []string{"2.5s a.here true", "3s a.there true"})
 		y.equal("states", y.states(), []string{"s cancelled 1", "s cancelled 1"})
@@ -349,11 +349,11 @@ func TestOneJobBecomesMany(t *testing.T) {
 		y.run(jobs.Options{}, d.noting("a.child"), jobs.Kind{Name: "a.parent", Run: func(ctx context.Context, j *jobs.Job) error {
 			return y.db.Update(ctx, j.UserID, func(tx nodest.Tx) error {
 				for i := range 10 {
-					if err := tx.Enqueue(jobs.Spec{Kind: "a.child", Subject: fmt.Sprint(i)}); err != nil {
+					if err := tx.Jobs.Enqueue(jobs.Spec{Kind: "a.child", Subject: fmt.Sprint(i)}); err != nil {
 						return err
 					}
 				}
-				return tx.FinishJob(j)
+				return tx.Jobs.FinishJob(j)
 			})
 		}})
 		y.enqueue(jobs.Spec{Kind: "a.parent", Subject: "p"})

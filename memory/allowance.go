@@ -61,7 +61,7 @@ func orderReading(tx Tx, conversationID string, free bool) error {
 	if err := tx.PutReading(conversationID, r); err != nil {
 		return err
 	}
-	return tx.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID})
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID})
 }
 
 // errSpent says that the exchanges do not pay for another call.

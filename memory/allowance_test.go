@@ -21,7 +21,7 @@ import (
 func (c *chatter) reading() (r memory.Reading) {
 	c.Helper()
 	c.view(func(tx nodest.Tx) (err error) {
-		r, err = tx.Reading(c.chat)
+		r, err = tx.Memory.Reading(c.chat)
 		return err
 	})
 	return r
@@ -158,12 +158,12 @@ func TestAnOrderIsFreeOnce(t *testing.T) {
 		c.pass(time.Hour)
 		c.read()
 		c.equal("calls of their own", len(c.model.prompts), 1)
-		c.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx, c.chat) })
+		c.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx.Memory, c.chat) })
 		c.read()
 		c.equal("calls before a summary", len(c.model.prompts), 1)
 		c.equal("unread", c.unread(), 2)
 		c.chats(2)
-		c.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx, c.chat) })
+		c.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx.Memory, c.chat) })
 		c.read()
 		c.equal("calls that are paid for", len(c.model.prompts), 2)
 		c.equal("cost", c.reading(), memory.Reading{Exchanges: 3, Calls: 1, Orders: 3, Free: 1, Served: 3})
@@ -180,10 +180,10 @@ func TestAnOrderWhileTheChatIsRead(t *testing.T) {
 			c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 11)))
 			c.exchange("I live in Paris.", "How nice!")
 			c.update(func(tx nodest.Tx) error {
-				if err := memory.ExtractNow(tx, c.chat); err != nil {
+				if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 					return err
 				}
-				return memory.Heard(tx, c.character, c.chat)
+				return memory.Heard(tx.Memory, c.character, c.chat)
 			})
 			return facts(), nil
 		}
@@ -199,9 +199,9 @@ func TestAnOrderWhileTheChatIsRead(t *testing.T) {
 func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
 	onBoth(t, func(c *chatter) {
 		c.exchange("I live in Paris.", "How nice!")
-		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		c.model.facts = func(prompt string) (string, error) {
-			c.update(func(tx nodest.Tx) error { return memory.Heard(tx, c.character, c.chat) })
+			c.update(func(tx nodest.Tx) error { return memory.Heard(tx.Memory, c.character, c.chat) })
 			return down(prompt)
 		}
 		for _, end := range []jobs.State{jobs.Queued, jobs.Failed} {
@@ -228,7 +228,7 @@ func TestAnOrderThatAlwaysFails(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	crash := errors.New("the disk is full")
 	c.exchange("I live in Paris.", "How nice!")
-	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 	for j := c.claim(); j != nil; j = c.claim() {
 		if err := c.run(c.serviceOn(dying{c.db.Memory(), "MarkRead", crash}), j); err != nil {
 			c.retry(j)
@@ -347,9 +347,9 @@ func (r *random) step() {
 		r.words[at] = word
 		r.edit(r.users[at], "I love "+word+".")
 	case n == 3:
-		r.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, r.chat) })
+		r.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, r.chat) })
 	case n == 4:
-		r.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx, r.chat) })
+		r.update(func(tx nodest.Tx) error { return memory.ExtractFirst(tx.Memory, r.chat) })
 	default:
 		r.said++
 		r.words = append(r.words, word)

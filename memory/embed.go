@@ -58,7 +58,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
 			}
-			if err := tx.NoteJob(j, progress); err != nil || len(batch) == embedBatch {
+			if err := tx.Jobs.NoteJob(j, progress); err != nil || len(batch) == embedBatch {
 				return err
 			}
 			more, err := b.endUnlessMore(tx, j)
@@ -107,7 +107,7 @@ func (b *embedding) endUnlessMore(tx Tx, j *jobs.Job) (batch []Content, err erro
 	if batch, err = b.next(tx, j); err != nil || len(batch) > 0 {
 		return batch, err
 	}
-	return nil, tx.FinishJob(j)
+	return nil, tx.Jobs.FinishJob(j)
 }
 
 // embedding is what one job does with an embedder.
@@ -216,6 +216,6 @@ func (s *Service) enqueueEmbed(ctx context.Context, scope Scope) error {
 		if err != nil || len(lacks) == 0 {
 			return err
 		}
-		return tx.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: scope.CharacterID, Once: true})
+		return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: scope.CharacterID, Once: true})
 	})
 }

@@ -13,11 +13,11 @@ func TestWhatIsWrittenGetsVectors(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	wants := func(what string, want int, do func()) {
 		t.Helper()
-		c.update(func(tx nodest.Tx) error { return tx.CancelJobs(c.character, memory.JobEmbed) })
+		c.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs(c.character, memory.JobEmbed) })
 		do()
 		var open []*jobs.Job
 		c.view(func(tx nodest.Tx) (err error) {
-			open, _, err = tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Subject: c.character, Open: true}, "", 0)
+			open, _, err = tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobEmbed, Subject: c.character, Open: true}, "", 0)
 			return err
 		})
 		c.equal("jobs after "+what, len(open), want)

@@ -55,7 +55,7 @@ func (e *patchy) Embed(ctx context.Context, task llm.EmbedTask, texts []string) 
 // claim enqueues the embedding of a character and takes the job, as a runner does.
 func (r *rig) claim(character string) *jobs.Job {
 	r.Helper()
-	r.update(func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: memory.JobEmbed, Subject: character}) })
+	r.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Kind: memory.JobEmbed, Subject: character}) })
 	return r.claimed()
 }
 
@@ -77,7 +77,7 @@ func (r *rig) runEmbed(ctx context.Context, j *jobs.Job) error {
 func (r *rig) job(id string) (j *jobs.Job) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) (err error) {
-		j, err = tx.Job(id)
+		j, err = tx.Jobs.Job(id)
 		return err
 	})
 	return j
@@ -132,7 +132,7 @@ func TestALostEmbeddingWritesNothing(t *testing.T) {
 	e := newPatchy("m1")
 	r, character := town(t, e, 10)
 	j := r.claim(character)
-	r.update(func(tx nodest.Tx) error { return tx.CancelJobs(character) })
+	r.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs(character) })
 	if err := r.runEmbed(t.Context(), j); !errors.Is(err, jobs.ErrLost) {
 		t.Errorf("a job that was cancelled: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestAnotherModelReplacesTheVectors(t *testing.T) {
 	}
 	open := func() (n int) {
 		r.update(func(tx nodest.Tx) error {
-			items, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 0)
+			items, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 0)
 			n = len(items)
 			return err
 		})

@@ -396,7 +396,7 @@ func (r *reading) end(ctx context.Context, after time.Duration) error {
 		if err := r.settle(tx, 0, true); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
-		if err := tx.NoteJob(r.job, &r.report); err != nil {
+		if err := tx.Jobs.NoteJob(r.job, &r.report); err != nil {
 			return err
 		}
 		return r.finish(tx, after)
@@ -405,13 +405,13 @@ func (r *reading) end(ctx context.Context, after time.Duration) error {
 
 // finish is end within a transaction that has noted the progress.
 func (r *reading) finish(tx Tx, after time.Duration) error {
-	if err := tx.FinishJob(r.job); err != nil {
+	if err := tx.Jobs.FinishJob(r.job); err != nil {
 		return err
 	}
 	if after <= 0 {
 		return nil
 	}
-	if err := tx.Enqueue(lookAt(r.job.Subject, tx.Now().Add(after))); err != nil {
+	if err := tx.Jobs.Enqueue(lookAt(r.job.Subject, tx.Now().Add(after))); err != nil {
 		return fmt.Errorf("schedule extraction for a conversation: %w", err)
 	}
 	return nil

@@ -116,10 +116,10 @@ func TestReadNowIsNotForgotten(t *testing.T) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.say(memory.RoleUser, "I live in Paris.")
 		c.update(func(tx nodest.Tx) error {
-			if err := memory.ExtractNow(tx, c.chat); err != nil {
+			if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 				return err
 			}
-			return memory.Heard(tx, c.character, c.chat)
+			return memory.Heard(tx.Memory, c.character, c.chat)
 		})
 		c.read()
 		c.equal("known", c.known(), []string{"User lives in Paris"})
@@ -189,7 +189,7 @@ func TestWithoutExtractionNothingIsMarked(t *testing.T) {
 func (c *chatter) open() (open []*jobs.Job) {
 	c.Helper()
 	c.view(func(tx nodest.Tx) (err error) {
-		open, _, err = tx.Jobs(jobs.Filter{Kind: memory.JobExtract, Open: true}, "", 0)
+		open, _, err = tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobExtract, Open: true}, "", 0)
 		return err
 	})
 	return open
@@ -235,11 +235,13 @@ func firstSeq(prompt string) (seq int64) {
 func TestAJobWithoutItsConversationEnds(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.exchange("I live in Paris.", "How nice!")
-	c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.ExtractNow(tx, newUUID()) })
-	c.update(func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: newUUID()}) })
+	c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, newUUID()) })
+	c.update(func(tx nodest.Tx) error {
+		return tx.Jobs.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: newUUID()})
+	})
 	c.equal("jobs", len(c.read()), 1)
 	c.update(func(tx nodest.Tx) error {
-		if err := memory.ExtractNow(tx, c.chat); err != nil {
+		if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 			return err
 		}
 		return tx.DeleteConversation(c.chat)
@@ -261,7 +263,7 @@ func TestWhatGoesWhileTheModelThinks(t *testing.T) {
 				return facts(statement("User lives in Paris", "user", "profile", 1)), nil
 			}
 			c.exchange("I live in Paris.", "How nice!")
-			c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+			c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 			if err := c.run(c.service, c.claim()); err != nil && !errors.Is(err, jobs.ErrLost) {
 				t.Error(err)
 			}
@@ -303,7 +305,7 @@ func TestAModelThatIsDownIsTriedAgainAndThenDoneWithout(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.model.facts = func(string) (string, error) { return "", fault.New(fault.UpstreamDown, "the provider is down") }
 	c.exchange("I live in Paris.", "How nice!")
-	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 	j := c.claim()
 	err := c.run(c.service, j)
 	if !fault.Is(err, fault.UpstreamDown) {
@@ -325,7 +327,7 @@ func TestACrashBetweenReadingAndWriting(t *testing.T) {
 	onBoth(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1), statement("User loves coffee", "user", "preference", 1)))
 		c.exchange("I live in Paris. I love coffee.", "How nice!")
-		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		crash := errors.New("the process died")
 		for _, step := range []string{"InsertFact", "MarkRead", "FinishJob"} {
 			j := c.claim()
@@ -351,7 +353,7 @@ func TestALostJobWritesNothing(t *testing.T) {
 	onBoth(t, func(c *chatter) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 1)))
 		c.exchange("I live in Paris.", "How nice!")
-		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		lost := c.claim()
 		c.pass(2 * time.Minute)
 		if err := c.db.RecoverJobs(context.Background(), map[string]int{memory.JobExtract: 5}, ""); err != nil {
@@ -377,30 +379,43 @@ type dying struct {
 }
 
 func (d dying) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
-	return d.Store.Update(ctx, userID, func(tx memory.Tx) error { return fn(dyingTx{tx, d}) })
+	return d.Store.Update(ctx, userID, func(tx memory.Tx) error {
+		tx.FactTx, tx.TextTx, tx.Jobs = dyingFacts{tx.FactTx, d}, dyingTexts{tx.TextTx, d}, dyingJobs{tx.Jobs, d}
+		return fn(tx)
+	})
 }
 
-type dyingTx struct {
-	memory.Tx
+func (d dying) fails(step string, do func() error) error {
+	if err := do(); err != nil || d.step != step {
+		return err
+	}
+	return d.err
+}
+
+type dyingFacts struct {
+	memory.FactTx
 	dying
 }
 
-func (t dyingTx) fails(step string, do func() error) error {
-	if err := do(); err != nil || t.step != step {
-		return err
-	}
-	return t.err
+func (t dyingFacts) InsertFact(characterID string, m *memory.Memory) error {
+	return t.fails("InsertFact", func() error { return t.FactTx.InsertFact(characterID, m) })
 }
 
-func (t dyingTx) InsertFact(characterID string, m *memory.Memory) error {
-	return t.fails("InsertFact", func() error { return t.Tx.InsertFact(characterID, m) })
+type dyingTexts struct {
+	memory.TextTx
+	dying
 }
 
-func (t dyingTx) MarkRead(conversationID string, ids ...string) error {
-	return t.fails("MarkRead", func() error { return t.Tx.MarkRead(conversationID, ids...) })
+func (t dyingTexts) MarkRead(conversationID string, ids ...string) error {
+	return t.fails("MarkRead", func() error { return t.TextTx.MarkRead(conversationID, ids...) })
 }
 
-func (t dyingTx) FinishJob(j *jobs.Job) error {
+type dyingJobs struct {
+	jobs.Tx
+	dying
+}
+
+func (t dyingJobs) FinishJob(j *jobs.Job) error {
 	return t.fails("FinishJob", func() error { return t.Tx.FinishJob(j) })
 }
 
@@ -420,7 +435,7 @@ func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
 
 	c.model.facts = func(string) (string, error) { // it is written by hand meanwhile
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Create(tx, "phone", c.character, memory.Draft{Text: "User has a cat"})
+			_, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User has a cat"})
 			return err
 		})
 		return facts(statement("User has a cat", "user", "profile", 3)), nil
@@ -482,18 +497,18 @@ func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
 	c.readNow()
 	m, pin := c.the("User lives in Paris"), true
 	c.update(func(tx nodest.Tx) error {
-		_, err := memory.Edit(tx, "test", c.character, m.ID, memory.Patch{Pinned: &pin})
+		_, err := memory.Edit(tx.Memory, "test", c.character, m.ID, memory.Patch{Pinned: &pin})
 		return err
 	})
 	moved, _ := c.exchange("I moved to Rome.", "Oh.")
 	c.readNow()
 	c.pass(48 * time.Hour)
 	c.update(func(tx nodest.Tx) error {
-		open, _, err := tx.Suggestions(c.character, memory.SuggestionOpen, "", 10)
+		open, _, err := tx.Memory.Suggestions(c.character, memory.SuggestionOpen, "", 10)
 		if err != nil || len(open) != 1 {
 			return fmt.Errorf("suggestions: %+v, %w", open, err)
 		}
-		_, err = memory.Decide(tx, "test", c.character, open[0].ID, memory.AcceptSuggestion)
+		_, err = memory.Decide(tx.Memory, "test", c.character, open[0].ID, memory.AcceptSuggestion)
 		return err
 	})
 	c.equal("said", c.the("User moved to Rome").LastSeenAt.Equal(moved.CreatedAt), true)

@@ -24,10 +24,10 @@ func (c *chatter) has(text string, kind memory.Sort, change func(*memory.Memory)
 		change(m)
 	}
 	c.update(func(tx nodest.Tx) error {
-		if err := tx.InsertFact(c.character, m); err != nil {
+		if err := tx.Memory.InsertFact(c.character, m); err != nil {
 			return err
 		}
-		return tx.MarkRead(c.chat, said.Chosen().RevisionID)
+		return tx.Memory.MarkRead(c.chat, said.Chosen().RevisionID)
 	})
 	return m
 }
@@ -228,7 +228,7 @@ func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
 		for i, decision := range []string{memory.AcceptSuggestion, memory.RejectSuggestion, memory.AcceptSuggestion} {
 			s := c.suggestions()[i]
 			c.update(func(tx nodest.Tx) error {
-				_, err := memory.Decide(tx, "phone", c.character, s.ID, decision)
+				_, err := memory.Decide(tx.Memory, "phone", c.character, s.ID, decision)
 				return err
 			})
 		}
@@ -272,13 +272,13 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", said.Seq)))
 		c.readNow()
 		c.update(func(tx nodest.Tx) error {
-			return memory.Purge(tx, "phone", c.character, c.the("User lives in Paris").ID)
+			return memory.Purge(tx.Memory, "phone", c.character, c.the("User lives in Paris").ID)
 		})
 		c.equal("known", c.known(), []string{})
 		again := []string{"User lives in Paris", "User lives in  paris!", "User lives near the river in Paris", "User lives near the river"}
 		for _, words := range again {
 			c.model.facts = says(facts(statement(words, "user", "profile", said.Seq)))
-			c.update(func(tx nodest.Tx) error { return tx.MarkUnread(c.chat) })
+			c.update(func(tx nodest.Tx) error { return tx.Memory.MarkUnread(c.chat) })
 			c.readNow()
 			c.equal("known after "+words, c.known(), []string{})
 		}
@@ -287,7 +287,7 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 		c.readNow()
 		c.equal("known from another text", c.known(), []string{"User has a cat"})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Create(tx, "phone", c.character, memory.Draft{Text: "User lives in Paris"})
+			_, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User lives in Paris"})
 			return err
 		})
 		c.equal("known by the user's own hand", c.known(), []string{"User has a cat", "User lives in Paris"})
@@ -303,11 +303,11 @@ func TestReadingAgainUndoesNothing(t *testing.T) {
 	c.readNow()
 	c.equal("known", c.known(), []string{"User lives in Paris", "User has a cat", "User loves coffee"})
 	c.update(func(tx nodest.Tx) error {
-		if _, err := memory.Retire(tx, "phone", c.character, c.the("User has a cat").ID); err != nil {
+		if _, err := memory.Retire(tx.Memory, "phone", c.character, c.the("User has a cat").ID); err != nil {
 			return err
 		}
 		text := "User lives in Lyon"
-		_, err := memory.Edit(tx, "phone", c.character, c.the("User lives in Paris").ID, memory.Patch{Text: &text})
+		_, err := memory.Edit(tx.Memory, "phone", c.character, c.the("User lives in Paris").ID, memory.Patch{Text: &text})
 		return err
 	})
 	c.exchange("I hate coffee.", "Oh.")
@@ -317,7 +317,7 @@ func TestReadingAgainUndoesNothing(t *testing.T) {
 		statement("User has a cat", "user", "profile", 1), statement("User owns a cat", "user", "profile", 1),
 		statement("User lives in Paris", "user", "profile", 1), statement("User loves coffee", "user", "preference", 1)))}
 	for range 2 {
-		c.update(func(tx nodest.Tx) error { return tx.MarkUnread(c.chat) })
+		c.update(func(tx nodest.Tx) error { return tx.Memory.MarkUnread(c.chat) })
 		c.readNow()
 		got := strings.Join(c.chronicle(), "; ")
 		for _, w := range append(want, "User lives in Lyon v2 active", "User has a cat v1 retired") {
@@ -355,7 +355,7 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 		c.equal("versions", len(c.all(memory.Filter{Status: memory.AnyStatus})), 3)
 
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx, "phone", c.character, c.the("User moved to Oslo").ID)
+			_, err := memory.Retire(tx.Memory, "phone", c.character, c.the("User moved to Oslo").ID)
 			return err
 		})
 		for _, head := range []*nodest.Message{oslo, rome, again} {
@@ -388,7 +388,7 @@ func TestRulesDoNotRenameTheUser(t *testing.T) {
 		c.equal("known", c.known(), []string{"User lives in Rome", "User's name is Maria"})
 		s := c.suggestions()[0]
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Decide(tx, "phone", c.character, s.ID, memory.AcceptSuggestion)
+			_, err := memory.Decide(tx.Memory, "phone", c.character, s.ID, memory.AcceptSuggestion)
 			return err
 		})
 		c.equal("known after the user's word", c.known(), []string{"User lives in Rome", "User's name is Tom"})

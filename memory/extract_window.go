@@ -218,7 +218,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan 
 		if err := r.settle(tx, exchanges, last); err != nil {
 			return err
 		}
-		if err := tx.NoteJob(r.job, &report); err != nil || !last {
+		if err := tx.Jobs.NoteJob(r.job, &report); err != nil || !last {
 			return err
 		}
 		return r.finish(tx, d.after)

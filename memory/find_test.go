@@ -338,7 +338,7 @@ func TestAModelAddsWhatWordsMissAndMayFail(t *testing.T) {
 	}
 	find("not embedded yet", ask)
 	r.update(func(tx nodest.Tx) error {
-		lacking, err := tx.WithoutVector(character, "shy", 100)
+		lacking, err := tx.Memory.WithoutVector(character, "shy", 100)
 		if err != nil {
 			return err
 		}
@@ -350,7 +350,7 @@ func TestAModelAddsWhatWordsMissAndMayFail(t *testing.T) {
 			}
 			vectors[c.Hash] = v.Vectors[0]
 		}
-		return tx.PutVectors(character, "shy", vectors)
+		return tx.Memory.PutVectors(character, "shy", vectors)
 	})
 	calls = 0
 	find("embedded", ask, "We saw the lights of the north.")

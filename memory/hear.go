@@ -19,7 +19,7 @@ const (
 // small writes, whatever the settings are; the jobs end by themselves where there is
 // nothing to do.
 func Heard(tx Tx, characterID, conversationID string) error {
-	return tx.Enqueue(
+	return tx.Jobs.Enqueue(
 		jobs.Spec{Kind: JobEmbed, Subject: characterID, NotBefore: tx.Now().Add(vectorsSoon)},
 		lookAt(conversationID, tx.Now().Add(soon)),
 	)
@@ -27,7 +27,7 @@ func Heard(tx Tx, characterID, conversationID string) error {
 
 // wantVectors enqueues the embedding of what a scope has without vectors.
 func wantVectors(tx Tx, characterID string) error {
-	return tx.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID})
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID})
 }
 
 // lookAt is a look at what is new.

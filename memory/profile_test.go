@@ -166,7 +166,7 @@ func TestTheProfileFollowsTheChat(t *testing.T) {
 
 	var pinned *memory.Memory
 	r.update(func(tx nodest.Tx) (err error) {
-		pinned, err = memory.Create(tx, "test", character, memory.Draft{Text: "Ann fears dogs.", Pinned: true})
+		pinned, err = memory.Create(tx.Memory, "test", character, memory.Draft{Text: "Ann fears dogs.", Pinned: true})
 		return err
 	})
 	expect("pinned", memory.Ask{}, "Ann fears dogs.")
@@ -178,16 +178,16 @@ func TestTheProfileFollowsTheChat(t *testing.T) {
 		t.Errorf("a stranger is told %v", err)
 	}
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Retire(tx, "test", character, pinned.ID)
+		_, err := memory.Retire(tx.Memory, "test", character, pinned.ID)
 		return err
 	})
 	expect("retired", memory.Ask{})
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Restore(tx, "test", character, pinned.ID)
+		_, err := memory.Restore(tx.Memory, "test", character, pinned.ID)
 		return err
 	})
 	expect("brought back", memory.Ask{}, "Ann fears dogs.")
-	r.update(func(tx nodest.Tx) error { return memory.Purge(tx, "test", character, pinned.ID) })
+	r.update(func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "test", character, pinned.ID) })
 	expect("purged", memory.Ask{})
 }
 
@@ -297,7 +297,7 @@ func BenchmarkProfile(b *testing.B) {
 			if i%200 == 0 {
 				kind = memory.Profile
 			}
-			err := tx.InsertFact(character, &memory.Memory{
+			err := tx.Memory.InsertFact(character, &memory.Memory{
 				ID: id, RootID: id, Version: 1, Text: fmt.Sprintf("User keeps %d hens at farm %d", i+2, i), Subject: memory.AboutUser, Kind: kind,
 				Importance: 0.5, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: noon, CreatedAt: noon, UpdatedAt: noon,
 			})

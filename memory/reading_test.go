@@ -242,7 +242,7 @@ func (c *chatter) say(role memory.Role, text string) *nodest.Message {
 		if err := tx.UpdateConversation(chat); err != nil {
 			return err
 		}
-		return memory.Heard(tx, c.character, c.chat)
+		return memory.Heard(tx.Memory, c.character, c.chat)
 	})
 	c.pass(time.Second)
 	return m
@@ -284,7 +284,7 @@ func (c *chatter) change(m *nodest.Message, change func(*nodest.Message)) {
 		if err := tx.UpdateConversation(chat); err != nil {
 			return err
 		}
-		return memory.Heard(tx, c.character, c.chat)
+		return memory.Heard(tx.Memory, c.character, c.chat)
 	})
 }
 
@@ -339,7 +339,7 @@ func (c *chatter) read() (done []*jobs.Job) {
 			c.Fatal(err)
 		}
 		c.view(func(tx nodest.Tx) (err error) {
-			j, err = tx.Job(j.ID)
+			j, err = tx.Jobs.Job(j.ID)
 			return err
 		})
 		done = append(done, j)
@@ -353,7 +353,7 @@ func (c *chatter) read() (done []*jobs.Job) {
 // readNow is "extract now".
 func (c *chatter) readNow() []*jobs.Job {
 	c.Helper()
-	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx, c.chat) })
+	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 	return c.read()
 }
 
@@ -363,7 +363,7 @@ func (c *chatter) all(f memory.Filter) []memory.Memory {
 	var items []memory.Memory
 	c.view(func(tx nodest.Tx) error {
 		for cursor, more := "", true; more; more = cursor != "" {
-			page, next, err := tx.Facts(c.character, f, cursor, 200)
+			page, next, err := tx.Memory.Facts(c.character, f, cursor, 200)
 			if err != nil {
 				return err
 			}
@@ -410,7 +410,7 @@ func (c *chatter) counting() []string {
 		for _, root := range slices.Sorted(maps.Keys(roots)) {
 			slices.SortFunc(roots[root], func(a, b memory.Memory) int { return a.Version - b.Version })
 			m := memory.Current(roots[root], func(e memory.Evidence) bool {
-				shown, err := tx.Shown(nil, []memory.Evidence{e})
+				shown, err := tx.Memory.Shown(nil, []memory.Evidence{e})
 				return err == nil && shown[0]
 			})
 			if m != nil {
@@ -426,7 +426,7 @@ func (c *chatter) suggestions() []memory.Suggested {
 	c.Helper()
 	var items []memory.Suggested
 	c.view(func(tx nodest.Tx) (err error) {
-		items, _, err = tx.Suggestions(c.character, "", "", 200)
+		items, _, err = tx.Memory.Suggestions(c.character, "", "", 200)
 		return err
 	})
 	slices.Reverse(items)
@@ -438,7 +438,7 @@ func (c *chatter) unread() int {
 	c.Helper()
 	n := 0
 	c.view(func(tx nodest.Tx) error {
-		texts, err := tx.Said(c.chat, memory.SaidFilter{Unread: true})
+		texts, err := tx.Memory.Said(c.chat, memory.SaidFilter{Unread: true})
 		n = len(texts)
 		return err
 	})

@@ -214,14 +214,14 @@ func (r *rig) learn(character, text string, change func(*memory.Memory), from ..
 	if change != nil {
 		change(m)
 	}
-	r.update(func(tx nodest.Tx) error { return tx.InsertFact(character, m) })
+	r.update(func(tx nodest.Tx) error { return tx.Memory.InsertFact(character, m) })
 	return m
 }
 
 func (r *rig) updateFact(character string, m *memory.Memory, change func(*memory.Memory)) {
 	r.Helper()
 	change(m)
-	r.update(func(tx nodest.Tx) error { return tx.UpdateFact(character, m) })
+	r.update(func(tx nodest.Tx) error { return tx.Memory.UpdateFact(character, m) })
 }
 
 func evidenceOf(from ...*nodest.Message) []memory.Evidence {
@@ -272,7 +272,7 @@ func (r *rig) expect(what string, a memory.Ask, want ...string) {
 func (r *rig) vectorsIn(character, model string) (with, all int) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		c, err := tx.MemoryChanges(character, 0)
+		c, err := tx.Memory.MemoryChanges(character, 0)
 		if err != nil {
 			return err
 		}

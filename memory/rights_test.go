@@ -21,7 +21,7 @@ import (
 func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) (err error) {
-		m, err = memory.Create(tx, "phone", c.character, d)
+		m, err = memory.Create(tx.Memory, "phone", c.character, d)
 		return err
 	})
 	return m
@@ -30,7 +30,7 @@ func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
 func (c *chatter) patch(id string, p memory.Patch) (m *memory.Memory) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) (err error) {
-		m, err = memory.Edit(tx, "phone", c.character, id, p)
+		m, err = memory.Edit(tx.Memory, "phone", c.character, id, p)
 		return err
 	})
 	return m
@@ -72,11 +72,11 @@ func TestWhatTheUserCannotWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, do := range []func(tx nodest.Tx) error{
 				func(tx nodest.Tx) error {
-					_, err := memory.Create(tx, "phone", c.character, tt.draft)
+					_, err := memory.Create(tx.Memory, "phone", c.character, tt.draft)
 					return err
 				},
 				func(tx nodest.Tx) error {
-					_, err := memory.Edit(tx, "phone", c.character, m.ID, tt.patch)
+					_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, tt.patch)
 					return err
 				},
 			} {
@@ -106,7 +106,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 		c.equal("without a text there is no version", []any{third.ID == second.ID, third.Pinned, third.Kind}, []any{true, true, memory.OtherSort})
 		var history []memory.Memory
 		c.view(func(tx nodest.Tx) (err error) {
-			history, err = memory.History(tx, c.character, second.ID)
+			history, err = memory.History(tx.Memory, c.character, second.ID)
 			return err
 		})
 		lines := []string{}
@@ -116,7 +116,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 		c.equal("history", lines, []string{"User lives in Paris superseded pinned=true next=true", "User lives in Lyon active pinned=true next=false"})
 		other := c.create(memory.Draft{Text: "User lives in Rome"})
 		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Edit(tx, "phone", c.character, second.ID, memory.Patch{Text: ptr("User lives in ROME.")})
+			_, err := memory.Edit(tx.Memory, "phone", c.character, second.ID, memory.Patch{Text: ptr("User lives in ROME.")})
 			return err
 		})
 		c.equal("details", fault.Public(err).Details["current"], other.ID)
@@ -129,18 +129,18 @@ func TestRetireAndRestore(t *testing.T) {
 		m := c.has("User lives in Paris", memory.Profile, nil)
 		for range 2 {
 			c.update(func(tx nodest.Tx) error {
-				_, err := memory.Retire(tx, "phone", c.character, m.ID)
+				_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
 				return err
 			})
 			c.equal("retired", c.counting(), []string{})
 		}
 		c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Edit(tx, "phone", c.character, m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
+			_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
 			return err
 		})
 		restore := func(id string) (m *memory.Memory) {
 			c.update(func(tx nodest.Tx) (err error) {
-				m, err = memory.Restore(tx, "phone", c.character, id)
+				m, err = memory.Restore(tx.Memory, "phone", c.character, id)
 				return err
 			})
 			return m
@@ -154,12 +154,12 @@ func TestRetireAndRestore(t *testing.T) {
 		c.equal("an older version comes back", c.counting(), []string{"User lives in Paris"})
 		c.equal("as a version of its own", []any{back.Version, back.Locked, len(c.all(memory.Filter{Status: memory.AnyStatus}))}, []any{3, true, 3})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx, "phone", c.character, m.ID)
+			_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
 			return err
 		})
 		other := c.create(memory.Draft{Text: "User lives in Paris"})
 		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Restore(tx, "phone", c.character, back.ID)
+			_, err := memory.Restore(tx.Memory, "phone", c.character, back.ID)
 			return err
 		})
 		c.equal("details", fault.Public(err).Details["current"], other.ID)
@@ -174,15 +174,15 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 		said := c.say(memory.RoleUser, "My secret is safe.")
 		c.events.take()
 		c.update(func(tx nodest.Tx) error {
-			if err := memory.Purge(tx, "phone", c.character, m.ID); err != nil {
+			if err := memory.Purge(tx.Memory, "phone", c.character, m.ID); err != nil {
 				return err
 			}
-			return memory.Purge(tx, "phone", c.character, said.Chosen().RevisionID)
+			return memory.Purge(tx.Memory, "phone", c.character, said.Chosen().RevisionID)
 		})
 		c.equal("what is left", c.chronicle(), []string{"User has a cat v1 active"})
 		c.equal("events", c.events.take(), []string{"memory.written purged by phone", "memory.written purged by phone"})
 		c.view(func(tx nodest.Tx) error {
-			tombstones, err := tx.Tombstones(c.character)
+			tombstones, err := tx.Memory.Tombstones(c.character)
 			if err != nil {
 				return err
 			}
@@ -195,15 +195,15 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 			slices.Sort(hashes)
 			slices.Sort(want)
 			c.equal("tombstones", hashes, want)
-			texts, err := tx.SaidByID(c.character, said.Chosen().RevisionID)
+			texts, err := tx.Memory.SaidByID(c.character, said.Chosen().RevisionID)
 			c.equal("the forgotten text", len(texts), 0)
 			return err
 		})
 		for _, id := range []string{m.ID, said.Chosen().RevisionID, newUUID(), ""} {
-			c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.Purge(tx, "phone", c.character, id) })
+			c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "phone", c.character, id) })
 		}
 		c.update(func(tx nodest.Tx) error {
-			return memory.PurgeAll(tx, "phone", c.character, []string{m.ID, other.ID, newUUID(), other.ID})
+			return memory.PurgeAll(tx.Memory, "phone", c.character, []string{m.ID, other.ID, newUUID(), other.ID})
 		})
 		c.equal("after all", c.chronicle(), []string{})
 		c.readNow()
@@ -219,12 +219,12 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 			s := &memory.Suggested{ID: newUUID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{
 				MemoryID: m.ID, Event: event, Text: text, Reason: "r", Evidence: []memory.Evidence{c.evidence(said)},
 			}}
-			c.update(func(tx nodest.Tx) error { return tx.InsertSuggestion(c.character, s) })
+			c.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(c.character, s) })
 			return s.ID
 		}
 		decide := func(id, decision string) error {
 			return c.db.Update(t.Context(), c.user, func(tx nodest.Tx) error {
-				_, err := memory.Decide(tx, "phone", c.character, id, decision)
+				_, err := memory.Decide(tx.Memory, "phone", c.character, id, decision)
 				return err
 			})
 		}
@@ -253,7 +253,7 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 
 		// What the user wrote rests on no message, and does not begin to.
 		c.update(func(tx nodest.Tx) error {
-			own, err := memory.Create(tx, "phone", c.character, memory.Draft{Text: "User drinks tea"})
+			own, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User drinks tea"})
 			m = own
 			return err
 		})
@@ -270,7 +270,7 @@ func (c *chatter) export() []byte {
 	var b bytes.Buffer
 	c.view(func(tx nodest.Tx) error {
 		b.Reset()
-		return memory.Export(tx, c.character, &b)
+		return memory.Export(tx.Memory, c.character, &b)
 	})
 	return b.Bytes()
 }
@@ -283,7 +283,7 @@ func (c *chatter) imports(user, character string, file []byte) (done *memory.Imp
 		c.Fatalf("parse: %+v, %v", parsed, err)
 	}
 	c.as(user, func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx, "phone", character, parsed.Memories)
+		done, err = memory.Import(tx.Memory, "phone", character, parsed.Memories)
 		return err
 	})
 	return done
@@ -299,7 +299,7 @@ func TestAFileGoesOutAndIn(t *testing.T) {
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon"), Pinned: ptr(true), Importance: ptr(0.9)})
 		gone := c.create(memory.Draft{Text: "用户喜欢 <b>茶</b> & \"酒\"\n第二行"})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx, "phone", c.character, gone.ID)
+			_, err := memory.Retire(tx.Memory, "phone", c.character, gone.ID)
 			return err
 		})
 		for i := range 300 {
@@ -345,10 +345,10 @@ func TestAFileBringsBackWhatWasLost(t *testing.T) {
 	cat := c.has("User has a cat", memory.Profile, nil)
 	file := c.export()
 	c.update(func(tx nodest.Tx) error {
-		if err := memory.Purge(tx, "phone", c.character, cat.ID); err != nil {
+		if err := memory.Purge(tx.Memory, "phone", c.character, cat.ID); err != nil {
 			return err
 		}
-		return tx.PurgeFacts(c.character, c.the("User lives in Paris").ID)
+		return tx.Memory.PurgeFacts(c.character, c.the("User lives in Paris").ID)
 	})
 	c.equal("import", counts(c.imports(c.user, c.character, file)), "1 created, 1 skipped")
 	c.equal("known", c.counting(), []string{"User lives in Paris"})
@@ -417,7 +417,7 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	var done *memory.Imported
 	c.update(func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx, "phone", c.character, parsed.Memories)
+		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
 		return err
 	})
 	c.equal("import", counts(done), "3 created, 1 skipped")
@@ -427,10 +427,10 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 
 	// A file that is read twice is taken once, also where its facts were set aside.
 	c.update(func(tx nodest.Tx) error {
-		if _, err := memory.Retire(tx, "phone", c.character, may.ID); err != nil {
+		if _, err := memory.Retire(tx.Memory, "phone", c.character, may.ID); err != nil {
 			return err
 		}
-		done, err = memory.Import(tx, "phone", c.character, parsed.Memories)
+		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
 		return err
 	})
 	c.equal("import again", counts(done), "0 created, 4 skipped")
@@ -477,7 +477,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		m := c.has("User lives in Paris", memory.Profile, nil)
 		said := c.say(memory.RoleUser, "My secret.")
 		s := &memory.Suggested{ID: newUUID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{MemoryID: m.ID, Event: memory.EventDelete}}
-		c.update(func(tx nodest.Tx) error { return tx.InsertSuggestion(c.character, s) })
+		c.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(c.character, s) })
 		file := c.export()
 		owner, hers := c.user, c.character
 		before := c.chronicle()
@@ -486,15 +486,18 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		for _, character := range []string{hers, stranger.character} {
 			for name, do := range map[string]func(tx nodest.Tx) error{
 				"edit": func(tx nodest.Tx) error {
-					_, err := memory.Edit(tx, "x", character, m.ID, memory.Patch{Pinned: ptr(true)})
+					_, err := memory.Edit(tx.Memory, "x", character, m.ID, memory.Patch{Pinned: ptr(true)})
 					return err
 				},
-				"retire":  func(tx nodest.Tx) error { _, err := memory.Retire(tx, "x", character, m.ID); return err },
-				"restore": func(tx nodest.Tx) error { _, err := memory.Restore(tx, "x", character, m.ID); return err },
-				"history": func(tx nodest.Tx) error { _, err := memory.History(tx, character, m.ID); return err },
-				"purge":   func(tx nodest.Tx) error { return memory.Purge(tx, "x", character, m.ID) },
-				"forget":  func(tx nodest.Tx) error { return memory.Purge(tx, "x", character, said.Chosen().RevisionID) },
-				"decide":  func(tx nodest.Tx) error { _, err := memory.Decide(tx, "x", character, s.ID, "accept"); return err },
+				"retire":  func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "x", character, m.ID); return err },
+				"restore": func(tx nodest.Tx) error { _, err := memory.Restore(tx.Memory, "x", character, m.ID); return err },
+				"history": func(tx nodest.Tx) error { _, err := memory.History(tx.Memory, character, m.ID); return err },
+				"purge":   func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, m.ID) },
+				"forget":  func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, said.Chosen().RevisionID) },
+				"decide": func(tx nodest.Tx) error {
+					_, err := memory.Decide(tx.Memory, "x", character, s.ID, "accept")
+					return err
+				},
 			} {
 				if err := c.db.Update(t.Context(), stranger.user, do); !fault.Is(err, fault.NotFound) {
 					t.Errorf("%s: %v, want not found", name, err)
@@ -502,13 +505,16 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 			}
 		}
 		for name, do := range map[string]func(tx nodest.Tx) error{
-			"create": func(tx nodest.Tx) error { _, err := memory.Create(tx, "x", hers, memory.Draft{Text: "x"}); return err },
-			"export": func(tx nodest.Tx) error { return memory.Export(tx, hers, &bytes.Buffer{}) },
-			"import": func(tx nodest.Tx) error {
-				_, err := memory.Import(tx, "x", hers, []memory.Memory{{Text: "x"}})
+			"create": func(tx nodest.Tx) error {
+				_, err := memory.Create(tx.Memory, "x", hers, memory.Draft{Text: "x"})
 				return err
 			},
-			"purge all": func(tx nodest.Tx) error { return memory.PurgeAll(tx, "x", hers, []string{m.ID}) },
+			"export": func(tx nodest.Tx) error { return memory.Export(tx.Memory, hers, &bytes.Buffer{}) },
+			"import": func(tx nodest.Tx) error {
+				_, err := memory.Import(tx.Memory, "x", hers, []memory.Memory{{Text: "x"}})
+				return err
+			},
+			"purge all": func(tx nodest.Tx) error { return memory.PurgeAll(tx.Memory, "x", hers, []string{m.ID}) },
 		} {
 			if err := c.db.Update(t.Context(), stranger.user, do); !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s: %v, want not found", name, err)
@@ -517,7 +523,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		// Her ids in a file of his make memories of his own, and tell nothing.
 		c.equal("import", counts(c.imports(stranger.user, stranger.character, file)), "1 created, 0 skipped")
 		c.as(stranger.user, func(tx nodest.Tx) error {
-			return memory.PurgeAll(tx, "x", stranger.character, []string{m.ID, said.Chosen().RevisionID})
+			return memory.PurgeAll(tx.Memory, "x", stranger.character, []string{m.ID, said.Chosen().RevisionID})
 		})
 		his := &jobsOf{c: c, user: stranger.user}
 		his.extract(c.chat)
@@ -545,11 +551,11 @@ type jobsOf struct {
 // extract asks for the extraction of somebody's chat.
 func (j *jobsOf) extract(chat string) {
 	j.c.Helper()
-	err := j.c.db.Update(context.Background(), j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx, chat) })
+	err := j.c.db.Update(context.Background(), j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, chat) })
 	if !fault.Is(err, fault.NotFound) {
 		j.c.Errorf("extract now: %v, want not found", err)
 	}
-	j.c.as(j.user, func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: chat}) })
+	j.c.as(j.user, func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: chat}) })
 	for job := j.c.claim(); job != nil; job = j.c.claim() {
 		if job.UserID != j.user {
 			continue

@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"nodest/jobs"
-	"nodest/stream"
+	"nodest/op"
 )
 
 // Store keeps what a Service needs; package store provides it on SQLite and
-// PostgreSQL. Its transactions are those of the chat engine, with the same rules
-// (nodest.Store).
+// PostgreSQL.
 type Store interface {
-	Update(ctx context.Context, userID string, fn func(tx Tx) error) error
-	View(ctx context.Context, userID string, fn func(tx Tx) error) error
+	op.Store[Tx]
 
 	// Unembedded returns scopes, over all users, with units that have no vector of
 	// the model, in their order, at most limit, beginning after one (zero = start).
@@ -29,11 +27,9 @@ type Scope struct{ UserID, CharacterID string }
 //
 // What a search index is made of has a version per scope: every change of it raises
 // the version when the transaction commits.
-type Tx interface {
-	UserID() string
-	Now() time.Time
-	Emit(events ...*stream.Event) error
-	jobs.Tx
+type Tx struct {
+	op.Tx
+	Jobs jobs.Tx
 	ScopeTx
 	TextTx
 	FactTx

@@ -68,7 +68,7 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 		t.Errorf("after an edit: profile %q, hits %q", profile, hits)
 	}
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Create(tx, "test", character, memory.Draft{Text: "Ann fears bees.", Pinned: true})
+		_, err := memory.Create(tx.Memory, "test", character, memory.Draft{Text: "Ann fears bees.", Pinned: true})
 		return err
 	})
 	if turn("And now?"); !slices.Equal(profile, []string{"Ann fears bees."}) {

@@ -119,7 +119,7 @@ func (e *Engine) UpdateConversation(ctx context.Context, c *op.Call, in Conversa
 			return nil, err
 		}
 		if open && conv.Archived && e.opts.Memory != nil { // it is closed: nothing more will be said
-			if err := memory.ExtractNow(tx, conv.ID); err != nil {
+			if err := memory.ExtractNow(tx.Memory, conv.ID); err != nil {
 				return nil, err
 			}
 		}

@@ -77,7 +77,7 @@ func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, te
 		return err
 	}
 	if len(uses) > 0 {
-		if err := tx.PutUses(m.ID, m.Chosen().RevisionID, uses); err != nil {
+		if err := tx.Memory.PutUses(m.ID, m.Chosen().RevisionID, uses); err != nil {
 			return err
 		}
 	}

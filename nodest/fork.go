@@ -93,7 +93,7 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 		return fork, err
 	}
 	fork.Copying = true
-	return fork, tx.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
+	return fork, tx.Jobs.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
 }
 
 // copyMore copies the next messages of a fork, and shows it when it has all of them.
@@ -135,10 +135,10 @@ func (e *Engine) completeFork(ctx context.Context, j *jobs.Job) error {
 			if p, err = order.copyMore(tx, j.UserID, j.Subject); err != nil {
 				return err
 			}
-			if err := tx.NoteJob(j, p); err != nil || p.Copied < p.Total {
+			if err := tx.Jobs.NoteJob(j, p); err != nil || p.Copied < p.Total {
 				return err
 			}
-			return tx.FinishJob(j)
+			return tx.Jobs.FinishJob(j)
 		})
 		if err != nil || p.Copied == p.Total {
 			return ignoreGone(err)

@@ -124,7 +124,7 @@ func readFound(tx Tx, characterID string, hits []memory.Hit) ([]FoundMemory, err
 			ids = append(ids, h.Sources[j].ID)
 		}
 		if len(ids) > 0 {
-			said, err := tx.SaidByID(characterID, ids...)
+			said, err := tx.Memory.SaidByID(characterID, ids...)
 			if err != nil {
 				return nil, err
 			}
@@ -141,13 +141,13 @@ func readFound(tx Tx, characterID string, hits []memory.Hit) ([]FoundMemory, err
 // is there.
 func (f *FoundMemory) read(tx Tx, characterID string) (there bool, err error) {
 	if f.Layer == memory.Fact {
-		f.Memory, err = tx.Fact(characterID, f.ID)
+		f.Memory, err = tx.Memory.Fact(characterID, f.ID)
 		if fault.Is(err, fault.NotFound) {
 			return false, nil
 		}
 		return err == nil, err
 	}
-	said, err := tx.SaidByID(characterID, f.ID)
+	said, err := tx.Memory.SaidByID(characterID, f.ID)
 	if err != nil || len(said) == 0 {
 		return false, err
 	}
@@ -164,21 +164,21 @@ func saidText(s *memory.Said) *SaidText {
 
 // CreateMemory stores a memory by the user's hand (memory.Create).
 func (e *Engine) CreateMemory(ctx context.Context, c *op.Call, characterID string, d memory.Draft) (*memory.Memory, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Create(tx, c.By(), characterID, d) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Create(tx.Memory, c.By(), characterID, d) })
 }
 
 // EditMemory changes one; a new text makes a new version (memory.Edit).
 func (e *Engine) EditMemory(ctx context.Context, c *op.Call, characterID, id string, p memory.Patch) (*memory.Memory, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Edit(tx, c.By(), characterID, id, p) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Edit(tx.Memory, c.By(), characterID, id, p) })
 }
 
 // DeleteMemory retires a memory, or purges it with all versions.
 func (e *Engine) DeleteMemory(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
 	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		if purge {
-			return struct{}{}, memory.Purge(tx, c.By(), characterID, id)
+			return struct{}{}, memory.Purge(tx.Memory, c.By(), characterID, id)
 		}
-		_, err := memory.Retire(tx, c.By(), characterID, id)
+		_, err := memory.Retire(tx.Memory, c.By(), characterID, id)
 		return struct{}{}, err
 	})
 	return err
@@ -186,13 +186,13 @@ func (e *Engine) DeleteMemory(ctx context.Context, c *op.Call, characterID, id s
 
 // RestoreMemory makes a retired or older version count again.
 func (e *Engine) RestoreMemory(ctx context.Context, c *op.Call, characterID, id string) (*memory.Memory, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Restore(tx, c.By(), characterID, id) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Memory, error) { return memory.Restore(tx.Memory, c.By(), characterID, id) })
 }
 
 // MemoryHistory returns the versions of a memory, oldest first.
 func (e *Engine) MemoryHistory(ctx context.Context, userID, characterID, id string) (versions []memory.Memory, err error) {
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
-		versions, err = memory.History(tx, characterID, id)
+		versions, err = memory.History(tx.Memory, characterID, id)
 		return err
 	})
 	return versions, err
@@ -268,7 +268,7 @@ func (e *Engine) ForgetMemories(ctx context.Context, c *op.Call, characterID str
 		for _, item := range gone.Memories {
 			ids = append(ids, item.ID)
 		}
-		return gone, memory.PurgeAll(tx, c.By(), characterID, ids)
+		return gone, memory.PurgeAll(tx.Memory, c.By(), characterID, ids)
 	})
 }
 
@@ -307,7 +307,7 @@ func (e *Engine) asTheyAre(ctx context.Context, userID, characterID string, item
 			if item.Layer != memory.Fact {
 				continue
 			}
-			versions, err := memory.History(tx, characterID, item.ID)
+			versions, err := memory.History(tx.Memory, characterID, item.ID)
 			if fault.Is(err, fault.NotFound) { // it has gone meanwhile
 				continue
 			}
@@ -365,7 +365,7 @@ func named(tx Tx, characterID string, ids []string) ([]memory.ForgetItem, error)
 // forgetAll removes everything of a scope. The event names no memories: all of
 // them are gone.
 func (e *Engine) forgetAll(tx Tx, c *op.Call, characterID string) error {
-	if _, _, err := tx.PurgeScope(characterID); err != nil {
+	if _, _, err := tx.Memory.PurgeScope(characterID); err != nil {
 		return err
 	}
 	return tx.Emit(op.Event(c.UserID, "memory.written", c.By(), struct {
@@ -385,7 +385,7 @@ func (e *Engine) MemorySuggestions(ctx context.Context, userID, characterID, sta
 		state = memory.SuggestionOpen
 	}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
-		items, next, err = tx.Suggestions(characterID, state, cursor, limit)
+		items, next, err = tx.Memory.Suggestions(characterID, state, cursor, limit)
 		return err
 	})
 	return items, next, err
@@ -394,7 +394,7 @@ func (e *Engine) MemorySuggestions(ctx context.Context, userID, characterID, sta
 // DecideSuggestion accepts or rejects one (memory.Decide).
 func (e *Engine) DecideSuggestion(ctx context.Context, c *op.Call, characterID, id, decision string) (*memory.Suggested, error) {
 	return op.Once(ctx, e.store, c, func(tx Tx) (*memory.Suggested, error) {
-		return memory.Decide(tx, c.By(), characterID, id, decision)
+		return memory.Decide(tx.Memory, c.By(), characterID, id, decision)
 	})
 }
 
@@ -419,7 +419,7 @@ func (e *Engine) ExportMemories(ctx context.Context, userID, characterID string,
 			return fmt.Errorf("settings of character %s: %w", characterID, err)
 		}
 		line.Type = "settings"
-		if err := memory.Export(tx, characterID, w); err != nil {
+		if err := memory.Export(tx.Memory, characterID, w); err != nil {
 			return err
 		}
 		return json.NewEncoder(w).Encode(line)
@@ -433,7 +433,7 @@ func (e *Engine) MemoryJobs(ctx context.Context, userID, characterID, cursor str
 		return nil, "", err
 	}
 	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
-		items, next, err = tx.MemoryJobs(characterID, cursor, limit)
+		items, next, err = tx.Memory.MemoryJobs(characterID, cursor, limit)
 		return err
 	})
 	return items, next, err
@@ -447,14 +447,14 @@ func (e *Engine) ExtractNow(ctx context.Context, c *op.Call, conversationID stri
 		if err != nil {
 			return struct{}{}, err
 		}
-		unread, err := tx.Said(conv.ID, memory.SaidFilter{Unread: true, Limit: 1})
+		unread, err := tx.Memory.Said(conv.ID, memory.SaidFilter{Unread: true, Limit: 1})
 		if err == nil && len(unread) == 0 {
-			err = tx.MarkUnread(conv.ID)
+			err = tx.Memory.MarkUnread(conv.ID)
 		}
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, memory.ExtractNow(tx, conv.ID)
+		return struct{}{}, memory.ExtractNow(tx.Memory, conv.ID)
 	})
 	return err
 }
@@ -470,7 +470,7 @@ func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]F
 		if err != nil {
 			return err
 		}
-		uses, err := tx.Uses(m.ID)
+		uses, err := tx.Memory.Uses(m.ID)
 		if err != nil || len(uses) == 0 {
 			return err
 		}

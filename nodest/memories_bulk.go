@@ -47,7 +47,7 @@ func (e *Engine) ImportMemories(ctx context.Context, c *op.Call, characterID str
 	}
 	so := &memory.Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
 	return inPieces(ctx, e, c, so, memory.Pieces(parsed.Memories), func(tx Tx, so *memory.Imported, piece []memory.Memory) (*memory.Imported, error) {
-		done, err := memory.Import(tx, c.By(), characterID, piece)
+		done, err := memory.Import(tx.Memory, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
 		}
@@ -86,16 +86,16 @@ func (e *Engine) BulkMemories(ctx context.Context, c *op.Call, characterID strin
 			}
 		}
 		var err error
-		if roots, done, err = memory.SelectBulk(tx, characterID, &in); err != nil || !in.DryRun {
+		if roots, done, err = memory.SelectBulk(tx.Memory, characterID, &in); err != nil || !in.DryRun {
 			return err
 		}
-		done, err = memory.PreviewBulk(tx, characterID, &in, done, roots)
+		done, err = memory.PreviewBulk(tx.Memory, characterID, &in, done, roots)
 		return err
 	})
 	if err != nil || in.DryRun {
 		return done, err
 	}
 	return inPieces(ctx, e, c, done, memory.BulkPieces(roots), func(tx Tx, so *memory.BulkDone, piece []string) (*memory.BulkDone, error) {
-		return memory.ApplyBulk(tx, c.By(), characterID, &in, so, piece)
+		return memory.ApplyBulk(tx.Memory, c.By(), characterID, &in, so, piece)
 	})
 }

@@ -23,11 +23,11 @@ func (e *Engine) Memories(ctx context.Context, userID, characterID string, f mem
 		if err := talkedIn(tx, characterID, f.ConversationID); err != nil {
 			return err
 		}
-		facts, more, err := tx.Facts(characterID, f, cursor, limit)
+		facts, more, err := tx.Memory.Facts(characterID, f, cursor, limit)
 		if err != nil {
 			return err
 		}
-		shown, err := memory.Counting(tx, characterID, facts)
+		shown, err := memory.Counting(tx.Memory, characterID, facts)
 		if err != nil {
 			return err
 		}

@@ -226,7 +226,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 func (s *studio) extraction(conversationID string) (open *jobs.Job) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) error {
-		items, _, err := tx.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
+		items, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
 		if len(items) > 0 {
 			open = items[0]
 		}
@@ -254,7 +254,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			t.Errorf("the job is %+v, want one for now", j)
 		}
 		s.view(func(tx nodest.Tx) error {
-			r, err := tx.Reading(c.ID)
+			r, err := tx.Memory.Reading(c.ID)
 			if want := (memory.Reading{Orders: 1, Free: 1}); r != want {
 				t.Errorf("the order is %+v, want %+v", r, want)
 			}
@@ -275,15 +275,15 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	}
 	// Read already: the user wants it read again.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
-		said, err := tx.Said(later.ID, memory.SaidFilter{Unread: true})
+		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		for _, one := range said {
-			err = tx.MarkRead(later.ID, one.RevisionID)
+			err = tx.Memory.MarkRead(later.ID, one.RevisionID)
 		}
 		return err
 	}))
 	s.must(s.ExtractNow(t.Context(), s.call(), later.ID))
 	s.view(func(tx nodest.Tx) error {
-		said, err := tx.Said(later.ID, memory.SaidFilter{Unread: true})
+		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		if len(said) == 0 {
 			t.Error("nothing is to be read again")
 		}

@@ -129,18 +129,21 @@ type counted struct {
 	paths atomic.Int64
 }
 
-type countedTx struct {
-	nodest.Tx
+type countedMessages struct {
+	nodest.MessageTx
 	paths *atomic.Int64
 }
 
 func (c *counted) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return c.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(countedTx{tx, &c.paths}) })
+	return c.Store.View(ctx, userID, func(tx nodest.Tx) error {
+		tx.MessageTx = countedMessages{tx.MessageTx, &c.paths}
+		return fn(tx)
+	})
 }
 
-func (c countedTx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+func (c countedMessages) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
 	c.paths.Add(1)
-	return c.Tx.Path(conversationID, headID, beforeID, limit)
+	return c.MessageTx.Path(conversationID, headID, beforeID, limit)
 }
 
 // The cost of a further turn does not depend on the length of the chat: nothing

@@ -252,7 +252,7 @@ func usesFor(tx Tx, m *Message) ([]memory.Use, error) {
 	if m.Chosen() == nil {
 		return nil, nil
 	}
-	return tx.Uses(m.ID)
+	return tx.Memory.Uses(m.ID)
 }
 
 // keepUses stores what was recalled for the text that a generation has put into
@@ -268,7 +268,7 @@ func keepUses(tx Tx, m *Message, g *Generation, before []memory.Use) error {
 	if at < 0 || len(uses) == 0 {
 		return nil
 	}
-	return tx.PutUses(m.ID, m.Swipes[at].RevisionID, ranked(uses))
+	return tx.Memory.PutUses(m.ID, m.Swipes[at].RevisionID, ranked(uses))
 }
 
 // united are the ids of both lists, each once.
@@ -287,5 +287,5 @@ func (e *Engine) heard(tx Tx, chat *Conversation) error {
 	if e.opts.Memory == nil || chat == nil {
 		return nil
 	}
-	return memory.Heard(tx, chat.CharacterID, chat.ID)
+	return memory.Heard(tx.Memory, chat.CharacterID, chat.ID)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nodest/jobs"
 	"nodest/memory"
 	"nodest/op"
 )
@@ -28,11 +29,14 @@ type Store interface {
 }
 
 // Tx is the user's data within one transaction.
-type Tx interface {
+type Tx struct {
 	op.Tx
+	Jobs   jobs.Tx
+	Memory memory.Tx
 	UserTx
 	CharacterTx
 	ResourceTx
+	StampTx
 	ConversationTx
 	MessageTx
 	HistoryTx
@@ -41,8 +45,10 @@ type Tx interface {
 	ArchiveTx
 	GenerationTx
 	SummaryTx
-	memory.Tx // jobs.Tx is part of it
+}
 
+// StampTx knows versions.
+type StampTx interface {
 	// Stamps tells which versions the documents of a turn have, without reading
 	// the documents: the character (0 when there is none), then the world books,
 	// presets, regex scripts and personas that are bound to it or to all, in the

@@ -81,7 +81,7 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 // has asked for: it would take the place of that. The conversation is locked, so that
 // the user does not ask between the look and the job.
 func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) error {
-	open, _, err := tx.Jobs(jobs.Filter{Kind: JobSummarise, Subject: conversationID, Open: true}, "", 0)
+	open, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: JobSummarise, Subject: conversationID, Open: true}, "", 0)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) 
 			return nil
 		}
 	}
-	return tx.Enqueue(o.spec(conversationID, at))
+	return tx.Jobs.Enqueue(o.spec(conversationID, at))
 }
 
 // readOrder reads a payload.
@@ -165,14 +165,14 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 			if err := d.followUp(tx); err != nil {
 				return err
 			}
-			return tx.FinishJob(j)
+			return tx.Jobs.FinishJob(j)
 		}))
 	}
 	err = e.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if _, err := d.land(tx, "server"); err != nil {
 			return err
 		}
-		return tx.FinishJob(j)
+		return tx.Jobs.FinishJob(j)
 	})
 	switch {
 	case !errors.Is(err, errOvertaken):
@@ -206,7 +206,7 @@ func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at ti
 		if err := enqueueSummary(tx, j.Subject, o, at); err != nil {
 			return err
 		}
-		return tx.FinishJob(j)
+		return tx.Jobs.FinishJob(j)
 	})
 	return ignoreGone(err)
 }
@@ -291,7 +291,7 @@ func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string
 	if e.opts.Memory == nil {
 		return nil
 	}
-	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx, conversationID) })
+	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx.Memory, conversationID) })
 }
 
 // planSummary decides what a summary has to cover.

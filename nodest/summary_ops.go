@@ -114,7 +114,7 @@ func (e *Engine) SummariseLater(ctx context.Context, c *op.Call, conversationID 
 		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
+		return struct{}{}, tx.Jobs.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
 	})
 	return err
 }

@@ -99,7 +99,7 @@ func (s *summaryStudio) triggered(second *studio) *jobs.Job {
 	}
 	both(func(_ int, db *store.DB) error {
 		return db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
-			return tx.Enqueue(jobs.Spec{Kind: nodest.JobSummarise, Subject: s.chat.ID})
+			return tx.Jobs.Enqueue(jobs.Spec{Kind: nodest.JobSummarise, Subject: s.chat.ID})
 		})
 	})
 	both(func(i int, db *store.DB) (err error) {

@@ -22,14 +22,14 @@ func Query[T any](db *DB, query string, args ...any) (values []T, err error) {
 
 // QueryIn is Query within a transaction of the store.
 func QueryIn[T any](t nodest.Tx, query string, args ...any) (values []T, err error) {
-	s := t.(*tx).session
+	s := t.Tx.(*tx).session
 	_, err = s.scan(s.raw(query, args...), &values)
 	return values, err
 }
 
 // Exec runs a statement of the test's own within a transaction of the store.
 func Exec(t nodest.Tx, query string, args ...any) error {
-	s := t.(*tx).session
+	s := t.Tx.(*tx).session
 	_, err := s.exec(s.raw(query, args...))
 	return err
 }

@@ -403,15 +403,15 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"Enqueue": func(e *env, tx nodest.Tx, x things) error {
-		return tx.Enqueue(jobs.Spec{Kind: x.job.Kind, UserID: x.user, Subject: x.job.Subject})
+		return tx.Jobs.Enqueue(jobs.Spec{Kind: x.job.Kind, UserID: x.user, Subject: x.job.Subject})
 	},
-	"NoteJob":    func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.NoteJob(x.job, "intruder")) },
-	"FinishJob":  func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.FinishJob(x.job)) },
-	"CancelJobs": func(e *env, tx nodest.Tx, x things) error { return tx.CancelJobs(x.job.Subject) },
-	"Job":        func(e *env, tx nodest.Tx, x things) error { _, err := tx.Job(x.job.ID); return unknown(e, err) },
+	"NoteJob":    func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.Jobs.NoteJob(x.job, "intruder")) },
+	"FinishJob":  func(e *env, tx nodest.Tx, x things) error { return taken(e, tx.Jobs.FinishJob(x.job)) },
+	"CancelJobs": func(e *env, tx nodest.Tx, x things) error { return tx.Jobs.CancelJobs(x.job.Subject) },
+	"Job":        func(e *env, tx nodest.Tx, x things) error { _, err := tx.Jobs.Job(x.job.ID); return unknown(e, err) },
 	"Jobs": func(e *env, tx nodest.Tx, x things) error {
 		for _, f := range []jobs.Filter{{}, {Subject: x.job.Subject}, {Kind: x.job.Kind, Open: true}} {
-			items, _, err := tx.Jobs(f, "", 5)
+			items, _, err := tx.Jobs.Jobs(f, "", 5)
 			if err := nothing(e, len(items) == 0, err); err != nil {
 				return err
 			}

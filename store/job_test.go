@@ -22,7 +22,7 @@ const jobLease = time.Minute
 // enqueue puts jobs of the env's user into the queue.
 func (e *env) enqueue(specs ...jobs.Spec) {
 	e.Helper()
-	e.update(func(tx nodest.Tx) error { return tx.Enqueue(specs...) })
+	e.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(specs...) })
 }
 
 // claim takes at most n jobs of a kind for a runner.
@@ -57,7 +57,7 @@ func (e *env) jobs(f jobs.Filter) (lines []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
 		lines = nil
-		items, _, err := tx.Jobs(f, "", 500)
+		items, _, err := tx.Jobs.Jobs(f, "", 500)
 		for _, j := range items {
 			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", j.Subject, j.State, j.Attempt, j.Payload)))
 		}
@@ -70,7 +70,7 @@ func (e *env) jobs(f jobs.Filter) (lines []string) {
 func (e *env) job(id string) (j *jobs.Job) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		j, err = tx.Job(id)
+		j, err = tx.Jobs.Job(id)
 		return err
 	})
 	return j
@@ -81,10 +81,10 @@ func (e *env) lost(j *jobs.Job) {
 	e.Helper()
 	for name, try := range map[string]func() error{
 		"FinishJob": func() error {
-			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return tx.FinishJob(j) })
+			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 		},
 		"Tx.NoteJob": func() error {
-			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return tx.NoteJob(j, 1) })
+			return e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return tx.Jobs.NoteJob(j, 1) })
 		},
 		"EndJob": func() error { return e.db.EndJob(context.Background(), j, jobs.Outcome{State: jobs.Failed}) },
 	} {
@@ -115,8 +115,8 @@ func TestOneJobOfAKindOwnerAndSubjectIsOpen(t *testing.T) {
 		}
 		e.equal("of two subjects and three owners", len(e.claim("p", "a.c", 9)), 4)
 		e.code(fault.NotFound, e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.c", UserID: id(), Subject: "s"}))
-		e.refused(fault.Invalid, func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Subject: "s"}) })
-		e.refused(fault.Invalid, func(tx nodest.Tx) error { return tx.Enqueue(jobs.Spec{Kind: "a.b", Payload: []byte(`{`)}) })
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Subject: "s"}) })
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Kind: "a.b", Payload: []byte(`{`)}) })
 	})
 }
 
@@ -128,7 +128,7 @@ func TestWhatIsEnqueuedWhileItRunsFollows(t *testing.T) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`2`), NotBefore: start.Add(time.Hour)})
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s", Payload: []byte(`3`)})
 		e.equal("claimed meanwhile", len(e.claim("q", "a.b", 5)), 0)
-		e.update(func(tx nodest.Tx) error { return tx.FinishJob(first) })
+		e.update(func(tx nodest.Tx) error { return tx.Jobs.FinishJob(first) })
 		e.equal("after it", e.jobs(jobs.Filter{Open: true}), []string{"s queued 0 3"})
 		second := e.claimOne("p", "a.b")
 		e.lost(first)
@@ -162,11 +162,11 @@ func TestAnOrderThatComesMeanwhileFollows(t *testing.T) {
 				}
 			}
 		}
-		e.update(func(tx nodest.Tx) error { return tx.FinishJob(j) })
+		e.update(func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
 		next := e.claimOne("p", "a.b")
 		e.equal("right after it", string(next.Payload), `"now"`)
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"})
-		e.update(func(tx nodest.Tx) error { return tx.CancelJobs("s") })
+		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
 		e.equal("what was cancelled with all that follows", e.jobs(jobs.Filter{Open: true}), []string{})
 	})
 }
@@ -337,15 +337,15 @@ func TestAnEffectAndItsJobEndTogether(t *testing.T) {
 			if _, err := say(tx, conversation, "", "effect"); err != nil {
 				return err
 			}
-			if err := tx.NoteJob(j, map[string]int{"steps": 1}); err != nil {
+			if err := tx.Jobs.NoteJob(j, map[string]int{"steps": 1}); err != nil {
 				return err
 			}
 			for _, child := range []string{"x", "y"} {
-				if err := tx.Enqueue(jobs.Spec{Kind: "a.child", Subject: child}); err != nil {
+				if err := tx.Jobs.Enqueue(jobs.Spec{Kind: "a.child", Subject: child}); err != nil {
 					return err
 				}
 			}
-			return tx.FinishJob(j)
+			return tx.Jobs.FinishJob(j)
 		}
 		failure := errors.New("no")
 		err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error { return errors.Join(work(tx), failure) })
@@ -384,9 +384,9 @@ func TestTheServersOwnJobsFanOutToUsers(t *testing.T) {
 // lostToUsers: a user cannot touch a job of the server.
 func (e *env) lostToUsers(j *jobs.Job) {
 	e.Helper()
-	e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.FinishJob(j) })
-	e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Job(j.ID); return err })
-	e.update(func(tx nodest.Tx) error { return tx.CancelJobs(j.Subject) })
+	e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Jobs.FinishJob(j) })
+	e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Jobs.Job(j.ID); return err })
+	e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs(j.Subject) })
 }
 
 func TestCancelledJobsEnd(t *testing.T) {
@@ -394,9 +394,9 @@ func TestCancelledJobsEnd(t *testing.T) {
 		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.c", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "t"})
 		j := e.claimOne("p", "a.run")
 		e.enqueue(jobs.Spec{Kind: "a.run", Subject: "s"}) // would follow
-		e.update(func(tx nodest.Tx) error { return tx.CancelJobs("s", "a.run", "a.b") })
+		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s", "a.run", "a.b") })
 		e.equal("open", e.jobs(jobs.Filter{Open: true}), []string{"t queued 0", "s queued 0"})
-		e.update(func(tx nodest.Tx) error { return tx.CancelJobs("s") })
+		e.update(func(tx nodest.Tx) error { return tx.Jobs.CancelJobs("s") })
 		e.equal("open", e.jobs(jobs.Filter{Open: true}), []string{"t queued 0"})
 		e.equal("state", e.job(j.ID).State, jobs.Cancelled)
 		e.lost(j)
@@ -419,7 +419,7 @@ func TestJobsAreListed(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			all = nil
 			for cursor := ""; ; {
-				items, next, err := tx.Jobs(jobs.Filter{}, cursor, 2)
+				items, next, err := tx.Jobs.Jobs(jobs.Filter{}, cursor, 2)
 				if err != nil {
 					return err
 				}
@@ -444,7 +444,7 @@ func TestEventsOfAFinishAreNumbered(t *testing.T) {
 			if err := tx.Emit(&stream.Event{Type: "memory.updated"}); err != nil {
 				return err
 			}
-			return tx.FinishJob(j)
+			return tx.Jobs.FinishJob(j)
 		})
 		e.equal("events", len(e.heard.of(e.user)), 1)
 	})
@@ -488,7 +488,7 @@ func TestAnOpenJobIsFoundByItsName(t *testing.T) {
 			for filter, want := range map[jobs.Filter]int{
 				{Kind: "a.b", Subject: "s", Open: true}: 1, {Kind: "a.b", Open: true}: 2, {Subject: "s", Open: true}: 1, {Kind: "a.c", Open: true}: 0,
 			} {
-				found, _, err := tx.Jobs(filter, "", 0)
+				found, _, err := tx.Jobs.Jobs(filter, "", 0)
 				if err != nil {
 					return err
 				}

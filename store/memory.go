@@ -11,19 +11,9 @@ import (
 )
 
 // Memory is the store of memory.Service.
-func (db *DB) Memory() memory.Store { return memoryStore{db} }
+func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).memory}} }
 
-type memoryStore struct{ db *DB }
-
-// Update runs fn in one transaction: memory.Store.
-func (m memoryStore) Update(ctx context.Context, userID string, fn func(memory.Tx) error) error {
-	return m.db.Update(ctx, userID, func(tx nodest.Tx) error { return fn(tx) })
-}
-
-// View runs fn on a snapshot: memory.Store.
-func (m memoryStore) View(ctx context.Context, userID string, fn func(memory.Tx) error) error {
-	return m.db.View(ctx, userID, func(tx nodest.Tx) error { return fn(tx) })
-}
+type memoryStore struct{ part[memory.Tx] }
 
 // Unembedded returns scopes with something to embed: memory.Store.
 func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {

@@ -21,7 +21,7 @@ func BenchmarkMemoryChanges(b *testing.B) {
 		version := int64(0)
 		load := func(b *testing.B, want int) {
 			err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-				changes, err := tx.MemoryChanges(c.character, version)
+				changes, err := tx.Memory.MemoryChanges(c.character, version)
 				if err == nil && len(changes.Units) != want {
 					b.Fatal(len(changes.Units))
 				}
@@ -37,7 +37,7 @@ func BenchmarkMemoryChanges(b *testing.B) {
 			}
 		})
 		err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) (err error) {
-			version, err = tx.MemoryVersion(c.character)
+			version, err = tx.Memory.MemoryVersion(c.character)
 			return err
 		})
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *chat) talkAndEmbed(b *testing.B, n int) {
 	}
 	for done := 0; done < n; done += 500 {
 		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
-			contents, err := tx.WithoutVector(c.character, "m", 500)
+			contents, err := tx.Memory.WithoutVector(c.character, "m", 500)
 			vectors := map[string][]float32{}
 			for _, content := range contents {
 				v := make([]float32, 512)
@@ -87,7 +87,7 @@ func (c *chat) talkAndEmbed(b *testing.B, n int) {
 			if err != nil {
 				return err
 			}
-			return tx.PutVectors(c.character, "m", vectors)
+			return tx.Memory.PutVectors(c.character, "m", vectors)
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -107,7 +107,7 @@ func BenchmarkShown(b *testing.B) {
 			}
 			var texts []memory.Evidence
 			err = c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-				said, err := tx.SaidByID(c.character, rows[:400]...)
+				said, err := tx.Memory.SaidByID(c.character, rows[:400]...)
 				for _, s := range said {
 					texts = append(texts, s.Evidence)
 				}
@@ -119,7 +119,7 @@ func BenchmarkShown(b *testing.B) {
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
 				for b.Loop() {
 					err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-						shown, err := tx.Shown(&memory.Place{ConversationID: c.conv, HeadID: c.last}, texts)
+						shown, err := tx.Memory.Shown(&memory.Place{ConversationID: c.conv, HeadID: c.last}, texts)
 						if err == nil && (len(shown) != 400 || !shown[399]) {
 							b.Fatal(len(shown))
 						}

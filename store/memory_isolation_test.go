@@ -30,12 +30,12 @@ func (x things) suggested() *memory.Suggested {
 // fillMemory gives what fill made a memory.
 func fillMemory(tx nodest.Tx, x things) error {
 	for _, err := range []error{
-		tx.InsertFact(x.character, x.memory()),
-		tx.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
-		last(tx.LockReading(x.conversation)), tx.PutReading(x.conversation, memory.Reading{Calls: 2}),
-		tx.InsertSuggestion(x.character, x.suggested()),
-		tx.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
-		tx.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
+		tx.Memory.InsertFact(x.character, x.memory()),
+		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
+		last(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
+		tx.Memory.InsertSuggestion(x.character, x.suggested()),
+		tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}),
+		tx.Memory.PutVectors(x.character, "m", map[string][]float32{memory.ContentHash("private"): {1}}),
 	} {
 		if err != nil {
 			return err
@@ -57,35 +57,35 @@ func own(e *env, tx nodest.Tx) string {
 }
 
 var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
-	"LockMemory": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.LockMemory(x.character)) },
+	"LockMemory": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Memory.LockMemory(x.character)) },
 	"MemoryVersion": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.MemoryVersion(x.character)
+		_, err := tx.Memory.MemoryVersion(x.character)
 		return unknown(e, err)
 	},
 	"MemoryChanges": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.MemoryChanges(x.character, 0)
+		_, err := tx.Memory.MemoryChanges(x.character, 0)
 		return unknown(e, err)
 	},
 	"WithoutVector": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.WithoutVector(x.character, "m", 5)
+		_, err := tx.Memory.WithoutVector(x.character, "m", 5)
 		return unknown(e, err)
 	},
 	"PutVectors": func(e *env, tx nodest.Tx, x things) error {
 		vectors := map[string][]float32{memory.ContentHash("private"): {2}}
-		if err := unknown(e, tx.PutVectors(x.character, "m", vectors)); err != nil {
+		if err := unknown(e, tx.Memory.PutVectors(x.character, "m", vectors)); err != nil {
 			return err
 		}
-		return tx.PutVectors(own(e, tx), "m", vectors)
+		return tx.Memory.PutVectors(own(e, tx), "m", vectors)
 	},
 	"MemoryJobs": func(e *env, tx nodest.Tx, x things) error {
-		_, _, err := tx.MemoryJobs(x.character, "", 5)
+		_, _, err := tx.Memory.MemoryJobs(x.character, "", 5)
 		return unknown(e, err)
 	},
 
 	"Shown": func(e *env, tx nodest.Tx, x things) error {
 		for _, here := range []*memory.Place{nil, {ConversationID: x.conversation, HeadID: x.message},
 			{ConversationID: x.conversation, HeadID: x.message, Version: 1}} {
-			shown, err := tx.Shown(here, []memory.Evidence{x.evidence()})
+			shown, err := tx.Memory.Shown(here, []memory.Evidence{x.evidence()})
 			if err := nothing(e, !slices.Contains(shown, true), err); err != nil {
 				return err
 			}
@@ -95,70 +95,75 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		if err := tx.InsertConversation(c); err != nil {
 			return err
 		}
-		_, err := tx.Shown(&memory.Place{ConversationID: c.ID, HeadID: x.message},
+		_, err := tx.Memory.Shown(&memory.Place{ConversationID: c.ID, HeadID: x.message},
 			[]memory.Evidence{{ConversationID: c.ID, MessageID: x.message, RevisionID: x.revision, Seq: 1}})
 		return unknown(e, err)
 	},
 	"Said": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Said(x.conversation, memory.SaidFilter{})
+		_, err := tx.Memory.Said(x.conversation, memory.SaidFilter{})
 		return unknown(e, err)
 	},
 	"SaidByID": func(e *env, tx nodest.Tx, x things) error {
-		if _, err := tx.SaidByID(x.character, x.revision); unknown(e, err) != nil {
+		if _, err := tx.Memory.SaidByID(x.character, x.revision); unknown(e, err) != nil {
 			return err
 		}
-		said, err := tx.SaidByID(own(e, tx), x.revision)
+		said, err := tx.Memory.SaidByID(own(e, tx), x.revision)
 		return nothing(e, len(said) == 0, err)
 	},
-	"MarkRead":   func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.MarkRead(x.conversation, x.revision)) },
-	"MarkUnread": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.MarkUnread(x.conversation)) },
+	"MarkRead": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.Memory.MarkRead(x.conversation, x.revision))
+	},
+	"MarkUnread": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Memory.MarkUnread(x.conversation)) },
 	"ForgetTexts": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.ForgetTexts(x.character, x.revision)); err != nil {
+		if err := unknown(e, tx.Memory.ForgetTexts(x.character, x.revision)); err != nil {
 			return err
 		}
-		return tx.ForgetTexts(own(e, tx), x.revision)
+		return tx.Memory.ForgetTexts(own(e, tx), x.revision)
 	},
 	"PutUses": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.PutUses(x.message, x.revision, []memory.Use{{ID: "intruder", Rank: 1}}))
+		return unknown(e, tx.Memory.PutUses(x.message, x.revision, []memory.Use{{ID: "intruder", Rank: 1}}))
 	},
-	"Uses": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Uses(x.message); return unknown(e, err) },
+	"Uses": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Memory.Uses(x.message)
+		return unknown(e, err)
+	},
 
 	"InsertFact": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.ID, m.RootID = id(), id()
-		if err := unknown(e, tx.InsertFact(x.character, m)); err != nil {
+		if err := unknown(e, tx.Memory.InsertFact(x.character, m)); err != nil {
 			return err
 		}
-		return tx.InsertFact(own(e, tx), x.memory())
+		return tx.Memory.InsertFact(own(e, tx), x.memory())
 	},
 	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.ID, m.RootID = id(), id()
-		if err := unknown(e, tx.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
+		if err := unknown(e, tx.Memory.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
 			return err
 		}
-		return tx.InsertFacts(own(e, tx), []*memory.Memory{x.memory()})
+		return tx.Memory.InsertFacts(own(e, tx), []*memory.Memory{x.memory()})
 	},
 	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
 		marks := memory.Marks{Status: memory.Retired}
-		if err := unknown(e, tx.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
+		if err := unknown(e, tx.Memory.MarkFacts(x.character, []string{x.fact}, marks)); err != nil {
 			return err
 		}
-		return tx.MarkFacts(own(e, tx), []string{x.fact}, marks)
+		return tx.Memory.MarkFacts(own(e, tx), []string{x.fact}, marks)
 	},
 	"Known": func(e *env, tx nodest.Tx, x things) error {
 		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
-		if _, err := tx.Known(x.character, ids, hashes); unknown(e, err) != nil {
+		if _, err := tx.Memory.Known(x.character, ids, hashes); unknown(e, err) != nil {
 			return err
 		}
-		known, err := tx.Known(own(e, tx), ids, hashes)
+		known, err := tx.Memory.Known(own(e, tx), ids, hashes)
 		return nothing(e, len(known) == 0, err)
 	},
 	"UpdateFact": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.Status = memory.Retired
 		for _, character := range []string{x.character, own(e, tx)} {
-			if err := unknown(e, tx.UpdateFact(character, m)); err != nil {
+			if err := unknown(e, tx.Memory.UpdateFact(character, m)); err != nil {
 				return err
 			}
 		}
@@ -166,67 +171,67 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 	"Fact": func(e *env, tx nodest.Tx, x things) error {
 		for _, character := range []string{x.character, own(e, tx)} {
-			if _, err := tx.Fact(character, x.fact); unknown(e, err) != nil {
+			if _, err := tx.Memory.Fact(character, x.fact); unknown(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
 	"Reading": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Reading(x.conversation)
+		_, err := tx.Memory.Reading(x.conversation)
 		return unknown(e, err)
 	},
 	"LockReading": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.LockReading(x.conversation)
+		_, err := tx.Memory.LockReading(x.conversation)
 		return unknown(e, err)
 	},
 	"PutReading": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.PutReading(x.conversation, memory.Reading{Calls: 1}))
+		return unknown(e, tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 1}))
 	},
 	"FactVersions": func(e *env, tx nodest.Tx, x things) error {
-		if _, err := tx.FactVersions(x.character, x.fact); unknown(e, err) != nil {
+		if _, err := tx.Memory.FactVersions(x.character, x.fact); unknown(e, err) != nil {
 			return err
 		}
-		items, err := tx.FactVersions(own(e, tx), x.fact)
+		items, err := tx.Memory.FactVersions(own(e, tx), x.fact)
 		return nothing(e, len(items) == 0, err)
 	},
 	"Facts": func(e *env, tx nodest.Tx, x things) error {
-		if _, _, err := tx.Facts(x.character, memory.Filter{Status: memory.AnyStatus}, "", 5); unknown(e, err) != nil {
+		if _, _, err := tx.Memory.Facts(x.character, memory.Filter{Status: memory.AnyStatus}, "", 5); unknown(e, err) != nil {
 			return err
 		}
-		items, _, err := tx.Facts(own(e, tx), memory.Filter{Status: memory.AnyStatus}, "", 5)
+		items, _, err := tx.Memory.Facts(own(e, tx), memory.Filter{Status: memory.AnyStatus}, "", 5)
 		return nothing(e, len(items) == 0, err)
 	},
 	"PurgeFacts": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.PurgeFacts(x.character, x.fact)); err != nil {
+		if err := unknown(e, tx.Memory.PurgeFacts(x.character, x.fact)); err != nil {
 			return err
 		}
-		return tx.PurgeFacts(own(e, tx), x.fact)
+		return tx.Memory.PurgeFacts(own(e, tx), x.fact)
 	},
 	"PurgeScope": func(e *env, tx nodest.Tx, x things) error {
-		if _, _, err := tx.PurgeScope(x.character); unknown(e, err) != nil {
+		if _, _, err := tx.Memory.PurgeScope(x.character); unknown(e, err) != nil {
 			return err
 		}
-		facts, texts, err := tx.PurgeScope(own(e, tx))
+		facts, texts, err := tx.Memory.PurgeScope(own(e, tx))
 		return nothing(e, facts+texts == 0, err)
 	},
 
 	"Tombstones": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Tombstones(x.character)
+		_, err := tx.Memory.Tombstones(x.character)
 		return unknown(e, err)
 	},
 	"PutTombstone": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}))
+		return unknown(e, tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}))
 	},
 	"InsertSuggestion": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.InsertSuggestion(x.character, x.suggested())); err != nil {
+		if err := unknown(e, tx.Memory.InsertSuggestion(x.character, x.suggested())); err != nil {
 			return err
 		}
-		return tx.InsertSuggestion(own(e, tx), x.suggested())
+		return tx.Memory.InsertSuggestion(own(e, tx), x.suggested())
 	},
 	"Suggestion": func(e *env, tx nodest.Tx, x things) error {
 		for _, character := range []string{x.character, own(e, tx)} {
-			if _, err := tx.Suggestion(character, x.suggestion); unknown(e, err) != nil {
+			if _, err := tx.Memory.Suggestion(character, x.suggestion); unknown(e, err) != nil {
 				return err
 			}
 		}
@@ -234,18 +239,18 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 	"UpdateSuggestion": func(e *env, tx nodest.Tx, x things) error {
 		for _, character := range []string{x.character, own(e, tx)} {
-			if err := unknown(e, tx.UpdateSuggestion(character, x.suggested())); err != nil {
+			if err := unknown(e, tx.Memory.UpdateSuggestion(character, x.suggested())); err != nil {
 				return err
 			}
 		}
 		return nil
 	},
 	"Suggestions": func(e *env, tx nodest.Tx, x things) error {
-		_, _, err := tx.Suggestions(x.character, "", "", 5)
+		_, _, err := tx.Memory.Suggestions(x.character, "", "", 5)
 		return unknown(e, err)
 	},
 	"SuggestionKeys": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.SuggestionKeys(x.character)
+		_, err := tx.Memory.SuggestionKeys(x.character)
 		return unknown(e, err)
 	},
 }
@@ -268,6 +273,6 @@ func TestScopesWithoutVectorsAreThoseOfAllUsers(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(a.character) })
 		scopes, _ = e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		e.equal("scopes after a deletion", scopes, []memory.Scope{{UserID: b.user, CharacterID: b.character}})
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.MemoryVersion(a.character); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Memory.MemoryVersion(a.character); return err })
 	})
 }

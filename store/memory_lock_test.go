@@ -19,7 +19,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		character := e.character()
 		var first *memory.Memory
 		e.update(func(tx nodest.Tx) (err error) {
-			first, err = memory.Create(tx, "", character, memory.Draft{Text: "the first"})
+			first, err = memory.Create(tx.Memory, "", character, memory.Draft{Text: "the first"})
 			return err
 		})
 		atOnce := func(ops ...func(tx nodest.Tx) error) {
@@ -36,15 +36,15 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		}
 		edit := func(text string) func(tx nodest.Tx) error {
 			return func(tx nodest.Tx) error {
-				if _, err := memory.Restore(tx, "", character, first.ID); err != nil {
+				if _, err := memory.Restore(tx.Memory, "", character, first.ID); err != nil {
 					return err
 				}
-				_, err := memory.Edit(tx, "", character, first.ID, memory.Patch{Text: &text})
+				_, err := memory.Edit(tx.Memory, "", character, first.ID, memory.Patch{Text: &text})
 				return err
 			}
 		}
-		retire := func(tx nodest.Tx) error { _, err := memory.Retire(tx, "", character, first.ID); return err }
-		purge := func(tx nodest.Tx) error { return memory.Purge(tx, "", character, first.ID) }
+		retire := func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "", character, first.ID); return err }
+		purge := func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "", character, first.ID) }
 
 		var ops []func(tx nodest.Tx) error
 		for i := range 6 {
@@ -53,7 +53,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		atOnce(ops...)
 		var versions []memory.Memory
 		e.view(func(tx nodest.Tx) (err error) {
-			versions, err = memory.History(tx, character, first.ID)
+			versions, err = memory.History(tx.Memory, character, first.ID)
 			return err
 		})
 		e.equal("versions", len(versions), 2*6) // the first one, one edit of it, and five that bring it back first
@@ -66,7 +66,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 
 		atOnce(edit("too late 1"), purge, edit("too late 2"), edit("too late 3"))
 		e.view(func(tx nodest.Tx) error {
-			left, _, err := tx.Facts(character, memory.Filter{Status: memory.AnyStatus}, "", 100)
+			left, _, err := tx.Memory.Facts(character, memory.Filter{Status: memory.AnyStatus}, "", 100)
 			e.equal("left of what was purged", len(left), 0)
 			return err
 		})

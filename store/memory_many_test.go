@@ -28,17 +28,17 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 			for name, wrong := range map[string][]*memory.Memory{
 				"what is there": {older, newer, again}, "twice": {fact("User has a cat"), fact("User has a CAT")},
 			} {
-				if err := tx.InsertFacts(character, wrong); !fault.Is(err, fault.Conflict) {
+				if err := tx.Memory.InsertFacts(character, wrong); !fault.Is(err, fault.Conflict) {
 					e.Errorf("%s: %v, want conflict", name, err)
 				}
 			}
-			again.Status = memory.Retired                                       // beside an active one it may stand
-			return tx.InsertFacts(character, append(many, older, newer, again)) // the transaction goes on
+			again.Status = memory.Retired                                              // beside an active one it may stand
+			return tx.Memory.InsertFacts(character, append(many, older, newer, again)) // the transaction goes on
 		})
 		e.view(func(tx nodest.Tx) error {
-			versions, err := tx.FactVersions(character, older.ID)
+			versions, err := tx.Memory.FactVersions(character, older.ID)
 			e.equal("versions", versions, []memory.Memory{*older, *newer})
-			one, err2 := tx.Fact(character, many[599].ID)
+			one, err2 := tx.Memory.Fact(character, many[599].ID)
 			e.equal("one of many", []any{*one, err, err2}, []any{*many[599], nil, nil})
 			return nil
 		})
@@ -49,7 +49,7 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 		}), true)
 
 		e.view(func(tx nodest.Tx) error {
-			known, err := tx.Known(character, []string{older.ID, id()}, []string{taken.ContentHash, memory.ContentHash("User sails")})
+			known, err := tx.Memory.Known(character, []string{older.ID, id()}, []string{taken.ContentHash, memory.ContentHash("User sails")})
 			slices.SortFunc(known, func(a, b memory.Known) int { return len(a.Status) - len(b.Status) })
 			e.equal("known", known, []memory.Known{
 				{ID: taken.ID, Hash: taken.ContentHash, Status: memory.Active}, {ID: again.ID, Hash: taken.ContentHash, Status: memory.Retired},
@@ -58,10 +58,10 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 			return err
 		})
 		e.update(func(tx nodest.Tx) error {
-			return tx.PutTombstone(character, memory.Tombstone{ContentHash: memory.ContentHash("User sails")})
+			return tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: memory.ContentHash("User sails")})
 		})
 		e.view(func(tx nodest.Tx) error {
-			known, err := tx.Known(character, nil, []string{memory.ContentHash("User sails")})
+			known, err := tx.Memory.Known(character, nil, []string{memory.ContentHash("User sails")})
 			e.equal("forgotten", known, []memory.Known{{Hash: memory.ContentHash("User sails"), Status: memory.Deleted}})
 			return err
 		})
@@ -75,7 +75,7 @@ func TestManyFactsAreMarkedAtOnce(t *testing.T) {
 		a, b, other := e.learn(character, fact("User drinks tea")), e.learn(character, fact("User drinks milk")), e.learn(character, fact("User sails"))
 		e.update(func(tx nodest.Tx) error {
 			b.Status, b.EndedBy, b.Locked = memory.Retired, []memory.Evidence{evidenceOf(m)}, true
-			return tx.UpdateFact(character, b)
+			return tx.Memory.UpdateFact(character, b)
 		})
 		e.clock.advance(time.Minute)
 		yes, no := true, false
@@ -89,11 +89,11 @@ func TestManyFactsAreMarkedAtOnce(t *testing.T) {
 			{memory.Marks{Status: memory.Retired}, "retired locked, retired locked"},
 			{memory.Marks{Status: memory.Active, Locked: &no}, "active, active"},
 		} {
-			e.update(func(tx nodest.Tx) error { return tx.MarkFacts(character, ids, step.marks) })
+			e.update(func(tx nodest.Tx) error { return tx.Memory.MarkFacts(character, ids, step.marks) })
 			got := ""
 			e.view(func(tx nodest.Tx) error {
 				for _, id := range ids[:2] {
-					m, err := tx.Fact(character, id)
+					m, err := tx.Memory.Fact(character, id)
 					if err != nil {
 						return err
 					}
@@ -109,7 +109,7 @@ func TestManyFactsAreMarkedAtOnce(t *testing.T) {
 					}
 					e.equal("changed at", m.UpdatedAt, start.Add(time.Minute))
 				}
-				left, err := tx.Fact(character, other.ID)
+				left, err := tx.Memory.Fact(character, other.ID)
 				e.equal("another", left, other)
 				return err
 			})

@@ -57,12 +57,12 @@ func (e *env) remember(words string) *remembered {
 	r.first.Status = memory.Superseded
 	e.update(func(tx nodest.Tx) error {
 		for _, err := range []error{
-			tx.InsertFact(r.character, r.first), tx.InsertFact(r.character, r.second),
-			tx.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
+			tx.Memory.InsertFact(r.character, r.first), tx.Memory.InsertFact(r.character, r.second),
+			tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
 				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
-			tx.PutUses(r.said[1].ID, r.said[1].Swipes[0].RevisionID, []memory.Use{
+			tx.Memory.PutUses(r.said[1].ID, r.said[1].Swipes[0].RevisionID, []memory.Use{
 				{ID: r.second.ID, Layer: memory.Fact, Rank: 1}, {ID: r.said[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}}),
-			tx.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
+			tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
 		} {
 			if err != nil {
 				return err
@@ -78,7 +78,7 @@ func (e *env) remember(words string) *remembered {
 func (e *env) embed(character string) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		contents, err := tx.WithoutVector(character, "m", 100)
+		contents, err := tx.Memory.WithoutVector(character, "m", 100)
 		vectors := map[string][]float32{}
 		for _, c := range contents {
 			vectors[c.Hash] = []float32{1}
@@ -86,14 +86,14 @@ func (e *env) embed(character string) {
 		if err != nil {
 			return err
 		}
-		return tx.PutVectors(character, "m", vectors)
+		return tx.Memory.PutVectors(character, "m", vectors)
 	})
 }
 
 func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
 	conform(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
-		e.update(func(tx nodest.Tx) error { return tx.PurgeFacts(r.character, r.first.ID, id()) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(r.character, r.first.ID, id()) })
 		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", memory.ContentHash("mine old"), memory.ContentHash("mine new")} {
 			want := []string(nil)
 			if word == "suggested" { // of the other
@@ -111,7 +111,7 @@ func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
 func (e *env) uses(message string) (lines []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
-		uses, err := tx.Uses(message)
+		uses, err := tx.Memory.Uses(message)
 		for _, u := range uses {
 			lines = append(lines, fmt.Sprint(u.Rank, " ", u.Layer))
 		}
@@ -125,16 +125,16 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 		r := e.remember("mine")
 		revision := r.said[0].Swipes[0].RevisionID
 		version := e.changes(r.character, 0).Version
-		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(r.character, revision, id()) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(r.character, revision, id()) })
 		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(memory.ContentHash("mine zebra"))...), []string(nil))
 		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
 		e.equal("uses", e.uses(r.said[1].ID), []string{"1 fact"})
 		c := e.changes(r.character, version)
 		e.equal("change", []any{c.Whole, c.Gone, len(c.Units)}, []any{false, []string{revision}, 0})
 		e.view(func(tx nodest.Tx) error {
-			shown, err := tx.Shown(nil, []memory.Evidence{evidenceOf(r.said[0]), evidenceOf(r.said[1])})
+			shown, err := tx.Memory.Shown(nil, []memory.Evidence{evidenceOf(r.said[0]), evidenceOf(r.said[1])})
 			e.equal("shown", []any{shown, err}, []any{[]bool{false, true}, nil})
-			said, err := tx.SaidByID(r.character, revision)
+			said, err := tx.Memory.SaidByID(r.character, revision)
 			e.equal("said", []any{len(said), err}, []any{0, nil})
 			m, err := tx.Message(r.said[0].ID)
 			e.equal("the chat", []any{m.Text(), err}, []any{"mine zebra", nil})
@@ -150,7 +150,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 	conform(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error {
-			facts, texts, err := tx.PurgeScope(r.character)
+			facts, texts, err := tx.Memory.PurgeScope(r.character)
 			e.equal("purged", []any{facts, texts, err}, []any{1, 2, nil})
 			return err
 		})
@@ -225,13 +225,13 @@ func TestSuggestionsAreKept(t *testing.T) {
 			s := memory.Suggested{ID: id(), State: []string{memory.SuggestionOpen, memory.SuggestionRejected}[i%2],
 				Suggestion: memory.Suggestion{MemoryID: id(), Event: memory.EventUpdate, Text: fmt.Sprint("text ", i), Reason: "because",
 					Evidence: []memory.Evidence{evidenceOf(m)}}}
-			e.update(func(tx nodest.Tx) error { return tx.InsertSuggestion(character, &s) })
+			e.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(character, &s) })
 			all = append(all, s)
 		}
 		list := func(state string, limit int) (texts []string) {
 			e.view(func(tx nodest.Tx) error {
 				for cursor := ""; ; {
-					items, next, err := tx.Suggestions(character, state, cursor, limit)
+					items, next, err := tx.Memory.Suggestions(character, state, cursor, limit)
 					for _, s := range items {
 						texts = append(texts, s.Text)
 					}
@@ -245,18 +245,18 @@ func TestSuggestionsAreKept(t *testing.T) {
 		e.equal("all", list("", 1), []string{"text 3", "text 2", "text 1", "text 0"})
 		e.equal("open", list(memory.SuggestionOpen, 0), []string{"text 2", "text 0"})
 		all[2].State = memory.SuggestionAccepted
-		e.update(func(tx nodest.Tx) error { return tx.UpdateSuggestion(character, &all[2]) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.UpdateSuggestion(character, &all[2]) })
 		e.equal("open", list(memory.SuggestionOpen, 0), []string{"text 0"})
 		e.view(func(tx nodest.Tx) error {
-			s, err := tx.Suggestion(character, all[2].ID)
+			s, err := tx.Memory.Suggestion(character, all[2].ID)
 			e.equal("one", []any{*s, err}, []any{all[2], nil})
-			keys, err := tx.SuggestionKeys(character)
+			keys, err := tx.Memory.SuggestionKeys(character)
 			for _, s := range all {
 				e.equal("key", keys[s.Key()], true)
 			}
 			return err
 		})
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Suggestion(character, id()); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Memory.Suggestion(character, id()); return err })
 	})
 }
 
@@ -268,11 +268,11 @@ func TestATombstoneForbidsAllThatItEverForbade(t *testing.T) {
 		b.RevisionID = id()
 		for _, evidence := range [][]memory.Evidence{{a}, {a, b}, nil} {
 			e.update(func(tx nodest.Tx) error {
-				return tx.PutTombstone(character, memory.Tombstone{ContentHash: "h", Evidence: evidence})
+				return tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: "h", Evidence: evidence})
 			})
 		}
 		e.view(func(tx nodest.Tx) error {
-			stones, err := tx.Tombstones(character)
+			stones, err := tx.Memory.Tombstones(character)
 			e.equal("tombstones", []any{stones, err}, []any{[]memory.Tombstone{{ContentHash: "h", Evidence: []memory.Evidence{a, b}, CreatedAt: start}}, nil})
 			return nil
 		})
@@ -285,11 +285,11 @@ func TestUsesAreThoseOfTheChosenText(t *testing.T) {
 		use := memory.Use{ID: id(), Layer: memory.Fact, Rank: 1, Score: 0.25, Signals: map[string]float64{"words": 0.5}}
 		old := m.Swipes[0].RevisionID
 		e.update(func(tx nodest.Tx) error {
-			return tx.PutUses(m.ID, old, []memory.Use{{ID: "before", Rank: 1}, {ID: "more", Rank: 2}})
+			return tx.Memory.PutUses(m.ID, old, []memory.Use{{ID: "before", Rank: 1}, {ID: "more", Rank: 2}})
 		})
-		e.update(func(tx nodest.Tx) error { return tx.PutUses(m.ID, old, []memory.Use{use}) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.PutUses(m.ID, old, []memory.Use{use}) })
 		read := func() (uses []memory.Use) {
-			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Uses(m.ID); return err })
+			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Memory.Uses(m.ID); return err })
 			return uses
 		}
 		e.equal("uses", read(), []memory.Use{use})
@@ -336,14 +336,14 @@ func TestALongMemoryIsReadAtOnce(t *testing.T) {
 			evidence, revisions = append(evidence, evidenceOf(m)), append(revisions, m.Swipes[0].RevisionID)
 		}
 		e.view(func(tx nodest.Tx) error {
-			shown, err := tx.Shown(nil, evidence)
+			shown, err := tx.Memory.Shown(nil, evidence)
 			e.equal("shown", []any{slices.Contains(shown, false), err}, []any{false, nil})
-			said, err := tx.SaidByID(character, revisions...)
+			said, err := tx.Memory.SaidByID(character, revisions...)
 			e.equal("said", []any{len(said), err}, []any{1100, nil})
 			return nil
 		})
 		e.clock.advance(time.Minute)
-		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(character, revisions...) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(character, revisions...) })
 		e.equal("units in the end", len(e.units(character)), 0)
 		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
 	})

@@ -15,7 +15,7 @@ import (
 func (e *env) reading(conversation string) (r memory.Reading) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		r, err = tx.Reading(conversation)
+		r, err = tx.Memory.Reading(conversation)
 		return err
 	})
 	return r
@@ -23,12 +23,12 @@ func (e *env) reading(conversation string) (r memory.Reading) {
 
 // called counts a call.
 func called(tx nodest.Tx, conversation string) error {
-	r, err := tx.LockReading(conversation)
+	r, err := tx.Memory.LockReading(conversation)
 	if err != nil {
 		return err
 	}
 	r.Calls++
-	return tx.PutReading(conversation, r)
+	return tx.Memory.PutReading(conversation, r)
 }
 
 func TestAReadingIsKeptForItsConversation(t *testing.T) {
@@ -37,12 +37,12 @@ func TestAReadingIsKeptForItsConversation(t *testing.T) {
 		e.equal("before", e.reading(one), memory.Reading{})
 		want := memory.Reading{Exchanges: 1, Calls: 2, Orders: 3, Free: 4, Served: 5}
 		e.update(func(tx nodest.Tx) error {
-			return errors.Join(last(tx.LockReading(one)), tx.PutReading(one, want))
+			return errors.Join(last(tx.Memory.LockReading(one)), tx.Memory.PutReading(one, want))
 		})
 		e.equal("after", e.reading(one), want)
 		e.equal("of another", e.reading(other), memory.Reading{})
 		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(one) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return last(tx.Reading(one)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return last(tx.Memory.Reading(one)) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return called(tx, one) })
 	})
 }

@@ -36,7 +36,7 @@ func evidenceOf(m *nodest.Message) memory.Evidence {
 
 func (e *env) learn(character string, m *memory.Memory) *memory.Memory {
 	e.Helper()
-	e.update(func(tx nodest.Tx) error { return tx.InsertFact(character, m) })
+	e.update(func(tx nodest.Tx) error { return tx.Memory.InsertFact(character, m) })
 	return m
 }
 
@@ -54,21 +54,21 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 		e.clock.advance(time.Minute)
 		e.update(func(tx nodest.Tx) error {
 			first.Text = "a version's text never changes"
-			if err := tx.UpdateFact(character, first); err != nil {
+			if err := tx.Memory.UpdateFact(character, first); err != nil {
 				return err
 			}
-			return tx.InsertFact(character, second)
+			return tx.Memory.InsertFact(character, second)
 		})
 		first.Text, first.ContentHash = "User drinks tea\x00", memory.ContentHash("User drinks tea\x00")
 		e.view(func(tx nodest.Tx) error {
-			versions, err := tx.FactVersions(character, first.ID, first.ID)
+			versions, err := tx.Memory.FactVersions(character, first.ID, first.ID)
 			e.equal("versions", versions, []memory.Memory{*first, *second})
-			one, err2 := tx.Fact(character, second.ID)
+			one, err2 := tx.Memory.Fact(character, second.ID)
 			e.equal("fact", []any{*one, err, err2}, []any{*second, nil, nil})
 			return nil
 		})
 		e.code(fault.NotFound, e.db.View(context.Background(), e.user, func(tx nodest.Tx) error {
-			_, err := tx.Fact(e.character(), first.ID)
+			_, err := tx.Memory.Fact(e.character(), first.ID)
 			return err
 		}))
 
@@ -89,20 +89,20 @@ func TestAnActiveFactIsSaidOnce(t *testing.T) {
 		a, b := e.character(), e.character()
 		first, again := fact("User drinks tea"), fact("user drinks TEA.")
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.InsertFact(a, first); err != nil {
+			if err := tx.Memory.InsertFact(a, first); err != nil {
 				return err
 			}
-			e.code(fault.Conflict, tx.InsertFact(a, again))
+			e.code(fault.Conflict, tx.Memory.InsertFact(a, again))
 			first.Status = memory.Retired // the transaction goes on
-			if err := tx.UpdateFact(a, first); err != nil {
+			if err := tx.Memory.UpdateFact(a, first); err != nil {
 				return err
 			}
-			if err := tx.InsertFact(a, again); err != nil {
+			if err := tx.Memory.InsertFact(a, again); err != nil {
 				return err
 			}
 			first.Status = memory.Active
-			e.code(fault.Conflict, tx.UpdateFact(a, first))
-			return tx.InsertFact(b, fact("User drinks tea"))
+			e.code(fault.Conflict, tx.Memory.UpdateFact(a, first))
+			return tx.Memory.InsertFact(b, fact("User drinks tea"))
 		})
 	})
 }
@@ -121,7 +121,7 @@ func TestFactsAreListed(t *testing.T) {
 		list := func(f memory.Filter, limit int) (texts []string) {
 			e.view(func(tx nodest.Tx) error {
 				for cursor := ""; ; {
-					items, next, err := tx.Facts(character, f, cursor, limit)
+					items, next, err := tx.Memory.Facts(character, f, cursor, limit)
 					for _, m := range items {
 						texts = append(texts, strings.TrimPrefix(m.Text, "fact "))
 					}
@@ -152,7 +152,7 @@ func TestFactsAreListed(t *testing.T) {
 				e.equal(tt.name, strings.Join(list(tt.filter, limit), " "), tt.want)
 			}
 		}
-		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Facts(character, memory.Filter{}, "?", 1); return err })
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Memory.Facts(character, memory.Filter{}, "?", 1); return err })
 	})
 }
 
@@ -179,7 +179,7 @@ func pictureOf(u memory.Unit) string {
 func (s *madeUp) catchUp() {
 	s.Helper()
 	var version int64
-	s.view(func(tx nodest.Tx) (err error) { version, err = tx.MemoryVersion(s.character); return err })
+	s.view(func(tx nodest.Tx) (err error) { version, err = tx.Memory.MemoryVersion(s.character); return err })
 	c := s.changes(s.character, s.version)
 	s.equal("version", c.Version, version)
 	if c.Version < s.version {
@@ -258,12 +258,12 @@ func (s *madeUp) change() {
 				m.EndedBy = []memory.Evidence{{ConversationID: chat}}
 			}
 			m.Pinned = !m.Pinned
-			s.update(func(tx nodest.Tx) error { return tx.UpdateFact(s.character, m) })
+			s.update(func(tx nodest.Tx) error { return tx.Memory.UpdateFact(s.character, m) })
 		}
 	case 10, 11, 12:
 		s.update(func(tx nodest.Tx) error {
 			model := []string{"a", "b"}[s.rnd.IntN(2)]
-			contents, err := tx.WithoutVector(s.character, model, 1+s.rnd.IntN(9))
+			contents, err := tx.Memory.WithoutVector(s.character, model, 1+s.rnd.IntN(9))
 			vectors := map[string][]float32{"nothing": {1}}
 			for _, c := range contents {
 				vectors[c.Hash] = []float32{s.rnd.Float32(), s.rnd.Float32()}
@@ -271,17 +271,17 @@ func (s *madeUp) change() {
 			if err != nil {
 				return err
 			}
-			return tx.PutVectors(s.character, model, vectors)
+			return tx.Memory.PutVectors(s.character, model, vectors)
 		})
 	case 13:
 		if len(said) > 0 {
 			s.update(func(tx nodest.Tx) error {
-				return tx.ForgetTexts(s.character, said[s.rnd.IntN(len(said))].Swipes[0].RevisionID)
+				return tx.Memory.ForgetTexts(s.character, said[s.rnd.IntN(len(said))].Swipes[0].RevisionID)
 			})
 		}
 	case 14:
 		if i := s.rnd.IntN(len(s.facts) + 1); i < len(s.facts) {
-			s.update(func(tx nodest.Tx) error { return tx.PurgeFacts(s.character, s.facts[i].ID) })
+			s.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(s.character, s.facts[i].ID) })
 			s.facts = slices.Delete(s.facts, i, i+1)
 		}
 	case 15:
@@ -294,7 +294,7 @@ func (s *madeUp) seldom(chat string) {
 	switch s.rnd.IntN(6) {
 	case 0:
 		s.facts = nil
-		s.update(func(tx nodest.Tx) error { _, _, err := tx.PurgeScope(s.character); return err })
+		s.update(func(tx nodest.Tx) error { _, _, err := tx.Memory.PurgeScope(s.character); return err })
 	case 1:
 		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
 		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == chat })
@@ -323,7 +323,7 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 		gone := e.learn(character, fact("i drink tea"))
 		without := func(model string, limit int) (contents []memory.Content) {
 			e.view(func(tx nodest.Tx) (err error) {
-				contents, err = tx.WithoutVector(character, model, limit)
+				contents, err = tx.Memory.WithoutVector(character, model, limit)
 				return err
 			})
 			return contents
@@ -332,7 +332,7 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 		hash := without("a", 9)[0].Hash
 		put := func(model string, v ...float32) {
 			e.update(func(tx nodest.Tx) error {
-				return tx.PutVectors(character, model, map[string][]float32{hash: v, memory.ContentHash("never said"): {1}})
+				return tx.Memory.PutVectors(character, model, map[string][]float32{hash: v, memory.ContentHash("never said"): {1}})
 			})
 		}
 		put("a", 0.5, -1e-9)
@@ -346,13 +346,13 @@ func TestEqualContentsHaveOneVector(t *testing.T) {
 			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
 		}
 		e.equal("vectors that are kept", e.rows("memory_vectors"), int64(1))
-		e.update(func(tx nodest.Tx) error { return tx.PurgeFacts(character, gone.ID) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(character, gone.ID) })
 		e.equal("vectors while a text has it", e.rows("memory_vectors"), int64(1))
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
+			if err := tx.Memory.ForgetTexts(character, m.Swipes[0].RevisionID); err != nil {
 				return err
 			}
-			_, _, err := tx.PurgeScope(character)
+			_, _, err := tx.Memory.PurgeScope(character)
 			return err
 		})
 		e.equal("vectors in the end", e.rows("memory_vectors"), int64(0))
@@ -381,12 +381,12 @@ func TestJobsOfAMemoryAreListedAndEnd(t *testing.T) {
 			{Kind: memory.JobEmbed, Subject: b}, {Kind: memory.JobExtract, Subject: other},
 		} {
 			e.clock.advance(time.Second)
-			e.update(func(tx nodest.Tx) error { return tx.Enqueue(s) })
+			e.update(func(tx nodest.Tx) error { return tx.Jobs.Enqueue(s) })
 		}
 		list := func(character string) (lines []string) {
 			e.view(func(tx nodest.Tx) error {
 				for cursor := ""; ; {
-					items, next, err := tx.MemoryJobs(character, cursor, 1)
+					items, next, err := tx.Memory.MemoryJobs(character, cursor, 1)
 					for _, j := range items {
 						lines = append(lines, fmt.Sprint(j.Kind, " ", j.State))
 					}

@@ -37,7 +37,7 @@ func (e *env) units(character string) []memory.Unit {
 func (e *env) changes(character string, since int64) (c *memory.Changes) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		c, err = tx.MemoryChanges(character, since)
+		c, err = tx.Memory.MemoryChanges(character, since)
 		return err
 	})
 	return c
@@ -47,7 +47,7 @@ func (e *env) changes(character string, since int64) (c *memory.Changes) {
 func (e *env) heardOf(conversation string) (lines []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
-		said, err := tx.Said(conversation, memory.SaidFilter{})
+		said, err := tx.Memory.Said(conversation, memory.SaidFilter{})
 		for _, s := range said {
 			lines = append(lines, fmt.Sprint(s.Seq, " ", s.Sitting, " ", s.Role, " ", s.Name, " ", s.Text, " ", s.Read))
 		}
@@ -127,7 +127,7 @@ func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
 		e.clock.advance(5 * time.Hour)
 		last := e.say(conv, all[11].ID, "later")
 		e.change(all[3].ID, reswipe("another"))
-		e.update(func(tx nodest.Tx) error { return tx.ForgetTexts(character, all[1].Swipes[0].RevisionID) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(character, all[1].Swipes[0].RevisionID) })
 
 		fork := &nodest.Conversation{ID: id(), CharacterID: character}
 		e.forkTo(fork, conv, last.ID)
@@ -161,7 +161,7 @@ func TestOnDemandAnImportIsRead(t *testing.T) {
 		conv := e.chat(e.character())
 		unread := func() (n int) {
 			e.view(func(tx nodest.Tx) error {
-				said, err := tx.Said(conv, memory.SaidFilter{Unread: true})
+				said, err := tx.Memory.Said(conv, memory.SaidFilter{Unread: true})
 				n = len(said)
 				return err
 			})
@@ -171,10 +171,10 @@ func TestOnDemandAnImportIsRead(t *testing.T) {
 		e.equal("unread of an import", unread(), 0)
 		next := e.say(conv, all[39].ID, "and now")
 		e.equal("unread", unread(), 1)
-		e.update(func(tx nodest.Tx) error { return tx.MarkUnread(conv) })
+		e.update(func(tx nodest.Tx) error { return tx.Memory.MarkUnread(conv) })
 		e.equal("unread on demand", unread(), 41)
 		e.update(func(tx nodest.Tx) error {
-			return tx.MarkRead(conv, next.Swipes[0].RevisionID, all[0].Swipes[0].RevisionID, id())
+			return tx.Memory.MarkRead(conv, next.Swipes[0].RevisionID, all[0].Swipes[0].RevisionID, id())
 		})
 		e.equal("unread after two were read", unread(), 39)
 	})
@@ -189,7 +189,7 @@ func TestTextsAreReadInPages(t *testing.T) {
 		}
 		seqs := func(f memory.SaidFilter) (seqs []int64) {
 			e.view(func(tx nodest.Tx) error {
-				said, err := tx.Said(conv, f)
+				said, err := tx.Memory.Said(conv, f)
 				for _, s := range said {
 					seqs = append(seqs, s.Seq)
 				}
@@ -206,7 +206,7 @@ func TestTextsAreReadInPages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			said, err := tx.SaidByID(c.CharacterID, all[4].Swipes[0].RevisionID, id())
+			said, err := tx.Memory.SaidByID(c.CharacterID, all[4].Swipes[0].RevisionID, id())
 			e.equal("by id", []any{len(said), said[0].Text, said[0].CharacterID}, []any{1, "text 5", c.CharacterID})
 			return err
 		})
@@ -235,7 +235,7 @@ func TestShownIsWhatThePathHas(t *testing.T) {
 		s.compareShown(&memory.Place{ConversationID: s.conv})
 		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(s.conv) })
 		s.view(func(tx nodest.Tx) error {
-			shown, err := tx.Shown(nil, s.evidence(tx))
+			shown, err := tx.Memory.Shown(nil, s.evidence(tx))
 			e.equal("a text of a deleted conversation is shown", slices.Contains(shown, true), false)
 			return err
 		})
@@ -280,7 +280,7 @@ func (s *tale) compareShown(here *memory.Place) {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
 		texts := s.evidence(tx)
-		shown, err := tx.Shown(here, texts)
+		shown, err := tx.Memory.Shown(here, texts)
 		if err != nil {
 			return err
 		}
@@ -319,12 +319,12 @@ func TestAForkShowsItsOwnTexts(t *testing.T) {
 		from := e.beginFork(fork, conv, all[14].ID, 3)
 		shown := func() (n int) {
 			e.view(func(tx nodest.Tx) error {
-				said, err := tx.Said(fork.ID, memory.SaidFilter{})
+				said, err := tx.Memory.Said(fork.ID, memory.SaidFilter{})
 				var evidence []memory.Evidence
 				for _, s := range said {
 					evidence = append(evidence, s.Evidence)
 				}
-				seen, err2 := tx.Shown(nil, evidence)
+				seen, err2 := tx.Memory.Shown(nil, evidence)
 				for _, ok := range seen {
 					if ok {
 						n++

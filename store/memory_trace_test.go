@@ -11,7 +11,7 @@ import (
 func (e *env) suggested(character string) (texts []string) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
-		items, _, err := tx.Suggestions(character, "", "", 100)
+		items, _, err := tx.Memory.Suggestions(character, "", "", 100)
 		for _, s := range items {
 			texts = append(texts, s.Text)
 		}
@@ -29,13 +29,13 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 		suggested []string
 		answers   []string // of a version, of a suggestion, of something else
 	}{
-		{"a purged fact", func(tx nodest.Tx, r *remembered) error { return tx.PurgeFacts(r.character, r.first.ID) },
+		{"a purged fact", func(tx nodest.Tx, r *remembered) error { return tx.Memory.PurgeFacts(r.character, r.first.ID) },
 			[]string{"from the text"}, []string{"gone", "kept", "kept"}},
 		{"a forgotten text", func(tx nodest.Tx, r *remembered) error {
-			return tx.ForgetTexts(r.character, r.said[0].Swipes[0].RevisionID)
+			return tx.Memory.ForgetTexts(r.character, r.said[0].Swipes[0].RevisionID)
 		}, []string{"mine new", "mine suggested"}, []string{"kept", "gone", "kept"}},
 		{"everything", func(tx nodest.Tx, r *remembered) error {
-			_, _, err := tx.PurgeScope(r.character)
+			_, _, err := tx.Memory.PurgeScope(r.character)
 			return err
 		}, nil, []string{"gone", "gone", "kept"}},
 	}
@@ -48,8 +48,8 @@ func TestSuggestionsAndAnswersGoWithWhatTheyTell(t *testing.T) {
 					Event: memory.EventAdd, Text: "from the text", Evidence: []memory.Evidence{evidenceOf(r.said[0])}}}
 				e.update(func(tx nodest.Tx) error {
 					for _, err := range []error{
-						tx.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
-						tx.InsertSuggestion(r.character, &made),
+						tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen, Suggestion: same}),
+						tx.Memory.InsertSuggestion(r.character, &made),
 						tx.PutKey(&op.KeyRecord{Key: "0", Reply: []byte(`{"id":"` + r.second.ID + `","rootId":"` + r.first.ID + `"}`)}),
 						tx.PutKey(&op.KeyRecord{Key: "1", Reply: []byte(`{"id":"` + made.ID + `","memoryId":""}`)}),
 						tx.PutKey(&op.KeyRecord{Key: "2", Reply: []byte(`{"id":"` + other.first.ID + `","rootId":"` + other.first.ID + `"}`)}),

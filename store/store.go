@@ -116,7 +116,7 @@ func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return db.update(ctx, userID, func(t *tx) error { return fn(t) })
+	return part[nodest.Tx]{db, (*tx).turn}.Update(ctx, userID, fn)
 }
 
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
@@ -153,10 +153,11 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 
 // View runs fn on a snapshot: nodest.Store.
 func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return db.backend.read(ctx, func(s *session) error {
-		t := newTx(s, userID, true)
-		return fn(t)
-	})
+	return part[nodest.Tx]{db, (*tx).turn}.View(ctx, userID, fn)
+}
+
+func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error {
+	return db.backend.read(ctx, func(s *session) error { return fn(newTx(s, userID, true)) })
 }
 
 // newEpoch names a user's log: 8 characters, 40 bit.

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"nodest/fault"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
 )
@@ -33,7 +35,34 @@ type tx struct {
 	locked map[string]*conversationRow
 }
 
-var _ nodest.Tx = (*tx)(nil)
+// turn is t as the engine has it.
+func (t *tx) turn() nodest.Tx {
+	return nodest.Tx{
+		Tx: t, Jobs: t, Memory: t.memory(), UserTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, ConversationTx: t,
+		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, SummaryTx: t,
+	}
+}
+
+// memory is t as the memory has it.
+func (t *tx) memory() memory.Tx {
+	return memory.Tx{Tx: t, Jobs: t, ScopeTx: t, TextTx: t, FactTx: t, FactsTx: t}
+}
+
+// part is the database with the transactions of one subject.
+type part[T any] struct {
+	db *DB
+	of func(*tx) T
+}
+
+// Update runs fn in one transaction: op.Store.
+func (p part[T]) Update(ctx context.Context, userID string, fn func(T) error) error {
+	return p.db.update(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
+}
+
+// View runs fn on a snapshot: op.Store.
+func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) error {
+	return p.db.view(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
+}
 
 func newTx(s *session, userID string, readOnly bool) *tx {
 	return &tx{
