@@ -2,72 +2,72 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"nodest/jobs"
 )
 
-// Reading is what the extraction of a conversation has cost, and who has asked for
-// it; the zero value is that of one that was never read. It outlives jobs and
+// Reading is what the extraction of a conversation has cost, and what the user has
+// ordered; the zero value is that of one that was never read. It outlives jobs and
 // processes.
 type Reading struct {
-	Exchanges int   // that were read without a free order; an edited message is said anew
-	Calls     int   // of a model for them, each counted before it is made
-	Orders    int64 // how often somebody has ordered it
-	Free      int64 // the last order that is free; 0 = none
-	Served    int64 // orders up to this one are done
+	Exchanges int   // read automatically with the model; an edited message counts again
+	Calls     int   // of the model for them, each counted before it is made
+	Ordered   int64 // unread texts up to this seq are to be read now, whatever it costs; 0 = none
 }
 
-// A model is asked at most callsFor times for perExchanges exchanges.
+// At most callsFor calls of a model are made per perExchanges exchanges.
 const (
 	callsFor     = 2
 	perExchanges = 5
 )
 
-// freeAttempts of a job may ask a model for nothing, all but the last one: an order
-// that always fails does not cost without end.
-const freeAttempts = 4
+// orderAttempts of a job carry an order out, all but the last one: an order that
+// always fails does not cost without end.
+const orderAttempts = 4
 
-// pays reports whether what was read, with n exchanges more, pays for another call.
+// pays reports whether what was read, with n exchanges more, allows another call.
 func (r *Reading) pays(n int) bool {
 	return callsFor*(r.Exchanges+n) >= perExchanges*(r.Calls+1)
 }
 
-func (r *Reading) ordered() bool { return r.Orders > r.Served }
-
-// free reports whether calls need not be paid for: somebody wants them.
-func (r *Reading) free() bool { return r.Free > r.Served }
-
-// ExtractNow enqueues the extraction of everything in a conversation that was not
-// read yet, with the model where there is one: when the user asks for it, and when
-// the conversation is archived. What it costs is not counted; each order pays for one
-// reading. The order stays open until that is done, whatever becomes of the job, but
-// is free no longer when freeAttempts of one have failed.
-func ExtractNow(tx Tx, conversationID string) error { return orderReading(tx, conversationID, true) }
-
-// ExtractFirst is ExtractNow before a conversation is summarised: nothing is waited
-// for, but the model is asked only as far as the exchanges pay for it.
-func ExtractFirst(tx Tx, conversationID string) error { return orderReading(tx, conversationID, false) }
-
-func orderReading(tx Tx, conversationID string, free bool) error {
+// ExtractNow orders the extraction of everything in a conversation that was not read
+// yet, with the model where there is one: when the user asks for it, and when the
+// conversation is archived. What it costs is neither limited nor counted. The order
+// stands until the texts are read, whatever becomes of the job, unless orderAttempts of
+// one have failed.
+func ExtractNow(tx Tx, conversationID string) error {
 	r, err := tx.LockReading(conversationID)
 	if err != nil {
 		return err
 	}
-	r.Orders++
-	if free {
-		r.Free = r.Orders
+	last, err := tx.Said(conversationID, SaidFilter{Before: afterAll, Limit: 1})
+	if err != nil {
+		return err
+	}
+	for _, s := range last {
+		r.Ordered = max(r.Ordered, s.Seq)
 	}
 	if err := tx.PutReading(conversationID, r); err != nil {
 		return err
 	}
-	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID})
+	return ExtractFirst(tx, conversationID)
 }
 
-// errSpent says that the exchanges do not pay for another call.
+// ExtractFirst enqueues the extraction before a conversation is summarised. Nothing
+// waits for it, and the model is asked only as far as the exchanges allow it.
+func ExtractFirst(tx Tx, conversationID string) error {
+	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, Payload: atOnce})
+}
+
+// atOnce is the payload of a job that does not wait for more to be said.
+var atOnce = json.RawMessage(`{"now":true}`)
+
+// errSpent says that the exchanges do not allow another call.
 var errSpent = errors.New("the limit of model calls for these exchanges is reached")
 
-// allowance asks a model about some exchanges as far as they pay for it. A call is
+// allowance asks a model about some exchanges as far as they allow it. A call is
 // counted in a transaction of its own before it is made: one whose answer is lost
 // in a crash was made too.
 type allowance struct {
@@ -76,9 +76,9 @@ type allowance struct {
 	failed    error // to count a call
 }
 
-// Ask returns errSpent where the call is not paid for.
+// Ask returns errSpent where the call is not allowed.
 func (a *allowance) Ask(ctx context.Context, p Prompt) (string, error) {
-	if !a.state.free() {
+	if !a.ordered {
 		paid, err := a.count(ctx)
 		if a.failed = err; err != nil {
 			return "", err
@@ -91,41 +91,47 @@ func (a *allowance) Ask(ctx context.Context, p Prompt) (string, error) {
 }
 
 func (a *allowance) count(ctx context.Context) (paid bool, err error) {
-	err = a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
-		r, err := tx.LockReading(a.job.Subject)
-		if err != nil {
-			return err
-		}
+	err = a.changeReading(ctx, func(r *Reading) {
 		if paid = r.pays(a.exchanges); paid {
 			r.Calls++
 		}
 		a.state.Exchanges, a.state.Calls = r.Exchanges, r.Calls // an order of just now is for the next run
-		return tx.PutReading(a.job.Subject, r)
 	})
 	return paid, err
 }
 
-// lapse ends what is free in the orders that the run has seen, when it is tried too
-// often.
-func (r *reading) lapse(ctx context.Context) error {
-	if !r.state.free() || r.job.Attempt <= freeAttempts {
-		return nil
-	}
+// more reports whether another call would be made.
+func (a *allowance) more() bool { return a.ordered || a.state.pays(a.exchanges) }
+
+// changeReading changes the accounts in a transaction of their own.
+func (r *reading) changeReading(ctx context.Context, change func(*Reading)) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx Tx) error {
 		state, err := tx.LockReading(r.job.Subject)
-		if err != nil || state.Free > r.state.Orders {
+		if err != nil {
 			return err
 		}
-		state.Free, r.state.Free = 0, 0
+		change(&state)
 		return tx.PutReading(r.job.Subject, state)
 	})
 }
 
-// settle notes that exchanges were read and, at the end, that the orders are done
-// which the run has seen.
+// dropOrder ends an order that was tried too often.
+func (r *reading) dropOrder(ctx context.Context) error {
+	if !r.ordered || r.job.Attempt <= orderAttempts {
+		return nil
+	}
+	r.ordered = false
+	return r.changeReading(ctx, func(state *Reading) {
+		if state.Ordered == r.state.Ordered {
+			state.Ordered = 0
+		}
+	})
+}
+
+// settle notes that exchanges were read and, at the end of a job, that an order is
+// done of which nothing is left unread.
 func (r *reading) settle(tx Tx, exchanges int, end bool) error {
-	end = end && r.state.ordered() && !r.unserved
-	if exchanges == 0 && !end {
+	if exchanges == 0 && !(end && r.ordered) {
 		return nil
 	}
 	state, err := tx.LockReading(r.job.Subject)
@@ -133,11 +139,14 @@ func (r *reading) settle(tx Tx, exchanges int, end bool) error {
 		return err
 	}
 	state.Exchanges += exchanges
-	if end {
-		state.Served = max(state.Served, r.state.Orders)
+	if end && r.ordered {
+		left, _, err := unreadTexts(tx, r.job.Subject)
+		if err != nil {
+			return err
+		}
+		if !r.scene.Enabled || len(left) == 0 || left[0].Seq > state.Ordered {
+			state.Ordered = 0
+		}
 	}
 	return tx.PutReading(r.job.Subject, state)
 }
-
-// more reports whether another call would be made.
-func (a *allowance) more() bool { return a.state.free() || a.state.pays(a.exchanges) }

@@ -16,7 +16,7 @@ import (
 // that it has read the texts, and its end are one transaction: run twice, it writes
 // once, and what a crash interrupts is done again.
 func (s *Service) extractKind() jobs.Kind {
-	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: freeAttempts + 1, Timeout: 15 * time.Minute}
+	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: orderAttempts + 1, Timeout: 15 * time.Minute}
 }
 
 // reading is one attempt at the extraction of a conversation.
@@ -24,12 +24,12 @@ type reading struct {
 	*Service
 	job         *jobs.Job
 	state       Reading // of the conversation
+	ordered     bool    // the user has ordered some of what is unread
 	characterID string
 	scene       Scene
 	model       Asker // nil = there is none
 	similar     *similarities
 	report      report
-	unserved    bool // what was ordered is still to be done when the job ends
 }
 
 // report is the progress of a job: figures and reasons, no text of a chat.
@@ -60,7 +60,6 @@ func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 		case (errors.Is(err, errMoved) || fault.Is(err, fault.NotFound)) && moved == 0:
 			moved++ // look again, once: what is gone has nothing to be read
 		case errors.Is(err, errMoved):
-			r.unserved = true
 			return r.end(ctx, s.opts.Idle)
 		case err != nil || !again:
 			return err
@@ -71,12 +70,11 @@ func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 // run looks at what is unread and reads what is due. It has ended the job, unless
 // again tells that there is more.
 func (r *reading) run(ctx context.Context) (again bool, err error) {
-	r.unserved = false
 	u, err := r.unread(ctx)
 	if err != nil || len(u.turns) == 0 {
 		return false, r.endUnless(ctx, err)
 	}
-	if err := r.lapse(ctx); err != nil {
+	if err := r.dropOrder(ctx); err != nil {
 		return false, err
 	}
 	if r.scene, err = r.opts.Scenes(ctx, r.job.UserID, r.characterID, r.job.Subject); err != nil {
@@ -141,8 +139,12 @@ func (r *reading) unread(ctx context.Context) (u unread, err error) {
 		if r.state, err = tx.Reading(r.job.Subject); err != nil {
 			return err
 		}
-		if u.texts, u.more, err = unreadTexts(tx, r.job.Subject); err != nil || len(u.texts) == 0 {
+		if u.texts, u.more, err = unreadTexts(tx, r.job.Subject); err != nil {
 			return err
+		}
+		r.ordered = r.state.Ordered > 0 && (len(u.texts) == 0 || u.texts[0].Seq <= r.state.Ordered)
+		if len(u.texts) == 0 {
+			return nil
 		}
 		r.characterID = u.texts[0].CharacterID
 		u.quiet = tx.Now().Sub(lastSaid(u.texts))
@@ -186,10 +188,13 @@ func messagesOf(texts []Said, zone *time.Location) []Message {
 	return out
 }
 
+// afterAll is a seq that no message has.
+const afterAll = 1 << 62
+
 // unreadTexts returns the first texts that are unread and shown. Pages are read from
 // the end, as the store gives them.
 func unreadTexts(tx Tx, conversationID string) (texts []Said, more bool, err error) {
-	before := int64(1) << 62
+	before := int64(afterAll)
 	known := map[string]bool{}
 	for {
 		page, err := tx.Said(conversationID, SaidFilter{Unread: true, Before: before, Limit: pageOfFacts})
@@ -253,10 +258,10 @@ type due struct {
 // may not be asked yet wait for more to be said.
 func (r *reading) due(u unread) due {
 	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
-	paid := r.model == nil || r.state.free() || r.state.pays(u.exchanges)
+	paid := r.model == nil || r.ordered || r.state.pays(u.exchanges)
 	ready := u.exchanges - u.open
 	switch idle, rest := r.opts.Idle, r.opts.Rest; {
-	case r.state.ordered(), ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
+	case r.ordered, r.job.Payload != nil, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
 		if !paid {
 			return byRule
 		}
@@ -291,7 +296,7 @@ func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, 
 	switch n := len(u.turns); {
 	case u.more: // the last turn may be cut
 		texts = beforeTurn(texts, u.turns[n-1])
-	case u.open > 0 && !r.state.ordered() && u.quiet < r.opts.Idle: // the last words wait for a reply
+	case u.open > 0 && !r.ordered && u.quiet < r.opts.Idle: // the last words wait for a reply
 		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), r.opts.Idle-u.quiet
 	}
 	err = r.store.View(ctx, r.job.UserID, func(tx Tx) error {

@@ -46,7 +46,7 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 			return false, x.down
 		}
 		if !last {
-			last, d.after, r.unserved = true, r.opts.Rest, true
+			last, d.after = true, r.opts.Rest
 		}
 	}
 	for range races {
@@ -212,7 +212,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Extraction, plan 
 			}
 		}
 		exchanges := 0
-		if d.mark && d.model && !r.state.free() {
+		if d.mark && d.model && !r.ordered {
 			exchanges = exchangesIn(p.Turns)
 		}
 		if err := r.settle(tx, exchanges, last); err != nil {

@@ -16,8 +16,8 @@ func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return memory.Reading{}, err
 	}
-	_, err := t.exec(t.raw("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, orders, free, served)"+
-		" VALUES (?, ?, 0, 0, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", text(t.userID), text(conversationID)))
+	_, err := t.exec(t.raw("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
+		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", text(t.userID), text(conversationID)))
 	if err != nil {
 		return memory.Reading{}, err
 	}
@@ -28,8 +28,8 @@ func (t *tx) reading(conversationID, lock string) (r memory.Reading, err error) 
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return r, err
 	}
-	_, err = t.scan(t.raw("SELECT exchanges, calls, orders, free, served FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
-		text(t.userID), text(conversationID)), &r.Exchanges, &r.Calls, &r.Orders, &r.Free, &r.Served)
+	_, err = t.scan(t.raw("SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
+		text(t.userID), text(conversationID)), &r.Exchanges, &r.Calls, &r.Ordered)
 	return r, err
 }
 
@@ -41,7 +41,7 @@ func (t *tx) PutReading(conversationID string, r memory.Reading) error {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw("UPDATE memory_readings SET exchanges = ?, calls = ?, orders = ?, free = ?, served = ? WHERE user_id = ? AND conversation_id = ?",
-		r.Exchanges, r.Calls, r.Orders, r.Free, r.Served, text(t.userID), text(conversationID)))
+	_, err := t.exec(t.raw("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+		r.Exchanges, r.Calls, r.Ordered, text(t.userID), text(conversationID)))
 	return err
 }

@@ -35,7 +35,7 @@ func TestAReadingIsKeptForItsConversation(t *testing.T) {
 	conform(t, func(e *env) {
 		one, other := e.conversation(), e.conversation()
 		e.equal("before", e.reading(one), memory.Reading{})
-		want := memory.Reading{Exchanges: 1, Calls: 2, Orders: 3, Free: 4, Served: 5}
+		want := memory.Reading{Exchanges: 1, Calls: 2, Ordered: 3}
 		e.update(func(tx nodest.Tx) error {
 			return errors.Join(last(tx.Memory.LockReading(one)), tx.Memory.PutReading(one, want))
 		})

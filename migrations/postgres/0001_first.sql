@@ -597,11 +597,9 @@ CREATE INDEX memory_uses_unit ON memory_uses (unit_id);
 CREATE TABLE memory_readings (
   user_id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
-  exchanges BIGINT NOT NULL, -- that were read without an order that is free
-  calls BIGINT NOT NULL,     -- of a model for them, also for those that are not read yet
-  orders BIGINT NOT NULL,    -- how often somebody has ordered it
-  free BIGINT NOT NULL,      -- the last order whose calls are not counted; 0 = none
-  served BIGINT NOT NULL,     -- orders up to this one are done
+  exchanges BIGINT NOT NULL, -- that were read automatically with a model
+  calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
+  ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
   PRIMARY KEY (user_id, conversation_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
