@@ -107,7 +107,7 @@ func (f *filled) readForFacts(ctx context.Context, conversation string) error {
 	return f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
 		err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
 			r, err := tx.Reading(conversation)
-			done = r.Served >= r.Orders
+			done = r.Ordered == 0
 			return err
 		})
 		return done, err

@@ -74,10 +74,9 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	}
 	l.engine = nodest.New(l.db, noModel{}, nobody{}, options)
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
-	for _, kind := range l.memory.Kinds() {
-		if o.chat || kind.Name == memory.JobEmbed { // without a chat, what is found again are the words as they were said
-			l.jobs.Handle(kind)
-		}
+	l.jobs.Handle(l.memory.Kinds()...)
+	if o.chat { // else what is found again are the words as they were said
+		l.jobs.Handle(memory.NewExtractor(l.db.Memory(), memory.ExtractOptions{Scenes: scenes}).Kinds()...)
 	}
 	l.jobs.Start()
 	return l, nil

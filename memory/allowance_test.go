@@ -248,11 +248,11 @@ func TestAnOrderThatAlwaysFails(t *testing.T) {
 type random struct {
 	*chatter
 	*rand.Rand
-	users       []*nodest.Message // the user's messages
-	words       []string          // what they speak of
-	said        int               // texts of the user, edited ones too
-	calls       int
-	crashing    bool // attempts may die from now on, and the model may fail
+	users    []*nodest.Message // the user's messages
+	words    []string          // what they speak of
+	said     int               // texts of the user, edited ones too
+	calls    int
+	crashing bool // attempts may die from now on, and the model may fail
 }
 
 func TestNeverMoreThanTwoCallsForFiveExchanges(t *testing.T) {

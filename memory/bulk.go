@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"nodest/op"
 	"slices"
 	"strings"
 )
@@ -51,31 +52,31 @@ type Selection struct {
 // Check reports what is wrong with b, as fault.Invalid with the field.
 func (b *Bulk) Check() error {
 	f := &b.Filter
-	var c checks
+	var c op.Checks
 	switch b.Action {
 	case BulkRetire, BulkRestore, BulkPin, BulkUnpin, BulkLock, BulkUnlock, BulkPurge:
 	default:
-		c.that(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
+		c.That(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
 	}
 	if f.Kind != nil {
-		word(&c, "filter.kind", *f.Kind, sorts)
+		op.OneOf(&c, "filter.kind", *f.Kind, sorts)
 	}
 	if f.Subject != nil {
-		word(&c, "filter.subject", *f.Subject, subjects)
+		op.OneOf(&c, "filter.subject", *f.Subject, subjects)
 	}
-	c.that(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must not be empty")
+	c.That(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must not be empty")
 	switch f.Status {
 	case "", Active, Retired, AnyStatus:
 	default:
-		c.that(false, "filter.status", "value", "must be active, retired or any")
+		c.That(false, "filter.status", "value", "must be active, retired or any")
 	}
-	c.that(len(f.IDs) <= maxNamed, "filter.ids", "range", "must have at most %d ids", maxNamed)
-	c.that(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "must have at least one id")
-	c.that(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "contains no searchable word")
+	c.That(len(f.IDs) <= maxNamed, "filter.ids", "range", "must have at most %d ids", maxNamed)
+	c.That(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "must have at least one id")
+	c.That(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "contains no searchable word")
 	narrow := f.IDs != nil || f.Kind != nil || f.Subject != nil || f.Conversation != nil || f.Pinned != nil || f.Query != nil
-	c.that(narrow || f.All, "filter.all", "required", "must be true in a filter without other members")
-	c.that(!narrow || !f.All, "filter.all", "value", "can only be combined with status")
-	return c.err()
+	c.That(narrow || f.All, "filter.all", "required", "must be true in a filter without other members")
+	c.That(!narrow || !f.All, "filter.all", "value", "can only be combined with status")
+	return c.Err()
 }
 
 func orEmpty[T ~string](p *T) (t T) {

@@ -43,21 +43,6 @@ type Change struct {
 	Reason     string
 }
 
-// Suggestion is a change that only the user may make: to a memory that is pinned,
-// locked, or of their own hand, or of a run that is held for review.
-type Suggestion struct {
-	MemoryID string     `json:"memoryId,omitempty"` // that would change; "" of EventAdd
-	Event    Event      `json:"event"`              // not EventNone
-	Text     string     `json:"text,omitempty"`     // that would be known; "" of EventDelete
-	Reason   string     `json:"reason"`
-	Evidence []Evidence `json:"evidence,omitempty"`
-}
-
-// Key is the same for suggestions that would do the same.
-func (s Suggestion) Key() string {
-	return s.MemoryID + " " + string(s.Event) + " " + ContentHash(s.Text)
-}
-
 // Basis is what Apply decides on.
 type Basis struct {
 	Active     []Memory // the memories of the scope that count, in a fixed order
@@ -115,13 +100,6 @@ func Apply(b Basis) Plan {
 		}
 	}
 	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
-}
-
-func hashOf(m *Memory) string {
-	if m.ContentHash != "" {
-		return m.ContentHash
-	}
-	return ContentHash(m.Text)
 }
 
 // applying is the work of one Apply.
@@ -186,29 +164,6 @@ func (a *applying) seen(i int, m *Memory) {
 	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
 }
 
-// withSighting adds evidence as a sighting of its own, and tells whether any of it
-// is new.
-func withSighting(old, evidence []Evidence) ([]Evidence, bool) {
-	sighting, more := 0, len(evidence) == 0
-	for _, e := range old {
-		sighting = max(sighting, e.Sighting+1)
-	}
-	for _, e := range evidence {
-		more = more || !slices.ContainsFunc(old, func(o Evidence) bool {
-			return o.ConversationID == e.ConversationID && o.RevisionID == e.RevisionID
-		})
-	}
-	if !more || sighting >= maxSighting || len(old) == 0 || len(old)+len(evidence) > MaxEvidence {
-		return old, more
-	}
-	out := slices.Clone(old)
-	for _, e := range evidence {
-		e.Sighting = sighting
-		out = append(out, e)
-	}
-	return out, true
-}
-
 // decide carries out one decision of the model, as far as it may.
 func (a *applying) decide(d Decision) {
 	if d.Candidate >= len(a.Candidates) {
@@ -267,23 +222,6 @@ func related(c *Candidate, m *Memory) bool {
 	return here != "" && here == there
 }
 
-// propertyOf names the property that a statement gives, as far as it has one value
-// at a time; "" = none.
-func propertyOf(text string) string {
-	for _, p := range piecesOf(text) {
-		switch p.class {
-		case "live", "work", "study", "name", "age", "birth":
-			return p.class
-		}
-	}
-	if whatOneIs.MatchString(text) {
-		return "is"
-	}
-	return ""
-}
-
-var whatOneIs = regexp.MustCompile(`(?i)^(?:the )?\S+ (?:is|was|became) an? |^用户(?:现在|目前)?是`)
-
 // add stores a candidate, unless this run has stored the same already. What takes
 // back something that this run has stored is its next version.
 func (a *applying) add(i int) {
@@ -333,13 +271,6 @@ func (a *applying) saidAt(c *Candidate) time.Time {
 		return a.Now
 	}
 	return c.At
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // update replaces target by a new version, or suggests it.
@@ -399,7 +330,7 @@ func (a *applying) mayMerge(text string, c *Candidate, old *Memory) bool {
 		return false
 	}
 	kept, _ := saidIn(text).share(piecesOf(c.Text))
-	sources := []Message{{Text: old.Text}, {Text: c.Text}}
+	sources := []Speech{{Text: old.Text}, {Text: c.Text}}
 	return kept >= 0.99 && !differ(text, c.Text) && unsaid(text, sources, a.Names) == ""
 }
 

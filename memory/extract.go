@@ -268,7 +268,7 @@ func (w Window) candidate(o object) (c Candidate, reason string) {
 	}
 	c.source(sources)
 	c.date(o.text("event_time"), sources)
-	c.Corrects = corrects(c.Text, sources)
+	c.Corrects = corrects(c.Text, Lines(sources))
 	return c, ""
 }
 
@@ -292,7 +292,7 @@ func (c *Candidate) source(sources []Message) {
 // date of the model only where it names that day more closely, or stands in the
 // text itself. The text then names the day itself.
 func (c *Candidate) date(given string, sources []Message) {
-	for _, text := range []string{c.Text, strings.Join(statedIn(sources), "\n")} {
+	for _, text := range []string{c.Text, strings.Join(statedIn(Lines(sources)), "\n")} {
 		if day, ok := eventTime(text, c.At); ok {
 			c.EventTime = &day
 			break
@@ -336,18 +336,18 @@ func (w Window) sources(text string, cited []Message) (sources []Message, reason
 	first := slices.IndexFunc(all, func(m Message) bool { return m.Evidence == cited[0].Evidence })
 	reason = reasonUnsaid
 	if len(cited) <= mostSources {
-		if reason = unsaid(text, cited, w.Names); reason == "" {
+		if reason = unsaid(text, Lines(cited), w.Names); reason == "" {
 			return cited, ""
 		}
 		if first > 0 {
 			asked := append([]Message{all[first-1]}, cited...)
-			if unsaid(text, asked, w.Names) == "" {
+			if unsaid(text, Lines(asked), w.Names) == "" {
 				return asked, ""
 			}
 		}
 	}
 	for _, m := range all {
-		if unsaid(text, []Message{m}, w.Names) == "" {
+		if unsaid(text, []Speech{m.Line()}, w.Names) == "" {
 			return []Message{m}, ""
 		}
 	}
@@ -413,7 +413,7 @@ func (w Window) confirms(text string, asked, answer Message) bool {
 	}
 	all := w.all()
 	at := slices.IndexFunc(all, func(m Message) bool { return m.Evidence == asked.Evidence })
-	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && unsaid(text, []Message{asked, answer}, w.Names) == ""
+	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && unsaid(text, []Speech{asked.Line(), answer.Line()}, w.Names) == ""
 }
 
 var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)
@@ -457,17 +457,6 @@ func merged(all []Candidate) []Candidate {
 	return out
 }
 
-// tidy makes a statement one line without blanks around it.
-func tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// shortened cuts s to n code points.
-func shortened(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
-}
-
 // jsonLine is v as one line of a prompt; nothing in a message can end it.
 func jsonLine(v any) string {
 	var b strings.Builder
@@ -478,3 +467,21 @@ func jsonLine(v any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Why a candidate is not stored. The words are for the outcome of a job.
+const (
+	reasonNoSource  = "no source among the messages"
+	reasonNotUser   = "not stated by the user"
+	reasonQuestion  = "a question, not a statement"
+	reasonLanguage  = "not in the language of its source message"
+	reasonShape     = "not a usable statement"
+	reasonTooMany   = "too many candidates"
+	reasonDuplicate = "stated twice in these messages"
+)
+
+// Limits of candidates.
+const (
+	enoughByUser     = 0.34 // by weight, what the user must have said of a statement about them
+	mostSources      = 6    // messages that one statement may be put together from
+	longestCandidate = 400
+)

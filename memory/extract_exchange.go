@@ -5,20 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"nodest/framework"
-)
-
-// Role says which side speaks.
-type Role string
-
-// The roles whose words are evidence. Messages of any other role (system,
-// narrator, summary) never are.
-const (
-	RoleUser      Role = "user"
-	RoleCharacter Role = "assistant"
 )
 
 // Message is one entry of the shown path of a conversation, oldest first. One that
@@ -84,26 +72,9 @@ func (t Turn) Text(names Names) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(names.speaker(m) + ": " + m.Text)
+		b.WriteString(names.speaker(m.Line()) + ": " + m.Text)
 	}
 	return b.String()
-}
-
-// Names are what the two sides are called where a message has no name of its own.
-type Names struct{ User, Character string }
-
-func (n Names) speaker(m Message) string {
-	switch {
-	case m.Name != "":
-		return m.Name
-	case m.Role == RoleUser && n.User != "":
-		return n.User
-	case m.Role == RoleUser:
-		return "User"
-	case n.Character != "":
-		return n.Character
-	}
-	return "Character"
 }
 
 // recallHeads are the headings of the block of memories, without their colon.
@@ -142,78 +113,14 @@ func Clean(role Role, text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Window is what one run of the extraction looks at.
-type Window struct {
-	Names   Names
-	Context []Turn // earlier, to understand the window by; never a source
-	Turns   []Turn
-}
+// Speech is m as the rules of language read it.
+func (m Message) Line() Speech { return Speech{Role: m.Role, Name: m.Name, Text: m.Text, At: m.At} }
 
-// Sizes of a window, in code points as a prompt shows them.
-const (
-	contextTurns = 2
-	windowSize   = 12000 // what is more waits for the next run
-	leastTurns   = 5     // but so many are read at once, because each run costs calls of the model
-	largestSize  = 48000 // unless they are larger than this
-)
-
-// NextWindow returns the turns that follow upTo, with two earlier ones as context,
-// and the seq up to which they reach: what is recorded with the facts. Turns that
-// are too many for one run are left for the next. An empty window returns upTo.
-func NextWindow(turns []Turn, upTo int64, names Names) (w Window, until int64) {
-	w.Names = names
-	until = upTo
-	first := len(turns)
-	for i, t := range turns {
-		if t.To() > upTo {
-			first = i
-			break
-		}
+// Lines are messages as the rules of language read them.
+func Lines(messages []Message) []Speech {
+	out := make([]Speech, len(messages))
+	for i, m := range messages {
+		out[i] = m.Line()
 	}
-	w.Context = turns[max(0, first-contextTurns):first]
-	size := 0
-	for i := first; i < len(turns); i++ {
-		for _, m := range turns[i].Messages {
-			size += min(utf8.RuneCountInString(m.Text), longestShown)
-		}
-		if i > first && (size > largestSize || size > windowSize && i >= first+leastTurns) {
-			break
-		}
-		w.Turns = turns[first : i+1]
-		until = max(until, turns[i].To())
-	}
-	return w, until
-}
-
-// dense reports whether the window is mostly in a script that writes without
-// blanks; its facts are then to be in it too.
-func (w Window) dense() bool {
-	var b strings.Builder
-	for _, t := range w.Turns {
-		for _, m := range t.Messages {
-			b.WriteString(m.Text)
-		}
-	}
-	return mostlyCJK(b.String())
-}
-
-func isCJK(r rune) bool {
-	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-}
-
-func hasCJK(s string) bool { return strings.ContainsFunc(s, isCJK) }
-
-// mostlyCJK weighs a character of such a script like a word of another: three
-// letters.
-func mostlyCJK(s string) bool {
-	cjk, other := 0, 0
-	for _, r := range s {
-		switch {
-		case isCJK(r):
-			cjk++
-		case unicode.IsLetter(r):
-			other++
-		}
-	}
-	return cjk*3 > other
+	return out
 }

@@ -14,34 +14,15 @@ import (
 	"nodest/index"
 )
 
-// Why a candidate is not stored. The words are for the outcome of a job.
-const (
-	reasonNoSource  = "no source among the messages"
-	reasonUnsaid    = "not stated in the messages"
-	reasonNumber    = "contains a number that is not in the messages"
-	reasonName      = "contains a name that is not in the messages"
-	reasonOpposite  = "the messages state the opposite"
-	reasonNotUser   = "not stated by the user"
-	reasonQuestion  = "a question, not a statement"
-	reasonLanguage  = "not in the language of its source message"
-	reasonShape     = "not a usable statement"
-	reasonTooMany   = "too many candidates"
-	reasonDuplicate = "stated twice in these messages"
-)
-
 // How much of a statement must stand in its source, by the weight of its words: of
-// the whole, of each of its clauses that says something, and by the user where it
-// is about the user.
+// the whole, and of each of its clauses that says something.
 const (
-	enoughSaid       = 0.6
-	enoughOfClause   = 0.5
-	enoughByUser     = 0.34
-	clauseSays       = 1.5 // weight from which on a clause is looked at alone
-	weightWord       = 1.0
-	weightCharacter  = 0.5
-	weightClass      = 0.75
-	mostSources      = 6 // messages that one statement may be put together from
-	longestCandidate = 400
+	enoughSaid      = 0.6
+	enoughOfClause  = 0.5
+	clauseSays      = 1.5 // weight from which on a clause is looked at alone
+	weightWord      = 1.0
+	weightCharacter = 0.5
+	weightClass     = 0.75
 )
 
 // said is what texts say, in a form in which a statement can be looked up.
@@ -289,7 +270,7 @@ func (s said) share(pieces []piece) (share, weight float64) {
 // sources; so do liking, disliking and negation; and most of the remaining words
 // do, in the whole and in each clause. Words that merely carry a statement, and
 // the names of the two sides, need no source.
-func unsaid(text string, sources []Message, names Names) string {
+func unsaid(text string, sources []Speech, names Names) string {
 	texts := statedIn(sources)
 	s := saidIn(texts...)
 	s.add(names.User, names.Character)
@@ -329,7 +310,7 @@ func unsaid(text string, sources []Message, names Names) string {
 
 // mayBeNamed reports whether the sides that a statement names have to do with it:
 // they speak in the sources, are named there or addressed.
-func (n Names) mayBeNamed(text string, sources []Message) bool {
+func (n Names) mayBeNamed(text string, sources []Speech) bool {
 	for _, side := range []struct {
 		name string
 		role Role
@@ -337,7 +318,7 @@ func (n Names) mayBeNamed(text string, sources []Message) bool {
 		if side.name == "" || !strings.Contains(strings.ToLower(text), strings.ToLower(side.name)) {
 			continue
 		}
-		if !slices.ContainsFunc(sources, func(m Message) bool {
+		if !slices.ContainsFunc(sources, func(m Speech) bool {
 			return m.Role == side.role || secondPerson.MatchString(m.Text) || strings.Contains(strings.ToLower(m.Text), strings.ToLower(side.name))
 		}) {
 			return false
@@ -361,8 +342,8 @@ func (s *said) add(names ...string) {
 }
 
 // addDay counts the day that a source speaks of ("yesterday") as said.
-func (s *said) addDay(m Message) {
-	day, ok := eventTime(strings.Join(statedIn([]Message{m}), "\n"), m.At)
+func (s *said) addDay(m Speech) {
+	day, ok := eventTime(strings.Join(statedIn([]Speech{m}), "\n"), m.At)
 	if !ok {
 		return
 	}
@@ -449,7 +430,7 @@ var recalling = regexp.MustCompile(`(?i)记得|记忆[里中]|你(?:之前|以�
 // statedIn returns the texts of sources without questions; a question counts where
 // the other side answers it in a later source. What a character says from memory
 // never counts.
-func statedIn(sources []Message) []string {
+func statedIn(sources []Speech) []string {
 	out := make([]string, 0, len(sources))
 	for i, m := range sources {
 		answered := false
@@ -468,3 +449,11 @@ func statedIn(sources []Message) []string {
 	}
 	return out
 }
+
+// Why a statement is not one of its sources. The words are for the outcome of a job.
+const (
+	reasonUnsaid   = "not stated in the messages"
+	reasonNumber   = "contains a number that is not in the messages"
+	reasonName     = "contains a name that is not in the messages"
+	reasonOpposite = "the messages state the opposite"
+)

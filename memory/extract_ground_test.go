@@ -70,7 +70,7 @@ func TestOnlyWhatWasSaidIsStored(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.fact, func(t *testing.T) {
-			got := unsaid(tt.fact, []Message{userSays(1, tt.source)}, testNames)
+			got := unsaid(tt.fact, []Speech{userSays(1, tt.source).Line()}, testNames)
 			if (got == "") != (tt.want == "") {
 				t.Errorf("unsaid(%q from %q) = %q, want %q", tt.fact, tt.source, got, tt.want)
 			} else if got != tt.want {

@@ -12,16 +12,42 @@ import (
 	"nodest/jobs"
 )
 
-// extractKind reads what was said in a conversation for facts. What a run writes,
+// Kinds are the jobs of the service, for jobs.Runner.Handle: one that reads what was said in a conversation for facts. What a run writes,
 // that it has read the texts, and its end are one transaction: run twice, it writes
 // once, and what a crash interrupts is done again.
-func (s *Service) extractKind() jobs.Kind {
-	return jobs.Kind{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: orderAttempts + 1, Timeout: 15 * time.Minute}
+func (s *Extractor) Kinds() []jobs.Kind {
+	return []jobs.Kind{{Name: JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: orderAttempts + 1, Timeout: 15 * time.Minute}}
+}
+
+// Extractor reads in the background what was said, for facts. Make one with
+// NewExtractor. It is safe for concurrent use.
+type Extractor struct {
+	store Store
+	opts  ExtractOptions
+}
+
+// ExtractOptions tune an Extractor. Scenes is needed; the rest has defaults.
+type ExtractOptions struct {
+	// Scenes tells how a character's memory is set.
+	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
+	// Model returns what extracts facts for a user; nil = there is none but the
+	// offline one, and rules do it.
+	Model func(ctx context.Context, userID, characterID string) (Asker, error)
+
+	Idle time.Duration // idle time before rules read the latest messages; default 60 s
+	Rest time.Duration // idle time before a model reads fewer exchanges than a run is worth; default 30 min
+}
+
+// NewExtractor returns an Extractor.
+func NewExtractor(store Store, o ExtractOptions) *Extractor {
+	o.Idle = cmp.Or(o.Idle, time.Minute)
+	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
+	return &Extractor{store, o}
 }
 
 // reading is one attempt at the extraction of a conversation.
 type reading struct {
-	*Service
+	*Extractor
 	job         *jobs.Job
 	state       Reading // of the conversation
 	ordered     bool    // the user has ordered some of what is unread
@@ -52,8 +78,8 @@ type report struct {
 var errMoved = errors.New("the conversation was changed by another request")
 
 // extract does a job of JobExtract.
-func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
-	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
+func (s *Extractor) extract(ctx context.Context, j *jobs.Job) error {
+	r := &reading{Extractor: s, job: j, similar: newSimilarities(ctx)}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
@@ -174,10 +200,6 @@ func exchangesIn(turns []Turn) (n int) {
 	return n
 }
 
-func lastSaid(texts []Said) time.Time {
-	return slices.MaxFunc(texts, func(a, b Said) int { return a.At.Compare(b.At) }).At
-}
-
 // messagesOf returns texts as messages, with their times in a zone.
 func messagesOf(texts []Said, zone *time.Location) []Message {
 	out := make([]Message, len(texts))
@@ -187,9 +209,6 @@ func messagesOf(texts []Said, zone *time.Location) []Message {
 	}
 	return out
 }
-
-// afterAll is a seq that no message has.
-const afterAll = 1 << 62
 
 // unreadTexts returns the first texts that are unread and shown. Pages are read from
 // the end, as the store gives them.

@@ -472,7 +472,7 @@ func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 		c.scene.Recall, c.scene.Share, c.scene.Limit = true, true, 10
 		dates := map[string]string{"Where does the user live, Paris?": "(2023-05-11)", "opera": "on 2023-05-10"}
 		for question, date := range dates {
-			hits, err := c.service.Recall(context.Background(), c.user, memory.Ask{
+			hits, err := c.remembering().Recall(context.Background(), c.user, memory.Ask{
 				CharacterID: c.character, Text: question, Now: time.UnixMilli(c.clock.Load()), Layers: []memory.Layer{memory.Fact},
 			})
 			if err != nil || len(hits) == 0 || !strings.HasSuffix(memory.LineOf(&hits[0], c.scene.Names), date) {

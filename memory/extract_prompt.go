@@ -9,13 +9,8 @@ import (
 )
 
 var (
-	yes       = regexp.MustCompile(`(?i)^\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|of course|indeed|true|i do|i am|是的|是啊|是呀|对的|对啊|对呀|没错|当然|嗯+|恩|对|是)(?:[\s,，.。!！~～]|$)`)
-	narration = regexp.MustCompile(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^】]*】`)
-	markup    = regexp.MustCompile("```|</?[a-zA-Z][^>]*>|^[\\[{]")
+	yes = regexp.MustCompile(`(?i)^\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|of course|indeed|true|i do|i am|是的|是啊|是呀|对的|对啊|对呀|没错|当然|嗯+|恩|对|是)(?:[\s,，.。!！~～]|$)`)
 )
-
-// looksLikeMarkup refuses what is no statement of a person.
-func looksLikeMarkup(s string) bool { return markup.MatchString(s) }
 
 // longestShown is how much of one message a prompt shows, in code points.
 const longestShown = 3000
@@ -54,7 +49,7 @@ func candidatesPrompt(w Window) string {
 
 func writeMessages(b *strings.Builder, t Turn, names Names, source bool) {
 	for _, m := range t.Messages {
-		line := shownMessage{Who: "user", Name: names.speaker(m), Text: shortened(m.Text, longestShown)}
+		line := shownMessage{Who: "user", Name: names.speaker(m.Line()), Text: shortened(m.Text, longestShown)}
 		if m.Role == RoleCharacter {
 			line.Who = "character"
 		}

@@ -13,51 +13,35 @@ const (
 	longestByRule   = 120 // code points of a statement
 )
 
-// byRules finds statements without a model: what the user says of themselves in
-// plain first-person sentences, and what the character promises, in Chinese and
-// English. Questions, quotations, conditions, hearsay, jokes and played scenes give
-// none.
-func (w Window) byRules() []Candidate {
-	var out []Candidate
-	all := w.all()
-	for i, m := range all {
-		if takenBack(all, i) || i > 0 && aboutAnother(all[i-1], m) {
-			continue
-		}
-		for _, f := range w.Names.statements(m) {
-			c := Candidate{
-				Text: f.text, Subject: f.subject, Kind: f.kind, Importance: f.importance, Origin: ByRule,
-				Corrects: corrects(f.text, []Message{m}),
-			}
-			c.source([]Message{m})
-			c.date("", []Message{{Role: m.Role, Text: f.text}})
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // aboutAnother reports whether a message that leaves out who it is about answers one
 // about somebody else.
-func aboutAnother(before, m Message) bool {
+func aboutAnother(before, m Speech) bool {
 	return m.Role == RoleUser && before.Role == RoleCharacter && hasCJK(m.Text) && !strings.Contains(m.Text, "我") &&
 		(hanPeople.MatchString(strings.NewReplacer("你", "", "您", "").Replace(before.Text)) || hanPeople.MatchString(m.Text))
 }
 
-// found is a statement that a rule has read.
-type found struct {
+// Statement is a statement that a rule has read.
+type Statement struct {
 	text       string
 	subject    Subject
 	kind       Sort
 	importance float64
 }
 
+// statementsAt returns the statements of lines[i] that rules read, given the lines around it.
+func (n Names) statementsAt(lines []Speech, i int) []Statement {
+	if takenBack(lines, i) || i > 0 && aboutAnother(lines[i-1], lines[i]) {
+		return nil
+	}
+	return n.statements(lines[i])
+}
+
 // statements returns the most important statements of a message, in their order.
-func (n Names) statements(m Message) []found {
+func (n Names) statements(m Speech) []Statement {
 	if !earnest(m) {
 		return nil
 	}
-	var all []found
+	var all []Statement
 	text := narration.ReplaceAllString(m.Text, "\n")
 	for _, s := range statements(text) {
 		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
@@ -72,14 +56,14 @@ func (n Names) statements(m Message) []found {
 			all = append(all, n.english(s, m)...)
 		}
 	}
-	all = slices.DeleteFunc(all, func(f found) bool {
+	all = slices.DeleteFunc(all, func(f Statement) bool {
 		return utf8.RuneCountInString(f.text) > longestByRule || looksLikeMarkup(f.text) || isQuestion(f.text)
 	})
 	if len(all) <= rulesPerMessage {
 		return all
 	}
 	best := slices.Clone(all)
-	slices.SortStableFunc(best, func(a, b found) int {
+	slices.SortStableFunc(best, func(a, b Statement) int {
 		switch {
 		case a.importance > b.importance:
 			return -1
@@ -89,7 +73,7 @@ func (n Names) statements(m Message) []found {
 		return 0
 	})
 	best = best[:rulesPerMessage]
-	return slices.DeleteFunc(all, func(f found) bool { return !slices.Contains(best, f) })
+	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
 }
 
 var (

@@ -26,12 +26,12 @@ var (
 
 // earnest reports whether rules may read a message at all. What a character promises
 // is always part of its scene.
-func earnest(m Message) bool {
+func earnest(m Speech) bool {
 	return !joking.MatchString(m.Text) && (m.Role == RoleCharacter || !playing.MatchString(m.Text))
 }
 
 // takenBack reports whether the user's next message says that this one was a joke.
-func takenBack(all []Message, at int) bool {
+func takenBack(all []Speech, at int) bool {
 	if all[at].Role != RoleUser {
 		return false
 	}
@@ -45,7 +45,7 @@ func takenBack(all []Message, at int) bool {
 
 // corrects reports whether a sentence of the user that speaks of text says that
 // something known is otherwise.
-func corrects(text string, sources []Message) bool {
+func corrects(text string, sources []Speech) bool {
 	pieces := piecesOf(text)
 	for _, m := range sources {
 		if m.Role != RoleUser {

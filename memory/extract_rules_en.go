@@ -91,7 +91,7 @@ var (
 )
 
 // english reads one sentence.
-func (n Names) english(sentence string, m Message) []found {
+func (n Names) english(sentence string, m Speech) []Statement {
 	sentence = englishLead.ReplaceAllString(contracted(sentence), "")
 	if memo := englishMemo.FindStringSubmatch(sentence); memo != nil && m.Role == RoleUser {
 		if inner := n.englishClauses(memo[1], m); len(inner) > 0 {
@@ -101,16 +101,16 @@ func (n Names) english(sentence string, m Message) []found {
 		if memoNoise.MatchString(what) || !mine.MatchString(sentence) {
 			return nil
 		}
-		return []found{{"User asked to remember: " + n.englishThird(m.Role, what), AboutUser, OtherSort, 0.9}}
+		return []Statement{{"User asked to remember: " + n.englishThird(m.Role, what), AboutUser, OtherSort, 0.9}}
 	}
 	return n.englishClauses(sentence, m)
 }
 
-func (n Names) englishClauses(sentence string, m Message) []found {
+func (n Names) englishClauses(sentence string, m Speech) []Statement {
 	sentence = englishBreak.ReplaceAllStringFunc(sentence, func(s string) string {
 		return "\n" + strings.TrimLeft(s, ",;:-–— ")
 	})
-	var out []found
+	var out []Statement
 	for clause := range strings.SplitSeq(sentence, "\n") {
 		clause = englishLead.ReplaceAllString(strings.TrimSpace(clause), "")
 		clause = englishEnd.ReplaceAllString(behind.ReplaceAllString(clause, ""), "")
@@ -120,7 +120,7 @@ func (n Names) englishClauses(sentence string, m Message) []found {
 		}
 		if m := englishLove.FindStringSubmatch(clause); m != nil {
 			text := "User " + strings.ToLower(m[1]) + "s " + n.character("the character")
-			out = append(out, found{text, AboutRelationship, Relation, 0.8})
+			out = append(out, Statement{text, AboutRelationship, Relation, 0.8})
 			continue
 		}
 		text, r, ok := firstRule(englishRules, clause)
@@ -129,7 +129,7 @@ func (n Names) englishClauses(sentence string, m Message) []found {
 			text, ok = r.read(clause)
 		}
 		if ok {
-			out = append(out, found{n.englishThird(m.Role, text), AboutUser, r.kind, r.importance})
+			out = append(out, Statement{n.englishThird(m.Role, text), AboutUser, r.kind, r.importance})
 		}
 	}
 	return out
@@ -137,11 +137,11 @@ func (n Names) englishClauses(sentence string, m Message) []found {
 
 // englishPledge keeps a promise that is called one, that has a time, or that is for
 // ever.
-func (n Names) englishPledge(clause string) []found {
+func (n Names) englishPledge(clause string) []Statement {
 	who := n.character("The character")
 	if m := englishVow.FindStringSubmatch(clause); m != nil && !idleWords.MatchString(m[1]) && !pointingAlone.MatchString(m[1]) {
 		word := "promises: "
-		return []found{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.7}}
+		return []Statement{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.7}}
 	}
 	m := englishWill.FindStringSubmatch(clause)
 	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
@@ -151,7 +151,7 @@ func (n Names) englishPledge(clause string) []found {
 	if strings.HasPrefix(strings.ToLower(clause), "i won't") {
 		will = " won't "
 	}
-	return []found{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.6}}
+	return []Statement{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, Promise, 0.6}}
 }
 
 var pointingAlone = regexp.MustCompile(`(?i)\b(?:it|this|that|so|them|him|her)$`)

@@ -94,9 +94,9 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 		t.Run(tt.said, func(t *testing.T) {
 			m := userSays(1, tt.said)
 			var got []string
-			for _, f := range testNames.statements(m) {
+			for _, f := range testNames.statements(m.Line()) {
 				got = append(got, f.text)
-				if why := unsaid(f.text, []Message{m}, testNames); why != "" {
+				if why := unsaid(f.text, []Speech{m.Line()}, testNames); why != "" {
 					t.Logf("%q: the check against sources would say %q", f.text, why)
 				}
 			}
@@ -125,7 +125,7 @@ func TestRulesReadWhatTheCharacterPromises(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.said, func(t *testing.T) {
 			var got []string
-			for _, f := range testNames.statements(charSays(2, tt.said)) {
+			for _, f := range testNames.statements(charSays(2, tt.said).Line()) {
 				got = append(got, f.text)
 				if f.kind != Promise || f.subject != AboutCharacter {
 					t.Errorf("%q is %s about %s", f.text, f.kind, f.subject)
@@ -139,8 +139,8 @@ func TestRulesReadWhatTheCharacterPromises(t *testing.T) {
 }
 
 func TestOneMessageGivesThreeStatementsAtMost(t *testing.T) {
-	all := testNames.statements(userSays(1, "我喜欢茶。我喜欢咖啡。我喜欢可乐。我叫小明。我喜欢牛奶。"))
-	if len(all) != rulesPerMessage || !slices.ContainsFunc(all, func(f found) bool { return f.text == "用户叫小明" }) {
+	all := testNames.statements(userSays(1, "我喜欢茶。我喜欢咖啡。我喜欢可乐。我叫小明。我喜欢牛奶。").Line())
+	if len(all) != rulesPerMessage || !slices.ContainsFunc(all, func(f Statement) bool { return f.text == "用户叫小明" }) {
 		t.Errorf("got %v, want three with the name among them", all)
 	}
 }
@@ -153,7 +153,7 @@ func FuzzRules(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, m := range []Message{userSays(1, Clean(RoleUser, text)), charSays(2, Clean(RoleCharacter, text))} {
-			all := testNames.statements(m)
+			all := testNames.statements(m.Line())
 			if len(all) > rulesPerMessage {
 				t.Errorf("%d statements", len(all))
 			}
@@ -169,7 +169,7 @@ func FuzzRules(f *testing.F) {
 				}
 			}
 			eventTime(m.Text, sunday)
-			unsaid(text, []Message{m}, testNames)
+			unsaid(text, []Speech{m.Line()}, testNames)
 		}
 	})
 }

@@ -92,7 +92,7 @@ var (
 )
 
 // chinese reads one sentence.
-func (n Names) chinese(sentence string, m Message) []found {
+func (n Names) chinese(sentence string, m Speech) []Statement {
 	if m.Role == RoleCharacter {
 		return n.chinesePledges(sentence)
 	}
@@ -105,7 +105,7 @@ func (n Names) chinese(sentence string, m Message) []found {
 		if utf8.RuneCountInString(what) < 2 || questionWords.MatchString(what) || strings.Contains(what, "你自己") || !strings.ContainsAny(what, "我明后下周月日号") {
 			return nil
 		}
-		return []found{{"用户要求记住：" + n.hanThird("用户", what), AboutUser, OtherSort, 0.9}}
+		return []Statement{{"用户要求记住：" + n.hanThird("用户", what), AboutUser, OtherSort, 0.9}}
 	}
 	return n.chineseClauses(sentence, m)
 }
@@ -113,13 +113,13 @@ func (n Names) chinese(sentence string, m Message) []found {
 // chineseClauses reads the clauses of a sentence. Behind one about 我 that gave a
 // statement, or told a change in the user's life, the next may leave 我 out; behind any other its subject may be what that
 // one has brought up (我看了一部电影，叫《活着》).
-func (n Names) chineseClauses(sentence string, m Message) []found {
-	var out []found
+func (n Names) chineseClauses(sentence string, m Speech) []Statement {
+	var out []Statement
 	self := false
 	for _, clause := range hanCommas.Split(sentence, -1) {
 		clause = hanLead.ReplaceAllString(strings.TrimSpace(clause), "")
 		if name := hanCallMe.FindStringSubmatch(clause); name != nil && !hanSummons.MatchString(clause) {
-			out = append(out, found{"用户叫" + name[1], AboutUser, Profile, 0.9})
+			out = append(out, Statement{"用户叫" + name[1], AboutUser, Profile, 0.9})
 			continue
 		}
 		rest, time, named := clause, "", false
@@ -143,9 +143,9 @@ func (n Names) chineseClauses(sentence string, m Message) []found {
 }
 
 // chineseClause reads a clause behind 我; named tells that 我 stands there.
-func (n Names) chineseClause(clause string, named, greets bool) (found, bool) {
+func (n Names) chineseClause(clause string, named, greets bool) (Statement, bool) {
 	if named && hanLove.MatchString(clause) {
-		return found{"用户" + n.hanThird("用户", clause), AboutRelationship, Relation, 0.8}, true
+		return Statement{"用户" + n.hanThird("用户", clause), AboutRelationship, Relation, 0.8}, true
 	}
 	text, r, ok := firstRule(hanRules, clause)
 	if !ok && greets {
@@ -153,16 +153,16 @@ func (n Names) chineseClause(clause string, named, greets bool) (found, bool) {
 		text, ok = r.read(clause)
 	}
 	if !ok || r.explicit && !named {
-		return found{}, false
+		return Statement{}, false
 	}
-	return found{"用户" + n.hanThird("用户", text), AboutUser, r.kind, r.importance}, true
+	return Statement{"用户" + n.hanThird("用户", text), AboutUser, r.kind, r.importance}, true
 }
 
 var hanCommas = regexp.MustCompile(`[,，;；]\s*`)
 
 // chinesePledges reads what a character says it will do.
-func (n Names) chinesePledges(sentence string) []found {
-	var out []found
+func (n Names) chinesePledges(sentence string) []Statement {
+	var out []Statement
 	for _, clause := range hanCommas.Split(sentence, -1) {
 		at := hanSelf.FindStringSubmatch(hanLead.ReplaceAllString(strings.TrimSpace(clause), ""))
 		if at == nil {
@@ -174,7 +174,7 @@ func (n Names) chinesePledges(sentence string) []found {
 			continue
 		}
 		who := n.character("角色")
-		out = append(out, found{who + n.hanThird(who, at[1]+rest), AboutCharacter, Promise, 0.6})
+		out = append(out, Statement{who + n.hanThird(who, at[1]+rest), AboutCharacter, Promise, 0.6})
 	}
 	return out
 }

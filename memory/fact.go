@@ -5,40 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
+	"nodest/op"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
-
-	"nodest/fault"
-)
-
-// Subject says whom or what a memory is about.
-type Subject string
-
-// The subjects.
-const (
-	AboutUser         Subject = "user"
-	AboutCharacter    Subject = "character"
-	AboutRelationship Subject = "relationship"
-	AboutWorld        Subject = "world" // the story and everything else
-)
-
-// Sort is the kind of a memory ("kind" on the wire).
-type Sort string
-
-// The sorts.
-const (
-	Profile    Sort = "profile"
-	Preference Sort = "preference"
-	Happening  Sort = "event"
-	Intention  Sort = "plan"
-	Promise    Sort = "promise"
-	Relation   Sort = "relation"
-	OtherSort  Sort = "other"
 )
 
 // Origin says who wrote a memory.
@@ -191,74 +164,36 @@ func betweenDigits(text []rune, i int) bool {
 
 // Validate reports every field of m that cannot be stored, as fault.Invalid.
 func (m *Memory) Validate() error {
-	var c checks
-	c.text("text", m.Text)
-	word(&c, "subject", m.Subject, subjects)
-	word(&c, "kind", m.Kind, sorts)
-	word(&c, "origin", m.Origin, origins)
-	word(&c, "status", m.Status, statuses)
-	c.that(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
-	c.that(m.Version >= 1, "version", "range", "must be at least 1")
-	c.that(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
-	c.that(m.EventTime == nil || plausible(*m.EventTime), "eventTime", "range", "must be in the years 1 to 9999")
-	c.that(len(m.Evidence) <= MaxEvidence, "evidence", "range", "must have at most %d entries", MaxEvidence)
+	var c op.Checks
+	checkText(&c, "text", m.Text)
+	op.OneOf(&c, "subject", m.Subject, subjects)
+	op.OneOf(&c, "kind", m.Kind, sorts)
+	op.OneOf(&c, "origin", m.Origin, origins)
+	op.OneOf(&c, "status", m.Status, statuses)
+	c.That(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
+	c.That(m.Version >= 1, "version", "range", "must be at least 1")
+	c.That(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
+	c.That(m.EventTime == nil || plausible(*m.EventTime), "eventTime", "range", "must be in the years 1 to 9999")
+	c.That(len(m.Evidence) <= MaxEvidence, "evidence", "range", "must have at most %d entries", MaxEvidence)
 	for i, e := range m.Evidence {
 		field := fmt.Sprintf("evidence[%d]", i)
-		c.that(e.ConversationID != "", field+".conversationId", "required", "must not be empty")
-		c.that(e.MessageID != "", field+".messageId", "required", "must not be empty")
-		c.that(e.RevisionID != "", field+".revisionId", "required", "must not be empty")
-		c.that(e.Seq >= 1, field+".seq", "range", "must be at least 1")
+		c.That(e.ConversationID != "", field+".conversationId", "required", "must not be empty")
+		c.That(e.MessageID != "", field+".messageId", "required", "must not be empty")
+		c.That(e.RevisionID != "", field+".revisionId", "required", "must not be empty")
+		c.That(e.Seq >= 1, field+".seq", "range", "must be at least 1")
 	}
-	return c.err()
+	return c.Err()
 }
 
 var (
-	subjects = []Subject{AboutUser, AboutCharacter, AboutRelationship, AboutWorld}
-	sorts    = []Sort{Profile, Preference, Happening, Intention, Promise, Relation, OtherSort}
 	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByDream, ByExtraction}
 	statuses = []Status{Active, Superseded, Retired, Deleted}
 )
 
-// plausible takes the years that RFC 3339 can write in UTC, in which times are stored.
-func plausible(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
-
-// checks gathers what is wrong, so that a caller learns all of it at once.
-type checks struct{ fields []fault.Field }
-
-func (c *checks) that(ok bool, field, code, format string, args ...any) {
-	if !ok {
-		c.fields = append(c.fields, fault.Field{Field: field, Code: code, Detail: fmt.Sprintf(format, args...)})
-	}
-}
-
-// word checks that value is one of those known.
-func word[T ~string](c *checks, field string, value T, known []T) {
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	c.that(slices.Contains(known, value), field, "value", "must be one of %s", strings.Join(words, ", "))
-}
-
-func (c *checks) text(field, text string) {
-	c.that(strings.ContainsFunc(text, visible), field, "required", "must not be blank")
-	c.that(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
-	c.that(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
-}
-
-// visible tells signs from blanks, and from what has no shape of its own.
-func visible(r rune) bool {
-	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && !isFiller(r)
-}
-
-func (c *checks) err() error {
-	if len(c.fields) == 0 {
-		return nil
-	}
-	first := c.fields[0]
-	e := fault.New(fault.Invalid, "%s: %s", first.Field, first.Detail)
-	e.Fields = c.fields
-	return e
+func checkText(c *op.Checks, field, text string) {
+	c.That(strings.ContainsFunc(text, visible), field, "required", "must not be blank")
+	c.That(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
+	c.That(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
 }
 
 // clampImportance reads a number that a model gave: 1 to 10 is taken as

@@ -14,13 +14,6 @@ import (
 var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + fillers + `)*(?:` +
 	anyForm("mem") + `|` + anyForm("websearch") + `|` + anyForm("response_guidelines") + `)[^<>＜＞﹤﹥]*)[>＞﹥]?`)
 
-// fillers are signs without a shape that are no format characters, and the joiners.
-const fillers = `[\x{200c}\x{200d}\x{34f}\x{115f}\x{1160}\x{3164}\x{ffa0}\x{fe00}-\x{fe0f}]`
-
-var filler = regexp.MustCompile(fillers)
-
-func isFiller(r rune) bool { return filler.MatchString(string(r)) }
-
 // anyForm matches an ASCII word in either case, and in full width, with fillers in it.
 func anyForm(word string) string {
 	var narrow, wide strings.Builder

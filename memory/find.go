@@ -397,7 +397,7 @@ func (u Use) Parts() (p Parts) {
 func LineOf(h *Hit, n Names) string {
 	text := h.Shown()
 	if h.Layer == Exchange {
-		text = n.speaker(Message{Role: h.Speaker, Name: h.Name}) + ": " + text
+		text = n.speaker(Speech{Role: h.Speaker, Name: h.Name}) + ": " + text
 	}
 	return Line(text, &h.At)
 }

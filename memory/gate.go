@@ -1,11 +1,8 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"sync/atomic"
-	"unicode"
 
 	"nodest/index"
 )
@@ -15,7 +12,6 @@ import (
 // the ranking only says what fits best. Evidence is counted in words: a word that is
 // in one row proves 1, commoner ones less, small talk nothing (small_talk.go).
 const (
-	leastAsked     = 0.4  // of a question, and of keywords
 	leastShare     = 0.27 // of what a question asks for
 	leastTold      = 1.3  // of a message that asks nothing
 	leastToldShare = 0.1
@@ -27,11 +23,6 @@ const (
 
 // gated reports whether only what passes the gate may come back.
 func (q *Query) gated() bool { return !q.Everything && !q.Search }
-
-// Silent reports whether a message is no reason to remember anything.
-func (q *Question) Silent() bool {
-	return q.asked() < leastAsked && q.Properties == 0 && !(q.Asks && len(q.Days) > 0) && !q.Refers
-}
 
 // passes reports whether so much evidence is enough.
 func (r *ranking) passes(evidence float32) bool {
@@ -100,8 +91,6 @@ func (r *ranking) ofTheDay(i int) bool {
 	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2
 }
 
-var aboutUs = regexp.MustCompile(`\b(?:i|my|me|we|our|us)\b|[我咱私僕俺]|나|내|우리`)
-
 // standsOut reports whether a model finds row i nearer than others by far.
 func (r *ranking) standsOut(i int) bool {
 	return r.standing > 0 && r.of[sigVector][i] >= r.standing
@@ -145,20 +134,6 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && tellsSomething(t) })
 }
 
-// tellsSomething reports whether a term of a row is more than form.
-func tellsSomething(t string) bool {
-	if t[0] >= 0x80 {
-		return denseWeight(t) == 1
-	}
-	return proofOf(t) >= provesHardly && !weakWords[t]
-}
-
-var (
-	questionBegins = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:and|but|so|hey|well)[^\p{L}\p{N}]+)?(?:(?:what|where|who|when|why|how|which)(?:'s|’s| is| are| do| does| did| was| were| can| could| should| would| old| many| much| long| about)\b|(?:do|does|did|is|are|am|can|could|would|will|should|have|has)\s+(?:i|you|he|she|it|we|they|my|your|the|there|this|that)\b)`)
-	questionEnds   = regexp.MustCompile(`(?:什么|哪里|哪儿|谁|几岁|多少|[吗呢]|なに|何|どこ|ですか|ますか|뭐야|어디야|니)[^\p{L}\p{N}]*$`)
-	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
-)
-
 // onlyAsks reports whether the text of e is nothing but questions and small talk; it is
 // worked out once.
 func (e *entry) onlyAsks() bool {
@@ -176,30 +151,4 @@ func knownOnce(known *atomic.Uint32, of func() bool) bool {
 		known.Store(answer)
 	}
 	return known.Load() == yes
-}
-
-// longestIdle is how long a sentence is at most, in bytes, that may be small talk, or a
-// question without a mark.
-const longestIdle = 60
-
-// onlyAsks reports whether a text is nothing but questions, small talk, and not
-// knowing.
-func onlyAsks(text string) bool {
-	for _, s := range sentencesOf(text) {
-		switch {
-		case isQuestion(s) && len(statements(s)) == 0:
-		case len(s) > longestIdle:
-			return false
-		case !questionBegins.MatchString(s) && !questionEnds.MatchString(s) && !knowsNothing.MatchString(s) &&
-			saysSomething(aboutNothing(strings.ToLower(s))):
-			return false
-		}
-	}
-	return true
-}
-
-// saysSomething reports whether a folded text has a word that is more than form.
-func saysSomething(folded string) bool {
-	return strings.ContainsFunc(folded, func(r rune) bool { return r >= 0x2e80 && unicode.IsLetter(r) && !meansLittle(r, 0) }) ||
-		slices.ContainsFunc(analyser.Terms(folded), func(t string) bool { return t[0] < 0x80 && tellsSomething(t) })
 }

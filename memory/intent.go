@@ -2,7 +2,6 @@ package memory
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -67,15 +66,6 @@ func (q *Question) asked() (sum float32) {
 		}
 	}
 	return sum
-}
-
-func countDense(s string) (n int) {
-	for _, r := range s {
-		if r >= 0x2e80 {
-			n++
-		}
-	}
-	return n
 }
 
 // tells reports whether a term says what a question is about.
@@ -149,62 +139,9 @@ func (q *Question) stress(text string) {
 	}
 }
 
-// How many rows at most are looked at for whether a word is a name, of those of a word that
-// is in at most so many.
-const (
-	namingRows  = 64
-	mostNamings = 2000
-)
-
-var (
-	// beginning are the words that a sentence begins with: their capital tells nothing.
-	beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
-	// naming is how a name is told.
-	naming = regexp.MustCompile(`(?i)\b(?:called|named|name is|name's) (\p{L}+)|(?:叫[做作]?|名字是)([\p{Han}·]{2,3})(?:$|[\p{P}\s的])`)
-	// noName is what stands behind 叫 that is none.
-	noName = regexp.MustCompile(`^(?:[你您他她它我了过不停好苦人妈爸一几个来去着得车醒]|外卖|什么|大家|滴滴|快递|出租)`)
-)
-
-// recognise makes the words of a statement count as names that the memory knows as such:
-// those at the beginning of a sentence, and those in scripts without capitals.
-func (q *Question) recognise(v index.View, text string) {
-	if !q.States {
-		return
-	}
-	begins := map[string]bool{}
-	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
-		if w := strings.ToLower(m[1]); !timeWords[w] {
-			for _, t := range analyser.Terms(w) {
-				begins[t] = true
-			}
-		}
-	}
-	q.Terms = slices.Clone(q.Terms)
-	for i := range q.Terms {
-		t := &q.Terms[i]
-		dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-		if (dense && !t.Extra && t.Evidence > provesNothing || t.Evidence == 1) && isKnownName(v, t.Text, begins[t.Text]) {
-			t.Evidence = provesName
-		}
-	}
+// Silent reports whether a message is no reason to remember anything.
+func (q *Question) Silent() bool {
+	return q.asked() < leastAsked && q.Properties == 0 && !(q.Asks && len(q.Days) > 0) && !q.Refers
 }
 
-// isKnownName reports whether a row tells that a term is a name, or, where capitals count,
-// has it with one inside a sentence.
-func isKnownName(v index.View, term string, capitals bool) bool {
-	rows, _ := v.Having(term, mostNamings)
-	return slices.ContainsFunc(rows[:min(len(rows), namingRows)], func(row int) bool {
-		d, ok := v.Data(row)
-		if !ok {
-			return false
-		}
-		text := d.(*entry).Text
-		is := func(name string) bool { return slices.Contains(analyser.Terms(strings.ToLower(name)), term) }
-		for _, m := range naming.FindAllStringSubmatch(text, -1) {
-			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {
-				return true
-			}
-		}
-		return capitals && slices.ContainsFunc(named.FindAllStringSubmatch(text, -1), func(m []string) bool { return is(m[1]) })
-	})
-}
+const leastAsked = 0.4 // evidence that a question, and keywords, need

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -110,20 +109,6 @@ func profileRank(m *Memory, slot slotValue) int {
 		slot.property == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
 	}, true)
 }
-
-var (
-	nameForms = regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b|^(?:my name is|i am called|i'm called|call me)\b|` +
-		`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)|^我(?:叫|的名字(?:叫|是))`)
-	whoForms = regexp.MustCompile(`(?i)\b(?:who am i|what(?:'s|’s| is| was) my (?:\w+ )?name|(?:know|remember|recall|tell me|say) (?:me )?(?:my name|who i am|what i am called|what i'm called)|what am i called)\b|` +
-		`我(?:到底|究竟|又)?是谁|我(?:到底|究竟)?叫(?:做|作)?(?:什么|啥)|我的(?:名字|姓名)(?:是|叫)?(?:什么|啥)|我姓(?:什么|啥)|(?:知道|记得|说出|告诉我)我的名字|` +
-		`(?:私|僕|俺)の名前|(?:私|僕|俺)(?:は|って)(?:誰|だれ)|(?:내|제) 이름|나는 누구`)
-)
-
-func givesName(text string) bool { return nameForms.MatchString(text) }
-
-// asksWho reports whether a text asks for the name of the one who asks. Its words are
-// so common that they find nothing.
-func asksWho(text string) bool { return whoForms.MatchString(text) }
 
 // profileSignal is the one signal of a use that is for the profile.
 const profileSignal = "profile"

@@ -86,40 +86,41 @@ func propertyTerms(wanted properties) (terms []index.Term) {
 // ones tell stories.
 const longestProperty = 600
 
-// gives returns the properties of the user that a unit tells.
-func (e *entry) gives(people Names) properties {
-	if e.Layer == Fact { // whose wording may have the user's name
-		return e.given(strings.ToLower(people.User))
-	}
-	const read = 1 << 8 // marks e.giving as known; the low byte is the properties
-	if e.giving.Load() == 0 {
-		e.giving.Store(read | uint32(e.given("")))
-	}
-	return properties(e.giving.Load())
-}
-
-// given is what a unit tells of a user of this name.
-func (e *entry) given(name string) properties {
-	if e.Layer == Exchange && (e.Speaker != RoleUser || !e.traits.self && !impersonal.MatchString(e.Text)) || len(e.Text) > longestProperty {
+// propertiesTold returns the properties that a text tells of the user, who has a name: a
+// fact, or what the user said, self meaning in the first person.
+func propertiesTold(text, name string, said, self bool) properties {
+	if said && !self && !impersonal.MatchString(text) || len(text) > longestProperty {
 		return 0
 	}
-	said := statements(e.Text)
-	if e.Layer == Exchange {
-		if !earnest(Message{Role: RoleUser, Text: narration.ReplaceAllString(e.Text, " ")}) {
+	all := statements(text)
+	if said {
+		if !earnest(Speech{Role: RoleUser, Text: narration.ReplaceAllString(text, " ")}) {
 			return 0
 		}
-		said = slices.DeleteFunc(said, supposed.MatchString)
+		all = slices.DeleteFunc(all, supposed.MatchString)
 	}
-	text := ofOthers.ReplaceAllString(strings.Join(said, " "), "")
+	read := ofOthers.ReplaceAllString(strings.Join(all, " "), "")
 	if name != "" {
-		text = strings.ReplaceAll(strings.ToLower(text), name, "user")
+		read = strings.ReplaceAll(strings.ToLower(read), name, "user")
 	}
-	told := toldIn(text)
-	if e.Layer == Exchange && told&ownName == 0 && introduces(e.Text) {
+	told := toldIn(read)
+	if said && told&ownName == 0 && introduces(text) {
 		told |= ownName
 	}
 	return told
 }
+
+// mentionsProperty reports whether a short text has the form of one that tells one of
+// these properties, be it in play, in jest or by hearsay.
+func mentionsProperty(text string, asked properties) bool {
+	return len(text) <= longestProperty && toldIn(text)&asked != 0
+}
+
+// saysChanged reports whether a text says that something is otherwise now.
+func saysChanged(text string) bool { return changed.MatchString(contracted(strings.ToLower(text))) }
+
+// isAboutUs reports whether a text speaks of the one who says it.
+func isAboutUs(text string) bool { return aboutUs.MatchString(contracted(strings.ToLower(text))) }
 
 // toldIn returns the properties that a text tells.
 func toldIn(text string) (told properties) {
@@ -132,13 +133,6 @@ func toldIn(text string) (told properties) {
 	return told
 }
 
-// pretends reports whether a line of the user has one of these properties only in play, in
-// jest or by hearsay.
-func (e *entry) pretends(asked properties) bool {
-	return asked != 0 && e.Layer == Exchange && e.Speaker == RoleUser && len(e.Text) <= longestProperty &&
-		e.gives(Names{})&asked == 0 && toldIn(e.Text)&asked != 0
-}
-
 // ofOthers are Chinese clauses about somebody of the user's.
 var ofOthers = regexp.MustCompile(`我(?:的|家的?)?(?:` + hanClose + `|老板|邻居|老师|表[哥姐弟妹]|堂[哥姐弟妹]|叔叔|阿姨|舅舅|姑姑)[^，。！？,.!?]*`)
 
@@ -147,7 +141,7 @@ var impersonal = regexp.MustCompile(`叫我|[\p{Hiragana}\p{Hangul}]`)
 
 // introduces reports whether rules read the user's name in a text ("Hi, I'm Anna").
 func introduces(text string) bool {
-	return slices.ContainsFunc(Names{}.statements(Message{Role: RoleUser, Text: text}), func(f found) bool { return givesName(f.text) })
+	return slices.ContainsFunc(Names{}.statements(Speech{Role: RoleUser, Text: text}), func(f Statement) bool { return givesName(f.text) })
 }
 
 // notNow is a line about what is no longer so, or not yet.
@@ -156,3 +150,19 @@ var notNow = regexp.MustCompile(`\b(?:used to (?:live|work|be)|when i (?:was|liv
 // changed is a line that says that something is otherwise now.
 var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any more)|(?:changed|switched) (?:my|the|our)\b|(?:changed|switched|moved|postponed|rescheduled|pushed|brought forward|renamed)(?: (?:it|that|this|my [\w ]{1,20}|the [\w ]{1,20}))? (?:to|until|from|into)|instead(?: of)?|actually|correction|i meant(?: to say|[,:]| it| the| my| an?)|(?:i was|i got (?:it|that)|that was|my) (?:wrong|mistake|mistaken)|i(?:'ve)? (?:mixed|confused|misremembered|misspoke)|turns out|(?:is|are|was) (?:off|over|history)|no more|(?:have|has|had|'ve|'d|did) (?:given up|switched|changed|moved|left)|switched|swapped|stopped|quit|gave (?:up|away)|(?:gone|went) off|replaced|used to|passed away|died|sold|broke up|split up|these days|nowadays|now|from now on|got rid of|cancell?ed|called off|ditched|dumped|dropped|traded|scratch that|moved (?:him|her|them|it|us|out|back)|in the end|back to|promoted|finally)\b|anymore\b` +
 	`|不再|已经(?:不|没)|改成|改到|改为|改名|换成|换到|换了|搬到|其实|[说记搞弄写]错|记混|搞混|更正|不是.{1,12}(?:而是|，是|是)|推迟|提前|取消|戒了|戒掉|不(?:去|吃|喝|做|学|练|干|用|看|养|玩|住)了|放弃|弃了|撤回|作废|黄了|算了|辞了|后来|终于|最后|总算|没去成|泡汤|搬[进来]|转(?:学|行|专业|岗|队)|退(?:休|学|出|掉|订)|改(?:喝|吃|用|去|学|做|练|看|坐|骑|开|养|叫|在|搬)|离(?:婚|职)|分手|去世|卖了|送人了|换(?:了|个|成|回)|换(?:工作|手机|号)|现在(?:是|改|做|不|更|最|喜欢|在|住|每|固定|都|就|只|换|叫|用|吃|喝)|转到|转去|변경|바꿨|더 이상|変更|変わ|もう.{1,10}ない`)
+
+var aboutUs = regexp.MustCompile(`\b(?:i|my|me|we|our|us)\b|[我咱私僕俺]|나|내|우리`)
+
+var (
+	nameForms = regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b|^(?:my name is|i am called|i'm called|call me)\b|` +
+		`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)|^我(?:叫|的名字(?:叫|是))`)
+	whoForms = regexp.MustCompile(`(?i)\b(?:who am i|what(?:'s|’s| is| was) my (?:\w+ )?name|(?:know|remember|recall|tell me|say) (?:me )?(?:my name|who i am|what i am called|what i'm called)|what am i called)\b|` +
+		`我(?:到底|究竟|又)?是谁|我(?:到底|究竟)?叫(?:做|作)?(?:什么|啥)|我的(?:名字|姓名)(?:是|叫)?(?:什么|啥)|我姓(?:什么|啥)|(?:知道|记得|说出|告诉我)我的名字|` +
+		`(?:私|僕|俺)の名前|(?:私|僕|俺)(?:は|って)(?:誰|だれ)|(?:내|제) 이름|나는 누구`)
+)
+
+func givesName(text string) bool { return nameForms.MatchString(text) }
+
+// asksWho reports whether a text asks for the name of the one who asks. Its words are
+// so common that they find nothing.
+func asksWho(text string) bool { return whoForms.MatchString(text) }

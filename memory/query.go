@@ -190,29 +190,6 @@ var (
 	currentWords     = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
 )
 
-// containsWord reports whether one of words is in folded: Latin ones as a whole word.
-func containsWord(folded string, words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return wordAt(folded, w) >= 0 })
-}
-
-// wordAt returns where w is in folded, or -1.
-func wordAt(folded, w string) int {
-	for from := 0; ; {
-		i := strings.Index(folded[from:], w)
-		if i < 0 || w == "" {
-			return -1
-		}
-		i += from
-		end := i + len(w)
-		if w[0] >= 0x80 || (i == 0 || !isLatin(folded[i-1])) && (end == len(folded) || !isLatin(folded[end])) {
-			return i
-		}
-		from = i + 1
-	}
-}
-
-func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
-
 // kinds are looked through in their order.
 var kinds = []struct {
 	kind  Sought
@@ -233,12 +210,4 @@ func soughtIn(folded string) Sought {
 		}
 	}
 	return SeekAny
-}
-
-func stems(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[index.Stem(w)] = true
-	}
-	return m
 }

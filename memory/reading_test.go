@@ -35,7 +35,7 @@ type chatter struct {
 	clock           *atomic.Int64 // milliseconds
 	user, character string
 	chat            string
-	service         *memory.Service
+	service         *memory.Extractor
 	scene           memory.Scene
 	model           *oracle
 	events          *eventLog
@@ -154,8 +154,8 @@ func newChatter(t *testing.T, database string) *chatter {
 }
 
 // serviceOn is a service with the model and the settings of the test.
-func (c *chatter) serviceOn(s memory.Store) *memory.Service {
-	return memory.New(s, memory.Options{
+func (c *chatter) serviceOn(s memory.Store) *memory.Extractor {
+	return memory.NewExtractor(s, memory.ExtractOptions{
 		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },
 		Model: func(context.Context, string, string) (memory.Asker, error) {
 			if c.model == nil {
@@ -163,7 +163,6 @@ func (c *chatter) serviceOn(s memory.Store) *memory.Service {
 			}
 			return c.model, nil
 		},
-		Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -325,10 +324,9 @@ func (c *chatter) claim() *jobs.Job {
 }
 
 // run does a job as a runner would.
-func (c *chatter) run(s *memory.Service, j *jobs.Job) error {
+func (c *chatter) run(s *memory.Extractor, j *jobs.Job) error {
 	c.Helper()
-	kind := s.Kinds()[slices.IndexFunc(s.Kinds(), func(k jobs.Kind) bool { return k.Name == memory.JobExtract })]
-	return kind.Run(context.Background(), j)
+	return s.Kinds()[0].Run(context.Background(), j)
 }
 
 // read does all extraction that is due now, and returns the jobs.
@@ -453,4 +451,27 @@ func progress(t testing.TB, j *jobs.Job) map[string]any {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// remembering is the memory of the test, with the settings of the test.
+func (c *chatter) remembering() *memory.Service {
+	return memory.New(c.db.Memory(), memory.Options{
+		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },
+		Log:    slog.New(slog.DiscardHandler),
+	})
+}
+
+// ask returns the texts that a question recalls.
+func (c *chatter) ask(s *memory.Service, a memory.Ask) []string {
+	c.Helper()
+	a.CharacterID, a.Scene = c.character, &memory.Scene{Names: memory.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
+	hits, err := s.Recall(c.Context(), c.user, a)
+	if err != nil {
+		c.Fatal(err)
+	}
+	texts := []string{}
+	for i := range hits {
+		texts = append(texts, hits[i].Shown())
+	}
+	return texts
 }

@@ -176,9 +176,9 @@ type candidate struct {
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
 func (r *ranking) rank(v index.View) (err error) {
-	r.mine = aboutUs.MatchString(contracted(strings.ToLower(r.q.Text)))
+	r.mine = isAboutUs(r.q.Text)
 	if r.q.gated() {
-		r.read.recognise(v, r.q.Text)
+		recognise(&r.read, v, r.q.Text)
 	}
 	if r.columns, err = measure(r.ctx, v, r.q, r.read); err != nil {
 		return err

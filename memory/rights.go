@@ -440,3 +440,7 @@ func tell(tx Tx, by, kind, conversationID string, data map[string]any) error {
 	}
 	return tx.Emit(&stream.Event{Type: kind, ConversationID: conversationID, By: by, Data: doc})
 }
+
+func lastSaid(texts []Said) time.Time {
+	return slices.MaxFunc(texts, func(a, b Said) int { return a.At.Compare(b.At) }).At
+}

@@ -23,16 +23,11 @@ type Service struct {
 type Options struct {
 	// Scenes tells how a character's memory is set.
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
-	// Model returns what extracts facts for a user; nil = there is none but the
-	// offline one, and rules do it.
-	Model func(ctx context.Context, userID, characterID string) (Asker, error)
 	// Embedder returns what makes vectors for a user; default the offline one.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
 
-	CacheBytes int           // of all indexes in memory; default 256 MB
-	Idle       time.Duration // without a message, after which rules read what was said; default 60 s
-	Rest       time.Duration // likewise a model, for fewer exchanges than a run is worth; default 30 min
-	Log        *slog.Logger  // default slog.Default()
+	CacheBytes int          // of all indexes in memory; default 256 MB
+	Log        *slog.Logger // default slog.Default()
 }
 
 // Scene is how the memory of one character is set, and who speaks in one of its
@@ -59,8 +54,6 @@ const (
 
 // New returns a Service.
 func New(store Store, o Options) *Service {
-	o.Idle = cmp.Or(o.Idle, time.Minute)
-	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{store: store, opts: o}
 	s.cache = index.NewCache(loader{store}, index.CacheOptions{Bytes: o.CacheBytes})
@@ -68,4 +61,4 @@ func New(store Store, o Options) *Service {
 }
 
 // Kinds are the jobs of the service, for jobs.Runner.Handle.
-func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.extractKind(), s.embedKind()} }
+func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.embedKind()} }

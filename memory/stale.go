@@ -190,7 +190,7 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 
 // saysChanged reports whether a unit says that something is otherwise now.
 func (e *entry) saysChanged() bool {
-	return knownOnce(&e.changes, func() bool { return changed.MatchString(contracted(strings.ToLower(e.Text))) })
+	return knownOnce(&e.changes, func() bool { return saysChanged(e.Text) })
 }
 
 // follows reports whether a was said, or is known, later than b.

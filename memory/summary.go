@@ -11,6 +11,7 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // ChatLine is one message of the shown branch as summaries count it: the chosen text,
@@ -69,10 +70,10 @@ func (s *SummarySettings) UnmarshalJSON(data []byte) error {
 
 // Validate returns fault.Invalid with every member that is out of its range.
 func (s SummarySettings) Validate() error {
-	var c checks
-	c.that(s.Threshold >= 3000 && s.Threshold <= 10000, "summaryThreshold", "range", "must be from 3000 to 10000")
-	c.that(s.Length >= 500 && s.Length <= 2000, "summaryLength", "range", "must be from 500 to 2000")
-	return c.err()
+	var c op.Checks
+	c.That(s.Threshold >= 3000 && s.Threshold <= 10000, "summaryThreshold", "range", "must be from 3000 to 10000")
+	c.That(s.Length >= 500 && s.Length <= 2000, "summaryLength", "range", "must be from 500 to 2000")
+	return c.Err()
 }
 
 // Method says who wrote a summary.

@@ -3,12 +3,11 @@ package nodest
 import (
 	"cmp"
 	"fmt"
+	"nodest/op"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"nodest/fault"
 )
 
 // Limits of the lists and words in TurnOptions.
@@ -22,65 +21,21 @@ const (
 // ("options", "settings", "" for the top level). All invalid fields are told
 // in one error.
 func (o TurnOptions) Validate(path string) error {
-	v := &invalid{path: path}
-	v.float("temperature", o.Temperature, 0, 2)
-	v.float("topP", o.TopP, 0, 1)
-	v.int("maxTokens", o.MaxTokens, 1, 1_000_000)
-	v.int("contextTokens", o.ContextTokens, 512, 10_000_000)
-	v.word("provider", o.Provider, maxNameSize)
-	v.word("model", o.Model, maxNameSize)
-	if len(o.Stop) > maxStops {
-		v.add("stop", "range", "must have at most %d texts", maxStops)
+	c := &op.Checks{Path: path}
+	op.Between(c, "temperature", o.Temperature, 0, 2)
+	op.Between(c, "topP", o.TopP, 0, 1)
+	op.Between(c, "maxTokens", o.MaxTokens, 1, 1_000_000)
+	op.Between(c, "contextTokens", o.ContextTokens, 512, 10_000_000)
+	for _, f := range []struct{ field, name string }{{"provider", o.Provider}, {"model", o.Model}} {
+		c.That(!strings.ContainsFunc(f.name, unicode.IsControl), f.field, "encoding", "must not contain control characters")
+		c.That(utf8.RuneCountInString(f.name) <= maxNameSize, f.field, "range", "must have at most %d characters", maxNameSize)
 	}
+	c.That(len(o.Stop) <= maxStops, "stop", "range", "must have at most %d texts", maxStops)
 	for i, s := range o.Stop {
-		if n := utf8.RuneCountInString(s); n < 1 || n > maxStopSize {
-			v.add(fmt.Sprintf("stop[%d]", i), "range", "must have 1 to %d characters", maxStopSize)
-		}
+		n := utf8.RuneCountInString(s)
+		c.That(n >= 1 && n <= maxStopSize, fmt.Sprintf("stop[%d]", i), "range", "must have 1 to %d characters", maxStopSize)
 	}
-	return v.err()
-}
-
-// invalid collects the fields of a request that cannot be used.
-type invalid struct {
-	path   string
-	fields []fault.Field
-}
-
-func (v *invalid) add(field, code, format string, args ...any) {
-	if v.path != "" {
-		field = v.path + "." + field
-	}
-	v.fields = append(v.fields, fault.Field{Field: field, Code: code, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (v *invalid) float(field string, x *float64, low, high float64) {
-	if x != nil && !(*x >= low && *x <= high) { // also refuses NaN
-		v.add(field, "range", "must be from %g to %g", low, high)
-	}
-}
-
-func (v *invalid) int(field string, x *int, low, high int) {
-	if x != nil && (*x < low || *x > high) {
-		v.add(field, "range", "must be from %d to %d", low, high)
-	}
-}
-
-func (v *invalid) word(field, s string, high int) {
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		v.add(field, "encoding", "must not contain control characters")
-	}
-	if utf8.RuneCountInString(s) > high {
-		v.add(field, "range", "must have at most %d characters", high)
-	}
-}
-
-func (v *invalid) err() error {
-	if len(v.fields) == 0 {
-		return nil
-	}
-	e := fault.New(fault.Invalid, "%s: %s", v.fields[0].Field, v.fields[0].Detail)
-	e.Fields = v.fields
-	return e
+	return c.Err()
 }
 
 // over returns o with what it leaves open taken from base. A model belongs to

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,7 +71,8 @@ func build(t testing.TB, change func(*Options)) *house {
 	})
 	h.must(err)
 	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, Log: log})
-	h.jobs.Handle(append(h.memory.Kinds(), h.engine.JobKinds()...)...)
+	extractor := memory.NewExtractor(h.db.Memory(), memory.ExtractOptions{Scenes: h.scene})
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.engine.JobKinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
 	if change != nil {

@@ -203,7 +203,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
 	})
-	r.jobs.Handle(append(r.memory.Kinds(), r.engine.JobKinds()...)...)
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.engine.JobKinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
@@ -223,14 +223,24 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 // with the models.
 func (r *running) memoryOptions() memory.Options {
 	return memory.Options{
-		Scenes: func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-			return r.engine.MemoryScene(ctx, userID, characterID, conversationID)
-		},
+		Scenes: r.scene, Embedder: r.models.Embedder, Log: r.log,
+	}
+}
+
+// scene tells how a character's memory is set.
+func (r *running) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+	return r.engine.MemoryScene(ctx, userID, characterID, conversationID)
+}
+
+// extractor reads what was said for facts.
+func (r *running) extractor() *memory.Extractor {
+	return memory.NewExtractor(r.db.Memory(), memory.ExtractOptions{
+		Scenes: r.scene,
 		Model: func(ctx context.Context, userID, characterID string) (memory.Asker, error) {
 			return r.engine.MemoryModel(ctx, userID, characterID)
 		},
-		Embedder: r.models.Embedder, Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"), Log: r.log,
-	}
+		Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
+	})
 }
 
 // tend ends what crashed processes left behind, and has removed what is too old.

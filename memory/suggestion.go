@@ -1,0 +1,92 @@
+package memory
+
+import (
+	"slices"
+	"time"
+)
+
+// Event says what a decision does with what is known.
+type Event string
+
+// The events.
+const (
+	EventAdd    Event = "ADD"
+	EventUpdate Event = "UPDATE"
+	EventDelete Event = "DELETE"
+	EventNone   Event = "NONE"
+)
+
+// Suggestion is a change that only the user may make: to a memory that is pinned,
+// locked, or of their own hand, or of a run that is held for review.
+type Suggestion struct {
+	MemoryID string     `json:"memoryId,omitempty"` // that would change; "" of EventAdd
+	Event    Event      `json:"event"`              // not EventNone
+	Text     string     `json:"text,omitempty"`     // that would be known; "" of EventDelete
+	Reason   string     `json:"reason"`
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Key is the same for suggestions that would do the same.
+func (s Suggestion) Key() string {
+	return s.MemoryID + " " + string(s.Event) + " " + ContentHash(s.Text)
+}
+
+// Tombstone stands for what the user had forgotten: its words and its sources.
+type Tombstone struct {
+	ContentHash string
+	Evidence    []Evidence
+	CreatedAt   time.Time
+}
+
+// buries reports whether t forbids a statement: its words, or, so that other words
+// cannot bring it back, whatever else comes from the same texts alone.
+func (t *Tombstone) buries(hash string, evidence []Evidence) bool {
+	if hash == t.ContentHash {
+		return true
+	}
+	for _, e := range evidence {
+		if !slices.ContainsFunc(t.Evidence, func(old Evidence) bool {
+			return old.ConversationID == e.ConversationID && old.RevisionID == e.RevisionID
+		}) {
+			return false
+		}
+	}
+	return len(evidence) > 0 && len(t.Evidence) > 0
+}
+
+func hashOf(m *Memory) string {
+	if m.ContentHash != "" {
+		return m.ContentHash
+	}
+	return ContentHash(m.Text)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// withSighting adds evidence as a sighting of its own, and tells whether any of it
+// is new.
+func withSighting(old, evidence []Evidence) ([]Evidence, bool) {
+	sighting, more := 0, len(evidence) == 0
+	for _, e := range old {
+		sighting = max(sighting, e.Sighting+1)
+	}
+	for _, e := range evidence {
+		more = more || !slices.ContainsFunc(old, func(o Evidence) bool {
+			return o.ConversationID == e.ConversationID && o.RevisionID == e.RevisionID
+		})
+	}
+	if !more || sighting >= maxSighting || len(old) == 0 || len(old)+len(evidence) > MaxEvidence {
+		return old, more
+	}
+	out := slices.Clone(old)
+	for _, e := range evidence {
+		e.Sighting = sighting
+		out = append(out, e)
+	}
+	return out, true
+}
