@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 )
 
@@ -60,7 +61,7 @@ func TestSampleFacts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.read(memory.Names{User: "User", Character: "Character"}, data)
+				s.read(lang.Names{User: "User", Character: "Character"}, data)
 			}
 		}
 		slices.SortFunc(s.all, func(a, b sampledFact) int { return slices.Compare(a.order[:], b.order[:]) })
@@ -99,7 +100,7 @@ func newSampler(t *testing.T) *sampler {
 	return &sampler{T: t, filled: &filled{library: l}}
 }
 
-func (s *sampler) read(people memory.Names, log []byte) {
+func (s *sampler) read(people lang.Names, log []byte) {
 	s.Helper()
 	ctx := s.Context()
 	var err error

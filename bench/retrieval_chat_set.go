@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // chatFiles are the sets of "bench retrieval --chat"; chatset/README.md tells their form.
@@ -22,7 +22,7 @@ var chatLanguages = []string{"en", "zh"}
 // chatSet is what one user and one character have said to each other, and the turns
 // that are taken after it.
 type chatSet struct {
-	people    memory.Names
+	people    lang.Names
 	now       time.Time
 	greetings []string // of the chats, in their order
 	replies   []string // of the character, where a case has none of its own
@@ -106,7 +106,7 @@ func (s *chatSet) begin(line []byte) error {
 		return err
 	}
 	now, err := readDate(h.Now)
-	s.people = memory.Names{User: h.User, Character: h.Character}
+	s.people = lang.Names{User: h.User, Character: h.Character}
 	s.now, s.greetings, s.replies = now, h.Greetings, h.Replies
 	return err
 }
@@ -146,11 +146,11 @@ func (s *chatSet) talks() ([]*talk, error) {
 			continue
 		}
 		t := &talk{name: fmt.Sprintf("chat %d", i+1), people: s.people, now: s.now}
-		t.items = append(t.items, item{said: []saying{{memory.RoleCharacter, s.people.Character, greeting, part[0].at.Add(-time.Minute)}}})
+		t.items = append(t.items, item{said: []saying{{lang.RoleCharacter, s.people.Character, greeting, part[0].at.Add(-time.Minute)}}})
 		for _, e := range part {
 			t.items = append(t.items, item{said: []saying{
-				{memory.RoleUser, s.people.User, e.said, e.at},
-				{memory.RoleCharacter, s.people.Character, e.reply, e.at.Add(30 * time.Second)},
+				{lang.RoleUser, s.people.User, e.said, e.at},
+				{lang.RoleCharacter, s.people.Character, e.reply, e.at.Add(30 * time.Second)},
 			}})
 		}
 		talks = append(talks, t)

@@ -17,6 +17,8 @@ import (
 	"nodest/jobs"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/extract"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -32,7 +34,7 @@ type library struct {
 	engine *nodest.Engine
 	memory *memory.Service
 	jobs   *jobs.Runner
-	people map[string]memory.Names // by character
+	people map[string]lang.Names // by character
 }
 
 // libraryOptions tell what a library does.
@@ -43,7 +45,7 @@ type libraryOptions struct {
 
 // openLibrary makes one. It is closed with close, which removes the folder.
 func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) {
-	l = &library{people: map[string]memory.Names{}}
+	l = &library{people: map[string]lang.Names{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.close())
@@ -76,7 +78,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
 	l.jobs.Handle(l.memory.Kinds()...)
 	if o.chat { // else what is found again are the words as they were said
-		l.jobs.Handle(memory.NewExtractor(l.db.Memory(), memory.ExtractOptions{Scenes: scenes}).Kinds()...)
+		l.jobs.Handle(extract.New(l.db.Memory(), extract.Options{Scenes: scenes}).Kinds()...)
 	}
 	l.jobs.Start()
 	return l, nil
@@ -145,7 +147,7 @@ func (l *library) take(ctx context.Context, t *talk) error {
 }
 
 // newCharacter creates one with the greetings of its chats, and returns its id.
-func (l *library) newCharacter(ctx context.Context, people memory.Names, greetings []string) (string, error) {
+func (l *library) newCharacter(ctx context.Context, people lang.Names, greetings []string) (string, error) {
 	fields := map[string]any{"name": people.Character}
 	if len(greetings) > 0 {
 		fields["first_mes"], fields["alternate_greetings"] = greetings[0], greetings[1:]
@@ -179,7 +181,7 @@ func (t *talk) logs(messages, bytes int) (logs []chatLog, err error) {
 	for i := range t.items {
 		for _, s := range t.items[i].said {
 			line, err := json.Marshal(map[string]any{
-				"name": s.name, "is_user": s.role == memory.RoleUser, "mes": s.text, "send_date": s.at.Format(time.RFC3339),
+				"name": s.name, "is_user": s.role == lang.RoleUser, "mes": s.text, "send_date": s.at.Format(time.RFC3339),
 			})
 			if err != nil {
 				return nil, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // questions is a file of conversations and of questions about them.
@@ -24,7 +24,7 @@ type questions struct {
 // talk is one conversation of a file, with a character of its own.
 type talk struct {
 	name   string
-	people memory.Names
+	people lang.Names
 	items  []item
 	now    time.Time // of the last item: questions come after it
 
@@ -40,7 +40,7 @@ type item struct {
 
 // saying is one message.
 type saying struct {
-	role memory.Role
+	role lang.Role
 	name string
 	text string
 	at   time.Time
@@ -122,7 +122,7 @@ func (q *questions) begin(l *questionLine) {
 	}
 	var user string
 	_ = json.Unmarshal(l.User, &user) // anything else is no name
-	q.talks = append(q.talks, &talk{name: l.Talk, people: memory.Names{User: cmp.Or(user, "User"), Character: cmp.Or(l.Other, "Character")}})
+	q.talks = append(q.talks, &talk{name: l.Talk, people: lang.Names{User: cmp.Or(user, "User"), Character: cmp.Or(l.Other, "Character")}})
 }
 
 // add appends a turn, or an exchange where the line has a reply. A picture is told
@@ -132,15 +132,15 @@ func (t *talk) add(l *questionLine) error {
 	if err != nil {
 		return err
 	}
-	said := saying{role: memory.RoleCharacter, name: l.Speaker, text: l.Text, at: at}
+	said := saying{role: lang.RoleCharacter, name: l.Speaker, text: l.Text, at: at}
 	if l.Speaker == t.people.User {
-		said.role = memory.RoleUser
+		said.role = lang.RoleUser
 	}
 	if l.Caption != "" {
 		said.text = strings.TrimSpace(said.text + " [image: " + l.Caption + "]")
 	}
 	i := item{id: l.ID}
-	for _, s := range []saying{said, {memory.RoleCharacter, cmp.Or(l.Replier, t.people.Character), l.Reply, at}} {
+	for _, s := range []saying{said, {lang.RoleCharacter, cmp.Or(l.Replier, t.people.Character), l.Reply, at}} {
 		if strings.TrimSpace(s.text) != "" {
 			i.said = append(i.said, s)
 		}

@@ -16,6 +16,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // scaleResult are the times of a scope of many items, in milliseconds. CPU is what
@@ -129,16 +130,16 @@ func processTime() time.Duration {
 func scaleTalk(items int) *talk {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, 20_000)
-	t := &talk{name: "scale", people: memory.Names{User: "Ann", Character: "Reed"}}
+	t := &talk{name: "scale", people: lang.Names{User: "Ann", Character: "Reed"}}
 	day := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 	for i := range items {
 		words := make([]string, 15+r.IntN(20))
 		for j := range words {
 			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
 		}
-		s := saying{role: memory.RoleUser, name: t.people.User, text: strings.Join(words, " "), at: day.AddDate(0, 0, i/25).Add(time.Duration(i%25) * time.Minute)}
+		s := saying{role: lang.RoleUser, name: t.people.User, text: strings.Join(words, " "), at: day.AddDate(0, 0, i/25).Add(time.Duration(i%25) * time.Minute)}
 		if i%2 == 1 {
-			s.role, s.name = memory.RoleCharacter, t.people.Character
+			s.role, s.name = lang.RoleCharacter, t.people.Character
 		}
 		t.items = append(t.items, item{id: fmt.Sprint(i), said: []saying{s}})
 		t.now = s.at

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // someTurns and someExchanges are files of both forms, in small.
@@ -97,11 +97,11 @@ func TestRetrievalCountsWhatIsFound(t *testing.T) {
 }
 
 func TestALongChatBecomesSeveralLogs(t *testing.T) {
-	chat := talk{people: memory.Names{User: "Ann", Character: "Reed"}}
+	chat := talk{people: lang.Names{User: "Ann", Character: "Reed"}}
 	for i := range 5 {
-		chat.items = append(chat.items, item{said: []saying{{role: memory.RoleUser, text: strings.Repeat("a", 100)}}})
+		chat.items = append(chat.items, item{said: []saying{{role: lang.RoleUser, text: strings.Repeat("a", 100)}}})
 		if i != 2 {
-			chat.items[i].said = append(chat.items[i].said, saying{role: memory.RoleCharacter, text: "b"})
+			chat.items[i].said = append(chat.items[i].said, saying{role: lang.RoleCharacter, text: "b"})
 		}
 	}
 	for _, c := range []struct {

@@ -1,9 +1,11 @@
 package memory
 
 import (
-	"nodest/op"
 	"slices"
 	"strings"
+
+	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // Action is what a bulk does to memories.
@@ -37,13 +39,13 @@ type Bulk struct {
 // Selection selects memories by what their newest version is. Each member that is
 // given narrows it; one at least is needed besides Status, or All.
 type Selection struct {
-	IDs          []string `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
-	Kind         *Sort    `json:"kind,omitempty"`
-	Subject      *Subject `json:"subject,omitempty"`
-	Conversation *string  `json:"conversation,omitempty"` // where it was learned
-	Pinned       *bool    `json:"pinned,omitempty"`
-	Query        *string  `json:"q,omitempty"` // every word of it, as a search knows words
-	All          bool     `json:"all,omitempty"`
+	IDs          []string      `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
+	Kind         *lang.Kind    `json:"kind,omitempty"`
+	Subject      *lang.Subject `json:"subject,omitempty"`
+	Conversation *string       `json:"conversation,omitempty"` // where it was learned
+	Pinned       *bool         `json:"pinned,omitempty"`
+	Query        *string       `json:"q,omitempty"` // every word of it, as a search knows words
+	All          bool          `json:"all,omitempty"`
 	// Status is Active, Retired or AnyStatus. Without it: any with IDs, retired for
 	// BulkRestore, else active.
 	Status Status `json:"status,omitempty"`
@@ -59,10 +61,10 @@ func (b *Bulk) Check() error {
 		c.That(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
 	}
 	if f.Kind != nil {
-		op.OneOf(&c, "filter.kind", *f.Kind, sorts)
+		op.OneOf(&c, "filter.kind", *f.Kind, lang.Kinds)
 	}
 	if f.Subject != nil {
-		op.OneOf(&c, "filter.subject", *f.Subject, subjects)
+		op.OneOf(&c, "filter.subject", *f.Subject, lang.Subjects)
 	}
 	c.That(f.Conversation == nil || *f.Conversation != "", "filter.conversation", "value", "must not be empty")
 	switch f.Status {
@@ -108,7 +110,7 @@ func SelectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkD
 		return nil, nil, err
 	}
 	words := b.words()
-	for some := range slices.Chunk(named, pageOfFacts) {
+	for some := range slices.Chunk(named, PageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
 		if err != nil {
 			return nil, nil, err
@@ -145,7 +147,7 @@ func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 		return true
 	}
 	if len(b.Filter.IDs) == 0 {
-		err = eachFact(tx, characterID, b.listed(), add)
+		err = EachFact(tx, characterID, b.listed(), add)
 		return roots, err
 	}
 	for _, id := range b.Filter.IDs {
@@ -229,13 +231,13 @@ func ApplyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	if err != nil || len(plan.newest) == 0 {
 		return plan.done, err
 	}
-	op, told := opUpdated, plan.newest
+	op, told := WroteUpdated, plan.newest
 	switch b.Action {
 	case BulkPurge:
 		op, told = opPurged, plan.roots
 		err = bury(tx, characterID, plan.roots)
 	case BulkRetire:
-		op = opRetired
+		op = WroteRetired
 		err = tx.MarkFacts(characterID, plan.newest, Marks{Status: Retired})
 	case BulkRestore:
 		op = opRestored
@@ -250,7 +252,7 @@ func ApplyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	if err != nil {
 		return nil, err
 	}
-	return plan.done, tellWritten(tx, by, characterID, op, told...)
+	return plan.done, EmitWritten(tx, by, characterID, op, told...)
 }
 
 // PreviewBulk is ApplyBulk that changes nothing.
@@ -291,11 +293,11 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 		switch {
 		case !b.fits(m, words) || !b.changes(m):
 			continue
-		case b.Action == BulkRestore && says[hashOf(m)]:
+		case b.Action == BulkRestore && says[HashOf(m)]:
 			done.Conflicts = append(done.Conflicts, m.ID)
 			continue
 		}
-		says[hashOf(m)] = true
+		says[HashOf(m)] = true
 		p.roots, p.newest = append(p.roots, m.RootID), append(p.newest, m.ID)
 		for i := range versions {
 			p.versions = append(p.versions, versions[i].ID)
@@ -311,7 +313,7 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, error) {
 	hashes := make([]string, len(versions))
 	for i := range versions {
-		hashes[i] = hashOf(&versions[i])
+		hashes[i] = HashOf(&versions[i])
 	}
 	known, err := tx.Known(characterID, nil, once(hashes))
 	says := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // choose makes hits of the best units that count, as v has them.
@@ -107,7 +108,7 @@ func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	return kept
 }
 
-// sameText reports whether two facts have one text.
+// extract.sameText reports whether two facts have one text.
 func (r *ranking) sameText(a, b *candidate) bool {
 	return a.Hash != "" && a.Hash == b.Hash && a.Layer == Fact && b.Layer == Fact
 }
@@ -187,7 +188,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 			continue
 		}
 		room -= h.length()
-		h.At = LocalTime(h.At, r.q.Now.Location())
+		h.At = lang.LocalTime(h.At, r.q.Now.Location())
 		r.explain(&h, c.why)
 		for _, s := range c.sources {
 			h.Sources = append(h.Sources, s.Unit)

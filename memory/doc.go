@@ -1,8 +1,7 @@
-// Package memory holds what is right to remember and how it is found again. Here is
-// its ranking: ReadQuery reads a question (who is meant, which day, what kind of
-// answer), and Recall orders the units of a scope by many small signals, the same
-// for a chat and for the benchmark.
-//
-// It implements the memory specification 2.5. It has neither a database nor a model:
-// units come through an index.Cache, vectors from whoever asks.
+// Package memory is what a character remembers about its user: texts that were said,
+// and facts. It recalls what fits a message (Recall orders the units of a scope by many
+// small signals, and a gate leaves out what has nothing to do with it), keeps the user's
+// profile, and has what users may do with their memory: search, write, correct, forget,
+// export and import. Package memory/lang has the rules of language, and memory/extract
+// reads facts in what was said.
 package memory

@@ -1,9 +1,13 @@
 package memory
 
-import "strings"
+import (
+	"strings"
+
+	"nodest/memory/lang"
+)
 
 // gives returns the properties of the user that a unit tells.
-func (e *entry) gives(people Names) properties {
+func (e *entry) gives(people lang.Names) lang.Properties {
 	if e.Layer == Fact { // whose wording may have the user's name
 		return e.given(strings.ToLower(people.User))
 	}
@@ -11,20 +15,20 @@ func (e *entry) gives(people Names) properties {
 	if e.giving.Load() == 0 {
 		e.giving.Store(read | uint32(e.given("")))
 	}
-	return properties(e.giving.Load())
+	return lang.Properties(e.giving.Load())
 }
 
 // given is what a unit tells of a user of this name.
-func (e *entry) given(name string) properties {
+func (e *entry) given(name string) lang.Properties {
 	said := e.Layer == Exchange
-	if said && e.Speaker != RoleUser {
+	if said && e.Speaker != lang.RoleUser {
 		return 0
 	}
-	return propertiesTold(e.Text, name, said, e.traits.self)
+	return lang.PropertiesTold(e.Text, name, said, e.traits.Self)
 }
 
 // pretends reports whether a line of the user has one of these properties only in play, in
 // jest or by hearsay.
-func (e *entry) pretends(asked properties) bool {
-	return asked != 0 && e.Layer == Exchange && e.Speaker == RoleUser && e.gives(Names{})&asked == 0 && mentionsProperty(e.Text, asked)
+func (e *entry) pretends(asked lang.Properties) bool {
+	return asked != 0 && e.Layer == Exchange && e.Speaker == lang.RoleUser && e.gives(lang.Names{})&asked == 0 && lang.MentionsProperty(e.Text, asked)
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // excerpt returns the sentences of text that hold most of a question, in their order
@@ -19,7 +20,7 @@ func excerpt(text string, terms []index.Term, room int) string {
 	order := make([]scored, len(parts))
 	for i, part := range parts {
 		has := map[string]bool{}
-		for _, t := range analyser.Terms(part) {
+		for _, t := range lang.Analyser.Terms(part) {
 			has[t] = true
 		}
 		order[i].at = i

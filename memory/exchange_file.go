@@ -13,6 +13,7 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/memory/lang"
 )
 
 // The file of memories: JSON Lines, one record per line, each with its type.
@@ -76,7 +77,7 @@ func Export(tx Tx, characterID string, w io.Writer) error {
 		return err
 	}
 	var roots []string
-	err := eachFact(tx, characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
+	err := EachFact(tx, characterID, Filter{Status: AnyStatus}, func(m *Memory) bool {
 		if m.Version == 1 {
 			roots = append(roots, m.RootID)
 		}
@@ -85,8 +86,8 @@ func Export(tx Tx, characterID string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for start := 0; start < len(roots); start += pageOfFacts {
-		versions, err := tx.FactVersions(characterID, roots[start:min(start+pageOfFacts, len(roots))]...)
+	for start := 0; start < len(roots); start += PageOfFacts {
+		versions, err := tx.FactVersions(characterID, roots[start:min(start+PageOfFacts, len(roots))]...)
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func Export(tx Tx, characterID string, w io.Writer) error {
 
 func exportSuggestions(tx Tx, characterID string, enc *json.Encoder) error {
 	for cursor := ""; ; {
-		page, next, err := tx.Suggestions(characterID, "", cursor, pageOfFacts)
+		page, next, err := tx.Suggestions(characterID, "", cursor, PageOfFacts)
 		if err != nil {
 			return err
 		}
@@ -254,27 +255,27 @@ func (l *lineReader) next() ([]byte, error) {
 
 // fileLine is what a line may hold; "version" is that of the file in a header.
 type fileLine struct {
-	Type           string     `json:"type"`
-	Format         string     `json:"format"`
-	Version        int        `json:"version"`
-	ID             string     `json:"id"`
-	RootID         string     `json:"rootId"`
-	ConversationID string     `json:"conversationId"`
-	Text           *string    `json:"text"`
-	Subject        Subject    `json:"subject"`
-	Kind           Sort       `json:"kind"`
-	Importance     *float64   `json:"importance"`
-	EventTime      fileTime   `json:"eventTime"`
-	Evidence       []Evidence `json:"evidence"`
-	Origin         Origin     `json:"origin"`
-	Pinned         bool       `json:"pinned"`
-	Locked         bool       `json:"locked"`
-	Status         Status     `json:"status"`
-	EndedBy        []Evidence `json:"endedBy"`
-	SeenCount      *int       `json:"seenCount"`
-	LastSeenAt     fileTime   `json:"lastSeenAt"`
-	CreatedAt      fileTime   `json:"createdAt"`
-	UpdatedAt      fileTime   `json:"updatedAt"`
+	Type           string       `json:"type"`
+	Format         string       `json:"format"`
+	Version        int          `json:"version"`
+	ID             string       `json:"id"`
+	RootID         string       `json:"rootId"`
+	ConversationID string       `json:"conversationId"`
+	Text           *string      `json:"text"`
+	Subject        lang.Subject `json:"subject"`
+	Kind           lang.Kind    `json:"kind"`
+	Importance     *float64     `json:"importance"`
+	EventTime      fileTime     `json:"eventTime"`
+	Evidence       []Evidence   `json:"evidence"`
+	Origin         Origin       `json:"origin"`
+	Pinned         bool         `json:"pinned"`
+	Locked         bool         `json:"locked"`
+	Status         Status       `json:"status"`
+	EndedBy        []Evidence   `json:"endedBy"`
+	SeenCount      *int         `json:"seenCount"`
+	LastSeenAt     fileTime     `json:"lastSeenAt"`
+	CreatedAt      fileTime     `json:"createdAt"`
+	UpdatedAt      fileTime     `json:"updatedAt"`
 }
 
 // fileTime is a time or a day; the zero one was not given.
@@ -300,7 +301,7 @@ func (t *fileTime) read(doc []byte) bool {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, s); err == nil {
 			t.Time = at
-			return plausible(at)
+			return lang.IsPlausible(at)
 		}
 	}
 	return false
@@ -337,7 +338,7 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 		return nil, nil, l.checkHeader()
 	case recordMemory, recordVersion, "":
 	default: // settings, suggestions: they belong to the memory that was exported
-		return nil, &FailedLine{Code: notImported, Detail: fmt.Sprintf("lines of type %q are not imported", shortened(l.Type, 40))}, nil
+		return nil, &FailedLine{Code: notImported, Detail: fmt.Sprintf("lines of type %q are not imported", lang.Truncate(l.Type, 40))}, nil
 	}
 	if l.Text == nil {
 		return nil, &FailedLine{Code: "required", Field: "text", Detail: "required"}, nil
@@ -371,7 +372,7 @@ func wrongLine(err error) *FailedLine {
 func (l *fileLine) checkHeader() error {
 	switch {
 	case l.Format != fileFormat:
-		return fault.New(fault.InvalidImport, "not a memory file (format %q)", shortened(l.Format, 40))
+		return fault.New(fault.InvalidImport, "not a memory file (format %q)", lang.Truncate(l.Format, 40))
 	case l.Version > fileVersion:
 		return fault.New(fault.NewerVersion, "the file has format version %d; this server reads up to %d", l.Version, fileVersion)
 	}
@@ -382,7 +383,7 @@ func (l *fileLine) checkHeader() error {
 func (l *fileLine) memory() *Memory {
 	m := &Memory{
 		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
-		Kind: l.Kind, Importance: defaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
+		Kind: l.Kind, Importance: DefaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
 		Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
 		UpdatedAt: l.UpdatedAt.Time, ContentHash: ContentHash(*l.Text),
 	}
@@ -393,8 +394,8 @@ func (l *fileLine) memory() *Memory {
 	}
 	fill(&m.Version, 1)
 	fill(&m.RootID, m.ID)
-	fill(&m.Subject, AboutUser)
-	fill(&m.Kind, OtherSort)
+	fill(&m.Subject, lang.AboutUser)
+	fill(&m.Kind, lang.KindOther)
 	fill(&m.Origin, ByImport)
 	fill(&m.Status, Active)
 	return m

@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"nodest/framework"
+	"nodest/memory/lang"
 )
 
 // Message is one entry of the shown path of a conversation, oldest first. One that
 // is still being written is not passed.
 type Message struct {
-	Evidence        // names its text
-	Role     Role   // anything but RoleUser and RoleCharacter is left out
-	Name     string // of the speaker; may be empty
-	Text     string // as stored
+	Evidence           // names its text
+	Role     lang.Role // anything but lang.RoleUser and lang.RoleCharacter is left out
+	Name     string    // of the speaker; may be empty
+	Text     string    // as stored
 	At       time.Time
 	Injected bool // not said by anybody: a depth entry, a hidden entry of an imported log
 	Failed   bool // the reply broke off with an error
@@ -32,13 +33,13 @@ type Turn struct {
 func TurnsOf(path []Message) []Turn {
 	var turns []Turn
 	for _, m := range path {
-		if m.Role != RoleUser && m.Role != RoleCharacter || m.Injected || m.Failed {
+		if m.Role != lang.RoleUser && m.Role != lang.RoleCharacter || m.Injected || m.Failed {
 			continue
 		}
 		if m.Text = Clean(m.Role, m.Text); m.Text == "" {
 			continue
 		}
-		if last := len(turns) - 1; m.Role == RoleCharacter && last >= 0 {
+		if last := len(turns) - 1; m.Role == lang.RoleCharacter && last >= 0 {
 			turns[last].Messages = append(turns[last].Messages, m)
 			continue
 		}
@@ -66,13 +67,13 @@ func (t Turn) Evidence() []Evidence {
 }
 
 // Text is the turn word for word, each message behind the name of its speaker.
-func (t Turn) Text(names Names) string {
+func (t Turn) Text(names lang.Names) string {
 	var b strings.Builder
 	for i, m := range t.Messages {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(names.speaker(m.Line()) + ": " + m.Text)
+		b.WriteString(names.Speaker(m.Line()) + ": " + m.Text)
 	}
 	return b.String()
 }
@@ -95,14 +96,14 @@ var (
 )
 
 // Clean returns what was really said in a message.
-func Clean(role Role, text string) string {
+func Clean(role lang.Role, text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd")
 	tagged := strings.Contains(text, "<") // else no block can be in it
 	if tagged {
 		text = addedBlock.ReplaceAllString(text, "")
 	}
 	switch {
-	case role != RoleCharacter:
+	case role != lang.RoleCharacter:
 		text = framework.WithoutRewrite(text)
 	case tagged:
 		text = framework.StripBlocks(text)
@@ -114,11 +115,13 @@ func Clean(role Role, text string) string {
 }
 
 // Speech is m as the rules of language read it.
-func (m Message) Line() Speech { return Speech{Role: m.Role, Name: m.Name, Text: m.Text, At: m.At} }
+func (m Message) Line() lang.Line {
+	return lang.Line{Role: m.Role, Name: m.Name, Text: m.Text, At: m.At}
+}
 
 // Lines are messages as the rules of language read them.
-func Lines(messages []Message) []Speech {
-	out := make([]Speech, len(messages))
+func Lines(messages []Message) []lang.Line {
+	out := make([]lang.Line, len(messages))
 	for i, m := range messages {
 		out[i] = m.Line()
 	}

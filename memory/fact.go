@@ -5,13 +5,15 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"nodest/op"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/memory/lang"
+	"nodest/op"
 )
 
 // Origin says who wrote a memory.
@@ -49,28 +51,28 @@ const (
 // Memory is one version of a remembered fact. Versions of one fact share RootID;
 // a change makes a new version and never touches the text of an old one.
 type Memory struct {
-	ID             string     `json:"id"`
-	RootID         string     `json:"rootId"` // ID of the first version
-	Version        int        `json:"version"`
-	ConversationID string     `json:"conversationId,omitempty"` // where it was learned
-	Text           string     `json:"text"`                     // in the language of its source; at most MaxText code points
-	Subject        Subject    `json:"subject"`
-	Kind           Sort       `json:"kind"`
-	Importance     float64    `json:"importance"` // 0 to 1
-	EventTime      *time.Time `json:"eventTime,omitempty"`
-	Evidence       []Evidence `json:"evidence"`
-	Origin         Origin     `json:"origin"`
-	Pinned         bool       `json:"pinned"`
-	Locked         bool       `json:"locked"`
-	Status         Status     `json:"status"`
-	SupersededBy   string     `json:"supersededBy,omitempty"` // ID
-	EndedBy        []Evidence `json:"-"`                      // why a run retired it; empty = nobody but the user did
-	SeenCount      int        `json:"seenCount"`
-	LastSeenAt     time.Time  `json:"lastSeenAt"`
-	LastUsedAt     *time.Time `json:"lastUsedAt,omitempty"`
-	ContentHash    string     `json:"-"` // ContentHash of Text
-	CreatedAt      time.Time  `json:"createdAt"`
-	UpdatedAt      time.Time  `json:"updatedAt"`
+	ID             string       `json:"id"`
+	RootID         string       `json:"rootId"` // ID of the first version
+	Version        int          `json:"version"`
+	ConversationID string       `json:"conversationId,omitempty"` // where it was learned
+	Text           string       `json:"text"`                     // in the language of its source; at most MaxText code points
+	Subject        lang.Subject `json:"subject"`
+	Kind           lang.Kind    `json:"kind"`
+	Importance     float64      `json:"importance"` // 0 to 1
+	EventTime      *time.Time   `json:"eventTime,omitempty"`
+	Evidence       []Evidence   `json:"evidence"`
+	Origin         Origin       `json:"origin"`
+	Pinned         bool         `json:"pinned"`
+	Locked         bool         `json:"locked"`
+	Status         Status       `json:"status"`
+	SupersededBy   string       `json:"supersededBy,omitempty"` // ID
+	EndedBy        []Evidence   `json:"-"`                      // why a run retired it; empty = nobody but the user did
+	SeenCount      int          `json:"seenCount"`
+	LastSeenAt     time.Time    `json:"lastSeenAt"`
+	LastUsedAt     *time.Time   `json:"lastUsedAt,omitempty"`
+	ContentHash    string       `json:"-"` // ContentHash of Text
+	CreatedAt      time.Time    `json:"createdAt"`
+	UpdatedAt      time.Time    `json:"updatedAt"`
 }
 
 // Evidence names a text that a memory was taken from: the revision for ever, Seq
@@ -166,14 +168,14 @@ func betweenDigits(text []rune, i int) bool {
 func (m *Memory) Validate() error {
 	var c op.Checks
 	checkText(&c, "text", m.Text)
-	op.OneOf(&c, "subject", m.Subject, subjects)
-	op.OneOf(&c, "kind", m.Kind, sorts)
+	op.OneOf(&c, "subject", m.Subject, lang.Subjects)
+	op.OneOf(&c, "kind", m.Kind, lang.Kinds)
 	op.OneOf(&c, "origin", m.Origin, origins)
 	op.OneOf(&c, "status", m.Status, statuses)
 	c.That(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
 	c.That(m.Version >= 1, "version", "range", "must be at least 1")
 	c.That(m.SeenCount >= 0, "seenCount", "range", "must not be negative")
-	c.That(m.EventTime == nil || plausible(*m.EventTime), "eventTime", "range", "must be in the years 1 to 9999")
+	c.That(m.EventTime == nil || lang.IsPlausible(*m.EventTime), "eventTime", "range", "must be in the years 1 to 9999")
 	c.That(len(m.Evidence) <= MaxEvidence, "evidence", "range", "must have at most %d entries", MaxEvidence)
 	for i, e := range m.Evidence {
 		field := fmt.Sprintf("evidence[%d]", i)
@@ -191,21 +193,21 @@ var (
 )
 
 func checkText(c *op.Checks, field, text string) {
-	c.That(strings.ContainsFunc(text, visible), field, "required", "must not be blank")
+	c.That(strings.ContainsFunc(text, lang.IsVisible), field, "required", "must not be blank")
 	c.That(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
 	c.That(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
 }
 
-// clampImportance reads a number that a model gave: 1 to 10 is taken as
+// ClampImportance reads a number that a model gave: 1 to 10 is taken as
 // tenths, what is no number as 0.5.
-func clampImportance(n float64) float64 {
+func ClampImportance(n float64) float64 {
 	switch {
 	case math.IsNaN(n) || n < 0:
-		return defaultImportance
+		return DefaultImportance
 	case n > 1 && n <= 10:
 		return n / 10
 	}
 	return min(n, 1)
 }
 
-const defaultImportance = 0.5
+const DefaultImportance = 0.5

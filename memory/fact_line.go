@@ -7,19 +7,21 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"nodest/memory/lang"
 )
 
 // blockTags would begin or end a block of a prompt. The other forms of their signs,
 // and signs that nobody sees between them, are what a model may pass over.
-var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + fillers + `)*(?:` +
+var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + lang.Fillers + `)*(?:` +
 	anyForm("mem") + `|` + anyForm("websearch") + `|` + anyForm("response_guidelines") + `)[^<>＜＞﹤﹥]*)[>＞﹥]?`)
 
 // anyForm matches an ASCII word in either case, and in full width, with fillers in it.
 func anyForm(word string) string {
 	var narrow, wide strings.Builder
 	for _, r := range word {
-		narrow.WriteString(regexp.QuoteMeta(string(r)) + fillers + `*`)
-		wide.WriteString(string(r-'a'+'ａ') + fillers + `*`)
+		narrow.WriteString(regexp.QuoteMeta(string(r)) + lang.Fillers + `*`)
+		wide.WriteString(string(r-'a'+'ａ') + lang.Fillers + `*`)
 	}
 	return `(?i:` + narrow.String() + `\b|` + wide.String() + `)`
 }
@@ -37,7 +39,7 @@ func Line(text string, day *time.Time) string {
 		return r
 	}, text)
 	line = blockTags.ReplaceAllString(line, "‹$1›")
-	line = tidy(line)
+	line = lang.Tidy(line)
 	if day != nil && !day.IsZero() && !strings.Contains(line, day.Format(time.DateOnly)) {
 		line += day.Format(" (2006-01-02)")
 	}
@@ -75,8 +77,8 @@ func readSeen(messages []Message) *seen {
 			v.revisions[m.RevisionID] = true
 		}
 		v.hashes[ContentHash(m.Text)] = true
-		told := slices.DeleteFunc(statements(m.Text), questionBegins.MatchString) // a question does not say what it asks for
-		for _, t := range analyser.Terms(strings.Join(told, "\n")) {
+		told := slices.DeleteFunc(lang.Statements(m.Text), lang.QuestionBegins.MatchString) // a question does not say what it asks for
+		for _, t := range lang.Analyser.Terms(strings.Join(told, "\n")) {
 			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
 				v.said[t] = append(in, int32(i))
 			}
@@ -88,7 +90,7 @@ func readSeen(messages []Message) *seen {
 // Has reports whether an item is visible already: all the messages of one of its
 // sightings are, or its words stand in one message.
 func (v Visible) Has(text string, evidence []Evidence) bool {
-	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(analyser.Terms(text))
+	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(lang.Analyser.Terms(text))
 }
 
 // Shows is the quick part of Has: it does not look at the words.

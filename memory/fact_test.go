@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/memory/lang"
 )
 
 func TestContentHash(t *testing.T) {
@@ -34,7 +35,7 @@ func TestContentHash(t *testing.T) {
 
 func validMemory() Memory {
 	return Memory{
-		ID: "m1", RootID: "m1", Version: 1, Text: "User loves tea", Subject: AboutUser, Kind: Preference, Importance: 0.5,
+		ID: "m1", RootID: "m1", Version: 1, Text: "User loves tea", Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
 		Evidence: []Evidence{{"conv", "msg", "rev", 1, 0}}, Origin: ByModel, Status: Active, SeenCount: 1,
 	}
 }
@@ -156,8 +157,8 @@ func TestLine(t *testing.T) {
 }
 
 func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
-	said := userSays(7, "My sister Mia moved to Oslo last summer.")
-	v := VisibleIn([]Message{said, charSays(8, "Oslo is cold!"), userSays(9, "When did I move to Rome?"), userSays(10, "我什么时候学的法语？我忘了。")})
+	said := theUser(7, "My sister Mia moved to Oslo last summer.")
+	v := VisibleIn([]Message{said, theCharacter(8, "Oslo is cold!"), theUser(9, "When did I move to Rome?"), theUser(10, "我什么时候学的法语？我忘了。")})
 	there := []Evidence{said.Evidence}
 	other := []Evidence{{"conv", "old", "old", 1, 0}}
 	tests := []struct {
@@ -183,4 +184,13 @@ func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
 	if (Visible{}).Has("anything at all", there) {
 		t.Error("the zero value hides something")
 	}
+}
+
+func theUser(seq int64, text string) Message { return spoken(lang.RoleUser, seq, text) }
+
+func theCharacter(seq int64, text string) Message { return spoken(lang.RoleCharacter, seq, text) }
+
+func spoken(role lang.Role, seq int64, text string) Message {
+	id := string(role) + text
+	return Message{Evidence: Evidence{ConversationID: "conv", MessageID: id, RevisionID: id, Seq: seq}, Role: role, Text: text}
 }

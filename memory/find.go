@@ -11,6 +11,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
+	"nodest/memory/lang"
 )
 
 // Ask is what a turn, or a user, wants to have recalled.
@@ -18,7 +19,7 @@ type Ask struct {
 	CharacterID string
 	Here        Place // the branch that is being talked on; zero = none
 	Text        string
-	Names       Names
+	Names       lang.Names
 	Now         time.Time // default the present; its zone is that of days in Text and of the hits, unless the scene has one
 	Scene       *Scene    // nil = Options.Scenes is asked
 
@@ -122,19 +123,19 @@ func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]
 
 // withName puts the fact with the user's name first where they ask who they are.
 func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
-	if !asksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
+	if !lang.AsksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
 		return hits, nil
 	}
 	facts, err := c.profile(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !givesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
+	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !lang.GivesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
 	for _, m := range slices.Backward(currentValues(facts)) {
 		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.ID == m.ID })
 		hits = slices.Insert(hits, 0, Hit{
 			Unit: Unit{
-				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: LocalTime(m.at(), a.Now.Location()),
+				ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: lang.LocalTime(m.at(), a.Now.Location()),
 				Importance: m.Importance, Pinned: m.Pinned, Evidence: m.Evidence,
 			},
 			Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
@@ -394,10 +395,10 @@ func (u Use) Parts() (p Parts) {
 
 // LineOf is a hit as a <mem> block shows it: who said it, the text or its excerpt,
 // and the day.
-func LineOf(h *Hit, n Names) string {
+func LineOf(h *Hit, n lang.Names) string {
 	text := h.Shown()
 	if h.Layer == Exchange {
-		text = n.speaker(Speech{Role: h.Speaker, Name: h.Name}) + ": " + text
+		text = n.Speaker(lang.Line{Role: h.Speaker, Name: h.Name}) + ": " + text
 	}
 	return Line(text, &h.At)
 }

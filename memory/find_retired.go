@@ -12,7 +12,7 @@ func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 	var rows []index.Row
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		rows = nil
-		return eachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
+		return EachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
 			if len(m.EndedBy) == 0 { // else it is searched with the others
 				u := Unit{
 					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),

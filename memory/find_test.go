@@ -13,6 +13,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 )
 
@@ -251,7 +252,7 @@ func TestHitsAsTheyAreShownAndStored(t *testing.T) {
 	chat := r.conversation(character)
 	m := r.say(chat, "", "Ann: "+sunrise)
 	ask := memory.Ask{CharacterID: character, Text: "sunrise", Now: noon.In(time.FixedZone("", 14*3600))}
-	names := memory.Names{User: "Ada", Character: "Reed"}
+	names := lang.Names{User: "Ada", Character: "Reed"}
 	hits := r.hits(ask)
 	if got, want := memory.LineOf(&hits[0], names), "Ann: "+sunrise+" (2023-05-11)"; got != want {
 		t.Errorf("a text reads %q, want %q", got, want)

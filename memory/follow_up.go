@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // A line that answers a question may be outdated by a later one that shares none of the
@@ -60,14 +61,14 @@ func (r *ranking) tiesOf(v index.View, row int) (ties map[int]tie, total float32
 	words := v.Words(row)
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
-		if !tellsSomething(w) || proofOf(w) < provesLittle || r.read.own(w) {
+		if !lang.TellsSomething(w) || lang.ProofOf(w) < lang.ProvesLittle || r.read.Own(w) {
 			continue
 		}
 		rows, rarity := v.Having(w, followingRows)
 		total += rarity
 		for _, other := range rows {
 			t := ties[other]
-			ties[other] = tie{t.weight + rarity, t.rare || len(rows) <= followingRare && proofOf(w) == 1}
+			ties[other] = tie{t.weight + rarity, t.rare || len(rows) <= followingRare && lang.ProofOf(w) == 1}
 		}
 	}
 	return ties, total
@@ -107,4 +108,4 @@ func (r *ranking) addFollowing(e *entry, row int, place ranked) {
 }
 
 // tellsOfUser reports whether a unit is a fact, or said by the user.
-func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == RoleUser }
+func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == lang.RoleUser }

@@ -12,12 +12,12 @@ import (
 // it, also where it has none of the question's words.
 func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 	units := slices.Concat(
-		said(1, "2023-04-02",
+		Said(1, "2023-04-02",
 			"Ann: My favourite drink is root beer.", "Ann: our tortoise Winston's awake again!", "Ann: im writing this on my old thinkpad", "Ann: i'm a receptionist at a dental practice",
 			"Ann: 我最爱喝柠檬茶。", "Ann: 我手机里给我老公的备注是猪头", "Ann: 我用的红米，便宜耐造"),
-		said(2, "2023-04-20",
+		Said(2, "2023-04-20",
 			"Ann: The chapel roof leaks again.", "Reed: Winston? A fine name.", "Ann: There is a market at the harbour now.", "Ann: 外面下雨了。"),
-		said(3, "2023-05-01",
+		Said(3, "2023-05-01",
 			"Ann: I've gone off root beer, these days it's ginger ale.", "Ann: winston laid an egg. so. shes Winifred", "Ann: thinkpad died mid sentence, im on a refurbished Zenbook",
 			"Ann: handed in my badge, from monday on you're talking to a florist", "Ann: 柠檬茶不喝了，改喝酸梅汤。", "Ann: 他偷看到备注闹了半天，改成债主", "Ann: 红米屏碎了，捡了我妈换下来的荣耀"),
 	)
@@ -62,7 +62,7 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 // TestRelatedWordsAreForQuestionsAboutTheUser: a word that is only related to the
 // message opens no prompt for small talk.
 func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
-	units := said(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
+	units := Said(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
 	}

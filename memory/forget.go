@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/memory/lang"
 )
 
 // Forgotten is what "forget everything about X" finds, or has removed.
@@ -81,13 +82,13 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 		}
 	}
 	all := slices.Concat(roots, texts)
-	return len(all), tellWritten(tx, by, characterID, opPurged, all...)
+	return len(all), EmitWritten(tx, by, characterID, opPurged, all...)
 }
 
 // heardOf returns those of ids that are texts of the scope.
 func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
 	var known []string
-	for some := range slices.Chunk(ids, pageOfFacts) {
+	for some := range slices.Chunk(ids, PageOfFacts) {
 		texts, err := tx.SaidByID(characterID, some...)
 		if err != nil {
 			return nil, err
@@ -103,7 +104,7 @@ func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
 // each version, with everything that any of them rested on, and the words of those
 // texts, which may have been said elsewhere too.
 func bury(tx Tx, characterID string, roots []string) error {
-	for some := range slices.Chunk(roots, pageOfFacts) {
+	for some := range slices.Chunk(roots, PageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
 		if err != nil {
 			return err
@@ -118,7 +119,7 @@ func bury(tx Tx, characterID string, roots []string) error {
 			}
 		}
 		for _, m := range versions {
-			t := Tombstone{ContentHash: hashOf(&m), Evidence: sources[m.RootID], CreatedAt: tx.Now()}
+			t := Tombstone{ContentHash: HashOf(&m), Evidence: sources[m.RootID], CreatedAt: tx.Now()}
 			if err := tx.PutTombstone(characterID, t); err != nil {
 				return err
 			}
@@ -138,7 +139,7 @@ func bury(tx Tx, characterID string, roots []string) error {
 // burySources leaves a tombstone for the words of each text that tells something: a
 // "yes" may be said again.
 func burySources(tx Tx, characterID string, sources []Evidence) error {
-	for some := range slices.Chunk(sources, pageOfFacts) {
+	for some := range slices.Chunk(sources, PageOfFacts) {
 		var ids []string
 		for _, e := range some {
 			ids = append(ids, e.RevisionID)
@@ -148,7 +149,7 @@ func burySources(tx Tx, characterID string, sources []Evidence) error {
 			return err
 		}
 		for _, said := range texts {
-			if onlyAsks(said.Text) {
+			if lang.OnlyAsks(said.Text) {
 				continue
 			}
 			t := Tombstone{ContentHash: ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
@@ -160,9 +161,9 @@ func burySources(tx Tx, characterID string, sources []Evidence) error {
 	return nil
 }
 
-// withCopies adds to tombstones those of texts whose words were forgotten, so that
+// WithCopies adds to tombstones those of texts whose words were forgotten, so that
 // nothing is learned from a line that is said again.
-func withCopies(tombstones []Tombstone, texts []Said) []Tombstone {
+func WithCopies(tombstones []Tombstone, texts []SaidText) []Tombstone {
 	for i := range tombstones {
 		t := &tombstones[i]
 		for _, said := range texts {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // The gate keeps a prompt free of what has nothing to do with the message. It asks
@@ -26,8 +27,8 @@ func (q *Query) gated() bool { return !q.Everything && !q.Search }
 
 // passes reports whether so much evidence is enough.
 func (r *ranking) passes(evidence float32) bool {
-	share := evidence / max(r.match.Asked, leastAsked)
-	if (r.read.Asks || r.read.Keywords) && evidence >= leastAsked && share >= leastShare {
+	share := evidence / max(r.match.Asked, lang.LeastAsked)
+	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
 		return true
 	}
 	return evidence >= leastTold && share >= leastToldShare
@@ -59,7 +60,7 @@ func (r *ranking) answers(v index.View, i int) bool {
 		return false
 	}
 	d, there := v.Data(before)
-	return there && d.(*entry).traits.asks && d.(*entry).Speaker != r.entries[i].Speaker
+	return there && d.(*entry).traits.Asks && d.(*entry).Speaker != r.entries[i].Speaker
 }
 
 // admits reports whether rows may come back that only pass the floor.
@@ -82,13 +83,13 @@ func (r *ranking) ofTheDay(i int) bool {
 	}
 	vague, present := false, true
 	for _, d := range r.read.Days {
-		vague = vague || !d.exact()
-		present = present && d.holds(r.q.Now)
+		vague = vague || !d.Exact()
+		present = present && d.Holds(r.q.Now)
 	}
 	if present && !r.mine {
 		return false
 	}
-	return !vague && !present && fit == 1 || r.match.Asked < leastAsked || r.match.Evidence[i] >= leastAsked/2
+	return !vague && !present && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Evidence[i] >= lang.LeastAsked/2
 }
 
 // standsOut reports whether a model finds row i nearer than others by far.
@@ -103,7 +104,7 @@ func (r *ranking) givesProperty(e *entry, i int) bool {
 
 // greets reports whether a unit is what a character begins another chat with.
 func (r *ranking) greets(e *entry) bool {
-	return e.Layer == Exchange && e.Speaker == RoleCharacter && e.Order == 1 && (r.q.Chat == "" || e.Conversation != r.q.Chat)
+	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Chat == "" || e.Conversation != r.q.Chat)
 }
 
 // echo is what the message says itself.
@@ -131,13 +132,13 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	case r.read.Asks || r.read.Keywords:
 		return false
 	}
-	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && tellsSomething(t) })
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && lang.TellsSomething(t) })
 }
 
-// onlyAsks reports whether the text of e is nothing but questions and small talk; it is
+// lang.OnlyAsks reports whether the text of e is nothing but questions and small talk; it is
 // worked out once.
 func (e *entry) onlyAsks() bool {
-	return knownOnce(&e.asksOnly, func() bool { return onlyAsks(e.Text) })
+	return knownOnce(&e.asksOnly, func() bool { return lang.OnlyAsks(e.Text) })
 }
 
 // knownOnce returns what of returns, and remembers it.

@@ -9,6 +9,7 @@ import (
 
 	"nodest/index"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // gateSet is a small life in one language: what was said, messages that are no reason
@@ -127,7 +128,7 @@ var gateSets = []gateSet{{
 func (s *gateSet) life(noise int) []memory.Unit {
 	var units []memory.Unit
 	at, session := noon.AddDate(-1, 0, 0), 0
-	say := func(role memory.Role, text string) {
+	say := func(role lang.Role, text string) {
 		at = at.Add(time.Minute)
 		units = append(units, memory.Unit{
 			ID: fmt.Sprint(len(units)), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(len(units) + 2), Speaker: role,
@@ -136,9 +137,9 @@ func (s *gateSet) life(noise int) []memory.Unit {
 	}
 	exchange := func(line string) {
 		said, reply, answered := strings.Cut(line, " > ")
-		say(memory.RoleUser, said)
+		say(lang.RoleUser, said)
 		if answered {
-			say(memory.RoleCharacter, reply)
+			say(lang.RoleCharacter, reply)
 		}
 		if len(units)%20 < 2 {
 			session++

@@ -12,8 +12,8 @@ import (
 
 func TestWhatAPromptRecalls(t *testing.T) {
 	units := slices.Concat(
-		said(1, "2023-04-02", "Reed: Welcome aboard! The lighthouse and its keeper have waited for you.", "Ann: My goldfish is called Admiral.", "Reed: What is a goldfish to you, Ann?", "Ann: A friend who never interrupts."),
-		said(2, "2023-04-20", "Ann: What is my goldfish called?", "Ann: My sister Lucy keeps bees in Bergen.", "Ann: 我的猫很懒。", "Ann: 家里的茶是妈妈寄来的。", "Ann: 犬の名前はポチです。", "Ann: 우리 고양이는 까만색이야."),
+		Said(1, "2023-04-02", "Reed: Welcome aboard! The lighthouse and its keeper have waited for you.", "Ann: My goldfish is called Admiral.", "Reed: What is a goldfish to you, Ann?", "Ann: A friend who never interrupts."),
+		Said(2, "2023-04-20", "Ann: What is my goldfish called?", "Ann: My sister Lucy keeps bees in Bergen.", "Ann: 我的猫很懒。", "Ann: 家里的茶是妈妈寄来的。", "Ann: 犬の名前はポチです。", "Ann: 우리 고양이는 까만색이야."),
 	)
 	units[0].Order = 1 // a greeting
 	for i := range units {
@@ -54,7 +54,7 @@ func TestWhatAPromptRecalls(t *testing.T) {
 // TestAReferenceInChinese: a word of two characters counts in it as one in English, even
 // where it is not rare.
 func TestAReferenceInChinese(t *testing.T) {
-	x := indexOf(t, said(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
+	x := indexOf(t, Said(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
 		"Ann: My sister keeps bees in Lisbon.", "Reed: Aye.", "Ann: My brother sells boats.", "Reed: Aye.", "Ann: And my sister?", "Reed: She is well.")...)
 	for text, c := range map[string]struct{ before, want string }{"她住哪里？": {"那我妹妹呢？", "成都"}, "Where does she live?": {"And my sister?", "Lisbon"}} {
 		hits := recall(t, x, memory.Query{Text: text, Before: []string{c.before, ""}, Now: noon})
@@ -67,7 +67,7 @@ func TestAReferenceInChinese(t *testing.T) {
 // TestANameIsKnown: a statement about somebody whom the memory knows by name finds them
 // wherever the name stands, and one that is not about them does not.
 func TestANameIsKnown(t *testing.T) {
-	x := indexOf(t, said(1, "2023-05-02", "Ann: My cat is called Miso, she is grey.", "Ann: I met Lena at the harbour.", "Ann: the ferry was late", "Ann: my boat is named swallow",
+	x := indexOf(t, Said(1, "2023-05-02", "Ann: My cat is called Miso, she is grey.", "Ann: I met Lena at the harbour.", "Ann: the ferry was late", "Ann: my boat is named swallow",
 		"Ann: 我的绿萝叫翠花，放在阳台。", "Ann: 我的同事叫莉娜。", "Ann: 我叫外卖。", "Ann: 老师叫学生回答。", "Ann: Ferries are loud. Gulls are too.")...)
 	for text, want := range map[string][]string{
 		"Miso is sick": {"1.0"}, "Lena is back.": {"1.1"}, "I'm back. Swallow leaks.": {"1.3"}, "翠花该浇水了": {"1.4"}, "今天见到莉娜了": {"1.5"},
@@ -82,9 +82,9 @@ func TestANameIsKnown(t *testing.T) {
 // TestWhatIsPlayedAnswersNothing: what the user said in play, in jest, or of what others
 // say is no answer to a question about themselves where there is a real one.
 func TestWhatIsPlayedAnswersNothing(t *testing.T) {
-	x := indexOf(t, said(1, "2023-05-02", "Ann: *waves* I live in Lisbon.", "Ann: I work as a tailor.",
+	x := indexOf(t, Said(1, "2023-05-02", "Ann: *waves* I live in Lisbon.", "Ann: I work as a tailor.",
 		"Ann: Let's role-play: I live in Elm Street.", "Ann: My boss says I live in the office.", "Ann: I live in a volcano, just kidding!", "Ann: In our story I work as a spy.")...)
-	zh := indexOf(t, said(1, "2023-05-02", "Ann: 我住在里斯本。", "Ann: 我在面包店上班。", "Ann: 我们来扮演：我住在贝克街。", "Ann: 我老板说我住在公司。", "Ann: 开玩笑，我在火星上班。")...)
+	zh := indexOf(t, Said(1, "2023-05-02", "Ann: 我住在里斯本。", "Ann: 我在面包店上班。", "Ann: 我们来扮演：我住在贝克街。", "Ann: 我老板说我住在公司。", "Ann: 开玩笑，我在火星上班。")...)
 	for text, want := range map[string][]string{"Where do I live?": {"1.0"}, "What do I do for work?": {"1.1"}, "我住在哪里？": {"1.0"}, "我在哪里上班？": {"1.1"}} {
 		x := x
 		if text[0] >= 0x80 {
@@ -95,7 +95,7 @@ func TestWhatIsPlayedAnswersNothing(t *testing.T) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
 	}
-	x = indexOf(t, said(1, "2023-05-02", "Ann: Let's role-play: I live in Elm Street.")...)
+	x = indexOf(t, Said(1, "2023-05-02", "Ann: Let's role-play: I live in Elm Street.")...)
 	if hits := recall(t, x, memory.Query{Text: "Where do I live?", Now: noon, Chat: "here"}); len(hits) != 1 {
 		t.Errorf("the only answer is not found: %q", texts(hits))
 	}
@@ -104,7 +104,7 @@ func TestWhatIsPlayedAnswersNothing(t *testing.T) {
 // TestADayIsNotItsSmallTalk: of a day that is named, what says nothing does not come back,
 // and a short answer does.
 func TestADayIsNotItsSmallTalk(t *testing.T) {
-	x := indexOf(t, said(1, "2023-05-09",
+	x := indexOf(t, Said(1, "2023-05-09",
 		"Ann: hm", "Reed: Hello there.", "Ann: I baked a rhubarb pie.", "Reed: Oh, great!", "Ann: yeah, ok", "Reed: Sure, sure.", "Ann: At 9.", "Ann: 嗯，好的", "Reed: 哈哈，真棒", "Ann: 我烤了面包。", "Reed: 哦？", "Ann: 好")...)
 	for text, want := range map[string][]string{"What did I bake yesterday?": {"1.2", "1.6", "1.9"}, "昨天我做了什么？": {"1.2", "1.6", "1.9"}} {
 		got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}))
@@ -118,10 +118,10 @@ func TestADayIsNotItsSmallTalk(t *testing.T) {
 // whatever happened then.
 func TestWhatOpensTheGate(t *testing.T) {
 	units := slices.Concat(
-		said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
-		said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
-		said(3, "2023-05-10", "Ann: I sold the harp."),
-		said(4, "2021-11-01", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。", "Ann: 昨日は疲れたのでラーメンを食べた。", "Ann: 제가 좋아하는 차는 보이차예요.", "Ann: 피곤해 죽겠다던 언니가 이사했어."),
+		Said(1, "2023-05-06", "Ann: The bailiff took our piano.", "Ann: 房东把锁换了。"),
+		Said(2, "2023-05-01", "Ann: I left the passport on the ferry.", "Ann: 那只鹅谁都敢咬，我们喊它将军。", "Ann: 他说他不知道密码，其实是茉莉。", "Ann: 窗外面好安静，湖上的人不多，天黑得晚。", "Ann: 我管那条船叫海鸥。"),
+		Said(3, "2023-05-10", "Ann: I sold the harp."),
+		Said(4, "2021-11-01", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。", "Ann: 昨日は疲れたのでラーメンを食べた。", "Ann: 제가 좋아하는 차는 보이차예요.", "Ann: 피곤해 죽겠다던 언니가 이사했어."),
 	)
 	for i := range units {
 		units[i].Hash = memory.ContentHash(units[i].Text)
@@ -151,14 +151,14 @@ func TestWhoTheUserIsInOtherWords(t *testing.T) {
 		"私の名前は健太です。": {"僕の名前は？", "僕は何歳？"}, "京都に住んでいます。": {"私はどこに住んでる？", "私の仕事は？"}, "病院で働いています。": {"私の仕事は何？", "私の名前は？"},
 		"제 이름은 민수예요.": {"내 이름이 뭐야?", "내 직업이 뭐야?"}, "부산에 살아요.": {"내가 어디에 살아?", "내 이름이 뭐야?"}, "병원에서 일해요.": {"내 직업이 뭐야?", "내가 어디 살아?"},
 	} {
-		x := indexOf(t, said(1, "2023-05-06", "Ann: "+line, "Reed: I see.")...)
+		x := indexOf(t, Said(1, "2023-05-06", "Ann: "+line, "Reed: I see.")...)
 		for asked, want := range map[string]int{c.asked: 1, c.other: 0} {
 			if hits := recall(t, x, memory.Query{Text: asked, Now: noon, Chat: "here"}); len(hits) != want {
 				t.Errorf("%q finds %q, want %d of %q", asked, texts(hits), want, line)
 			}
 		}
 	}
-	x := indexOf(t, said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.",
+	x := indexOf(t, Said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.",
 		"Ann: My name is Bond lol", "Ann: 他们说我三十岁", "Ann: 我女儿今年六岁", "Ann: 我朋友住在北京，是医生")...)
 	for _, text := range []string{"我几岁？", "我住哪里？", "私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
 		if hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}); len(hits) > 0 {

@@ -21,16 +21,16 @@ const (
 func Heard(tx Tx, characterID, conversationID string) error {
 	return tx.Jobs.Enqueue(
 		jobs.Spec{Kind: JobEmbed, Subject: characterID, NotBefore: tx.Now().Add(vectorsSoon)},
-		lookAt(conversationID, tx.Now().Add(soon)),
+		Look(conversationID, tx.Now().Add(soon)),
 	)
 }
 
-// wantVectors enqueues the embedding of what a scope has without vectors.
-func wantVectors(tx Tx, characterID string) error {
+// WantVectors enqueues the embedding of what a scope has without vectors.
+func WantVectors(tx Tx, characterID string) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID})
 }
 
-// lookAt is a look at what is new.
-func lookAt(conversationID string, at time.Time) jobs.Spec {
+// Look is a look at what is new.
+func Look(conversationID string, at time.Time) jobs.Spec {
 	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at}
 }

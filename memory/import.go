@@ -71,7 +71,7 @@ func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 		return nil, err
 	}
 	im.done.Created = len(im.made)
-	return im.done, tellWritten(tx, by, characterID, opAdded, im.added...)
+	return im.done, EmitWritten(tx, by, characterID, WroteAdded, im.added...)
 }
 
 // importing is one Import.
@@ -119,7 +119,7 @@ func (im *importing) look(parsed []Memory) error {
 		im.words[k.ID] = k.Hash
 	}
 	im.texts = map[string]Evidence{}
-	for some := range slices.Chunk(once(revisions), pageOfFacts) {
+	for some := range slices.Chunk(once(revisions), PageOfFacts) {
 		texts, err := im.tx.SaidByID(im.characterID, some...)
 		if err != nil {
 			return err

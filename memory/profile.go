@@ -11,6 +11,7 @@ import (
 
 	"nodest/framework"
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // MaxProfile is the length of a profile, in code points, with its heading.
@@ -28,10 +29,10 @@ func ForProfile(m *Memory) bool {
 	switch {
 	case m.Pinned:
 		return true
-	case m.Subject != AboutUser && m.Subject != AboutRelationship:
+	case m.Subject != lang.AboutUser && m.Subject != lang.AboutRelationship:
 		return false
 	}
-	return m.Kind == Profile || m.Kind == Relation || m.Origin == ByUser && givesName(m.Text)
+	return m.Kind == lang.KindProfile || m.Kind == lang.KindRelation || m.Origin == ByUser && lang.GivesName(m.Text)
 }
 
 // ProfileOf returns the profile that facts make: a line each, as long as there is
@@ -63,15 +64,15 @@ func currentValues(facts []Memory) []Memory {
 		return cmp.Or(toldAt(&b).Compare(toldAt(&a)), strings.Compare(b.ID, a.ID))
 	})
 	var current []placed
-	newer := make([]slotValue, len(facts))
+	newer := make([]lang.Slot, len(facts))
 	for i := range facts {
 		m := &facts[i]
-		slot := slotOf(m.Text)
+		slot := lang.SlotOf(m.Text)
 		newer[i] = slot
-		if slices.ContainsFunc(newer[:i], func(n slotValue) bool { return n.contradicts(slot) }) {
+		if slices.ContainsFunc(newer[:i], func(n lang.Slot) bool { return n.Contradicts(slot) }) {
 			continue
 		}
-		at := slices.IndexFunc(current, func(p placed) bool { return p.slot.repeats(slot) })
+		at := slices.IndexFunc(current, func(p placed) bool { return p.slot.Repeats(slot) })
 		switch {
 		case at < 0:
 			current = append(current, placed{m, slot, profileRank(m, slot)})
@@ -92,21 +93,21 @@ func currentValues(facts []Memory) []Memory {
 // placed is a fact and its place in a profile: what is lower comes first.
 type placed struct {
 	*Memory
-	slot slotValue
+	slot lang.Slot
 	rank int
 }
 
 // toldAt is when the user said or wrote m last.
 func toldAt(m *Memory) time.Time {
 	if m.Origin == ByUser {
-		return later(m.CreatedAt, m.LastSeenAt)
+		return LaterOf(m.CreatedAt, m.LastSeenAt)
 	}
 	return m.LastSeenAt
 }
 
-func profileRank(m *Memory, slot slotValue) int {
+func profileRank(m *Memory, slot lang.Slot) int {
 	return slices.Index([]bool{
-		slot.property == nameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == Profile, true,
+		slot.Property == lang.NameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == lang.KindProfile, true,
 	}, true)
 }
 
@@ -167,7 +168,7 @@ func mostUrgent(units []*Unit, limit int) []*Unit {
 		if u.Pinned {
 			urgency[u]++
 		}
-		if givesName(u.Text) {
+		if lang.GivesName(u.Text) {
 			urgency[u] += 2
 		}
 	}

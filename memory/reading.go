@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+
 	"nodest/jobs"
 )
 
@@ -20,8 +21,8 @@ const (
 	perExchanges = 5
 )
 
-// pays reports whether what was read, with n exchanges more, allows another call.
-func (r *Reading) pays(n int) bool {
+// Pays reports whether what was read, with n exchanges more, allows another call.
+func (r *Reading) Pays(n int) bool {
 	return callsFor*(r.Exchanges+n) >= perExchanges*(r.Calls+1)
 }
 
@@ -34,7 +35,7 @@ func ExtractNow(tx Tx, conversationID string) error {
 	if err != nil {
 		return err
 	}
-	last, err := tx.Said(conversationID, SaidFilter{Before: afterAll, Limit: 1})
+	last, err := tx.Said(conversationID, SaidFilter{Before: AfterAll, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -56,5 +57,5 @@ func ExtractFirst(tx Tx, conversationID string) error {
 // atOnce is the payload of a job that does not wait for more to be said.
 var atOnce = json.RawMessage(`{"now":true}`)
 
-// afterAll is a seq that no message has.
-const afterAll = 1 << 62
+// AfterAll is a seq that no message has.
+const AfterAll = 1 << 62

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // Query is what is looked for. Only Text is needed.
 type Query struct {
 	Text  string
-	Names Names
+	Names lang.Names
 	Now   time.Time // of the question; its zone is that of the days that are named
 
 	Vector   index.Vector // of the text by the model, if there is one
@@ -53,17 +54,17 @@ type Query struct {
 	Limit      int // hits; default 10
 	Characters int // code points of all texts together; default 1500
 
-	read *Question // of Text; nil = not read yet
+	read *lang.Question // of Text; nil = not read yet
 }
 
 // reading returns what Text asks for.
-func (q *Query) reading() *Question {
+func (q *Query) reading() *lang.Question {
 	if q.read == nil {
-		read := ReadQuery(q.Text, q.Names, q.Now)
+		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
-			read.refer(q.Before, q.Names, q.Now)
-			read.relate(contracted(strings.ToLower(q.Text)))
-			read.Terms = append(read.Terms, propertyTerms(read.Properties)...)
+			read.Refer(q.Before, q.Names, q.Now)
+			read.Relate(lang.Contracted(strings.ToLower(q.Text)))
+			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
 		}
 		q.read = &read
 	}
@@ -147,7 +148,7 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 type ranking struct {
 	ctx  context.Context
 	q    *Query
-	read Question
+	read lang.Question
 	*columns
 	leaning []leaning
 	facts   []*entry     // all that the index has, where one may stand in for a line
@@ -176,7 +177,7 @@ type candidate struct {
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
 func (r *ranking) rank(v index.View) (err error) {
-	r.mine = isAboutUs(r.q.Text)
+	r.mine = lang.AboutSpeaker(r.q.Text)
 	if r.q.gated() {
 		recognise(&r.read, v, r.q.Text)
 	}

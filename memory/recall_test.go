@@ -14,10 +14,11 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
-// said makes turns of one session: "Ann: text" or "Reed: text", an hour apart.
-func said(session int, day string, lines ...string) []memory.Unit {
+// Said makes turns of one session: "Ann: text" or "Reed: text", an hour apart.
+func Said(session int, day string, lines ...string) []memory.Unit {
 	at, err := time.Parse("2006-01-02", day)
 	if err != nil {
 		panic(err)
@@ -25,9 +26,9 @@ func said(session int, day string, lines ...string) []memory.Unit {
 	var units []memory.Unit
 	for i, line := range lines {
 		speaker, text, _ := strings.Cut(line, ": ")
-		role := memory.RoleCharacter
+		role := lang.RoleCharacter
 		if speaker == "Ann" {
-			role = memory.RoleUser
+			role = lang.RoleUser
 		}
 		units = append(units, memory.Unit{
 			ID: fmt.Sprintf("%d.%d", session, i), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(session*100 + i),
@@ -61,8 +62,8 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 
 func recall(t testing.TB, x *index.Index, q memory.Query) []memory.Hit {
 	t.Helper()
-	if q.Names == (memory.Names{}) {
-		q.Names = memory.Names{User: "Ann", Character: "Reed"}
+	if q.Names == (lang.Names{}) {
+		q.Names = lang.Names{User: "Ann", Character: "Reed"}
 	}
 	if q.Now.IsZero() {
 		q.Now = noon
@@ -83,9 +84,9 @@ func foundIDs(hits []memory.Hit) []string {
 }
 
 var talk = slices.Concat(
-	said(1, "2023-04-02", "Ann: Good morning, captain!", "Reed: What did you paint at the lake?", "Ann: A sunrise, with much orange and a little red in it.", "Reed: Wonderful. I was mending the sails all day."),
-	said(2, "2023-04-20", "Ann: My sister Lucy moved to Bergen last week.", "Reed: How many cats does she have?", "Ann: Three, and a very old dog called Biscuit.", "Reed: I promise to visit her when we sail north."),
-	said(3, "2023-05-04", "Ann: 我最喜欢的茶是乌龙茶。", "Reed: 我更喜欢喝咖啡。", "Ann: 昨天我看了《银河补习班》，很感动。", "Reed: 下次一起看吧。"),
+	Said(1, "2023-04-02", "Ann: Good morning, captain!", "Reed: What did you paint at the lake?", "Ann: A sunrise, with much orange and a little red in it.", "Reed: Wonderful. I was mending the sails all day."),
+	Said(2, "2023-04-20", "Ann: My sister Lucy moved to Bergen last week.", "Reed: How many cats does she have?", "Ann: Three, and a very old dog called Biscuit.", "Reed: I promise to visit her when we sail north."),
+	Said(3, "2023-05-04", "Ann: 我最喜欢的茶是乌龙茶。", "Reed: 我更喜欢喝咖啡。", "Ann: 昨天我看了《银河补习班》，很感动。", "Reed: 下次一起看吧。"),
 )
 
 func TestRecallFindsWhatWasSaid(t *testing.T) {
@@ -315,7 +316,7 @@ func BenchmarkRecall10000(b *testing.B) {
 			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
 		}
 		u := fact(fmt.Sprint(i), strings.Join(words, " "), func(u *memory.Unit) {
-			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []memory.Role{memory.RoleUser, memory.RoleCharacter}[i%2]
+			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []lang.Role{lang.RoleUser, lang.RoleCharacter}[i%2]
 		})
 		units = append(units, u)
 	}

@@ -1,11 +1,13 @@
 package memory
 
 import (
-	"nodest/index"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // How many rows at most are looked at for whether a word is a name, of those of a word that
@@ -26,14 +28,14 @@ var (
 
 // recognise makes the words of a statement count as names that the memory knows as such:
 // those at the beginning of a sentence, and those in scripts without capitals.
-func recognise(q *Question, v index.View, text string) {
+func recognise(q *lang.Question, v index.View, text string) {
 	if !q.States {
 		return
 	}
 	begins := map[string]bool{}
 	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
-		if w := strings.ToLower(m[1]); !timeWords[w] {
-			for _, t := range analyser.Terms(w) {
+		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
+			for _, t := range lang.Analyser.Terms(w) {
 				begins[t] = true
 			}
 		}
@@ -42,8 +44,8 @@ func recognise(q *Question, v index.View, text string) {
 	for i := range q.Terms {
 		t := &q.Terms[i]
 		dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-		if (dense && !t.Extra && t.Evidence > provesNothing || t.Evidence == 1) && isKnownName(v, t.Text, begins[t.Text]) {
-			t.Evidence = provesName
+		if (dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1) && isKnownName(v, t.Text, begins[t.Text]) {
+			t.Evidence = lang.ProvesName
 		}
 	}
 }
@@ -58,12 +60,12 @@ func isKnownName(v index.View, term string, capitals bool) bool {
 			return false
 		}
 		text := d.(*entry).Text
-		is := func(name string) bool { return slices.Contains(analyser.Terms(strings.ToLower(name)), term) }
+		is := func(name string) bool { return slices.Contains(lang.Analyser.Terms(strings.ToLower(name)), term) }
 		for _, m := range naming.FindAllStringSubmatch(text, -1) {
 			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {
 				return true
 			}
 		}
-		return capitals && slices.ContainsFunc(named.FindAllStringSubmatch(text, -1), func(m []string) bool { return is(m[1]) })
+		return capitals && slices.ContainsFunc(lang.Named.FindAllStringSubmatch(text, -1), func(m []string) bool { return is(m[1]) })
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"nodest/index"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -30,7 +31,7 @@ type rig struct {
 	pause time.Duration // before a message; 5 h, so that each is a sitting of its own
 }
 
-var sharing = memory.Scene{Names: memory.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
+var sharing = memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
 
 func newRig(t testing.TB, o memory.Options) *rig {
 	t.Helper()
@@ -207,7 +208,7 @@ func (r *rig) learn(character, text string, change func(*memory.Memory), from ..
 	r.Helper()
 	id := newID()
 	m := &memory.Memory{
-		ID: id, RootID: id, Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.OtherSort, Importance: 0.5,
+		ID: id, RootID: id, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther, Importance: 0.5,
 		Origin: memory.ByModel, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: memory.ContentHash(text),
 		CreatedAt: r.now, UpdatedAt: r.now, Evidence: evidenceOf(from...),
 	}
@@ -294,3 +295,6 @@ func lines(n int) []string {
 	}
 	return all
 }
+
+// noon is a Wednesday.
+var noon = time.Date(2023, 5, 10, 12, 0, 0, 0, time.UTC)

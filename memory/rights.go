@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/memory/lang"
 	"nodest/op"
 	"nodest/stream"
 )
@@ -18,25 +19,25 @@ import (
 
 // Draft is a memory that a user writes.
 type Draft struct {
-	Text       string     `json:"text"`
-	Subject    Subject    `json:"subject"`    // default user
-	Kind       Sort       `json:"kind"`       // default other
-	Importance *float64   `json:"importance"` // default 0.5
-	EventTime  *time.Time `json:"eventTime"`
-	Pinned     bool       `json:"pinned"`
-	Locked     bool       `json:"locked"`
+	Text       string       `json:"text"`
+	Subject    lang.Subject `json:"subject"`    // default user
+	Kind       lang.Kind    `json:"kind"`       // default other
+	Importance *float64     `json:"importance"` // default 0.5
+	EventTime  *time.Time   `json:"eventTime"`
+	Pinned     bool         `json:"pinned"`
+	Locked     bool         `json:"locked"`
 }
 
 // Patch changes a memory; nil members stay. A text makes a new version of origin
 // user, locked.
 type Patch struct {
-	Text       *string    `json:"text"`
-	Subject    *Subject   `json:"subject"`
-	Kind       *Sort      `json:"kind"`
-	Importance *float64   `json:"importance"`
-	EventTime  *time.Time `json:"eventTime"`
-	Pinned     *bool      `json:"pinned"`
-	Locked     *bool      `json:"locked"`
+	Text       *string       `json:"text"`
+	Subject    *lang.Subject `json:"subject"`
+	Kind       *lang.Kind    `json:"kind"`
+	Importance *float64      `json:"importance"`
+	EventTime  *time.Time    `json:"eventTime"`
+	Pinned     *bool         `json:"pinned"`
+	Locked     *bool         `json:"locked"`
 }
 
 // Create stores a memory of origin user. One with the same words that is active is
@@ -45,15 +46,15 @@ type Patch struct {
 func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
-		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: defaultImportance,
+		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
 		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Status: Active,
 		SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
 	}
 	if m.Subject == "" {
-		m.Subject = AboutUser
+		m.Subject = lang.AboutUser
 	}
 	if m.Kind == "" {
-		m.Kind = OtherSort
+		m.Kind = lang.KindOther
 	}
 	if d.Importance != nil {
 		m.Importance = *d.Importance
@@ -73,14 +74,14 @@ func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 		if err := tx.InsertFact(characterID, m); err != nil {
 			return nil, err
 		}
-		return m, tellWritten(tx, by, characterID, opAdded, m.ID)
+		return m, EmitWritten(tx, by, characterID, WroteAdded, m.ID)
 	}
 	same.SeenCount++
 	same.LastSeenAt, same.UpdatedAt = now, now
 	if err := tx.UpdateFact(characterID, same); err != nil {
 		return nil, err
 	}
-	return same, tellWritten(tx, by, characterID, opUpdated, same.ID)
+	return same, EmitWritten(tx, by, characterID, WroteUpdated, same.ID)
 }
 
 // Edit changes a memory. What is not its text is changed in its newest version; it
@@ -125,7 +126,7 @@ func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 			return nil, err
 		}
 	}
-	return newest, tellWritten(tx, by, characterID, opUpdated, newest.ID)
+	return newest, EmitWritten(tx, by, characterID, WroteUpdated, newest.ID)
 }
 
 func (p *Patch) apply(m *Memory) {
@@ -160,7 +161,7 @@ func bothEvidence(a, b *Memory) []Evidence {
 			}
 		}
 		if len(texts) > 0 {
-			joined, _ = withSighting(joined, texts)
+			joined, _ = WithSighting(joined, texts)
 		}
 	}
 	return joined
@@ -190,10 +191,10 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	if err := tx.InsertFact(characterID, &m); err != nil {
 		return nil, err
 	}
-	if err := wantVectors(tx, characterID); err != nil {
+	if err := WantVectors(tx, characterID); err != nil {
 		return nil, err
 	}
-	return &m, tellWritten(tx, by, characterID, opUpdated, m.ID)
+	return &m, EmitWritten(tx, by, characterID, WroteUpdated, m.ID)
 }
 
 // Retire hides a memory until Restore, on all branches. One that is retired already
@@ -214,7 +215,7 @@ func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.UpdateFact(characterID, newest); err != nil {
 		return nil, err
 	}
-	return newest, tellWritten(tx, by, characterID, opRetired, newest.ID)
+	return newest, EmitWritten(tx, by, characterID, WroteRetired, newest.ID)
 }
 
 // Restore makes a version count again: the newest one when it is retired; an older
@@ -250,7 +251,7 @@ func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.UpdateFact(characterID, newest); err != nil {
 		return nil, err
 	}
-	return newest, tellWritten(tx, by, characterID, opRestored, newest.ID)
+	return newest, EmitWritten(tx, by, characterID, opRestored, newest.ID)
 }
 
 // History returns the versions of a memory, oldest first.
@@ -351,7 +352,7 @@ func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (
 	if err != nil || len(said) == 0 {
 		return known, err
 	}
-	return lastSaid(said), nil
+	return LastSaid(said), nil
 }
 
 // versionsOf returns all versions of a memory, oldest first, and the one that id
@@ -375,8 +376,8 @@ func versionsOf(tx Tx, characterID, id string) (versions []Memory, named *Memory
 // activeWith returns the active fact with the words of hash, nil when there is none.
 func activeWith(tx Tx, characterID, hash string) (*Memory, error) {
 	var same *Memory
-	err := eachFact(tx, characterID, Filter{ContentHash: hash}, func(m *Memory) bool {
-		if hashOf(m) == hash {
+	err := EachFact(tx, characterID, Filter{ContentHash: hash}, func(m *Memory) bool {
+		if HashOf(m) == hash {
 			same = m
 		}
 		return same == nil
@@ -384,14 +385,14 @@ func activeWith(tx Tx, characterID, hash string) (*Memory, error) {
 	return same, err
 }
 
-// pageOfFacts is how many facts are read at a time.
-const pageOfFacts = 500
+// PageOfFacts is how many facts are read at a time.
+const PageOfFacts = 500
 
-// eachFact calls use with the versions that f selects, newest first, until it
+// EachFact calls use with the versions that f selects, newest first, until it
 // returns false.
-func eachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error {
+func EachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error {
 	for cursor := ""; ; {
-		page, next, err := tx.Facts(characterID, f, cursor, pageOfFacts)
+		page, next, err := tx.Facts(characterID, f, cursor, PageOfFacts)
 		if err != nil {
 			return fmt.Errorf("read facts: %w", err)
 		}
@@ -409,31 +410,31 @@ func eachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error
 
 // What an event memory.written tells.
 const (
-	opAdded    = "added"
-	opUpdated  = "updated"
-	opRetired  = "retired"
-	opRestored = "restored"
-	opPurged   = "purged"
+	WroteAdded   = "added"
+	WroteUpdated = "updated"
+	WroteRetired = "retired"
+	opRestored   = "restored"
+	opPurged     = "purged"
 )
 
 // idsPerEvent keeps events small.
 const idsPerEvent = 200
 
-// tellWritten emits what was done to memories; those that are new get vectors.
-func tellWritten(tx Tx, by, characterID, op string, ids ...string) error {
+// EmitWritten emits what was done to memories; those that are new get vectors.
+func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 	for some := range slices.Chunk(ids, idsPerEvent) {
-		err := tell(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
+		err := Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})
 		if err != nil {
 			return err
 		}
 	}
-	if op == opAdded && len(ids) > 0 {
-		return wantVectors(tx, characterID)
+	if op == WroteAdded && len(ids) > 0 {
+		return WantVectors(tx, characterID)
 	}
 	return nil
 }
 
-func tell(tx Tx, by, kind, conversationID string, data map[string]any) error {
+func Emit(tx Tx, by, kind, conversationID string, data map[string]any) error {
 	doc, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", kind, err)
@@ -441,6 +442,6 @@ func tell(tx Tx, by, kind, conversationID string, data map[string]any) error {
 	return tx.Emit(&stream.Event{Type: kind, ConversationID: conversationID, By: by, Data: doc})
 }
 
-func lastSaid(texts []Said) time.Time {
-	return slices.MaxFunc(texts, func(a, b Said) int { return a.At.Compare(b.At) }).At
+func LastSaid(texts []SaidText) time.Time {
+	return slices.MaxFunc(texts, func(a, b SaidText) int { return a.At.Compare(b.At) }).At
 }

@@ -9,6 +9,7 @@ import (
 	"nodest/index"
 	"nodest/jobs"
 	"nodest/llm"
+	"nodest/memory/lang"
 )
 
 // Service remembers: it finds what fits a message, and works in the background on
@@ -33,17 +34,18 @@ type Options struct {
 // Scene is how the memory of one character is set, and who speaks in one of its
 // conversations.
 type Scene struct {
-	Names        Names // of the persona and of the character
-	Enabled      bool  // texts are read for facts
-	ExtractEvery int   // exchanges
-	Recall       bool  // memories go into prompts
-	Limit        int   // of items in a prompt
-	Share        bool  // from all conversations with the character, not only this one
+	Names        lang.Names // of the persona and of the character
+	Enabled      bool       // texts are read for facts
+	ExtractEvery int        // exchanges
+	Recall       bool       // memories go into prompts
+	Limit        int        // of items in a prompt
+	Share        bool       // from all conversations with the character, not only this one
 
 	Zone *time.Location // of the user's days; nil = UTC
 }
 
-func (s *Scene) zone() *time.Location { return cmp.Or(s.Zone, time.UTC) }
+// Location is the zone of the days in a scene.
+func (s *Scene) Location() *time.Location { return cmp.Or(s.Zone, time.UTC) }
 
 // Kinds of jobs. The subject of an extraction is a conversation, that of embedding
 // a character.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // A signal is one reason why a unit may be what a question is after.
@@ -86,7 +87,7 @@ func sized(n int) *columns {
 
 // measure fills the columns. A vector that nothing in the index can be compared with
 // leaves its column empty: a list that is missing does not count.
-func measure(ctx context.Context, v index.View, q *Query, read Question) (*columns, error) {
+func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*columns, error) {
 	n := v.Slots()
 	c := sized(n)
 	v.Match(read.Terms, &c.match)
@@ -122,26 +123,26 @@ func measure(ctx context.Context, v index.View, q *Query, read Question) (*colum
 }
 
 // judge fills in what depends on the unit itself and on the one before it.
-func (c *columns) judge(v index.View, i int, read Question) {
+func (c *columns) judge(v index.View, i int, read lang.Question) {
 	e := c.entries[i]
 	if before := v.Neighbour(i, -1); before >= 0 {
-		if d, ok := v.Data(before); ok && d.(*entry).traits.asks {
+		if d, ok := v.Data(before); ok && d.(*entry).traits.Asks {
 			c.of[sigAnswer][i] = c.of[sigRow][before]
 		}
 	}
 	if len(read.Speakers) == 1 && e.Speaker == read.Speakers[0] {
 		c.of[sigSpeaker][i] = 1
 	}
-	if e.traits.fits(read.Sought) {
+	if e.traits.Fits(read.Sought) {
 		c.of[sigKind][i] = c.of[sigNear][i]
 	}
 	c.of[sigLength][i] = min(1, float32(v.Length(i))/enoughTerms)
 }
 
-func dayFit(days []Days, at time.Time, zone *time.Location) float32 {
+func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	fit := float32(0)
 	for _, d := range days {
-		fit = max(fit, d.Fit(LocalTime(at, zone)))
+		fit = max(fit, d.Fit(lang.LocalTime(at, zone)))
 	}
 	return fit
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"nodest/memory/lang"
 )
 
 // Where things have changed, what is so now stands in for what was: a fact for the
@@ -101,7 +103,7 @@ func (r *ranking) current(found []candidate) []candidate {
 
 // telling is what a unit says about the user.
 type telling struct {
-	gives  properties
+	gives  lang.Properties
 	asked  map[string]bool // terms of the question that tell what it is about
 	topics uint64          // of the question, by bits
 }
@@ -184,13 +186,13 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 	}
 	words := r.v.Words(y.at)
 	return slices.ContainsFunc(r.v.Words(x.at), func(w string) bool {
-		return slices.Contains(words, w) && tellsSomething(w) && proofOf(w) >= provesLittle
+		return slices.Contains(words, w) && lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle
 	})
 }
 
-// saysChanged reports whether a unit says that something is otherwise now.
+// lang.SaysChanged reports whether a unit says that something is otherwise now.
 func (e *entry) saysChanged() bool {
-	return knownOnce(&e.changes, func() bool { return saysChanged(e.Text) })
+	return knownOnce(&e.changes, func() bool { return lang.SaysChanged(e.Text) })
 }
 
 // follows reports whether a was said, or is known, later than b.
@@ -213,7 +215,7 @@ func (r *ranking) topicsIn(at int) (bits uint64) {
 func (r *ranking) askedIn(at int) map[string]bool {
 	words, asked := r.v.Words(at), map[string]bool{}
 	for _, t := range r.read.Terms {
-		if !tells(t) {
+		if !lang.Tells(t) {
 			continue
 		}
 		has := func(w string) bool { return w == t.Text }
@@ -244,7 +246,7 @@ func (r *ranking) coversAll(row, later map[string]bool) bool {
 // hasOwn reports whether a later row has all words of the question that a row has.
 func (r *ranking) hasOwn(row, later map[string]bool) bool {
 	for t := range row {
-		if !later[t] && r.read.own(t) {
+		if !later[t] && r.read.Own(t) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/jobs"
+	"nodest/memory/lang"
 	"nodest/op"
 )
 
@@ -92,9 +93,9 @@ type TextTx interface {
 	Shown(here *Place, texts []Evidence) ([]bool, error)
 	// Said lists texts of a conversation, by seq. Those of one message come together:
 	// a page may be longer than its limit.
-	Said(conversationID string, f SaidFilter) ([]Said, error)
+	Said(conversationID string, f SaidFilter) ([]SaidText, error)
 	// SaidByID returns texts by their revisions, those that there are.
-	SaidByID(characterID string, revisionIDs ...string) ([]Said, error)
+	SaidByID(characterID string, revisionIDs ...string) ([]SaidText, error)
 	// MarkRead notes that extraction has read these texts.
 	MarkRead(conversationID string, revisionIDs ...string) error
 	// MarkUnread gives all texts of a conversation back to extraction. Those of an
@@ -123,8 +124,8 @@ type SaidFilter struct {
 	Limit  int   // default 500
 }
 
-// Said is a text that was said, as memory keeps it. Its revision is its id.
-type Said struct {
+// SaidText is a text that was said, as memory keeps it. Its revision is its id.
+type SaidText struct {
 	Message
 	CharacterID string
 	Sitting     int // of the conversation, from 1: a pause of hours begins another
@@ -176,8 +177,8 @@ type FactTx interface {
 // Filter narrows a list of facts; the zero value lists the active ones.
 type Filter struct {
 	Status         Status // "" = active; AnyStatus = all
-	Kind           Sort
-	Subject        Subject
+	Kind           lang.Kind
+	Subject        lang.Subject
 	ConversationID string
 	Pinned         *bool
 	ContentHash    string // only those with these words

@@ -38,9 +38,9 @@ type Tombstone struct {
 	CreatedAt   time.Time
 }
 
-// buries reports whether t forbids a statement: its words, or, so that other words
+// Buries reports whether t forbids a statement: its words, or, so that other words
 // cannot bring it back, whatever else comes from the same texts alone.
-func (t *Tombstone) buries(hash string, evidence []Evidence) bool {
+func (t *Tombstone) Buries(hash string, evidence []Evidence) bool {
 	if hash == t.ContentHash {
 		return true
 	}
@@ -54,23 +54,23 @@ func (t *Tombstone) buries(hash string, evidence []Evidence) bool {
 	return len(evidence) > 0 && len(t.Evidence) > 0
 }
 
-func hashOf(m *Memory) string {
+func HashOf(m *Memory) string {
 	if m.ContentHash != "" {
 		return m.ContentHash
 	}
 	return ContentHash(m.Text)
 }
 
-func later(a, b time.Time) time.Time {
+func LaterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
 }
 
-// withSighting adds evidence as a sighting of its own, and tells whether any of it
+// WithSighting adds evidence as a sighting of its own, and tells whether any of it
 // is new.
-func withSighting(old, evidence []Evidence) ([]Evidence, bool) {
+func WithSighting(old, evidence []Evidence) ([]Evidence, bool) {
 	sighting, more := 0, len(evidence) == 0
 	for _, e := range old {
 		sighting = max(sighting, e.Sighting+1)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // Layer says where a unit comes from.
@@ -24,10 +25,10 @@ type Unit struct {
 	Version      int64
 	Layer        Layer
 	Conversation string
-	Session      int    // a sitting of the conversation, from 1
-	Order        int64  // place in the conversation
-	Speaker      Role   // who says all of it; empty of a fact
-	Name         string // of the speaker, where the message has one
+	Session      int       // a sitting of the conversation, from 1
+	Order        int64     // place in the conversation
+	Speaker      lang.Role // who says all of it; empty of a fact
+	Name         string    // of the speaker, where the message has one
 	Text         string
 	Hash         string    // of the text without case, blanks and signs; equal texts have equal hashes
 	At           time.Time // when it happened, else when it was said
@@ -53,7 +54,7 @@ func (u *Unit) standsFor(source string) bool {
 }
 
 // Terms analyses the text of a unit.
-func Terms(text string) string { return analyser.Join(text) }
+func Terms(text string) string { return lang.Analyser.Join(text) }
 
 // Row returns u as the index keeps it.
 func (u *Unit) Row() index.Row {
@@ -61,7 +62,7 @@ func (u *Unit) Row() index.Row {
 	if u.Layer != Fact {
 		group = u.Conversation + "\x00" + strconv.Itoa(u.Session)
 	}
-	e := &entry{Unit: *u, traits: traitsOf(u.Text)}
+	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
 	return index.Row{
 		ID: u.ID, Version: u.Version, Group: group, Order: u.Order, Terms: u.Terms, Vectors: u.Vectors,
@@ -72,7 +73,7 @@ func (u *Unit) Row() index.Row {
 // entry is what the index keeps of a unit.
 type entry struct {
 	Unit
-	traits traits
+	traits lang.Traits
 
 	asksOnly, changes atomic.Uint32 // what knownOnce knows of the text
 	giving            atomic.Uint32 // what gives knows of it

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"nodest/fault"
-	"nodest/memory"
 	"nodest/op"
+	"nodest/summary"
 )
 
 // maxCounted is the highest seq, rev and version.
@@ -347,10 +347,10 @@ func (c *checker) summaryList(all []*DumpedSummary) error {
 	return nil
 }
 
-var summaryMethods = []memory.Method{memory.MethodModel, memory.MethodExtractive, memory.MethodUser}
+var summaryMethods = []summary.Method{summary.MethodModel, summary.MethodExtractive, summary.MethodUser}
 
 // summary checks what a summary says, and names everything in it by its new id.
-func (c *checker) summary(path string, s *memory.Summary) error {
+func (c *checker) summary(path string, s *summary.Summary) error {
 	first, last := c.messages[s.Range.StartID], c.messages[s.Range.EndID]
 	switch {
 	case !slices.Contains(summaryMethods, s.Method):
@@ -363,7 +363,7 @@ func (c *checker) summary(path string, s *memory.Summary) error {
 	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], clean(s.Text)
 	s.Range.StartID, s.Range.StartSeq = first.ID, first.Seq
 	s.Range.EndID, s.Range.EndSeq = last.ID, last.Seq
-	if err := s.Validate(memory.SummarySettings{Length: maxCounted / 2}); err != nil {
+	if err := s.Validate(summary.Settings{Length: maxCounted / 2}); err != nil {
 		return damagedBy(at(c.at, path), err)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
-	"nodest/memory"
 )
 
 // asker asks a user's model in the background: one prompt, one whole reply. What
@@ -61,7 +60,7 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 // counts them, and repeats what failed. Where a model's thinking uses up the limit of
 // tokens the reply is an empty one, and from then on the model is asked without one.
 // Nothing else limits the reply than what p says; the sampling is that of the user.
-func (a *asker) Ask(ctx context.Context, p memory.Prompt) (string, error) {
+func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	req := llm.Request{

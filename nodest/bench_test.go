@@ -11,6 +11,7 @@ import (
 
 	"nodest/account"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -140,7 +141,7 @@ func BenchmarkLongChat(b *testing.B) {
 				}
 			}
 			for i := range 30 {
-				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: memory.Profile}
+				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: lang.KindProfile}
 				if _, err := e.CreateMemory(b.Context(), &op.Call{UserID: ann}, c.CharacterID, d); err != nil {
 					b.Fatal(err)
 				}

@@ -8,8 +8,8 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
-	"nodest/memory"
 	"nodest/op"
+	"nodest/summary"
 )
 
 // JobFork is the kind of job that completes a long fork, which is its subject.
@@ -190,7 +190,7 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 // the source.
 func repairInherited(tx Tx, fork *Conversation) error {
 	k, err := standing(tx, fork.SummaryID, fork.HeadID, 0)
-	if err != nil || k == nil || k.Method == memory.MethodUser || !k.Stale && k.Method != memory.MethodExtractive {
+	if err != nil || k == nil || k.Method == summary.MethodUser || !k.Stale && k.Method != summary.MethodExtractive {
 		return err
 	}
 	return enqueueSummary(tx, fork.ID, summaryOrder{Rest: true}, tx.Now().Add(summaryRest))

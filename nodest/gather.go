@@ -13,6 +13,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/summary"
 )
 
 // turn is one request to a model in the making.
@@ -28,12 +29,12 @@ type turn struct {
 	ground ground       // for its memories
 	uses   []memory.Use // what was recalled, best first
 
-	made    *memory.Summary // for this prompt alone; nil = that in force counts
-	summary *memory.Summary // that stands in the chat; nil = none
-	front   int             // messages before it
-	behind  int             // messages behind what is stored, of a preview
-	length  int             // of what is sent of the chat, in UTF-16 units
-	lines   int             // messages that are sent
+	made    *summary.Summary // for this prompt alone; nil = that in force counts
+	summary *summary.Summary // that stands in the chat; nil = none
+	front   int              // messages before it
+	behind  int              // messages behind what is stored, of a preview
+	length  int              // of what is sent of the chat, in UTF-16 units
+	lines   int              // messages that are sent
 
 	unread   bool                // there is older history that was not even read
 	warnings []framework.Warning // from before the build

@@ -155,7 +155,7 @@ func (f *FoundMemory) read(tx Tx, characterID string) (there bool, err error) {
 	return true, nil
 }
 
-func saidText(s *memory.Said) *SaidText {
+func saidText(s *memory.SaidText) *SaidText {
 	return &SaidText{
 		Evidence: s.Evidence, Role: string(s.Role), Name: s.Name, Text: s.Text,
 		At: s.At.UTC().Format("2006-01-02T15:04:05.000Z"),

@@ -10,6 +10,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -161,7 +162,7 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned", "克拉拉喜欢茶 pinned", "Clara sings retired", "Clara sings"},
 		},
 		"by kind": {
-			memory.BulkLock, memory.Selection{Kind: new(memory.Preference)}, "1 1 0",
+			memory.BulkLock, memory.Selection{Kind: new(lang.KindPreference)}, "1 1 0",
 			[]string{"Clara sails superseded", "Clara sails often", "Clara likes ferries pinned locked", "克拉拉喜欢茶", "Clara sings retired", "Clara sings"},
 		},
 		"what is so already is left alone": {
@@ -190,7 +191,7 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			s := newRemembering(t)
 			alice := s.character(alicesCard)
 			sails := s.fact(alice.ID, "Clara sails")
-			text, kind := "Clara sails often", memory.Preference
+			text, kind := "Clara sails often", lang.KindPreference
 			_, err := s.EditMemory(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
 			s.must(err)
 			_, err = s.EditMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
@@ -272,7 +273,7 @@ func TestABulkTakesAMemoryWithARetiredVersionOnce(t *testing.T) {
 			alice := s.character(alicesCard)
 			for i, text := range []string{"Clara sails", "Clara rows"} {
 				m := &memory.Memory{
-					ID: []string{"old", "new"}[i], RootID: "old", Version: i + 1, Text: text, Subject: memory.AboutCharacter, Kind: memory.OtherSort,
+					ID: []string{"old", "new"}[i], RootID: "old", Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
 					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
 				}
 				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFact(alice.ID, m) }))
@@ -350,16 +351,16 @@ func TestWhatABulkRefuses(t *testing.T) {
 		"an empty filter":            {memory.BulkPurge, memory.Selection{}, "filter.all"},
 		"a status alone":             {memory.BulkPurge, memory.Selection{Status: memory.Retired}, "filter.all"},
 		"no ids":                     {memory.BulkPurge, memory.Selection{IDs: []string{}}, "filter.ids"},
-		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(memory.OtherSort)}, "filter.ids"},
+		"no ids of a kind":           {memory.BulkPurge, memory.Selection{IDs: []string{}, Kind: new(lang.KindOther)}, "filter.ids"},
 		"all and something":          {memory.BulkPurge, memory.Selection{All: true, Pinned: &yes}, "filter.all"},
 		"words that nobody looks up": {memory.BulkPurge, memory.Selection{Query: new(" ?! ")}, "filter.q"},
 		"too many ids":               {memory.BulkPurge, memory.Selection{IDs: make([]string, 201)}, "filter.ids"},
 		"older versions":             {memory.BulkPurge, memory.Selection{All: true, Status: memory.Superseded}, "filter.status"},
-		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: new(memory.Sort("rumour"))}, "filter.kind"},
-		"an empty question":          {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(memory.Preference)}, "filter.q"},
-		"an empty kind":              {memory.BulkPurge, memory.Selection{Kind: new(memory.Sort("")), Pinned: new(true)}, "filter.kind"},
+		"a kind nobody knows":        {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("rumour"))}, "filter.kind"},
+		"an empty question":          {memory.BulkPurge, memory.Selection{Query: new(""), Kind: new(lang.KindPreference)}, "filter.q"},
+		"an empty kind":              {memory.BulkPurge, memory.Selection{Kind: new(lang.Kind("")), Pinned: new(true)}, "filter.kind"},
 		"an empty conversation":      {memory.BulkPurge, memory.Selection{Conversation: new(""), Pinned: new(true)}, "filter.conversation"},
-		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(memory.Subject("dog"))}, "filter.subject"},
+		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := s.BulkMemories(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
@@ -388,7 +389,7 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	said := s.message(reply.ParentID)
 	rests := func(text string, m *nodest.Message) {
 		fact := &memory.Memory{
-			ID: text, RootID: text, Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.OtherSort,
+			ID: text, RootID: text, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
 			Origin: memory.ByRule, Status: memory.Active, ConversationID: told.ID, Evidence: []memory.Evidence{{
 				ConversationID: told.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},

@@ -11,6 +11,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -31,7 +32,7 @@ func profileIn(p *framework.Prompt) (text string, ids []string) {
 
 func (s *studio) knows(characterID, text string, pinned bool) *memory.Memory {
 	s.t.Helper()
-	m, err := s.CreateMemory(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: memory.Profile, Pinned: pinned})
+	m, err := s.CreateMemory(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
 	s.must(err)
 	return m
 }

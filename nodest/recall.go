@@ -9,6 +9,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // Memories go into a prompt between reading the chat and building the request:
@@ -44,7 +45,7 @@ func (e *Engine) MemoryScene(ctx context.Context, userID, characterID, conversat
 
 // MemoryModel returns what reads a user's chats for facts, nil where there is only
 // the offline model: memory.Options.Model.
-func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (memory.Asker, error) {
+func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, error) {
 	a, err := e.asker(ctx, userID)
 	if a == nil {
 		return nil, err // not a nil *asker, which would be something
@@ -72,7 +73,7 @@ func (e *Engine) sceneOf(tx Tx, characterID, conversationID string) (*scene, err
 func (s *scene) memory() memory.Scene {
 	set := s.docs.settings
 	return memory.Scene{
-		Names:   memory.Names{User: s.persona.Name, Character: s.docs.card.Name},
+		Names:   lang.Names{User: s.persona.Name, Character: s.docs.card.Name},
 		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
 		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
 		Zone: s.zone,
@@ -103,7 +104,7 @@ func (t *turn) rests(now time.Time, path []*Message, text string) {
 	at := len(path) - 1
 	for ; at >= 0 && t.ground.text == ""; at-- {
 		if path[at].Role == RoleUser && !path[at].Hidden {
-			t.ground.text = memory.Clean(memory.RoleUser, path[at].Text())
+			t.ground.text = memory.Clean(lang.RoleUser, path[at].Text())
 		}
 	}
 	t.ground.last = turnBefore(path[:at+1])
@@ -117,9 +118,9 @@ func turnBefore(path []*Message) []string {
 		switch m := path[i]; {
 		case m.Hidden:
 		case m.Role == RoleUser:
-			said = memory.Clean(memory.RoleUser, m.Text())
+			said = memory.Clean(lang.RoleUser, m.Text())
 		case m.Role == RoleAssistant && reply == "":
-			reply = memory.Clean(memory.RoleCharacter, m.Text())
+			reply = memory.Clean(lang.RoleCharacter, m.Text())
 		}
 	}
 	return []string{said, reply}
@@ -200,7 +201,7 @@ func (t *turn) visible() memory.Visible {
 			ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq,
 		}}
 		if back <= readWords {
-			one.Role, one.Text = memory.Role(m.Role), s.Text
+			one.Role, one.Text = lang.Role(m.Role), s.Text
 		}
 		said = append(said, one)
 	}

@@ -14,6 +14,7 @@ import (
 	"nodest/llm/llmtest"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -357,14 +358,14 @@ func TestTheSceneOfAMemory(t *testing.T) {
 	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
 	s.must(err)
 	want := memory.Scene{
-		Names: memory.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
+		Names: lang.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
 	}
 	got, err := s.MemoryScene(t.Context(), ann, alice.ID, "")
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
 	s.settle(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
-	want = memory.Scene{Names: memory.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
+	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
 	if got, err = s.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
 	}
@@ -382,7 +383,7 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 	s.model.next(says("A", " reply."))
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)
-	text, err := model.Ask(t.Context(), memory.Prompt{Text: "Read this."})
+	text, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."})
 	if text != "A reply." || err != nil {
 		t.Errorf("reply = %q, %v", text, err)
 	}
@@ -392,7 +393,7 @@ func TestTheModelThatReadsForAUser(t *testing.T) {
 		t.Errorf("usage = %+v, want 10 and 2 tokens", rows)
 	}
 	s.model.next(says("half").failing(fault.New(fault.UpstreamDown, "gone")))
-	if _, err := model.Ask(t.Context(), memory.Prompt{Text: "Read this."}); !fault.Is(err, fault.UpstreamDown) {
+	if _, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."}); !fault.Is(err, fault.UpstreamDown) {
 		t.Errorf("a reply that broke off: %v", err)
 	}
 	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
@@ -450,7 +451,7 @@ func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	})
 	model, err := s.MemoryModel(t.Context(), ann, "")
 	s.must(err)
-	prompt := memory.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100}
+	prompt := llm.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100}
 	if _, err := model.Ask(t.Context(), prompt); !fault.Is(err, fault.EmptyReply) {
 		t.Errorf("the first answer: %v, want an empty one", err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/llm"
 	"nodest/llm/llmtest"
-	"nodest/memory"
 	"nodest/nodest"
 )
 
@@ -113,7 +113,7 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 		t.Helper()
 		model, err := s.MemoryModel(t.Context(), ann, "")
 		s.must(err)
-		_, err = model.Ask(t.Context(), memory.Prompt{Text: "Facts?", MaxTokens: 100})
+		_, err = model.Ask(t.Context(), llm.Prompt{Text: "Facts?", MaxTokens: 100})
 		s.must(err)
 		all := fake.Requests()
 		if got := sampled(t, all[len(all)-1]); got != want {

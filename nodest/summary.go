@@ -8,7 +8,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
-	"nodest/memory"
+	"nodest/summary"
 )
 
 // A summary is an overlay: in a prompt it stands for messages of the branch, and
@@ -23,7 +23,7 @@ type SummaryTx interface {
 	InsertSummary(k *KeptSummary) error
 	// UpdateSummary stores what a summary says from a version of its conversation
 	// on: text and method. The rest of it never changes.
-	UpdateSummary(version int64, s *memory.Summary) error
+	UpdateSummary(version int64, s *summary.Summary) error
 	// Summary returns one as it was at a version of its conversation (0 = now),
 	// deleted or not.
 	Summary(id string, version int64) (*KeptSummary, error)
@@ -56,7 +56,7 @@ type SummaryTx interface {
 
 // KeptSummary is a summary as it is stored.
 type KeptSummary struct {
-	*memory.Summary
+	*summary.Summary
 	ConversationID string
 	MadeVersion    int64 // of the conversation: it is about the messages of then; 0 = as they were in none
 	HeadSeq        int64 // of the newest message when it was made
@@ -69,8 +69,8 @@ func (k *KeptSummary) covered() Covered {
 }
 
 // attempt is what planning wants to know of the last summary.
-func (k *KeptSummary) attempt() *memory.Attempt {
-	return &memory.Attempt{SummaryID: k.ID, Seq: k.HeadSeq, Length: k.ViewLength}
+func (k *KeptSummary) attempt() *summary.Attempt {
+	return &summary.Attempt{SummaryID: k.ID, Seq: k.HeadSeq, Length: k.ViewLength}
 }
 
 // SummaryRef names a summary.
@@ -91,12 +91,12 @@ type DumpedSummary struct {
 }
 
 // Newest is what the summary says now.
-func (d *DumpedSummary) Newest() *memory.Summary { return d.Texts[len(d.Texts)-1].Summary }
+func (d *DumpedSummary) Newest() *summary.Summary { return d.Texts[len(d.Texts)-1].Summary }
 
 // SummaryText is what a summary says from a version of its conversation on.
 type SummaryText struct {
-	Version int64           `json:"version"`
-	Summary *memory.Summary `json:"document"`
+	Version int64            `json:"version"`
+	Summary *summary.Summary `json:"document"`
 }
 
 // Covered are messages of a branch, as they were at a version: those that end in
@@ -175,8 +175,8 @@ func chooseSummary(tx Tx, conv *Conversation) error {
 
 // linesOf are messages as summaries count them. What chatOf leaves out of a prompt
 // is no line.
-func linesOf(path []*Message) []memory.ChatLine {
-	lines := make([]memory.ChatLine, 0, len(path))
+func linesOf(path []*Message) []summary.ChatLine {
+	lines := make([]summary.ChatLine, 0, len(path))
 	var last *Message // that stands at the end of lines
 	for _, m := range path {
 		if m.Hidden {
@@ -189,7 +189,7 @@ func linesOf(path []*Message) []memory.ChatLine {
 			}
 			continue
 		}
-		lines = append(lines, memory.ChatLine{
+		lines = append(lines, summary.ChatLine{
 			MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq, Role: llm.Role(m.Role), Name: m.Name,
 			Text: framework.StripBlocks(s.Text), At: m.CreatedAt, Greeting: m.Greeting,
 		})
@@ -212,7 +212,7 @@ type around struct {
 // the branch, read as far back as the last message of s or as room goes; more says
 // that it does not begin with the first message. said messages follow that are not
 // stored. ok is false where s cannot stand.
-func readAround(s *memory.Summary, tail []*Message, said int, more bool, room int, read pageReader) (a around, ok bool, err error) {
+func readAround(s *summary.Summary, tail []*Message, said int, more bool, room int, read pageReader) (a around, ok bool, err error) {
 	from, ok := behind(s, tail, said)
 	switch {
 	case ok:
@@ -229,13 +229,13 @@ func readAround(s *memory.Summary, tail []*Message, said int, more bool, room in
 
 // behind is where in the end of a branch the messages begin that s leaves alone.
 // The last three of a branch, with those said behind it, are among them.
-func behind(s *memory.Summary, tail []*Message, said int) (from int, ok bool) {
+func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
 	lines := linesOf(tail)
-	at := slices.IndexFunc(lines, func(l memory.ChatLine) bool { return l.MessageID == s.Range.EndID })
+	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
 	if at < 0 {
 		return 0, false
 	}
-	_, next := s.Overlay(append(lines, make([]memory.ChatLine, said)...))
+	_, next := s.Overlay(append(lines, make([]summary.ChatLine, said)...))
 	first := s.Range.EndID
 	if next < len(lines) {
 		first = lines[next].MessageID
@@ -250,9 +250,9 @@ func behind(s *memory.Summary, tail []*Message, said int) (from int, ok bool) {
 // measure notes how much of the chat is sent, for whether a summary is due.
 func (t *turn) measure(path []*Message) {
 	lines := linesOf(path)
-	t.lines, t.length = len(lines), memory.EffectiveLength(lines, nil)
+	t.lines, t.length = len(lines), summary.EffectiveLength(lines, nil)
 	if t.summary != nil {
-		t.length += memory.EffectiveLength([]memory.ChatLine{{Text: t.summary.Text}}, nil)
+		t.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.summary.Text}}, nil)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
-	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/summary"
 )
 
 // summarised is a conversation of 18 exchanges whose first 6000 characters have a
@@ -80,7 +80,7 @@ func TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt(t *testing.T) {
 	}
 	s.rest()
 	a := s.active()
-	if a == nil || a.Stale || a.Generation != 2 || a.Method != memory.MethodModel {
+	if a == nil || a.Stale || a.Generation != 2 || a.Method != summary.MethodModel {
 		t.Fatalf("at rest: %+v, want a new one", a)
 	}
 	s.shows(s.prompt(), "Digest 2")
@@ -231,7 +231,7 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 			}
 		}
 	}
-	if v := s.active(); v == nil || v.ID != a.ID || v.Method != memory.MethodUser {
+	if v := s.active(); v == nil || v.ID != a.ID || v.Method != summary.MethodUser {
 		t.Errorf("restored: %+v", v)
 	}
 }
@@ -242,12 +242,12 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 	const words = "--- CONVERSATION SUMMARY ---\nI say: they only talked about rivers."
 	v, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, words)
 	s.must(err)
-	if v.ID != a.ID || v.Method != memory.MethodUser || v.Model != "" || !v.Active || strings.Contains(v.Text, "---") {
+	if v.ID != a.ID || v.Method != summary.MethodUser || v.Model != "" || !v.Active || strings.Contains(v.Text, "---") {
 		t.Errorf("edited: %+v", v)
 	}
 	s.edit(s.covered(1), "It was different.")
 	s.rest()
-	if a := s.active(); a.Method != memory.MethodUser || len(s.scholar.summaries) != 1 {
+	if a := s.active(); a.Method != summary.MethodUser || len(s.scholar.summaries) != 1 {
 		t.Errorf("at rest: %+v: the words of a user stay", a)
 	}
 	s.fill(16)
@@ -346,7 +346,7 @@ func TestSummariesOfAnotherUser(t *testing.T) {
 			t.Errorf("%s: %v, want NotFound", what, err)
 		}
 	}
-	if a := s.active(); a == nil || a.Method != memory.MethodModel {
+	if a := s.active(); a == nil || a.Method != summary.MethodModel {
 		t.Errorf("in force: %+v", a)
 	}
 }
@@ -357,7 +357,7 @@ func TestRulesStandInForTheModel(t *testing.T) {
 	s.fill(14)
 	s.talk(3)
 	a := s.active()
-	if a == nil || a.Method != memory.MethodExtractive || a.Model != "" {
+	if a == nil || a.Method != summary.MethodExtractive || a.Model != "" {
 		t.Fatalf("in force: %+v, want one by rule", a)
 	}
 	s.rest()
@@ -366,7 +366,7 @@ func TestRulesStandInForTheModel(t *testing.T) {
 	}
 	s.scholar.fails = nil
 	s.rest()
-	if a := s.active(); a == nil || a.Method != memory.MethodModel || a.Generation != 2 {
+	if a := s.active(); a == nil || a.Method != summary.MethodModel || a.Generation != 2 {
 		t.Errorf("when the model is back: %+v", a)
 	}
 	if s.rest() != 0 {
@@ -495,7 +495,7 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 				t.Errorf("in force: %+v", s.active())
 			}
 			s.work()
-			if a := s.active(); a == nil || a.Method != memory.MethodModel || len(s.summaries()) != 1 {
+			if a := s.active(); a == nil || a.Method != summary.MethodModel || len(s.summaries()) != 1 {
 				t.Errorf("after that: %+v", s.summaries())
 			}
 		})

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/memory"
 	"nodest/nodest"
+	"nodest/summary"
 )
 
 // in is what fn returns of another conversation.
@@ -117,7 +117,7 @@ func (s *summaryStudio) ofTheFork(fork *nodest.Conversation, got *nodest.Summary
 		s.t.Errorf("after a move:\n%s\nwant\n%s", have, want)
 	}
 	s.rest()
-	if now := s.active(); now.Stale != (got.Stale && got.Method == memory.MethodUser) {
+	if now := s.active(); now.Stale != (got.Stale && got.Method == summary.MethodUser) {
 		s.t.Errorf("at rest: %+v", now)
 	}
 	s.edit(s.covered(1), "This is only so in the fork.")

@@ -13,9 +13,11 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/jobs"
+	"nodest/llm"
 	"nodest/memory"
 	"nodest/op"
 	"nodest/stream"
+	"nodest/summary"
 )
 
 // JobSummarise is the kind of job that makes, or repairs, the summary of a
@@ -45,11 +47,11 @@ const repairTries = 5
 var errOvertaken = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
 
 // errNotDue says why no summary is made.
-func errNotDue(skip memory.Skip) error {
-	why := map[memory.Skip]string{
-		memory.SkipFew:        ": the chat is too short (the first three and last three messages are never summarised)",
-		memory.SkipNothingNew: ": all messages between the first three and the last three are already summarised",
-		memory.SkipUserText:   ": you wrote the summary, and there are no new messages since",
+func errNotDue(skip summary.Skip) error {
+	why := map[summary.Skip]string{
+		summary.SkipFew:        ": the chat is too short (the first three and last three messages are never summarised)",
+		summary.SkipNothingNew: ": all messages between the first three and the last three are already summarised",
+		summary.SkipUserText:   ": you wrote the summary, and there are no new messages since",
 	}
 	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
@@ -58,7 +60,7 @@ func errNotDue(skip memory.Skip) error {
 type sent struct {
 	length   int // in UTF-16 units
 	lines    int // messages
-	settings memory.SummarySettings
+	settings summary.Settings
 }
 
 // dueSummary enqueues a summary after a reply, when the turn has found so much that
@@ -70,8 +72,8 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 	t.mu.Lock()
 	sent := t.sent
 	t.mu.Unlock()
-	reply := memory.EffectiveLength([]memory.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
-	if !sent.settings.Enabled || sent.lines+1 < memory.FewestLines || sent.length+reply < sent.settings.Threshold {
+	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
+	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
 		return nil
 	}
 	return enqueueSummary(tx, t.conversationID, summaryOrder{}, time.Time{})
@@ -186,8 +188,8 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 
 // pointless says that at rest there was still no model for what rules have written.
 func (d *draft) pointless() bool {
-	return d.order.Rest && d.written.Method == memory.MethodExtractive && d.base != nil &&
-		d.base.Method == memory.MethodExtractive && !d.base.Stale
+	return d.order.Rest && d.written.Method == summary.MethodExtractive && d.base != nil &&
+		d.base.Method == summary.MethodExtractive && !d.base.Stale
 }
 
 func ignoreGone(err error) error {
@@ -232,12 +234,12 @@ func (e *Engine) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (ye
 type draft struct {
 	conv  *Conversation // as it was read
 	base  *KeptSummary  // that it replaces; nil = none
-	plan  memory.SummaryPlan
-	work  memory.SummaryWork
-	lines []memory.ChatLine // of the branch, as memory.PlanSummary takes them
+	plan  summary.Plan
+	work  summary.Work
+	lines []summary.ChatLine // of the branch, as memory.PlanSummary takes them
 	order summaryOrder
 
-	written memory.SummaryDraft
+	written summary.Draft
 	model   string // that wrote it; "" = none
 	asked   bool   // a model was
 }
@@ -270,16 +272,16 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 // write writes the text with a model, nil = by rule. Its only error is that ctx
 // ended.
 func (d *draft) write(ctx context.Context, model *asker) (err error) {
-	var writer memory.SummaryModel
+	var writer summary.Model
 	if d.asked = model != nil; d.asked {
-		writer = memory.SummaryModelFunc(func(ctx context.Context, prompt string) (string, error) {
-			return model.Ask(ctx, memory.Prompt{Text: prompt, MaxTokens: memory.SummaryTokens(d.work.Length)})
+		writer = summary.ModelFunc(func(ctx context.Context, prompt string) (string, error) {
+			return model.Ask(ctx, llm.Prompt{Text: prompt, MaxTokens: summary.Tokens(d.work.Length)})
 		})
 	}
-	if d.written, err = memory.WriteSummary(ctx, writer, d.work); err != nil {
+	if d.written, err = summary.Write(ctx, writer, d.work); err != nil {
 		return err
 	}
-	if d.written.Method == memory.MethodModel {
+	if d.written.Method == summary.MethodModel {
 		d.model = model.model.Name
 	}
 	return nil
@@ -314,24 +316,24 @@ func (e *Engine) planSummary(ctx context.Context, userID, conversationID string,
 	return d, err
 }
 
-func summarySettings(s *scene) memory.SummarySettings {
+func summarySettings(s *scene) summary.Settings {
 	set := s.docs.settings.Memory
-	return memory.SummarySettings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
+	return summary.Settings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
 }
 
 // planIn is planSummary in a transaction.
-func planIn(tx Tx, conv *Conversation, settings memory.SummarySettings, o summaryOrder, noModel bool) (*draft, error) {
+func planIn(tx Tx, conv *Conversation, settings summary.Settings, o summaryOrder, noModel bool) (*draft, error) {
 	d := &draft{conv: conv, order: o}
 	deleted, err := d.findBase(tx)
 	if err != nil {
 		return nil, err
 	}
-	state := memory.SummaryState{Settings: settings, NoModel: noModel}
+	state := summary.State{Settings: settings, NoModel: noModel}
 	switch {
 	case o.Forced != nil:
-		state.Occasion = memory.OnDemand
+		state.Occasion = summary.OnDemand
 	case o.Rest:
-		state.Occasion = memory.AtRest
+		state.Occasion = summary.AtRest
 	}
 	if state.Latest, err = tx.LatestGeneration(conv.ID); err != nil {
 		return nil, err
@@ -340,19 +342,19 @@ func planIn(tx Tx, conv *Conversation, settings memory.SummarySettings, o summar
 		return nil, err
 	}
 	if deleted != nil && o.Forced == nil && saidSince(d.lines, deleted.HeadSeq) < settings.Threshold {
-		return nil, errNotDue(memory.SkipCooling)
+		return nil, errNotDue(summary.SkipCooling)
 	}
 	if o.Forced != nil && *o.Forced != (SummaryRange{}) {
 		return d, d.planRange(tx, &state)
 	}
 	d.decide(state)
-	if d.plan.Skip == memory.SkipNone && d.plan.Rebuild && d.base != nil {
+	if d.plan.Skip == summary.SkipNone && d.plan.Rebuild && d.base != nil {
 		if err := d.readLines(tx, true); err != nil {
 			return nil, err
 		}
 		d.decide(state)
 	}
-	if d.plan.Skip != memory.SkipNone {
+	if d.plan.Skip != summary.SkipNone {
 		return nil, errNotDue(d.plan.Skip)
 	}
 	d.work, err = d.plan.Work(d.lines, d.active())
@@ -369,15 +371,15 @@ func (d *draft) findBase(tx Tx) (deleted *SummaryRef, err error) {
 	return deleted, err
 }
 
-func (d *draft) decide(state memory.SummaryState) {
+func (d *draft) decide(state summary.State) {
 	state.Lines, state.Active = d.lines, d.active()
 	if d.base != nil {
 		state.Last = d.base.attempt()
 	}
-	d.plan = memory.PlanSummary(state)
+	d.plan = summary.MakePlan(state)
 }
 
-func (d *draft) active() *memory.Summary {
+func (d *draft) active() *summary.Summary {
 	if d.base == nil {
 		return nil
 	}
@@ -385,8 +387,8 @@ func (d *draft) active() *memory.Summary {
 }
 
 // saidSince is how much was said after a seq, in UTF-16 units.
-func saidSince(lines []memory.ChatLine, seq int64) int {
-	return memory.EffectiveLength(slices.DeleteFunc(slices.Clone(lines), func(l memory.ChatLine) bool { return l.Seq <= seq }), nil)
+func saidSince(lines []summary.ChatLine, seq int64) int {
+	return summary.EffectiveLength(slices.DeleteFunc(slices.Clone(lines), func(l summary.ChatLine) bool { return l.Seq <= seq }), nil)
 }
 
 // readLines reads the shown branch: all of it, or without most of what the summary
@@ -430,8 +432,8 @@ func (d *draft) recount() error {
 		return nil
 	}
 	r := d.base.Range
-	end := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.MessageID == r.EndID })
-	start := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.Seq >= r.StartSeq })
+	end := slices.IndexFunc(d.lines, func(l summary.ChatLine) bool { return l.MessageID == r.EndID })
+	start := slices.IndexFunc(d.lines, func(l summary.ChatLine) bool { return l.Seq >= r.StartSeq })
 	if end < 0 || start > end {
 		d.base = nil
 		return nil
@@ -482,7 +484,7 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	}
 	made := d.plan.Summary(d.work, d.written)
 	made.ID, made.At, made.Model = op.NewID(), tx.Now(), d.model
-	attempt := memory.AttemptOf(d.lines, made)
+	attempt := summary.AttemptOf(d.lines, made)
 	kept := &KeptSummary{
 		Summary: made, ConversationID: conv.ID, MadeVersion: conv.Version + 1, HeadSeq: attempt.Seq, ViewLength: attempt.Length,
 	}
@@ -529,7 +531,7 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 
 // followUp has a model write later what rules have written for want of it.
 func (d *draft) followUp(tx Tx) error {
-	if d.written.Method != memory.MethodExtractive || !d.asked || d.order.Tries >= repairTries {
+	if d.written.Method != summary.MethodExtractive || !d.asked || d.order.Tries >= repairTries {
 		return nil
 	}
 	later := summaryOrder{Rest: true, Tries: d.order.Tries + 1}
@@ -543,10 +545,10 @@ func summaryEvent(tx Tx, method, by string, k *KeptSummary) *stream.Event {
 		End   int `json:"end"`
 	}
 	ev := op.Event(tx.UserID(), "memory.summary", cmp.Or(by, "server"), struct {
-		Op        string        `json:"op"`
-		SummaryID string        `json:"summaryId"`
-		Range     span          `json:"range"`
-		Method    memory.Method `json:"method"`
+		Op        string         `json:"op"`
+		SummaryID string         `json:"summaryId"`
+		Range     span           `json:"range"`
+		Method    summary.Method `json:"method"`
 	}{method, k.ID, span{k.Range.Start, k.Range.End}, k.Method})
 	ev.ConversationID = k.ConversationID
 	return ev

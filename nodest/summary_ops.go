@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"nodest/fault"
-	"nodest/memory"
 	"nodest/op"
+	"nodest/summary"
 )
 
 // SummaryView is a summary and whether it is in force.
 type SummaryView struct {
-	*memory.Summary
+	*summary.Summary
 	Active bool
 }
 
 // summaryView is what is written of a SummaryView.
 type summaryView struct {
-	Summary *memory.Summary `json:"summary"`
-	Active  bool            `json:"active"`
+	Summary *summary.Summary `json:"summary"`
+	Active  bool             `json:"active"`
 }
 
 // MarshalJSON writes both; that of the summary would leave Active out.
@@ -140,7 +140,7 @@ func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id
 		if err != nil {
 			return nil, err
 		}
-		k.Text, k.Method, k.Model = memory.StripMarkers(text), memory.MethodUser, ""
+		k.Text, k.Method, k.Model = summary.StripMarkers(text), summary.MethodUser, ""
 		if err := k.Validate(summarySettings(s)); err != nil {
 			return nil, err
 		}
@@ -202,19 +202,19 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 // planRange plans a summary of exactly the messages that the user names, made of them
 // alone: what only the summary in force stands for is sent word for word again. The
 // first and the last three of the branch stay as they are also then.
-func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
+func (d *draft) planRange(tx Tx, state *summary.State) error {
 	if err := d.readLines(tx, true); err != nil {
 		return err
 	}
-	if len(d.lines) < memory.FewestLines {
-		return errNotDue(memory.SkipFew)
+	if len(d.lines) < summary.FewestLines {
+		return errNotDue(summary.SkipFew)
 	}
-	first, last := memory.KeepFirst, len(d.lines)-memory.KeepLast-1
+	first, last := summary.KeepFirst, len(d.lines)-summary.KeepLast-1
 	find := func(field, id string, at int) (int, error) {
 		if id == "" {
 			return at, nil
 		}
-		found := slices.IndexFunc(d.lines, func(l memory.ChatLine) bool { return l.MessageID == id })
+		found := slices.IndexFunc(d.lines, func(l summary.ChatLine) bool { return l.MessageID == id })
 		switch {
 		case found < 0:
 			return 0, inField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
@@ -235,9 +235,9 @@ func (d *draft) planRange(tx Tx, state *memory.SummaryState) error {
 	if to < from {
 		return fault.InvalidField("to", "range", "must not come before from")
 	}
-	d.plan = memory.SummaryPlan{
+	d.plan = summary.Plan{
 		Length: state.Settings.Length, Rebuild: true, Generation: state.Latest + 1, Count: to - from + 1,
-		Range: memory.Range{
+		Range: summary.Range{
 			Start: from, End: to, StartID: d.lines[from].MessageID, EndID: d.lines[to].MessageID,
 			StartSeq: d.lines[from].Seq, EndSeq: d.lines[to].Seq,
 		},

@@ -8,8 +8,8 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/memory"
 	"nodest/nodest"
+	"nodest/summary"
 )
 
 // A range that the user names is summarised as it is, whatever was in force.
@@ -50,7 +50,7 @@ func TestARangeByHandIsExactlyThatRange(t *testing.T) {
 			s.scholar.fails = nil
 			all, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
 			s.must(err)
-			if all.Range.Start != 3 || all.Range.End != len(path)-4 || all.Method != memory.MethodModel {
+			if all.Range.Start != 3 || all.Range.End != len(path)-4 || all.Method != summary.MethodModel {
 				t.Errorf("everything again: %+v", all)
 			}
 			s.shows(s.scholar.summaries[len(s.scholar.summaries)-1], path[3].Text(), path[14].Text())
@@ -84,11 +84,11 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 	s.talk(1) // folded
 	digest := func() string {
 		r := s.active().Range
-		var lines []memory.ChatLine
+		var lines []summary.ChatLine
 		for _, m := range s.path()[r.Start : r.End+1] {
-			lines = append(lines, memory.ChatLine{Text: framework.StripBlocks(m.Text())})
+			lines = append(lines, summary.ChatLine{Text: framework.StripBlocks(m.Text())})
 		}
-		return memory.ExtendDigest("", lines)
+		return summary.ExtendDigest("", lines)
 	}
 	source, path := s.chat, s.path()
 	data, _, err := s.ExportArchive(t.Context(), ann, s.chat.ID)

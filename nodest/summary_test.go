@@ -17,9 +17,9 @@ import (
 	"nodest/framework"
 	"nodest/jobs"
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/summary"
 )
 
 // scholar is a model that replies in 180 characters and writes summaries: a request
@@ -283,7 +283,7 @@ func TestSummariesFollowGrowth(t *testing.T) {
 	}
 	views := s.summaries()
 	a := s.active()
-	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != memory.MethodModel || a.Model != "scholar-1" {
+	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != summary.MethodModel || a.Model != "scholar-1" {
 		t.Fatalf("in force: %+v", a)
 	}
 	sent := s.prompt()

@@ -6,14 +6,14 @@ import (
 
 	"nodest/fault"
 	"nodest/llm"
-	"nodest/memory"
+	"nodest/summary"
 )
 
 // overfull says that the chat has no room in the context of the model, and that a
 // summary may be due. Only the shown branch is summarised.
 func (t *turn) overfull(g *Generation, target *Message) bool {
 	s := t.sent()
-	if !s.settings.Enabled || s.lines < memory.FewestLines || s.length < s.settings.Threshold {
+	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
 		return false
 	}
 	if g.Kind != KindReply && target != nil && target.ID != t.scene.conversation.HeadID {
@@ -45,7 +45,7 @@ func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool 
 	return true
 }
 
-func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID string) (*memory.Summary, error) {
+func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID string) (*summary.Summary, error) {
 	model, err := e.asker(ctx, userID)
 	if err != nil {
 		return nil, err

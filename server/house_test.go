@@ -22,6 +22,7 @@ import (
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -71,7 +72,7 @@ func build(t testing.TB, change func(*Options)) *house {
 	})
 	h.must(err)
 	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, Log: log})
-	extractor := memory.NewExtractor(h.db.Memory(), memory.ExtractOptions{Scenes: h.scene})
+	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.engine.JobKinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}

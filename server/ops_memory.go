@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -92,17 +93,17 @@ var (
 const mostFound = 100
 
 type memorySearchData struct {
-	CharacterID  string         `json:"characterId"`
-	Query        string         `json:"q,omitempty"`
-	Mode         string         `json:"mode,omitempty"`
-	Layer        string         `json:"layer,omitempty"`
-	Kind         memory.Sort    `json:"kind,omitempty"`
-	Subject      memory.Subject `json:"subject,omitempty"`
-	Status       memory.Status  `json:"status,omitempty"`
-	Conversation string         `json:"conversation,omitempty"`
-	Pinned       *bool          `json:"pinned,omitempty"`
-	Cursor       string         `json:"cursor,omitempty"`
-	Limit        *int           `json:"limit,omitempty"`
+	CharacterID  string        `json:"characterId"`
+	Query        string        `json:"q,omitempty"`
+	Mode         string        `json:"mode,omitempty"`
+	Layer        string        `json:"layer,omitempty"`
+	Kind         lang.Kind     `json:"kind,omitempty"`
+	Subject      lang.Subject  `json:"subject,omitempty"`
+	Status       memory.Status `json:"status,omitempty"`
+	Conversation string        `json:"conversation,omitempty"`
+	Pinned       *bool         `json:"pinned,omitempty"`
+	Cursor       string        `json:"cursor,omitempty"`
+	Limit        *int          `json:"limit,omitempty"`
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
@@ -130,8 +131,8 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 // engine takes the rest.
 func (in *memorySearchData) check() error {
 	for _, err := range []error{
-		oneOf("kind", in.Kind, memory.Profile, memory.Preference, memory.Happening, memory.Intention, memory.Promise, memory.Relation, memory.OtherSort),
-		oneOf("subject", in.Subject, memory.AboutUser, memory.AboutCharacter, memory.AboutRelationship, memory.AboutWorld),
+		oneOf("kind", in.Kind, lang.KindProfile, lang.KindPreference, lang.KindEvent, lang.KindPlan, lang.KindPromise, lang.KindRelation, lang.KindOther),
+		oneOf("subject", in.Subject, lang.AboutUser, lang.AboutCharacter, lang.AboutRelationship, lang.AboutWorld),
 		oneOf("status", in.Status, memory.Active, memory.Superseded, memory.Retired, memory.AnyStatus),
 		oneOf("mode", in.Mode, "recall"),
 	} {

@@ -7,6 +7,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // factRow is one version of a fact.
@@ -43,7 +44,7 @@ type factRow struct {
 func (r *factRow) memory() (*memory.Memory, error) {
 	m := &memory.Memory{
 		ID: r.ID, RootID: string(r.RootID), Version: r.Version, ConversationID: string(r.ConversationID), Text: string(r.Text),
-		Subject: memory.Subject(r.Subject), Kind: memory.Sort(r.Kind), Importance: r.Importance,
+		Subject: lang.Subject(r.Subject), Kind: lang.Kind(r.Kind), Importance: r.Importance,
 		EventTime: momentOrNil(r.EventTime), Origin: memory.Origin(r.Origin), Pinned: r.IsPinned, Locked: r.IsLocked,
 		Status: memory.Status(r.Status), SupersededBy: string(r.SupersededBy), SeenCount: r.SeenCount,
 		LastSeenAt: moment(r.LastSeenAt), LastUsedAt: momentOrNil(r.LastUsedAt), ContentHash: r.Hash,

@@ -8,6 +8,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 )
 
@@ -17,7 +18,7 @@ func (x things) evidence() memory.Evidence {
 
 func (x things) memory() *memory.Memory {
 	return &memory.Memory{
-		ID: x.fact, RootID: x.fact, Version: 1, Text: "private", Subject: memory.AboutUser, Kind: memory.OtherSort,
+		ID: x.fact, RootID: x.fact, Version: 1, Text: "private", Subject: lang.AboutUser, Kind: lang.KindOther,
 		Evidence: []memory.Evidence{x.evidence()}, Origin: memory.ByRule, Status: memory.Active,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // counts is a condition on a fact that can count somewhere. One that the user
@@ -163,7 +164,7 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, since int64) er
 			u.Text, u.Terms, u.Origin = string(words), string(terms), memory.Origin(origin)
 			u.ByHand = u.ByHand || u.Origin == memory.ByUser
 			u.Profile = searched && memory.ForProfile(&memory.Memory{
-				Text: u.Text, Pinned: u.Pinned, Subject: memory.Subject(subject), Kind: memory.Sort(kind), Origin: memory.Origin(origin),
+				Text: u.Text, Pinned: u.Pinned, Subject: lang.Subject(subject), Kind: lang.Kind(kind), Origin: memory.Origin(origin),
 			})
 			c.Units = append(c.Units, u)
 			return nil
@@ -272,7 +273,7 @@ func (t *tx) WithoutVector(characterID, model string, limit int) ([]memory.Conte
 			var hash, role string
 			var words text
 			err := rows.Scan(&hash, &role, &words)
-			add(hash, memory.Clean(memory.Role(role), string(words)))
+			add(hash, memory.Clean(lang.Role(role), string(words)))
 			return err
 		})
 	return out, err

@@ -15,6 +15,7 @@ import (
 	"nodest/index"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -22,7 +23,7 @@ import (
 // fact makes a statement that rests on texts.
 func fact(text string, evidence ...memory.Evidence) *memory.Memory {
 	m := &memory.Memory{
-		ID: id(), Version: 1, Text: text, Subject: memory.AboutUser, Kind: memory.Preference, Importance: 0.5,
+		ID: id(), Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
 		Evidence: evidence, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: start,
 	}
 	m.RootID = m.ID
@@ -112,8 +113,8 @@ func TestFactsAreListed(t *testing.T) {
 		character := e.character()
 		for i := range 9 {
 			m := fact(fmt.Sprint("fact ", i))
-			m.Kind = []memory.Sort{memory.Preference, memory.Promise, memory.Profile}[i%3]
-			m.Subject = []memory.Subject{memory.AboutUser, memory.AboutWorld}[i%2]
+			m.Kind = []lang.Kind{lang.KindPreference, lang.KindPromise, lang.KindProfile}[i%3]
+			m.Subject = []lang.Subject{lang.AboutUser, lang.AboutWorld}[i%2]
 			m.Status = []memory.Status{memory.Active, memory.Active, memory.Active, memory.Retired}[i%4]
 			m.Pinned, m.ConversationID = i > 5, []string{"", "c"}[i/8]
 			e.learn(character, m)
@@ -141,8 +142,8 @@ func TestFactsAreListed(t *testing.T) {
 			{"the active ones", memory.Filter{}, "8 6 5 4 2 1 0"},
 			{"all", memory.Filter{Status: memory.AnyStatus}, "8 7 6 5 4 3 2 1 0"},
 			{"retired", memory.Filter{Status: memory.Retired}, "7 3"},
-			{"of a kind", memory.Filter{Kind: memory.Promise}, "4 1"},
-			{"about the world", memory.Filter{Subject: memory.AboutWorld}, "5 1"},
+			{"of a kind", memory.Filter{Kind: lang.KindPromise}, "4 1"},
+			{"about the world", memory.Filter{Subject: lang.AboutWorld}, "5 1"},
 			{"pinned", memory.Filter{Pinned: &yes}, "8 6"},
 			{"of a conversation", memory.Filter{ConversationID: "c"}, "8"},
 			{"with these words", memory.Filter{ContentHash: memory.ContentHash("FACT 4")}, "4"},

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 )
 
@@ -46,7 +47,7 @@ func (t *tx) said(m *nodest.Message, r *revisionRow) *textRow {
 	if m.Hidden || m.Role != nodest.RoleUser && m.Role != nodest.RoleAssistant {
 		return nil
 	}
-	words := memory.Clean(memory.Role(m.Role), string(r.Text))
+	words := memory.Clean(lang.Role(m.Role), string(r.Text))
 	if words == "" {
 		return nil
 	}

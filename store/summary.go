@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"nodest/fault"
-	"nodest/memory"
 	"nodest/nodest"
+	"nodest/summary"
 )
 
 type summaryRow struct {
@@ -83,7 +83,7 @@ func (t *tx) summaryRow(k *nodest.KeptSummary) *summaryRow {
 
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
 // is no part of it.
-func (t *tx) putSummaryText(s *memory.Summary, version int64) error {
+func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
 	kept := *s
 	kept.Stale = false
 	doc, err := encode(&kept)
@@ -99,7 +99,7 @@ func (t *tx) putSummaryText(s *memory.Summary, version int64) error {
 }
 
 // UpdateSummary stores another text.
-func (t *tx) UpdateSummary(version int64, s *memory.Summary) error {
+func (t *tx) UpdateSummary(version int64, s *summary.Summary) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
 
 func (r *summaryRow) kept(doc document) (*nodest.KeptSummary, error) {
 	k := &nodest.KeptSummary{
-		Summary: &memory.Summary{}, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
+		Summary: &summary.Summary{}, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
 		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: momentOrNil(r.DeletedAt),
 	}
 	return k, decode(doc, k.Summary)

@@ -3,16 +3,16 @@ package store_test
 import (
 	"maps"
 
-	"nodest/memory"
 	"nodest/nodest"
+	"nodest/summary"
 )
 
 // kept is the summary that fill makes, of the only message.
 func (x things) kept(m *nodest.Message) *nodest.KeptSummary {
 	return &nodest.KeptSummary{
-		Summary: &memory.Summary{
-			ID: x.summary, Text: "private", At: start, Count: 1, Generation: 1, Method: memory.MethodUser,
-			Range: memory.Range{StartID: m.ID, EndID: m.ID, StartSeq: 1, EndSeq: 1},
+		Summary: &summary.Summary{
+			ID: x.summary, Text: "private", At: start, Count: 1, Generation: 1, Method: summary.MethodUser,
+			Range: summary.Range{StartID: m.ID, EndID: m.ID, StartSeq: 1, EndSeq: 1},
 		},
 		ConversationID: x.conversation, MadeVersion: 1, HeadSeq: 1,
 	}

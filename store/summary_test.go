@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"nodest/fault"
-	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/summary"
 )
 
 // summary is one of messages, as the engine makes it at a version.
 func (e *env) summary(generation int, version int64, over ...*nodest.Message) *nodest.KeptSummary {
 	first, last := over[0], over[len(over)-1]
 	return &nodest.KeptSummary{
-		Summary: &memory.Summary{
+		Summary: &summary.Summary{
 			ID: id(), Text: fmt.Sprint("summary ", generation), At: e.clock.now().UTC(), Count: len(over), Generation: generation,
-			Method: memory.MethodModel, Model: "m", Digest: "d", BaseID: "b",
-			Range: memory.Range{Start: 0, End: len(over) - 1, StartID: first.ID, EndID: last.ID, StartSeq: first.Seq, EndSeq: last.Seq},
+			Method: summary.MethodModel, Model: "m", Digest: "d", BaseID: "b",
+			Range: summary.Range{Start: 0, End: len(over) - 1, StartID: first.ID, EndID: last.ID, StartSeq: first.Seq, EndSeq: last.Seq},
 		},
 		ConversationID: first.ConversationID, MadeVersion: version, HeadSeq: last.Seq + 2, ViewLength: 77,
 	}
@@ -71,7 +71,7 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 		e.equal("as stored", written(e.summaryAt(k.ID, 0)), written(k))
 		change := func(version int64, text string) {
 			other := *k.Summary
-			other.Text, other.Method, other.Stale = text, memory.MethodUser, true
+			other.Text, other.Method, other.Stale = text, summary.MethodUser, true
 			e.update(func(tx nodest.Tx) error { return tx.UpdateSummary(version, &other) })
 		}
 		change(8, "first try")
@@ -91,7 +91,7 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 		e.equal("before it", e.summaryAt(k.ID, 11).Text, "of eleven")
 		restore(6, 13) // it says that
 		e.equal("texts", everybodys(e, "summary_texts"), int64(4))
-		unknown := &memory.Summary{ID: id()}
+		unknown := &summary.Summary{ID: id()}
 		for _, fn := range []func(tx nodest.Tx) error{
 			func(tx nodest.Tx) error { return tx.UpdateSummary(20, unknown) },
 			func(tx nodest.Tx) error { return tx.DeleteSummary(unknown.ID, 1) },

@@ -17,6 +17,7 @@ import (
 
 	"nodest/llm/llmtest"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store"
 )
 
@@ -384,7 +385,7 @@ func (r *remembering) vectors(model string, texts int) {
 			u := &all.Units[i]
 			require.Len(r.t, u.Vectors, 1, u.Text)
 			require.Equal(r.t, model, u.Vectors[0].Model, u.Text)
-			if u.Speaker == memory.RoleUser {
+			if u.Speaker == lang.RoleUser {
 				said++
 			}
 		}

@@ -21,7 +21,9 @@ import (
 	"nodest/account"
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/server"
 	"nodest/store"
@@ -233,10 +235,10 @@ func (r *running) scene(ctx context.Context, userID, characterID, conversationID
 }
 
 // extractor reads what was said for facts.
-func (r *running) extractor() *memory.Extractor {
-	return memory.NewExtractor(r.db.Memory(), memory.ExtractOptions{
+func (r *running) extractor() *extract.Service {
+	return extract.New(r.db.Memory(), extract.Options{
 		Scenes: r.scene,
-		Model: func(ctx context.Context, userID, characterID string) (memory.Asker, error) {
+		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
 			return r.engine.MemoryModel(ctx, userID, characterID)
 		},
 		Rest: r.cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),

@@ -1,0 +1,100 @@
+package extract
+
+import (
+	"context"
+	"errors"
+
+	"nodest/llm"
+	"nodest/memory"
+)
+
+// orderAttempts of a job carry an order out, all but the last one: an order that
+// always fails does not cost without end.
+const orderAttempts = 4
+
+// errSpent says that the exchanges do not allow another call.
+var errSpent = errors.New("the limit of model calls for these exchanges is reached")
+
+// allowance asks a model about some exchanges as far as they allow it. A call is
+// counted in a transaction of its own before it is made: one whose answer is lost
+// in a crash was made too.
+type allowance struct {
+	*reading
+	exchanges int
+	failed    error // to count a call
+}
+
+// Ask returns errSpent where the call is not allowed.
+func (a *allowance) Ask(ctx context.Context, p llm.Prompt) (string, error) {
+	if !a.ordered {
+		paid, err := a.count(ctx)
+		if a.failed = err; err != nil {
+			return "", err
+		}
+		if !paid {
+			return "", errSpent
+		}
+	}
+	return a.model.Ask(ctx, p)
+}
+
+func (a *allowance) count(ctx context.Context) (paid bool, err error) {
+	err = a.changeReading(ctx, func(r *memory.Reading) {
+		if paid = r.Pays(a.exchanges); paid {
+			r.Calls++
+		}
+		a.state.Exchanges, a.state.Calls = r.Exchanges, r.Calls // an order of just now is for the next run
+	})
+	return paid, err
+}
+
+// more reports whether another call would be made.
+func (a *allowance) more() bool { return a.ordered || a.state.Pays(a.exchanges) }
+
+// changeReading changes the accounts in a transaction of their own.
+func (r *reading) changeReading(ctx context.Context, change func(*memory.Reading)) error {
+	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
+		state, err := tx.LockReading(r.job.Subject)
+		if err != nil {
+			return err
+		}
+		change(&state)
+		return tx.PutReading(r.job.Subject, state)
+	})
+}
+
+// dropOrder ends an order that was tried too often.
+func (r *reading) dropOrder(ctx context.Context) error {
+	if !r.ordered || r.job.Attempt <= orderAttempts {
+		return nil
+	}
+	r.ordered = false
+	return r.changeReading(ctx, func(state *memory.Reading) {
+		if state.Ordered == r.state.Ordered {
+			state.Ordered = 0
+		}
+	})
+}
+
+// settle notes that exchanges were read and, at the end of a job, that an order is
+// done of which nothing is left unread.
+func (r *reading) settle(tx memory.Tx, exchanges int, end bool) error {
+	if exchanges == 0 && !(end && r.ordered) {
+		return nil
+	}
+	state, err := tx.LockReading(r.job.Subject)
+	if err != nil {
+		return err
+	}
+	state.Exchanges += exchanges
+	if end && r.ordered {
+		left, _, err := unreadTexts(tx, r.job.Subject)
+		if err != nil {
+			return err
+		}
+		if !r.scene.Enabled || len(left) == 0 || left[0].Seq > state.Ordered {
+			state.Ordered = 0
+		}
+	}
+	return tx.PutReading(r.job.Subject, state)
+}

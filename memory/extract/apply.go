@@ -1,0 +1,457 @@
+package extract
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Why a decision is not carried out; see also the reasons of extract_ground.go.
+const (
+	reasonForgotten = "the user asked to forget it"
+	reasonKnownHere = "already known from this message"
+	reasonOlder     = "older than the current memory"
+	reasonUnfounded = "not supported by the messages"
+	reasonRepeated  = "was just said again"
+	reasonSuggested = "already suggested"
+	reasonIdentity  = "contradicts an earlier statement about someone's identity"
+)
+
+// Op is what a change does.
+type Op string
+
+// The operations.
+const (
+	OpAdd     Op = "add"     // New is stored
+	OpReplace Op = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
+	OpRetire  Op = "retire"  // OldID is retired; it can come back
+	OpSeen    Op = "seen"    // New is OldID with its count, time and evidence brought up to date
+	OpSuggest Op = "suggest" // Suggestion is put to the user
+	OpDrop    Op = "drop"    // nothing is stored; Reason says why
+)
+
+// Change is one thing that a run does. New has no ID where it is a new row: the
+// store gives it one, and an added one its RootID.
+type Change struct {
+	Op         Op
+	OldID      string
+	Old        *memory.Memory // of a replacement: the New of an earlier change of this run
+	New        *memory.Memory
+	Suggestion *memory.Suggestion
+	EndedBy    []memory.Evidence // of a retirement: what it rests on
+	Text       string            // of a dropped statement
+	Reason     string
+}
+
+// Basis is what Apply decides on.
+type Basis struct {
+	Active     []memory.Memory // the memories of the scope that count, in a fixed order
+	Hidden     []memory.Memory // active ones whose texts are not shown: they count again when they are said again
+	Candidates []Candidate
+	Decisions  []Decision // none = by rule
+	Tombstones []memory.Tombstone
+	Suggested  map[string]bool // Suggestion.Key of all that were ever made; nil = none
+	Similar    Similarity
+	Names      lang.Names
+	Now        time.Time
+}
+
+// Plan is what a run does, in order. A plan that is Held would retire more than a
+// fifth of the active memories: nothing of it may be carried out before the user
+// has looked at it.
+type Plan struct {
+	Changes []Change
+	Held    bool
+}
+
+// Share of the active memories that one run may retire, but always one.
+const retireShare = 0.2
+
+// Apply turns candidates and decisions into changes. It trusts neither: a statement
+// that is known word for word is only counted, whatever the model says; a memory
+// that is changed gets a new version and stays readable; one that is retired stays
+// too, and what contradicts it is stored; what the user pinned, locked or wrote is
+// never touched; what they had forgotten does not come back; a candidate that no
+// decision covers goes by the rules, so that none is lost. Apply has no side
+// effects and gives the same plan for the same basis.
+//
+// Source: memory specification 2.3.
+func Apply(b Basis) Plan {
+	a := &applying{Basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
+		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
+	for i := range b.Hidden {
+		a.byHash[memory.HashOf(&b.Hidden[i])] = &b.Hidden[i]
+	}
+	for i := range b.Active {
+		if m := &b.Active[i]; m.Status == memory.Active {
+			a.byID[m.ID], a.byHash[memory.HashOf(m)] = m, m
+			a.active++
+		}
+	}
+	for i := range b.Candidates {
+		a.known(i)
+	}
+	for _, d := range b.Decisions {
+		a.decide(d)
+	}
+	for i := range b.Candidates {
+		if !a.done[i] {
+			a.rule(i)
+		}
+	}
+	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
+}
+
+// applying is the work of one Apply.
+type applying struct {
+	Basis
+	byID, byHash    map[string]*memory.Memory
+	gone            map[string]bool  // replaced or retired in this run
+	again           map[string]int64 // memory that was said again → the last seq that says so
+	done            []bool           // candidates that are dealt with
+	added           []*memory.Memory
+	suggested       map[string]bool
+	changes         []Change
+	active, retired int
+}
+
+func (a *applying) do(c Change) { a.changes = append(a.changes, c) }
+
+func (a *applying) drop(text, reason string) {
+	a.do(Change{Op: OpDrop, Text: text, Reason: reason})
+}
+
+// known deals with candidates that need no decision: forgotten ones, and those that
+// are known word for word.
+func (a *applying) known(i int) {
+	c := &a.Candidates[i]
+	hash := memory.ContentHash(c.Text)
+	m := a.byHash[hash]
+	switch {
+	case m != nil:
+		a.seen(i, m)
+	case a.buried(hash, c.Evidence):
+		a.done[i] = true
+		a.drop("", reasonForgotten)
+	}
+}
+
+func (a *applying) buried(hash string, evidence []memory.Evidence) bool {
+	return slices.ContainsFunc(a.Tombstones, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) })
+}
+
+// seen counts that a candidate says again what m says.
+func (a *applying) seen(i int, m *memory.Memory) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	if last := c.last(); last > a.again[m.ID] {
+		a.again[m.ID] = last
+	}
+	evidence, more := memory.WithSighting(m.Evidence, c.Evidence)
+	if !more {
+		a.drop(c.Text, reasonKnownHere)
+		return
+	}
+	next := *m
+	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, memory.LaterOf(m.LastSeenAt, a.saidAt(c))
+	for at := range a.changes { // twice in one run is one change
+		if ch := &a.changes[at]; ch.Op == OpSeen && ch.OldID == m.ID {
+			ch.New.Evidence, _ = memory.WithSighting(ch.New.Evidence, c.Evidence)
+			ch.New.LastSeenAt = memory.LaterOf(ch.New.LastSeenAt, next.LastSeenAt)
+			return
+		}
+	}
+	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
+}
+
+// decide carries out one decision of the model, as far as it may.
+func (a *applying) decide(d Decision) {
+	if d.Candidate >= len(a.Candidates) {
+		d.Candidate = -1
+	}
+	target := a.byID[d.Target]
+	if target != nil && a.gone[target.ID] {
+		target = nil
+	}
+	if d.Event == memory.EventDelete {
+		a.delete(d, target)
+		return
+	}
+	if d.Candidate < 0 {
+		if d.Event != memory.EventNone { // a NONE without a candidate repeats what is stored
+			a.drop(d.Text, lang.ReasonUnsaid)
+		}
+		return
+	}
+	c := &a.Candidates[d.Candidate]
+	if a.done[d.Candidate] {
+		if d.Event == memory.EventUpdate && target != nil && a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text)) {
+			a.delete(d, target) // what it would become is there already
+		}
+		return
+	}
+	switch {
+	case d.Event == memory.EventNone:
+		if target != nil && sayTheSame(c, target) {
+			a.seen(d.Candidate, target)
+		} // else it goes by the rules
+	case d.Event == memory.EventAdd || target == nil || !related(c, target):
+		a.add(d.Candidate)
+	default:
+		a.update(d.Candidate, target, d.Text)
+	}
+}
+
+// sayTheSame checks a NONE: most of the candidate stands in m, and nothing in it is
+// otherwise.
+func sayTheSame(c *Candidate, m *memory.Memory) bool {
+	share, _ := lang.SaidIn(m.Text).Share(lang.PiecesOf(c.Text))
+	return share >= lang.EnoughOfClause && !lang.Differ(c.Text, m.Text) && !lang.SameSlot(c.Text, m.Text)
+}
+
+// related checks an UPDATE and a DELETE: both are about the same thing, or give the
+// same property of somebody.
+func related(c *Candidate, m *memory.Memory) bool {
+	if lang.SameSlot(c.Text, m.Text) || lang.SaidIn(m.Text).Shares(lang.PiecesOf(c.Text)) {
+		return true
+	}
+	if c.Subject != m.Subject || c.Kind != m.Kind || c.Kind != lang.KindProfile {
+		return false
+	}
+	here, there := lang.PropertyOf(c.Text), lang.PropertyOf(m.Text)
+	return here != "" && here == there
+}
+
+// add stores a candidate, unless this run has stored the same already. What takes
+// back something that this run has stored is its next version.
+func (a *applying) add(i int) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	hash := memory.ContentHash(c.Text)
+	next := a.memory(c)
+	for at, m := range a.added {
+		switch {
+		case memory.HashOf(m) == hash || a.Similar(m.Text, c.Text) >= sameText && !lang.Differ(m.Text, c.Text) && lang.HoldsWords(m.Text, c.Text):
+			m.Evidence, _ = memory.WithSighting(m.Evidence, c.Evidence)
+			a.drop(c.Text, reasonDuplicate)
+			return
+		case m.Subject != c.Subject || !lang.SameSlot(c.Text, m.Text) && (m.Kind != c.Kind || !lang.Opposite(c.Text, m.Text)):
+			continue
+		case older(c, m):
+			a.drop(c.Text, reasonOlder)
+			return
+		case identity(m) && !c.Corrects:
+			a.drop(c.Text, reasonIdentity)
+			return
+		}
+		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
+		a.added[at] = next
+		a.do(Change{Op: OpReplace, Old: m, New: next})
+		return
+	}
+	a.added = append(a.added, next)
+	a.do(Change{Op: OpAdd, New: next})
+}
+
+func (a *applying) memory(c *Candidate) *memory.Memory {
+	m := &memory.Memory{
+		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
+		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: memory.Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
+		ContentHash: memory.ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
+	}
+	if len(c.Evidence) > 0 {
+		m.ConversationID = c.Evidence[0].ConversationID
+	}
+	return m
+}
+
+// saidAt is when a candidate was said last: the run may be much later.
+func (a *applying) saidAt(c *Candidate) time.Time {
+	if c.At.IsZero() {
+		return a.Now
+	}
+	return c.At
+}
+
+// update replaces target by a new version, or suggests it.
+func (a *applying) update(i int, target *memory.Memory, text string) {
+	c := &a.Candidates[i]
+	a.done[i] = true
+	switch {
+	case older(c, target):
+		a.drop(c.Text, reasonOlder)
+		return
+	case a.again[target.ID] > c.last():
+		a.drop(c.Text, reasonRepeated)
+		return
+	}
+	next := a.memory(c)
+	if a.mayMerge(text, c, target) {
+		next.Text, next.ContentHash = text, memory.ContentHash(text)
+		for _, e := range target.Evidence {
+			if e.Sighting == 0 && len(next.Evidence) < memory.MaxEvidence && !slices.Contains(next.Evidence, e) {
+				next.Evidence = append(next.Evidence, e)
+			}
+		}
+	}
+	other := a.byHash[next.ContentHash]
+	switch {
+	case other == target:
+		a.done[i] = false
+		a.seen(i, target)
+	case target.Guarded():
+		a.suggest(memory.Suggestion{MemoryID: target.ID, Event: memory.EventUpdate, Text: next.Text, Reason: "replaced by a newer statement", Evidence: c.Evidence})
+	case other != nil && !a.gone[other.ID]: // what it would become is there already
+		a.seen(i, other)
+		a.retire(target, c.Evidence)
+	default:
+		next.RootID, next.Version, next.SeenCount = rootOf(target), target.Version+1, target.SeenCount+1
+		next.Importance = max(next.Importance, target.Importance)
+		a.gone[target.ID] = true
+		a.added = append(a.added, next)
+		a.do(Change{Op: OpReplace, OldID: target.ID, New: next})
+	}
+}
+
+func rootOf(m *memory.Memory) string {
+	if m.RootID != "" {
+		return m.RootID
+	}
+	return m.ID
+}
+
+// mayMerge checks the text that the model wrote for an update: it may join the
+// candidate and the old statement, with nothing else in it, and must keep the
+// candidate's.
+func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool {
+	hash := memory.ContentHash(text)
+	if text == "" || hash == memory.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
+		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(hash, nil) {
+		return false
+	}
+	kept, _ := lang.SaidIn(text).Share(lang.PiecesOf(c.Text))
+	sources := []lang.Line{{Text: old.Text}, {Text: c.Text}}
+	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsaid(text, sources, a.Names) == ""
+}
+
+// older reports whether a candidate was said before what a memory of the same
+// conversation rests on: an old window is read again.
+func older(c *Candidate, m *memory.Memory) bool {
+	last := int64(0)
+	for _, e := range m.Evidence {
+		if len(c.Evidence) > 0 && e.ConversationID == c.Evidence[0].ConversationID {
+			last = max(last, e.Seq)
+		}
+	}
+	return c.last() < last
+}
+
+// delete retires target, or suggests it, where something that was said calls for it.
+// The statement that calls for it is stored by itself: a contradiction never leaves
+// less than there was.
+func (a *applying) delete(d Decision, target *memory.Memory) {
+	if target == nil {
+		return
+	}
+	because := a.cause(d.Candidate, target)
+	switch {
+	case because == nil:
+		a.drop(target.Text, reasonUnfounded)
+	case a.again[target.ID] > 0 && a.again[target.ID] >= because.last():
+		a.drop(target.Text, reasonRepeated)
+	case older(because, target):
+		a.drop(target.Text, reasonOlder)
+	case target.Guarded():
+		a.suggest(memory.Suggestion{MemoryID: target.ID, Event: memory.EventDelete, Reason: "contradicted by a newer statement", Evidence: because.Evidence})
+	default:
+		a.retire(target, because.Evidence)
+	}
+}
+
+// cause returns the candidate that speaks against m: the one the decision names, or
+// the first one that is about the same thing. What says the same as m is none.
+func (a *applying) cause(named int, m *memory.Memory) *Candidate {
+	order := indexes(a.Candidates)
+	if named >= 0 {
+		order = append([]int{named}, order...)
+	}
+	for _, i := range order {
+		if c := &a.Candidates[i]; related(c, m) && memory.ContentHash(c.Text) != memory.HashOf(m) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (a *applying) retire(m *memory.Memory, because []memory.Evidence) {
+	a.gone[m.ID] = true
+	a.retired++
+	a.do(Change{Op: OpRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
+}
+
+func (a *applying) suggest(s memory.Suggestion) {
+	key := s.Key()
+	if a.Suggested[key] || a.suggested[key] {
+		a.drop(s.Text, reasonSuggested)
+		return
+	}
+	a.suggested[key] = true
+	a.do(Change{Op: OpSuggest, OldID: s.MemoryID, Suggestion: &s})
+}
+
+// rule decides on a candidate that no decision covers.
+func (a *applying) rule(i int) {
+	var known []*memory.Memory
+	for at := range a.Active {
+		if m := &a.Active[at]; m.Status == memory.Active && !a.gone[m.ID] {
+			known = append(known, m)
+		}
+	}
+	c := &a.Candidates[i]
+	event, m := byRule(c, known, a.Similar)
+	switch {
+	case event == memory.EventNone:
+		a.seen(i, m)
+	case event == memory.EventAdd || m.Kind == lang.KindRelation && !c.Corrects:
+		a.add(i) // who else there is takes nobody's place
+	case identity(m) && !c.Corrects && !older(c, m):
+		a.done[i] = true
+		a.suggest(memory.Suggestion{MemoryID: m.ID, Event: memory.EventUpdate, Text: c.Text, Reason: reasonIdentity, Evidence: c.Evidence})
+	default:
+		a.update(i, m, "")
+		a.retireRest(c, known)
+	}
+}
+
+// retireRest retires what else c contradicts: several facts may have told what is no
+// longer so.
+func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
+	slot := lang.SlotOf(c.Text)
+	if slot.Property == "" {
+		return
+	}
+	for _, m := range known {
+		if !a.gone[m.ID] && !m.Guarded() && !identity(m) && m.Subject == c.Subject && !older(c, m) && slot.Contradicts(lang.SlotOf(m.Text)) && m.LastSeenAt.Before(a.saidAt(c)) {
+			a.retire(m, c.Evidence)
+		}
+	}
+}
+
+// identity reports whether m says who somebody is: a name, an age, a birthday, an
+// origin, what one is. A rule replaces it only where the user says that it is
+// otherwise; a home and work do change.
+func identity(m *memory.Memory) bool {
+	if m.Kind != lang.KindProfile || lang.SlotOf(m.Text).Property == lang.WorkSlot {
+		return false
+	}
+	switch lang.PropertyOf(m.Text) {
+	case "name", "age", "birth", "is":
+		return true
+	}
+	return origin.MatchString(m.Text)
+}
+
+var origin = regexp.MustCompile(`(?i)^(?:the )?\S+ is (?:originally )?from\b|^用户(?:来自|老家)`)

@@ -1,0 +1,28 @@
+package extract
+
+import (
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// byRules finds statements without a model: what the user says of themselves in
+// plain first-person sentences, and what the character promises, in Chinese and
+// English. Questions, quotations, conditions, hearsay, jokes and played scenes give
+// none.
+func (w Window) byRules() []Candidate {
+	var out []Candidate
+	all := w.all()
+	lines := memory.Lines(all)
+	for i, m := range all {
+		for _, f := range w.Names.StatementsAt(lines, i) {
+			c := Candidate{
+				Text: f.Text, Subject: f.Subject, Kind: f.Kind, Importance: f.Importance, Origin: memory.ByRule,
+				Corrects: lang.Corrects(f.Text, lines[i:i+1]),
+			}
+			c.source([]memory.Message{m})
+			c.date("", []memory.Message{{Role: m.Role, Text: f.Text}})
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package extract
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Decision is what a model wants to happen. Apply decides whether it does.
+type Decision struct {
+	Event     memory.Event
+	Candidate int    // index of the candidate that it comes from; -1 = not known
+	Target    string // ID of the known memory; "" = none, or one that was not listed
+	Text      string // as the model wrote it
+}
+
+// mostKnown is how many known memories a model is shown: the nearest five of each
+// candidate.
+const (
+	nearestKnown = 5
+	mostKnown    = nearestKnown * maxCandidates
+)
+
+// Decide asks how candidates go with known, the memories that are nearest to them
+// (five for each, each once). It returns no decisions where there is nothing to
+// ask, no model, or no usable answer: Apply then goes by its rules. The only error
+// is that of ctx, after which nothing may be stored.
+func (x *Run) Decide(ctx context.Context, candidates []Candidate, known []memory.Memory) ([]Decision, error) {
+	known = known[:min(len(known), mostKnown)]
+	open := slices.DeleteFunc(indexes(candidates), func(i int) bool {
+		hash := memory.ContentHash(candidates[i].Text)
+		return slices.ContainsFunc(known, func(m memory.Memory) bool { return memory.ContentHash(m.Text) == hash })
+	})
+	if len(open) == 0 || len(known) == 0 || x.Outcome.Method == memory.ByRule {
+		return nil, ctx.Err()
+	}
+	asked := make([]Candidate, len(open))
+	for i, at := range open {
+		asked[i] = candidates[at]
+	}
+	var decisions []Decision
+	err := x.ask(ctx, decisionsPrompt(asked, known), func(reply string) error {
+		o, err := llm.ReadObject(reply, "memory")
+		if err == nil {
+			decisions = readDecisions(o, asked, known)
+		}
+		return err
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		x.note("decisions", err)
+		return nil, nil
+	}
+	for i := range decisions {
+		if d := &decisions[i]; d.Candidate >= 0 {
+			d.Candidate = open[d.Candidate]
+		}
+	}
+	return decisions, nil
+}
+
+func indexes(candidates []Candidate) []int {
+	out := make([]int, len(candidates))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// readDecisions takes the entries of an answer one by one; one with an unknown
+// event is left out.
+func readDecisions(answer llm.Object, asked []Candidate, known []memory.Memory) []Decision {
+	var out []Decision
+	entries := answer.List("memory")
+	for _, doc := range entries[:min(len(entries), mostKnown+maxCandidates)] {
+		o := llm.ObjectOf(string(doc), "event")
+		if o == nil {
+			continue
+		}
+		d := Decision{Event: memory.Event(strings.ToUpper(o.Text("event"))), Candidate: -1, Text: lang.Tidy(o.Text("text"))}
+		switch d.Event {
+		case memory.EventAdd, memory.EventUpdate, memory.EventDelete, memory.EventNone:
+		default:
+			continue
+		}
+		if id := o.Integers("id"); len(id) == 1 && id[0] >= 0 && id[0] < int64(len(known)) && d.Event != memory.EventAdd {
+			d.Target = known[id[0]].ID
+		}
+		if n := o.Integers("new"); len(n) == 1 && n[0] >= 0 && n[0] < int64(len(asked)) {
+			d.Candidate = int(n[0])
+		} else {
+			d.Candidate = nearestCandidate(d.Text, asked)
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// nearestCandidate finds the candidate that a text of the model stands for, -1 when
+// it resembles none.
+func nearestCandidate(text string, candidates []Candidate) int {
+	hash, best, at := memory.ContentHash(text), lang.EnoughSaid, -1
+	s, pieces := lang.SaidIn(text), lang.PiecesOf(text)
+	for i, c := range candidates {
+		if memory.ContentHash(c.Text) == hash {
+			return i
+		}
+		there, _ := s.Share(lang.PiecesOf(c.Text))
+		back, _ := lang.SaidIn(c.Text).Share(pieces)
+		if both := min(there, back); both > best {
+			best, at = both, i
+		}
+	}
+	return at
+}
+
+// Similarity compares two texts, 1 for the same: the cosine of their hashed n-gram
+// vectors.
+type Similarity func(a, b string) float64
+
+// How near texts must be for the rules.
+const (
+	sameText    = 0.92
+	nearbyTexts = 0.75
+	farTexts    = 0.3 // what is farther is about something else, and is not looked at closely
+)
+
+// byRule decides on a candidate without a model: NONE for what is known already,
+// UPDATE for what is about the same thing with another number, name, value or
+// negation, else ADD. A different value comes first: two long statements that
+// differ in one digit are nearly the same text.
+func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Event, *memory.Memory) {
+	var update *memory.Memory
+	best := 0.0
+	slot := lang.SlotOf(c.Text)
+	for _, m := range known {
+		near := similar(c.Text, m.Text)
+		same := c.Subject == m.Subject && c.Kind == m.Kind
+		switch {
+		case slot.Property != "" && slot.Contradicts(lang.SlotOf(m.Text)):
+			near = 1
+		case slot.Over(): // of something else
+			continue
+		case near < farTexts:
+			continue
+		case !lang.Differ(c.Text, m.Text):
+			if near >= sameText && lang.HoldsWords(m.Text, c.Text) {
+				return memory.EventNone, m
+			}
+			continue
+		case !same || near < nearbyTexts && !lang.Opposite(c.Text, m.Text):
+			continue
+		}
+		if near > best || update == nil {
+			best, update = near, m
+		}
+	}
+	if update != nil {
+		return memory.EventUpdate, update
+	}
+	return memory.EventAdd, nil
+}

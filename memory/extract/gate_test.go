@@ -1,0 +1,59 @@
+package extract_test
+
+import (
+	"testing"
+
+	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/nodest"
+)
+
+// TestTheCurrentFactStandsInForItsSources follows a fact through a change, on both
+// databases.
+func TestTheCurrentFactStandsInForItsSources(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		was := c.has("User lives in Paris", lang.KindProfile, nil)
+		svc := c.remembering()
+		ask := func(text string) []string {
+			return c.ask(svc, memory.Ask{Text: text})
+		}
+		c.equal("before", ask("Where do I live?"), []string{"User lives in Paris"})
+		c.patch(was.ID, memory.Patch{Text: ptr("User lives in Rome")})
+		c.equal("after", ask("Where do I live?"), []string{"User lives in Rome"})
+		c.equal("about the old value", ask("Do you know Paris?"), []string{"User lives in Rome"})
+		c.equal("of the past", ask("Where did I live before?"), []string{"User lives in Rome", "I told you: User lives in Paris"})
+		cat := c.has("User has a cat called Ink", lang.KindProfile, nil)
+		c.update(func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "phone", c.character, cat.ID); return err })
+		c.equal("retired", ask("What is my cat called?"), []string{})
+	})
+}
+
+// TestTheLineOfAPurgedFactDoesNotComeBack: neither from its own chat nor from another
+// one, in prompts, in searches, or by extraction.
+func TestTheLineOfAPurgedFactDoesNotComeBack(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		said, _ := c.exchange("My secret garden is in Lyon.", "How nice!")
+		c.model.facts = says(facts(statement("User has a secret garden in Lyon", "user", "profile", said.Seq)))
+		c.readNow()
+		c.exchange("My secret garden is in Lyon!", "You said so.")
+		svc := c.remembering()
+		ask := func(a memory.Ask) []string {
+			a.Text = "Where is my secret garden?"
+			return c.ask(svc, a)
+		}
+		if len(ask(memory.Ask{})) == 0 {
+			t.Error("it is not found before")
+		}
+		c.update(func(tx nodest.Tx) error {
+			return memory.Purge(tx.Memory, "phone", c.character, c.the("User has a secret garden in Lyon").ID)
+		})
+		for name, a := range map[string]memory.Ask{"prompt": {}, "search": {Search: true}, "plain": {Everything: true}} {
+			c.equal(name, ask(a), []string{})
+		}
+		again, _ := c.exchange("My secret garden is in Lyon.", "Again?")
+		c.model.facts = says(facts(statement("There is a garden in Lyon that the user keeps secret", "user", "profile", again.Seq)))
+		c.readNow()
+		c.equal("known", c.known(), []string{})
+		c.equal("said again", ask(memory.Ask{}), []string{})
+	})
+}

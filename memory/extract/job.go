@@ -1,0 +1,445 @@
+package extract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Kinds are the jobs of the service, for jobs.Runner.Handle: one that reads what was said in a conversation for facts. What a run writes,
+// that it has read the texts, and its end are one transaction: run twice, it writes
+// once, and what a crash interrupts is done again.
+func (s *Service) Kinds() []jobs.Kind {
+	return []jobs.Kind{{Name: memory.JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: orderAttempts + 1, Timeout: 15 * time.Minute}}
+}
+
+// Service reads in the background what was said, for facts. Make one with
+// New. It is safe for concurrent use.
+type Service struct {
+	store memory.Store
+	opts  Options
+}
+
+// Options tune an Extractor. Scenes is needed; the rest has defaults.
+type Options struct {
+	// Scenes tells how a character's memory is set.
+	Scenes func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error)
+	// Model returns what extracts facts for a user; nil = there is none but the
+	// offline one, and rules do it.
+	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
+
+	Idle time.Duration // idle time before rules read the latest messages; default 60 s
+	Rest time.Duration // idle time before a model reads fewer exchanges than a run is worth; default 30 min
+}
+
+// New returns an Extractor.
+func New(store memory.Store, o Options) *Service {
+	o.Idle = cmp.Or(o.Idle, time.Minute)
+	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
+	return &Service{store, o}
+}
+
+// reading is one attempt at the extraction of a conversation.
+type reading struct {
+	*Service
+	job         *jobs.Job
+	state       memory.Reading // of the conversation
+	ordered     bool           // the user has ordered some of what is unread
+	characterID string
+	scene       memory.Scene
+	model       llm.Asker // nil = there is none
+	similar     *similarities
+	report      report
+}
+
+// report is the progress of a job: figures and reasons, no text of a chat.
+type report struct {
+	Method    memory.Origin  `json:"method,omitempty"` // of the last window: llm, or rule
+	Exchanges int            `json:"exchanges"`        // that were read
+	Calls     int            `json:"calls"`            // of the model
+	Added     int            `json:"added"`
+	Updated   int            `json:"updated"`
+	Retired   int            `json:"retired"`
+	Seen      int            `json:"seen"`
+	Suggested int            `json:"suggested"`
+	Dropped   map[string]int `json:"dropped,omitempty"` // statements that were not stored, by reason
+	Held      bool           `json:"held,omitempty"`    // too much would have been retired: it is suggested
+	Waiting   int            `json:"waiting,omitempty"` // exchanges that are not read yet
+	Notes     []string       `json:"notes,omitempty"`   // what went wrong on the way
+}
+
+// errMoved says that what a run has read is not what is shown any more.
+var errMoved = errors.New("the conversation was changed by another request")
+
+// extract does a job of JobExtract.
+func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
+	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
+	for moved := 0; ; {
+		again, err := r.run(ctx)
+		switch {
+		case (errors.Is(err, errMoved) || fault.Is(err, fault.NotFound)) && moved == 0:
+			moved++ // look again, once: what is gone has nothing to be read
+		case errors.Is(err, errMoved):
+			return r.end(ctx, s.opts.Idle)
+		case err != nil || !again:
+			return err
+		}
+	}
+}
+
+// run looks at what is unread and reads what is due. It has ended the job, unless
+// again tells that there is more.
+func (r *reading) run(ctx context.Context) (again bool, err error) {
+	u, err := r.unread(ctx)
+	if err != nil || len(u.turns) == 0 {
+		return false, r.endUnless(ctx, err)
+	}
+	if err := r.dropOrder(ctx); err != nil {
+		return false, err
+	}
+	if r.scene, err = r.opts.Scenes(ctx, r.job.UserID, r.characterID, r.job.Subject); err != nil {
+		return false, r.endUnless(ctx, err)
+	}
+	if !r.scene.Enabled {
+		return false, r.end(ctx, 0)
+	}
+	if r.model, err = r.extractor(ctx); err != nil {
+		return false, err
+	}
+	d := r.due(u)
+	r.report.Waiting = u.exchanges
+	if !d.read {
+		return false, r.end(ctx, d.after)
+	}
+	parts, err := r.windows(ctx, u, &d)
+	if err != nil {
+		return false, err
+	}
+	for i, p := range parts {
+		done, err := r.window(ctx, p, d, i == len(parts)-1 && !u.more)
+		if err != nil || done {
+			return false, err
+		}
+	}
+	if len(parts) > 0 && u.more {
+		return true, nil
+	}
+	return false, r.end(ctx, d.after)
+}
+
+// extractor is the user's model, nil when there is none.
+func (r *reading) extractor(ctx context.Context) (llm.Asker, error) {
+	if r.opts.Model == nil {
+		return nil, nil
+	}
+	model, err := r.opts.Model(ctx, r.job.UserID, r.characterID)
+	if err != nil && ctx.Err() == nil {
+		return llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) { return "", err }), nil
+	}
+	return model, err
+}
+
+// unread is what extraction has not read of a conversation, as far as it is shown.
+type unread struct {
+	texts     []memory.SaidText // by seq
+	turns     []memory.Turn     // of texts
+	exchanges int               // turns that the user has begun
+	open      int               // of them the last ones, that have no reply yet
+	quiet     time.Duration
+	more      bool // texts are only the first ones
+}
+
+// mostUnread texts are held in memory at a time.
+const mostUnread = 2000
+
+// unread reads what is new. A conversation that is gone has nothing.
+func (r *reading) unread(ctx context.Context) (u unread, err error) {
+	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
+		u = unread{}
+		if r.state, err = tx.Reading(r.job.Subject); err != nil {
+			return err
+		}
+		if u.texts, u.more, err = unreadTexts(tx, r.job.Subject); err != nil {
+			return err
+		}
+		r.ordered = r.state.Ordered > 0 && (len(u.texts) == 0 || u.texts[0].Seq <= r.state.Ordered)
+		if len(u.texts) == 0 {
+			return nil
+		}
+		r.characterID = u.texts[0].CharacterID
+		u.quiet = tx.Now().Sub(memory.LastSaid(u.texts))
+		return nil
+	})
+	if fault.Is(err, fault.NotFound) {
+		return unread{}, nil
+	}
+	u.turns = memory.TurnsOf(messagesOf(u.texts, time.UTC))
+	u.exchanges = exchangesIn(u.turns)
+	for _, t := range slices.Backward(u.turns) {
+		if t.Messages[len(t.Messages)-1].Role != lang.RoleUser {
+			break
+		}
+		u.open++
+	}
+	return u, err
+}
+
+// exchangesIn counts turns that the user has begun.
+func exchangesIn(turns []memory.Turn) (n int) {
+	for _, t := range turns {
+		if t.Messages[0].Role == lang.RoleUser {
+			n++
+		}
+	}
+	return n
+}
+
+// messagesOf returns texts as messages, with their times in a zone.
+func messagesOf(texts []memory.SaidText, zone *time.Location) []memory.Message {
+	out := make([]memory.Message, len(texts))
+	for i, t := range texts {
+		out[i] = t.Message
+		out[i].At = lang.LocalTime(t.At, zone)
+	}
+	return out
+}
+
+// unreadTexts returns the first texts that are unread and shown. Pages are read from
+// the end, as the store gives them.
+func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.SaidText, more bool, err error) {
+	before := int64(memory.AfterAll)
+	known := map[string]bool{}
+	for {
+		page, err := tx.Said(conversationID, memory.SaidFilter{Unread: true, Before: before, Limit: memory.PageOfFacts})
+		if err != nil || len(page) == 0 {
+			return texts, more, err
+		}
+		shown, err := shownTexts(tx, page)
+		if err != nil {
+			return nil, false, err
+		}
+		shown = slices.DeleteFunc(shown, func(s memory.SaidText) bool { return known[s.RevisionID] })
+		for _, s := range shown {
+			known[s.RevisionID] = true
+		}
+		texts = append(shown, texts...)
+		if len(texts) > mostUnread {
+			texts, more = texts[:mostUnread], true
+		}
+		first := page[0].Seq
+		if len(page) < memory.PageOfFacts {
+			return texts, more, nil
+		}
+		if first+1 < before {
+			before = first + 1 // the page may have cut through the texts of one message
+		} else {
+			before = first
+		}
+	}
+}
+
+// shownTexts returns those that are seen.
+func shownTexts(tx memory.Tx, texts []memory.SaidText) ([]memory.SaidText, error) {
+	evidence := make([]memory.Evidence, len(texts))
+	for i, t := range texts {
+		evidence[i] = t.Evidence
+	}
+	shown, err := tx.Shown(nil, evidence)
+	if err != nil {
+		return nil, err
+	}
+	var out []memory.SaidText
+	for i, t := range texts {
+		if shown[i] {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// due says what is to be done now.
+type due struct {
+	read  bool
+	model bool          // else by rules
+	mark  bool          // the texts count as read; else they wait for the model
+	after time.Duration // look again then; 0 = when something is said
+}
+
+// due decides by how much there is and how long nothing was said. A model is worth
+// its price for ExtractEvery exchanges, or when no more come; rules cost nothing, but
+// what they find is no reason to keep the model from the texts. Those for which it
+// may not be asked yet wait for more to be said.
+func (r *reading) due(u unread) due {
+	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
+	paid := r.model == nil || r.ordered || r.state.Pays(u.exchanges)
+	ready := u.exchanges - u.open
+	switch idle, rest := r.opts.Idle, r.opts.Rest; {
+	case r.ordered, r.job.Payload != nil, ready >= cmp.Or(r.scene.ExtractEvery, extractEvery):
+		if !paid {
+			return byRule
+		}
+		return all
+	case u.quiet < idle:
+		return due{after: idle - u.quiet}
+	case r.model == nil:
+		return all
+	case u.exchanges == 0: // only a greeting, or another reply: it waits for an answer
+		return due{}
+	case !paid:
+		return byRule
+	case u.quiet >= rest:
+		return all
+	default:
+		return due{read: true, after: rest - u.quiet}
+	}
+}
+
+// extractEvery is how many exchanges are read at once where the settings do not say.
+const extractEvery = 5
+
+// part is a window with the texts that it is made of.
+type part struct {
+	Window
+	texts []memory.SaidText
+}
+
+// windows cuts what is unread into windows of texts that follow each other.
+func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
+	texts := u.texts
+	switch n := len(u.turns); {
+	case u.more: // the last turn may be cut
+		texts = beforeTurn(texts, u.turns[n-1])
+	case u.open > 0 && !r.ordered && u.quiet < r.opts.Idle: // the last words wait for a reply
+		texts, d.after = beforeTurn(texts, u.turns[n-u.open]), r.opts.Idle-u.quiet
+	}
+	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
+		parts = nil
+		runs, err := r.runs(tx, texts)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			more, err := r.cut(tx, run)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, more...)
+		}
+		return nil
+	})
+	return parts, err
+}
+
+// beforeTurn returns the texts before a turn.
+func beforeTurn(texts []memory.SaidText, t memory.Turn) []memory.SaidText {
+	at := slices.IndexFunc(texts, func(s memory.SaidText) bool { return s.Seq >= t.From() })
+	return texts[:max(at, 0)]
+}
+
+// cut makes windows of a run, the first with what was said before it as context.
+func (r *reading) cut(tx memory.Tx, run []memory.SaidText) (parts []part, err error) {
+	before, err := tx.Said(r.job.Subject, memory.SaidFilter{Before: run[0].Seq, Limit: contextTexts})
+	if err != nil {
+		return nil, err
+	}
+	if before, err = shownTexts(tx, before); err != nil {
+		return nil, err
+	}
+	earlier := memory.TurnsOf(messagesOf(before, r.scene.Location()))
+	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], memory.TurnsOf(messagesOf(run, r.scene.Location())))
+	for upTo := run[0].Seq - 1; ; {
+		w, until := NextWindow(turns, upTo, r.scene.Names)
+		if len(w.Turns) == 0 {
+			return parts, nil
+		}
+		p := part{Window: w}
+		for _, s := range run {
+			if s.Seq > upTo && s.Seq <= until {
+				p.texts = append(p.texts, s)
+			}
+		}
+		parts, upTo = append(parts, p), until
+	}
+}
+
+// contextTexts are looked through for the turns before a window: some of them are
+// other versions of the same message.
+const contextTexts = 40
+
+// runs cuts texts where others, that were read, stand between them.
+func (r *reading) runs(tx memory.Tx, texts []memory.SaidText) (runs [][]memory.SaidText, err error) {
+	from := 0
+	for i := range texts {
+		if i == 0 {
+			continue
+		}
+		apart := false
+		if texts[i].Seq > texts[i-1].Seq+1 {
+			if apart, err = readBetween(tx, r.job.Subject, texts[i-1].Seq, texts[i].Seq); err != nil {
+				return nil, err
+			}
+		}
+		if apart {
+			runs, from = append(runs, texts[from:i]), i
+		}
+	}
+	if len(texts) > 0 {
+		runs = append(runs, texts[from:])
+	}
+	return runs, nil
+}
+
+// readBetween reports whether a text that is shown stands between two seqs.
+func readBetween(tx memory.Tx, conversationID string, from, to int64) (bool, error) {
+	texts, err := tx.Said(conversationID, memory.SaidFilter{Before: to, Limit: contextTexts})
+	if err != nil {
+		return false, err
+	}
+	texts = slices.DeleteFunc(texts, func(s memory.SaidText) bool { return s.Seq <= from || !s.Read })
+	texts, err = shownTexts(tx, texts)
+	return len(texts) > 0, err
+}
+
+// endUnless ends the job when err is nil, or when its subject is gone.
+func (r *reading) endUnless(ctx context.Context, err error) error {
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return r.end(ctx, 0)
+}
+
+// end finishes the job; it is done again after some time, if that is not 0.
+func (r *reading) end(ctx context.Context, after time.Duration) error {
+	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
+		if err := r.settle(tx, 0, true); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if err := tx.Jobs.NoteJob(r.job, &r.report); err != nil {
+			return err
+		}
+		return r.finish(tx, after)
+	})
+}
+
+// finish is end within a transaction that has noted the progress.
+func (r *reading) finish(tx memory.Tx, after time.Duration) error {
+	if err := tx.Jobs.FinishJob(r.job); err != nil {
+		return err
+	}
+	if after <= 0 {
+		return nil
+	}
+	if err := tx.Jobs.Enqueue(memory.Look(r.job.Subject, tx.Now().Add(after))); err != nil {
+		return fmt.Errorf("schedule extraction for a conversation: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,480 @@
+package extract_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/extract"
+	"nodest/memory/lang"
+	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/stream"
+)
+
+// sometime is a Thursday, when the chats of these tests begin.
+var sometime = time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC)
+
+// chatter is a user who chats with a character, on a real store whose clock stands
+// still unless it is moved, and a model that answers what the test says.
+type chatter struct {
+	*testing.T
+	db              *store.DB
+	clock           *atomic.Int64 // milliseconds
+	user, character string
+	chat            string
+	service         *extract.Service
+	scene           memory.Scene
+	model           *oracle
+	events          *eventLog
+}
+
+type eventLog struct {
+	mu        sync.Mutex
+	all       []string
+	suggested []json.RawMessage // data of all suggestions
+}
+
+func (l *eventLog) committed(_ string, events []*stream.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range events {
+		if strings.HasPrefix(e.Type, "memory.") {
+			var data struct {
+				Op, Event string
+			}
+			if err := json.Unmarshal(e.Data, &data); err != nil {
+				panic(err)
+			}
+			if e.Type == "memory.suggestion" {
+				l.suggested = append(l.suggested, e.Data)
+			}
+			l.all = append(l.all, strings.TrimSpace(e.Type+" "+data.Op+data.Event+" by "+e.By))
+		}
+	}
+}
+
+// take returns what was told since it was called last.
+func (l *eventLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all = nil
+	return all
+}
+
+// oracle is a model whose answers a test gives: facts to the first question,
+// decisions to the second. Without a function it answers that there is nothing.
+type oracle struct {
+	facts     func(prompt string) (string, error)
+	decisions func(prompt string) (string, error)
+	prompts   []string
+}
+
+func (o *oracle) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	o.prompts = append(o.prompts, p.Text)
+	answer, nothing := o.facts, `{"facts":[]}`
+	if strings.Contains(p.Text, `"memory":[`) {
+		answer, nothing = o.decisions, `{"memory":[]}`
+	}
+	if answer == nil {
+		return nothing, nil
+	}
+	return answer(p.Text)
+}
+
+// says makes a model answer the same each time.
+func says(answer string) func(string) (string, error) {
+	return func(string) (string, error) { return answer, nil }
+}
+
+// statement is one entry of a first answer.
+func statement(text, subject, kind string, seqs ...int64) string {
+	doc, err := json.Marshal(map[string]any{"text": text, "subject": subject, "kind": kind, "importance": 0.5, "seqs": seqs})
+	if err != nil {
+		panic(err)
+	}
+	return string(doc)
+}
+
+func facts(statements ...string) string { return `{"facts":[` + strings.Join(statements, ",") + `]}` }
+
+// knownAs is the number under which a prompt lists a known text.
+func knownAs(t testing.TB, prompt, text string) int {
+	t.Helper()
+	for line := range strings.Lines(prompt) {
+		var known struct {
+			ID   *int
+			Text string
+		}
+		if json.Unmarshal([]byte(line), &known) == nil && known.ID != nil && known.Text == text {
+			return *known.ID
+		}
+	}
+	t.Errorf("the prompt does not list %q", text)
+	return -1
+}
+
+// onBoth runs a test on SQLite and on PostgreSQL.
+func onBoth(t *testing.T, test func(*chatter)) {
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) { test(newChatter(t, database)) })
+	}
+}
+
+func newChatter(t *testing.T, database string) *chatter {
+	t.Helper()
+	c := &chatter{
+		T: t, clock: &atomic.Int64{}, model: &oracle{}, events: &eventLog{},
+		scene: memory.Scene{Names: lang.Names{User: "Anna", Character: "小雪"}, Enabled: true, ExtractEvery: 5},
+	}
+	c.clock.Store(sometime.UnixMilli())
+	o := store.Options{Now: func() time.Time { return time.UnixMilli(c.clock.Load()) }, Committed: c.events.committed}
+	if database == "postgres" {
+		c.db = storetest.OpenPostgres(t, o)
+	} else {
+		c.db = storetest.OpenWith(t, o)
+	}
+	c.user = storetest.User(t, c.db)
+	c.character, c.chat = c.meet(c.user)
+	c.service = c.serviceOn(c.db.Memory())
+	return c
+}
+
+// serviceOn is a service with the model and the settings of the test.
+func (c *chatter) serviceOn(s memory.Store) *extract.Service {
+	return extract.New(s, extract.Options{
+		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },
+		Model: func(context.Context, string, string) (llm.Asker, error) {
+			if c.model == nil {
+				return nil, nil
+			}
+			return c.model, nil
+		},
+	})
+}
+
+// meet gives a user a character and a chat.
+func (c *chatter) meet(user string) (character, chat string) {
+	c.Helper()
+	character, chat = newUUID(), newUUID()
+	c.as(user, func(tx nodest.Tx) error {
+		if err := tx.InsertCharacter(&nodest.Character{ID: character, Name: "小雪"}); err != nil {
+			return err
+		}
+		return tx.InsertConversation(&nodest.Conversation{ID: chat, CharacterID: character, Settings: []byte(`{}`)})
+	})
+	return character, chat
+}
+
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func (c *chatter) update(fn func(tx nodest.Tx) error) {
+	c.Helper()
+	c.as(c.user, fn)
+}
+
+func (c *chatter) as(user string, fn func(tx nodest.Tx) error) {
+	c.Helper()
+	if err := c.db.Update(context.Background(), user, fn); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *chatter) view(fn func(tx nodest.Tx) error) {
+	c.Helper()
+	if err := c.db.View(context.Background(), c.user, fn); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// refused runs what must fail with a code.
+func (c *chatter) refused(code fault.Code, fn func(tx nodest.Tx) error) error {
+	c.Helper()
+	err := c.db.Update(context.Background(), c.user, fn)
+	if !fault.Is(err, code) {
+		c.Errorf("the error is %v, want %s", err, code)
+	}
+	return err
+}
+
+func (c *chatter) equal(what string, got, want any) {
+	c.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		c.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// pass moves the clock.
+func (c *chatter) pass(d time.Duration) { c.clock.Add(d.Milliseconds()) }
+
+// say stores a message behind the head of the chat, as the engine does.
+func (c *chatter) say(role lang.Role, text string) *nodest.Message {
+	c.Helper()
+	m := &nodest.Message{
+		ID: newUUID(), ConversationID: c.chat, Role: string(role), Status: nodest.StatusComplete,
+		Swipes: []nodest.Swipe{{ID: newUUID(), RevisionID: newUUID(), Rev: 1, Text: text}},
+	}
+	c.update(func(tx nodest.Tx) error {
+		chat, err := tx.LockConversation(c.chat)
+		if err != nil {
+			return err
+		}
+		m.ParentID = chat.HeadID
+		if err := tx.InsertMessage(m); err != nil {
+			return err
+		}
+		chat.Version++
+		chat.HeadID = m.ID
+		if err := tx.UpdateConversation(chat); err != nil {
+			return err
+		}
+		return memory.Heard(tx.Memory, c.character, c.chat)
+	})
+	c.pass(time.Second)
+	return m
+}
+
+// exchange is what the user says, and a reply.
+func (c *chatter) exchange(user, reply string) (said, answer *nodest.Message) {
+	c.Helper()
+	return c.say(lang.RoleUser, user), c.say(lang.RoleCharacter, reply)
+}
+
+// chats has n exchanges in which nothing is told.
+func (c *chatter) chats(n int) {
+	c.Helper()
+	for range n {
+		c.exchange("hello!", "Hi, good to see you.")
+	}
+}
+
+// change does to a message what the engine does for an edit, a swipe or a deletion.
+func (c *chatter) change(m *nodest.Message, change func(*nodest.Message)) {
+	c.Helper()
+	c.update(func(tx nodest.Tx) error {
+		chat, err := tx.LockConversation(c.chat)
+		if err != nil {
+			return err
+		}
+		stored, err := tx.Message(m.ID)
+		if err != nil {
+			return err
+		}
+		stored.Rev++
+		change(stored)
+		if err := tx.UpdateMessage(stored); err != nil {
+			return err
+		}
+		*m = *stored
+		chat.Version++
+		if err := tx.UpdateConversation(chat); err != nil {
+			return err
+		}
+		return memory.Heard(tx.Memory, c.character, c.chat)
+	})
+}
+
+// edit gives a message another text.
+func (c *chatter) edit(m *nodest.Message, text string) {
+	c.Helper()
+	c.change(m, func(m *nodest.Message) {
+		s := m.Chosen()
+		s.Rev, s.RevisionID, s.Text = s.Rev+1, newUUID(), text
+	})
+}
+
+// show makes the branch that ends in a message the shown one.
+func (c *chatter) show(head *nodest.Message) {
+	c.Helper()
+	c.update(func(tx nodest.Tx) error {
+		chat, err := tx.LockConversation(c.chat)
+		if err != nil {
+			return err
+		}
+		chat.Version++
+		chat.HeadID = head.ID
+		return tx.UpdateConversation(chat)
+	})
+}
+
+// claim takes the extraction that is due; nil when there is none.
+func (c *chatter) claim() *jobs.Job {
+	c.Helper()
+	claimed, err := c.db.ClaimJobs(context.Background(), "runner", time.Minute, []jobs.Want{{Kind: memory.JobExtract, Free: 1, PerUser: 1}})
+	if err != nil {
+		c.Fatal(err)
+	}
+	if len(claimed) == 0 {
+		return nil
+	}
+	return claimed[0]
+}
+
+// run does a job as a runner would.
+func (c *chatter) run(s *extract.Service, j *jobs.Job) error {
+	c.Helper()
+	return s.Kinds()[0].Run(context.Background(), j)
+}
+
+// read does all extraction that is due now, and returns the jobs.
+func (c *chatter) read() (done []*jobs.Job) {
+	c.Helper()
+	for j := c.claim(); j != nil; j = c.claim() {
+		if err := c.run(c.service, j); err != nil {
+			c.Fatal(err)
+		}
+		c.view(func(tx nodest.Tx) (err error) {
+			j, err = tx.Jobs.Job(j.ID)
+			return err
+		})
+		done = append(done, j)
+		if len(done) > 20 {
+			c.Fatal("extraction never comes to an end")
+		}
+	}
+	return done
+}
+
+// readNow is "extract now".
+func (c *chatter) readNow() []*jobs.Job {
+	c.Helper()
+	c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
+	return c.read()
+}
+
+// all returns the versions of a scope, oldest first.
+func (c *chatter) all(f memory.Filter) []memory.Memory {
+	c.Helper()
+	var items []memory.Memory
+	c.view(func(tx nodest.Tx) error {
+		for cursor, more := "", true; more; more = cursor != "" {
+			page, next, err := tx.Memory.Facts(c.character, f, cursor, 200)
+			if err != nil {
+				return err
+			}
+			items, cursor = append(items, page...), next
+		}
+		return nil
+	})
+	slices.Reverse(items)
+	return items
+}
+
+// known returns the texts of the active facts, oldest first.
+func (c *chatter) known() []string {
+	c.Helper()
+	texts := []string{}
+	for _, m := range c.all(memory.Filter{}) {
+		texts = append(texts, m.Text)
+	}
+	return texts
+}
+
+// the returns the newest version with a text.
+func (c *chatter) the(text string) *memory.Memory {
+	c.Helper()
+	items := c.all(memory.Filter{Status: memory.AnyStatus})
+	for i := range slices.Backward(items) {
+		if items[i].Text == text {
+			return &items[i]
+		}
+	}
+	c.Fatalf("nothing says %q", text)
+	return nil
+}
+
+// counting returns the facts that count on the shown branch.
+func (c *chatter) counting() []string {
+	c.Helper()
+	texts := []string{}
+	c.view(func(tx nodest.Tx) error {
+		roots := map[string][]memory.Memory{}
+		for _, m := range c.all(memory.Filter{Status: memory.AnyStatus}) {
+			roots[m.RootID] = append(roots[m.RootID], m)
+		}
+		for _, root := range slices.Sorted(maps.Keys(roots)) {
+			slices.SortFunc(roots[root], func(a, b memory.Memory) int { return a.Version - b.Version })
+			m := memory.Current(roots[root], func(e memory.Evidence) bool {
+				shown, err := tx.Memory.Shown(nil, []memory.Evidence{e})
+				return err == nil && shown[0]
+			})
+			if m != nil {
+				texts = append(texts, m.Text)
+			}
+		}
+		return nil
+	})
+	return texts
+}
+
+func (c *chatter) suggestions() []memory.Suggested {
+	c.Helper()
+	var items []memory.Suggested
+	c.view(func(tx nodest.Tx) (err error) {
+		items, _, err = tx.Memory.Suggestions(c.character, "", "", 200)
+		return err
+	})
+	slices.Reverse(items)
+	return items
+}
+
+// unread is how many texts of the chat extraction has not read.
+func (c *chatter) unread() int {
+	c.Helper()
+	n := 0
+	c.view(func(tx nodest.Tx) error {
+		texts, err := tx.Memory.Said(c.chat, memory.SaidFilter{Unread: true})
+		n = len(texts)
+		return err
+	})
+	return n
+}
+
+// progress is what a job tells of itself.
+func progress(t testing.TB, j *jobs.Job) map[string]any {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal(j.Progress, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// remembering is the memory of the test, with the settings of the test.
+func (c *chatter) remembering() *memory.Service {
+	return memory.New(c.db.Memory(), memory.Options{
+		Scenes: func(context.Context, string, string, string) (memory.Scene, error) { return c.scene, nil },
+		Log:    slog.New(slog.DiscardHandler),
+	})
+}
+
+// ask returns the texts that a question recalls.
+func (c *chatter) ask(s *memory.Service, a memory.Ask) []string {
+	c.Helper()
+	a.CharacterID, a.Scene = c.character, &memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
+	hits, err := s.Recall(c.Context(), c.user, a)
+	if err != nil {
+		c.Fatal(err)
+	}
+	texts := []string{}
+	for i := range hits {
+		texts = append(texts, hits[i].Shown())
+	}
+	return texts
+}

@@ -1,0 +1,568 @@
+package extract_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/nodest"
+	"nodest/store/storetest"
+)
+
+// create stores a memory by the user's hand.
+func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
+	c.Helper()
+	c.update(func(tx nodest.Tx) (err error) {
+		m, err = memory.Create(tx.Memory, "phone", c.character, d)
+		return err
+	})
+	return m
+}
+
+func (c *chatter) patch(id string, p memory.Patch) (m *memory.Memory) {
+	c.Helper()
+	c.update(func(tx nodest.Tx) (err error) {
+		m, err = memory.Edit(tx.Memory, "phone", c.character, id, p)
+		return err
+	})
+	return m
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestTheUserWritesAMemory(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.create(memory.Draft{Text: "  I am allergic to nuts "})
+		c.equal("defaults", []any{m.Text, m.Subject, m.Kind, m.Importance, m.Origin, m.Status, m.Version, m.RootID == m.ID, m.SeenCount, m.Pinned, m.Locked},
+			[]any{"I am allergic to nuts", lang.AboutUser, lang.KindOther, 0.5, memory.ByUser, memory.Active, 1, true, 1, false, false})
+		again := c.create(memory.Draft{Text: "I am ALLERGIC to nuts!"})
+		c.equal("the same words", []any{again.ID == m.ID, again.SeenCount, again.Text}, []any{true, 2, "I am allergic to nuts"})
+		c.equal("counting", c.counting(), []string{"I am allergic to nuts"})
+		c.equal("events", c.events.take(), []string{"memory.written added by phone", "memory.written updated by phone"})
+	})
+}
+
+func TestWhatTheUserCannotWrite(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	m := c.create(memory.Draft{Text: "I like tea"})
+	year0 := time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		draft memory.Draft
+		patch memory.Patch
+		field string
+	}{
+		"no text":        {memory.Draft{}, memory.Patch{Text: ptr("")}, "text"},
+		"blanks":         {memory.Draft{Text: " \n\t"}, memory.Patch{Text: ptr(" ")}, "text"},
+		"a megabyte":     {memory.Draft{Text: strings.Repeat("x", 1<<20)}, memory.Patch{Text: ptr(strings.Repeat("茶", 1<<18))}, "text"},
+		"2,001 letters":  {memory.Draft{Text: strings.Repeat("茶", 2001)}, memory.Patch{Text: ptr(strings.Repeat("茶", 2001))}, "text"},
+		"not text":       {memory.Draft{Text: "a\x00b"}, memory.Patch{Text: ptr("a\xffb")}, "text"},
+		"a subject":      {memory.Draft{Text: "x", Subject: "nobody"}, memory.Patch{Subject: ptr(lang.Subject("nobody"))}, "subject"},
+		"a kind":         {memory.Draft{Text: "x", Kind: "secret"}, memory.Patch{Kind: ptr(lang.Kind(""))}, "kind"},
+		"importance":     {memory.Draft{Text: "x", Importance: ptr(1.1)}, memory.Patch{Importance: ptr(-0.1)}, "importance"},
+		"a time too old": {memory.Draft{Text: "x", EventTime: &year0}, memory.Patch{EventTime: &year0}, "eventTime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, do := range []func(tx nodest.Tx) error{
+				func(tx nodest.Tx) error {
+					_, err := memory.Create(tx.Memory, "phone", c.character, tt.draft)
+					return err
+				},
+				func(tx nodest.Tx) error {
+					_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, tt.patch)
+					return err
+				},
+			} {
+				err := c.refused(fault.Invalid, do)
+				if f := fault.Public(err).Fields; len(f) != 1 || f[0].Field != tt.field {
+					t.Errorf("fields %v, want %s alone", f, tt.field)
+				}
+				if len(err.Error()) > 300 {
+					t.Errorf("the error has %d bytes", len(err.Error()))
+				}
+			}
+		})
+	}
+	c.equal("known", c.known(), []string{"I like tea"})
+	longest := c.create(memory.Draft{Text: strings.Repeat("茶", 2000)})
+	c.equal("2,000 letters", len([]rune(longest.Text)), 2000)
+}
+
+func TestAnEditMakesAVersion(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		first := c.has("User lives in Paris", lang.KindProfile, nil)
+		second := c.patch(first.ID, memory.Patch{Text: ptr("User lives in Lyon"), Importance: ptr(0.9)})
+		c.equal("second", []any{second.Version, second.RootID == first.ID, second.Origin, second.Locked, second.Importance, second.Status, second.Kind},
+			[]any{2, true, memory.ByUser, true, 0.9, memory.Active, lang.KindProfile})
+		c.equal("where it comes from", second.Evidence, first.Evidence)
+		third := c.patch(first.ID, memory.Patch{Pinned: ptr(true), Kind: ptr(lang.KindOther)}) // by an old id
+		c.equal("without a text there is no version", []any{third.ID == second.ID, third.Pinned, third.Kind}, []any{true, true, lang.KindOther})
+		var history []memory.Memory
+		c.view(func(tx nodest.Tx) (err error) {
+			history, err = memory.History(tx.Memory, c.character, second.ID)
+			return err
+		})
+		lines := []string{}
+		for _, m := range history {
+			lines = append(lines, fmt.Sprintf("%s %s pinned=%v next=%v", m.Text, m.Status, m.Pinned, m.SupersededBy == second.ID))
+		}
+		c.equal("history", lines, []string{"User lives in Paris superseded pinned=true next=true", "User lives in Lyon active pinned=true next=false"})
+		other := c.create(memory.Draft{Text: "User lives in Rome"})
+		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
+			_, err := memory.Edit(tx.Memory, "phone", c.character, second.ID, memory.Patch{Text: ptr("User lives in ROME.")})
+			return err
+		})
+		c.equal("details", fault.Public(err).Details["current"], other.ID)
+		c.equal("known", c.known(), []string{"User lives in Lyon", "User lives in Rome"})
+	})
+}
+
+func TestRetireAndRestore(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.has("User lives in Paris", lang.KindProfile, nil)
+		for range 2 {
+			c.update(func(tx nodest.Tx) error {
+				_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
+				return err
+			})
+			c.equal("retired", c.counting(), []string{})
+		}
+		c.refused(fault.Conflict, func(tx nodest.Tx) error {
+			_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
+			return err
+		})
+		restore := func(id string) (m *memory.Memory) {
+			c.update(func(tx nodest.Tx) (err error) {
+				m, err = memory.Restore(tx.Memory, "phone", c.character, id)
+				return err
+			})
+			return m
+		}
+		restore(m.ID)
+		restore(m.ID)
+		c.equal("restored", c.counting(), []string{"User lives in Paris"})
+		c.equal("events", c.events.take(), []string{"memory.written retired by phone", "memory.written restored by phone"})
+		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
+		back := restore(m.ID)
+		c.equal("an older version comes back", c.counting(), []string{"User lives in Paris"})
+		c.equal("as a version of its own", []any{back.Version, back.Locked, len(c.all(memory.Filter{Status: memory.AnyStatus}))}, []any{3, true, 3})
+		c.update(func(tx nodest.Tx) error {
+			_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
+			return err
+		})
+		other := c.create(memory.Draft{Text: "User lives in Paris"})
+		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
+			_, err := memory.Restore(tx.Memory, "phone", c.character, back.ID)
+			return err
+		})
+		c.equal("details", fault.Public(err).Details["current"], other.ID)
+	})
+}
+
+func TestPurgeLeavesNothingButTombstones(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.has("User lives in Paris", lang.KindProfile, nil)
+		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
+		other := c.create(memory.Draft{Text: "User has a cat"})
+		said := c.say(lang.RoleUser, "My secret is safe.")
+		c.events.take()
+		c.update(func(tx nodest.Tx) error {
+			if err := memory.Purge(tx.Memory, "phone", c.character, m.ID); err != nil {
+				return err
+			}
+			return memory.Purge(tx.Memory, "phone", c.character, said.Chosen().RevisionID)
+		})
+		c.equal("what is left", c.chronicle(), []string{"User has a cat v1 active"})
+		c.equal("events", c.events.take(), []string{"memory.written purged by phone", "memory.written purged by phone"})
+		c.view(func(tx nodest.Tx) error {
+			tombstones, err := tx.Memory.Tombstones(c.character)
+			if err != nil {
+				return err
+			}
+			var hashes []string
+			for _, s := range tombstones {
+				hashes = append(hashes, s.ContentHash)
+				c.equal("evidence", s.Evidence, m.Evidence)
+			}
+			want := []string{memory.ContentHash("User lives in Paris"), memory.ContentHash("User lives in Lyon"), memory.ContentHash("I told you: User lives in Paris")}
+			slices.Sort(hashes)
+			slices.Sort(want)
+			c.equal("tombstones", hashes, want)
+			texts, err := tx.Memory.SaidByID(c.character, said.Chosen().RevisionID)
+			c.equal("the forgotten text", len(texts), 0)
+			return err
+		})
+		for _, id := range []string{m.ID, said.Chosen().RevisionID, newUUID(), ""} {
+			c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "phone", c.character, id) })
+		}
+		c.update(func(tx nodest.Tx) error {
+			return memory.PurgeAll(tx.Memory, "phone", c.character, []string{m.ID, other.ID, newUUID(), other.ID})
+		})
+		c.equal("after all", c.chronicle(), []string{})
+		c.readNow()
+		c.equal("prompts", len(c.model.prompts), 0)
+	})
+}
+
+func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.has("User loves coffee", lang.KindPreference, func(m *memory.Memory) { m.Pinned = true })
+		said := c.say(lang.RoleUser, "I love black coffee.")
+		suggest := func(event memory.Event, text string) string {
+			s := &memory.Suggested{ID: newUUID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{
+				MemoryID: m.ID, Event: event, Text: text, Reason: "r", Evidence: []memory.Evidence{c.evidence(said)},
+			}}
+			c.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(c.character, s) })
+			return s.ID
+		}
+		decide := func(id, decision string) error {
+			return c.db.Update(t.Context(), c.user, func(tx nodest.Tx) error {
+				_, err := memory.Decide(tx.Memory, "phone", c.character, id, decision)
+				return err
+			})
+		}
+		update, gone, never := suggest(memory.EventUpdate, "User loves black coffee"), suggest(memory.EventDelete, ""), suggest(memory.EventUpdate, "User loves rum")
+		for _, step := range []struct {
+			id, decision string
+			code         fault.Code
+			want         []string
+		}{
+			{never, "perhaps", fault.Invalid, []string{"User loves coffee"}},
+			{newUUID(), "accept", fault.NotFound, []string{"User loves coffee"}},
+			{never, "reject", "", []string{"User loves coffee"}},
+			{never, "reject", "", []string{"User loves coffee"}},
+			{never, "accept", fault.Conflict, []string{"User loves coffee"}},
+			{update, "accept", "", []string{"User loves black coffee"}},
+			{update, "accept", "", []string{"User loves black coffee"}},
+			{gone, "accept", "", []string{}},
+		} {
+			if err := decide(step.id, step.decision); step.code == "" && err != nil || step.code != "" && !fault.Is(err, step.code) {
+				t.Errorf("%s: %v, want %q", step.decision, err, step.code)
+			}
+			c.equal("known", c.known(), step.want)
+		}
+		v2 := c.the("User loves black coffee")
+		c.equal("as by the user", []any{v2.Version, v2.Origin, v2.Locked, v2.Pinned, v2.Evidence[0].RevisionID}, []any{2, memory.ByUser, true, true, said.Chosen().RevisionID})
+
+		// What the user wrote rests on no message, and does not begin to.
+		c.update(func(tx nodest.Tx) error {
+			own, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User drinks tea"})
+			m = own
+			return err
+		})
+		if err := decide(suggest(memory.EventUpdate, "User drinks green tea"), "accept"); err != nil {
+			t.Error(err)
+		}
+		c.equal("evidence", len(c.the("User drinks green tea").Evidence), 0)
+	})
+}
+
+// export returns the file of the scope.
+func (c *chatter) export() []byte {
+	c.Helper()
+	var b bytes.Buffer
+	c.view(func(tx nodest.Tx) error {
+		b.Reset()
+		return memory.Export(tx.Memory, c.character, &b)
+	})
+	return b.Bytes()
+}
+
+// imports takes a file for a user's character.
+func (c *chatter) imports(user, character string, file []byte) (done *memory.Imported) {
+	c.Helper()
+	parsed, err := memory.ParseImport(bytes.NewReader(file))
+	if err != nil || len(parsed.Failed) > 0 {
+		c.Fatalf("parse: %+v, %v", parsed, err)
+	}
+	c.as(user, func(tx nodest.Tx) (err error) {
+		done, err = memory.Import(tx.Memory, "phone", character, parsed.Memories)
+		return err
+	})
+	return done
+}
+
+func counts(i *memory.Imported) string {
+	return fmt.Sprintf("%d created, %d skipped", i.Created, i.Skipped)
+}
+
+func TestAFileGoesOutAndIn(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.has("User lives in Paris", lang.KindProfile, func(m *memory.Memory) { m.EventTime = &sometime })
+		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon"), Pinned: ptr(true), Importance: ptr(0.9)})
+		gone := c.create(memory.Draft{Text: "用户喜欢 <b>茶</b> & \"酒\"\n第二行"})
+		c.update(func(tx nodest.Tx) error {
+			_, err := memory.Retire(tx.Memory, "phone", c.character, gone.ID)
+			return err
+		})
+		for i := range 300 {
+			c.create(memory.Draft{Text: fmt.Sprintf("User knows the number %d", i)})
+		}
+		file := c.export()
+		var header map[string]any
+		first, _, _ := bytes.Cut(file, []byte("\n"))
+		if err := json.Unmarshal(first, &header); err != nil {
+			t.Fatal(err)
+		}
+		c.equal("header", []any{header["type"], header["format"], header["version"], header["characterId"]}, []any{"header", "memory-export", 1, c.character})
+		c.equal("into where it came from", counts(c.imports(c.user, c.character, file)), "0 created, 303 skipped")
+
+		character, _ := c.meet(c.user) // another character of the same user
+		c.equal("elsewhere", counts(c.imports(c.user, character, file)), "303 created, 0 skipped")
+		c.equal("again", counts(c.imports(c.user, character, file)), "0 created, 303 skipped")
+		was := c.chronicle()
+		old := c.all(memory.Filter{Status: memory.AnyStatus})
+		c.character = character
+		slices.Sort(was)
+		is := c.chronicle()
+		slices.Sort(is)
+		c.equal("what came", is, was)
+		for _, m := range c.all(memory.Filter{Status: memory.AnyStatus}) {
+			if slices.ContainsFunc(old, func(o memory.Memory) bool { return o.ID == m.ID || o.RootID == m.RootID }) {
+				t.Fatalf("%q has the id of another scope", m.Text)
+			}
+		}
+		lyon := c.the("User lives in Lyon")
+		c.equal("lyon", []any{lyon.Version, lyon.Pinned, lyon.Locked, lyon.Importance, lyon.Origin, len(lyon.Evidence), lyon.ConversationID},
+			[]any{2, true, true, 0.9, memory.ByUser, 0, ""})
+		c.equal("it counts without its texts", slices.Contains(c.counting(), "User lives in Lyon"), true)
+		c.equal("the older one names the newer", c.the("User lives in Paris").SupersededBy, lyon.ID)
+	})
+}
+
+// A purged memory does not come back from a file; one that the scope lost without
+// that does, with its texts.
+func TestAFileBringsBackWhatWasLost(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	c.has("User lives in Paris", lang.KindProfile, nil)
+	cat := c.has("User has a cat", lang.KindProfile, nil)
+	file := c.export()
+	c.update(func(tx nodest.Tx) error {
+		if err := memory.Purge(tx.Memory, "phone", c.character, cat.ID); err != nil {
+			return err
+		}
+		return tx.Memory.PurgeFacts(c.character, c.the("User lives in Paris").ID)
+	})
+	c.equal("import", counts(c.imports(c.user, c.character, file)), "1 created, 1 skipped")
+	c.equal("known", c.counting(), []string{"User lives in Paris"})
+	c.equal("its texts", len(c.the("User lives in Paris").Evidence), 1)
+}
+
+// A file may say that a memory was seen as often as a number goes; it can be said
+// once more.
+func TestAFileCannotOverflowACount(t *testing.T) {
+	c := newChatter(t, "sqlite")
+	c.imports(c.user, c.character, []byte(`{"text":"User has a dog","seenCount":9223372036854775807}`))
+	c.create(memory.Draft{Text: "User has a dog"})
+	c.equal("seen", c.the("User has a dog").SeenCount, 1_000_001)
+}
+
+func TestBrokenLinesAreToldByNumber(t *testing.T) {
+	lines := []string{
+		"\ufeff" + `{"type":"header","format":"memory-export","version":1}`,
+		`{"text":"User likes tea"}`,
+		``,
+		`{"text":`,
+		`{"text":"User likes rum","importance":7}`,
+		`{"type":"memory","text":42}`,
+		`{"type":"memory"}`,
+		`["text"]`,
+		`{"text":"` + strings.Repeat("x", 1<<20) + `"}`,
+		`{"text":"` + strings.Repeat("茶", 2001) + `"}`,
+		`{"text":"a","eventTime":"yesterday"}`,
+		`{"text":"a","kind":"secret"}`,
+		`{"text":"a","status":"deleted"}`,
+		`{"text":"a","evidence":[{"conversationId":"c"}]}`,
+		"{\"text\":\"\xff\"}",
+		`{"type":"settings","memory":{}}`,
+		`{"type":"suggestion","id":"x","text":"y"}`,
+		`{"text":"User was born in May","eventTime":"1990-05-04","kind":"event","pinned":true}` + "\r",
+		`{"text":"user likes TEA."}`,
+		`{"text":"a","updatedAt":5}`,
+		`{"text":"a","createdAt":"0000-01-01T00:00:00Z"}`,
+		`{"text":"the last line has no end"}`,
+	}
+	parsed, err := memory.ParseImport(strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, f := range parsed.Failed {
+		told = append(told, fmt.Sprintf("%d %s %s", f.Line, f.Code, f.Field))
+		if f.Detail == "" || len(f.Detail) > 200 {
+			t.Errorf("line %d: detail %q", f.Line, f.Detail)
+		}
+	}
+	want := []string{
+		"4 syntax ", "5 range importance", "6 type text", "7 required text", "8 syntax ", "9 range ", "10 range text", "11 type eventTime",
+		"12 value kind", "13 value status", "14 required evidence[0].messageId", "15 syntax ", "20 type updatedAt", "21 type createdAt",
+	}
+	if fmt.Sprint(told) != fmt.Sprint(want) {
+		t.Errorf("told\n%q, want\n%q", told, want)
+	}
+	leftOut := []memory.FailedLine{
+		{Line: 16, Code: "not_imported", Detail: `lines of type "settings" are not imported`},
+		{Line: 17, Code: "not_imported", Detail: `lines of type "suggestion" are not imported`},
+	}
+	if fmt.Sprint(parsed.LeftOut) != fmt.Sprint(leftOut) {
+		t.Errorf("left out\n%v, want\n%v", parsed.LeftOut, leftOut)
+	}
+	c := newChatter(t, "sqlite")
+	var done *memory.Imported
+	c.update(func(tx nodest.Tx) (err error) {
+		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
+		return err
+	})
+	c.equal("import", counts(done), "3 created, 1 skipped")
+	c.equal("known", len(c.known()), 3)
+	may := c.the("User was born in May")
+	c.equal("a plain line", []any{may.Origin, may.Pinned, may.Kind, may.EventTime.Format(time.DateOnly)}, []any{memory.ByImport, true, lang.KindEvent, "1990-05-04"})
+
+	// A file that is read twice is taken once, also where its facts were set aside.
+	c.update(func(tx nodest.Tx) error {
+		if _, err := memory.Retire(tx.Memory, "phone", c.character, may.ID); err != nil {
+			return err
+		}
+		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
+		return err
+	})
+	c.equal("import again", counts(done), "0 created, 4 skipped")
+}
+
+func TestFilesThatAreRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		file string
+		code fault.Code
+	}{
+		"a newer format": {`{"type":"header","format":"memory-export","version":2}`, fault.NewerVersion},
+		"another format": {`{"type":"header","format":"chat","version":1}`, fault.InvalidImport},
+		"too large":      {strings.Repeat(strings.Repeat(" ", 1<<16)+"\n", 520), fault.TooLarge},
+		"too many lines": {strings.Repeat("\n", 50_001), fault.TooLarge},
+		"not of ours":    {strings.Repeat("hello\n", 1002), fault.InvalidImport},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &counted{Reader: strings.NewReader(tt.file)}
+			if _, err := memory.ParseImport(r); !fault.Is(err, tt.code) {
+				t.Errorf("%v, want %s", err, tt.code)
+			}
+			if r.n > 32<<20+1<<17 {
+				t.Errorf("%d bytes were read", r.n)
+			}
+		})
+	}
+}
+
+// counted counts what is read.
+type counted struct {
+	*strings.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
+// Another user's memories, texts and suggestions do not exist, whatever is asked.
+func TestNobodyReachesAnothersMemory(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		m := c.has("User lives in Paris", lang.KindProfile, nil)
+		said := c.say(lang.RoleUser, "My secret.")
+		s := &memory.Suggested{ID: newUUID(), State: memory.SuggestionOpen, Suggestion: memory.Suggestion{MemoryID: m.ID, Event: memory.EventDelete}}
+		c.update(func(tx nodest.Tx) error { return tx.Memory.InsertSuggestion(c.character, s) })
+		file := c.export()
+		owner, hers := c.user, c.character
+		before := c.chronicle()
+
+		stranger := newChatterOn(c)
+		for _, character := range []string{hers, stranger.character} {
+			for name, do := range map[string]func(tx nodest.Tx) error{
+				"edit": func(tx nodest.Tx) error {
+					_, err := memory.Edit(tx.Memory, "x", character, m.ID, memory.Patch{Pinned: ptr(true)})
+					return err
+				},
+				"retire":  func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "x", character, m.ID); return err },
+				"restore": func(tx nodest.Tx) error { _, err := memory.Restore(tx.Memory, "x", character, m.ID); return err },
+				"history": func(tx nodest.Tx) error { _, err := memory.History(tx.Memory, character, m.ID); return err },
+				"purge":   func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, m.ID) },
+				"forget":  func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, said.Chosen().RevisionID) },
+				"decide": func(tx nodest.Tx) error {
+					_, err := memory.Decide(tx.Memory, "x", character, s.ID, "accept")
+					return err
+				},
+			} {
+				if err := c.db.Update(t.Context(), stranger.user, do); !fault.Is(err, fault.NotFound) {
+					t.Errorf("%s: %v, want not found", name, err)
+				}
+			}
+		}
+		for name, do := range map[string]func(tx nodest.Tx) error{
+			"create": func(tx nodest.Tx) error {
+				_, err := memory.Create(tx.Memory, "x", hers, memory.Draft{Text: "x"})
+				return err
+			},
+			"export": func(tx nodest.Tx) error { return memory.Export(tx.Memory, hers, &bytes.Buffer{}) },
+			"import": func(tx nodest.Tx) error {
+				_, err := memory.Import(tx.Memory, "x", hers, []memory.Memory{{Text: "x"}})
+				return err
+			},
+			"purge all": func(tx nodest.Tx) error { return memory.PurgeAll(tx.Memory, "x", hers, []string{m.ID}) },
+		} {
+			if err := c.db.Update(t.Context(), stranger.user, do); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s: %v, want not found", name, err)
+			}
+		}
+		// Her ids in a file of his make memories of his own, and tell nothing.
+		c.equal("import", counts(c.imports(stranger.user, stranger.character, file)), "1 created, 0 skipped")
+		c.as(stranger.user, func(tx nodest.Tx) error {
+			return memory.PurgeAll(tx.Memory, "x", stranger.character, []string{m.ID, said.Chosen().RevisionID})
+		})
+		his := &jobsOf{c: c, user: stranger.user}
+		his.extract(c.chat)
+		c.user, c.character = owner, hers
+		c.equal("her memory", c.chronicle(), before)
+		c.equal("her text is not read", c.unread(), 1)
+	})
+}
+
+// newChatterOn makes another user with a character on the same database.
+func newChatterOn(c *chatter) *chatter {
+	c.Helper()
+	other := *c
+	other.user = storetest.User(c, c.db)
+	other.character, other.chat = c.meet(other.user)
+	return &other
+}
+
+// jobsOf runs jobs as a user.
+type jobsOf struct {
+	c    *chatter
+	user string
+}
+
+// extract asks for the extraction of somebody's chat.
+func (j *jobsOf) extract(chat string) {
+	j.c.Helper()
+	err := j.c.db.Update(context.Background(), j.user, func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, chat) })
+	if !fault.Is(err, fault.NotFound) {
+		j.c.Errorf("extract now: %v, want not found", err)
+	}
+	j.c.as(j.user, func(tx nodest.Tx) error { return tx.Jobs.Enqueue(jobs.Spec{Kind: memory.JobExtract, Subject: chat}) })
+	for job := j.c.claim(); job != nil; job = j.c.claim() {
+		if job.UserID != j.user {
+			continue
+		}
+		if err := j.c.run(j.c.service, job); err != nil {
+			j.c.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,459 @@
+package extract
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Candidate is a statement that was found in a window and perhaps is worth keeping.
+type Candidate struct {
+	Text       string
+	Subject    lang.Subject
+	Kind       lang.Kind
+	Importance float64
+	EventTime  *time.Time
+	Evidence   []memory.Evidence
+	Origin     memory.Origin // ByModel or ByRule
+	At         time.Time     // when it was said
+	Corrects   bool          // the user says there that something is otherwise than it was
+}
+
+func (c *Candidate) last() int64 {
+	seq := int64(0)
+	for _, e := range c.Evidence {
+		seq = max(seq, e.Seq)
+	}
+	return seq
+}
+
+// Dropped is a statement that is not stored, and why.
+type Dropped struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"`
+}
+
+// Outcome is what a run can show of itself.
+type Outcome struct {
+	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
+	Calls   int           // to the model, retries included
+	Dropped []Dropped     // statements that were not stored
+	Notes   []string      // what went wrong on the way; holds no text of a chat
+}
+
+// Run is one run over a window: Candidates, then Decide, then Apply. It asks
+// the model twice at most, and once more with the error where an answer cannot be
+// used; without a model, and where that fails too, rules take over. An Extraction is
+// for one goroutine.
+type Run struct {
+	Outcome Outcome
+
+	model   llm.Asker
+	retried bool
+	down    error // why the model gave no reply at all
+}
+
+// maxCandidates is how many statements one window may give.
+const maxCandidates = 12
+
+// NewRun starts a run; model may be nil.
+func NewRun(model llm.Asker) *Run {
+	return &Run{model: model, Outcome: Outcome{Method: memory.ByRule}}
+}
+
+// Candidates returns the statements of a window that are worth keeping. Every one
+// is said in it: what nobody said is dropped, with a reason in the Outcome. The only
+// error is that of ctx, after which nothing may be stored.
+func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
+	if len(w.Turns) == 0 {
+		return nil, ctx.Err()
+	}
+	var found []Candidate
+	err := x.ask(ctx, candidatesPrompt(w), func(reply string) error {
+		o, err := llm.ReadObject(reply, "facts")
+		if err != nil {
+			return err
+		}
+		good, dropped, err := w.read(o)
+		found = merged(append(found, good...))
+		x.Outcome.Dropped = append(x.Outcome.Dropped, dropped...)
+		return err
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(found) > 0 || err == nil {
+		x.Outcome.Method = memory.ByModel
+	}
+	if err != nil {
+		x.note("candidates", err)
+		found = merged(append(found, withoutReadBy(found, w.byRules())...))
+	}
+	if len(found) > maxCandidates && x.Outcome.Method == memory.ByModel {
+		for _, c := range found[maxCandidates:] {
+			x.Outcome.Dropped = append(x.Outcome.Dropped, Dropped{c.Text, reasonTooMany})
+		}
+		found = found[:maxCandidates]
+	}
+	return found, nil
+}
+
+// withoutReadBy leaves out what rules have read in a message that a model has read too.
+func withoutReadBy(model, rules []Candidate) []Candidate {
+	return slices.DeleteFunc(rules, func(r Candidate) bool {
+		return slices.ContainsFunc(model, func(c Candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
+	})
+}
+
+// answerTokens bounds an answer of extraction. Twelve facts with their members are
+// about 1,000 tokens.
+const answerTokens = 2048
+
+var (
+	errLanguage = errors.New("facts must be written in the language of the messages, with names unchanged")
+	errShape    = errors.New(`each item of facts must be an object with the members "text", "subject", "kind" and "seqs"`)
+	errEmpty    = errors.New("the answer was empty")
+	errNoModel  = errors.New("no model")
+)
+
+// ask lets use read the reply; where it cannot, the model is asked once more, with
+// the error behind the prompt.
+func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
+	if x.model == nil {
+		return errNoModel
+	}
+	again := prompt
+	var unusable error // what was wrong with the first answer
+	for {
+		reply, err := x.model.Ask(ctx, llm.Prompt{Text: again, JSON: true, MaxTokens: answerTokens})
+		if errors.Is(err, errSpent) {
+			return cmp.Or(unusable, err)
+		}
+		x.Outcome.Calls++
+		switch {
+		case fault.Is(err, fault.EmptyReply):
+			err = errEmpty
+		case err != nil:
+			x.down = err
+			return fmt.Errorf("ask the model: %w", err)
+		default:
+			err = use(reply)
+		}
+		if err == nil || x.retried {
+			return err
+		}
+		x.retried, unusable = true, err
+		again = prompt + retryPrompt(prompt, err)
+	}
+}
+
+func (x *Run) note(step string, err error) {
+	if !errors.Is(err, errNoModel) {
+		x.Outcome.Notes = append(x.Outcome.Notes, step+": "+err.Error())
+	}
+}
+
+// read takes the candidates of an answer one by one. The error is for the model: it
+// says what is wrong with all of an answer, or with its language.
+func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, err error) {
+	entries := answer.List("facts")
+	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
+		return nil, nil, errShape
+	}
+	for i, doc := range entries {
+		o := llm.ObjectOf(string(doc), "text")
+		if o == nil {
+			err = errShape
+			continue
+		}
+		c, reason := w.candidate(o)
+		if i >= 4*maxCandidates {
+			reason = reasonTooMany
+		}
+		if reason != "" {
+			dropped = append(dropped, Dropped{lang.Truncate(o.Text("text"), 200), reason})
+			continue
+		}
+		good = append(good, c)
+	}
+	switch {
+	case slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }):
+		err = errLanguage
+	case len(good) > 0:
+		err = nil // what else stands in the answer is noise
+	}
+	return good, dropped, err
+}
+
+func isEmptyList(doc []byte) bool {
+	var all []json.RawMessage
+	return json.Unmarshal(doc, &all) == nil // null too
+}
+
+// candidate checks one entry of an answer.
+func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
+	c = Candidate{
+		Text: lang.Tidy(o.Text("text")), Origin: memory.ByModel, Importance: memory.DefaultImportance,
+		Subject: lang.Subject(strings.ToLower(o.Text("subject"))), Kind: lang.Kind(strings.ToLower(o.Text("kind"))),
+	}
+	if n, ok := o.Number("importance"); ok {
+		c.Importance = memory.ClampImportance(n)
+	}
+	if !slices.Contains(lang.Kinds, c.Kind) {
+		c.Kind = lang.KindOther
+	}
+	switch {
+	case c.Text == "" || utf8.RuneCountInString(c.Text) > longestCandidate || lang.LooksLikeMarkup(c.Text):
+		return c, reasonShape
+	case lang.IsQuestion(c.Text):
+		return c, reasonQuestion
+	}
+	cited := w.cited(o.Integers("seqs"))
+	if len(cited) == 0 {
+		return c, reasonNoSource
+	}
+	sources, reason := w.sources(c.Text, cited)
+	if reason != "" {
+		sources = cited
+	}
+	if !slices.ContainsFunc(sources, func(m memory.Message) bool { return sameLanguage(c.Text, m.Text) }) {
+		return c, reasonLanguage
+	}
+	if reason != "" {
+		return c, reason
+	}
+	if !slices.Contains(lang.Subjects, c.Subject) {
+		c.Subject = lang.AboutCharacter
+		if slices.ContainsFunc(sources, func(m memory.Message) bool { return m.Role == lang.RoleUser }) {
+			c.Subject = lang.AboutUser
+		}
+	}
+	if c.Subject == lang.AboutUser || speaksOfUser(w.Names, c.Text) {
+		subject, reason := w.aboutUser(&c, sources)
+		if reason != "" {
+			return c, reason
+		}
+		if c.Subject == lang.AboutUser {
+			c.Subject = subject
+		}
+	}
+	c.source(sources)
+	c.date(o.Text("event_time"), sources)
+	c.Corrects = lang.Corrects(c.Text, memory.Lines(sources))
+	return c, ""
+}
+
+// sameLanguage reports whether a statement may be in the language of its source.
+func sameLanguage(text, source string) bool {
+	if lang.MostlyCJK(source) {
+		return lang.HasCJK(text)
+	}
+	return !lang.MostlyCJK(text)
+}
+
+// source takes the evidence from the messages that a candidate stands on.
+func (c *Candidate) source(sources []memory.Message) {
+	for _, m := range sources {
+		c.Evidence = append(c.Evidence, m.Evidence)
+		c.At = m.At
+	}
+}
+
+// date sets the time of the event: what the text says relative to its message; a
+// date of the model only where it names that day more closely, or stands in the
+// text itself. The text then names the day itself.
+func (c *Candidate) date(given string, sources []memory.Message) {
+	for _, text := range []string{c.Text, strings.Join(lang.Stated(memory.Lines(sources)), "\n")} {
+		if day, ok := lang.EventTime(text, c.At); ok {
+			c.EventTime = &day
+			break
+		}
+	}
+	c.Text = lang.Dated(c.Text, c.At)
+	if c.EventTime == nil {
+		return
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		t, err := time.ParseInLocation(layout, given, c.At.Location())
+		t = t.In(c.At.Location())
+		if err != nil || !lang.WholeDay(t, time.UTC).Equal(*c.EventTime) {
+			continue
+		}
+		if !t.Equal(lang.Midnight(t)) && !lang.IsWholeDay(t.UTC()) { // else it names no hour, or reads as none
+			c.EventTime = &t
+		}
+		return
+	}
+}
+
+// cited returns the messages of the window with these seqs, in their order.
+func (w Window) cited(seqs []int64) []memory.Message {
+	var out []memory.Message
+	for _, t := range w.Turns {
+		for _, m := range t.Messages {
+			if slices.Contains(seqs, m.Seq) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// sources returns the messages that say text: those cited, else those with the
+// message before the first one (a question that is answered), else one message of
+// the window, since models miscount.
+func (w Window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
+	all := w.all()
+	first := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == cited[0].Evidence })
+	reason = lang.ReasonUnsaid
+	if len(cited) <= mostSources {
+		if reason = lang.Unsaid(text, memory.Lines(cited), w.Names); reason == "" {
+			return cited, ""
+		}
+		if first > 0 {
+			asked := append([]memory.Message{all[first-1]}, cited...)
+			if lang.Unsaid(text, memory.Lines(asked), w.Names) == "" {
+				return asked, ""
+			}
+		}
+	}
+	for _, m := range all {
+		if lang.Unsaid(text, []lang.Line{m.Line()}, w.Names) == "" {
+			return []memory.Message{m}, ""
+		}
+	}
+	return nil, reason
+}
+
+func (w Window) all() []memory.Message {
+	var out []memory.Message
+	for _, t := range w.Turns {
+		out = append(out, t.Messages...)
+	}
+	return out
+}
+
+// aboutUser checks a statement about the user: the user must have said a part of it,
+// or have answered yes, and what they like and are must not be the character's own
+// words about itself. What is said in the course of the story (*draws a sword*) is
+// about the world.
+func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject, string) {
+	var spoken, all, offered, own []string
+	for i, m := range sources {
+		if m.Role == lang.RoleCharacter {
+			for _, s := range lang.SentencesOf(m.Text) {
+				if lang.IsQuestion(s) || lang.SecondPerson.MatchString(s) {
+					offered = append(offered, s)
+				} else {
+					own = append(own, s)
+				}
+			}
+			continue
+		}
+		if i > 0 && w.confirms(c.Text, sources[i-1], m) {
+			return lang.AboutUser, ""
+		}
+		all = append(all, m.Text)
+		spoken = append(spoken, ofOneself(lang.Narration.ReplaceAllString(m.Text, " ")))
+	}
+	pieces := lang.PiecesOf(c.Text)
+	if content := slices.DeleteFunc(slices.Clone(pieces), func(p lang.Piece) bool { return p.Class != "" }); len(content) > 0 {
+		pieces = content
+	}
+	said, others := lang.SaidIn(append(offered, spoken...)...), lang.SaidIn(own...)
+	personal := c.Kind == lang.KindPreference || c.Kind == lang.KindProfile || c.Kind == lang.KindOther || lang.Feeling(c.Text) != 0
+	if personal && slices.ContainsFunc(pieces, func(p lang.Piece) bool {
+		return said.Covers(p) < p.Weight/2 && others.Covers(p) >= p.Weight/2
+	}) {
+		return "", reasonNotUser
+	}
+	if share, _ := lang.SaidIn(spoken...).Share(pieces); share >= enoughByUser {
+		return lang.AboutUser, ""
+	}
+	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && len(lang.Narration.FindString(strings.Join(all, "\n"))) > 0 {
+		return lang.AboutWorld, ""
+	}
+	return "", reasonNotUser
+}
+
+// confirms reports whether the user answers yes to what the character has just asked
+// or said about them, and that is text.
+func (w Window) confirms(text string, asked, answer memory.Message) bool {
+	if asked.Role != lang.RoleCharacter || !yes.MatchString(answer.Text) || !lang.SecondPerson.MatchString(asked.Text) {
+		return false
+	}
+	all := w.all()
+	at := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == asked.Evidence })
+	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsaid(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
+}
+
+var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)
+
+var toOther = regexp.MustCompile(`(?i)^\W*(?:and |but |so )?(?:you|your|you're)\b|^[\s\pP]*[你您]`)
+
+// ofOneself leaves out the sentences of the user that are about the character.
+func ofOneself(text string) string {
+	said := lang.SentencesOf(text)
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool {
+		return toOther.MatchString(s) && !firstPerson.MatchString(s)
+	}), "\n")
+}
+
+var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)
+
+// speaksOfUser reports whether a statement begins with the user, whatever the model
+// says that it is about.
+func speaksOfUser(n lang.Names, text string) bool {
+	return ofUser.MatchString(text) || n.User != "" && strings.HasPrefix(strings.ToLower(text), strings.ToLower(n.User))
+}
+
+// merged leaves out what is said twice, and gives the first the evidence of both.
+func merged(all []Candidate) []Candidate {
+	var out []Candidate
+	place := map[string]int{}
+	for _, c := range all {
+		hash := memory.ContentHash(c.Text)
+		if at, has := place[hash]; has {
+			for _, e := range c.Evidence {
+				if first := &out[at]; !slices.Contains(first.Evidence, e) && len(first.Evidence) < mostSources {
+					e.Sighting = 1
+					first.Evidence = append(first.Evidence, e)
+				}
+			}
+			continue
+		}
+		place[hash] = len(out)
+		out = append(out, c)
+	}
+	return out
+}
+
+// Why a candidate is not stored. The words are for the outcome of a job.
+const (
+	reasonNoSource  = "no source among the messages"
+	reasonNotUser   = "not stated by the user"
+	reasonQuestion  = "a question, not a statement"
+	reasonLanguage  = "not in the language of its source message"
+	reasonShape     = "not a usable statement"
+	reasonTooMany   = "too many candidates"
+	reasonDuplicate = "stated twice in these messages"
+)
+
+// Limits of candidates.
+const (
+	enoughByUser     = 0.34 // by weight, what the user must have said of a statement about them
+	mostSources      = 6    // messages that one statement may be put together from
+	longestCandidate = 400
+)

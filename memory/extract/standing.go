@@ -1,0 +1,124 @@
+package extract
+
+import (
+	"context"
+	"slices"
+
+	"nodest/llm"
+	"nodest/llm/offline"
+	"nodest/memory"
+)
+
+// standing is how the facts of a scope stand where the texts are shown.
+type standing struct {
+	current []memory.Memory // what counts, one version of each fact, the oldest first; as active
+	hidden  []memory.Memory // active versions that do not: their texts are not shown
+	over    []memory.Memory // the others: replaced, or retired
+
+	rows   map[string]*memory.Memory // all versions as they are stored, by id
+	newest map[string]*memory.Memory // of them, by root
+}
+
+// standingOf reads all facts of a scope.
+func standingOf(tx memory.Tx, characterID string) (*standing, error) {
+	st := &standing{rows: map[string]*memory.Memory{}, newest: map[string]*memory.Memory{}}
+	versions := map[string][]memory.Memory{}
+	var roots []string
+	var texts []memory.Evidence
+	err := memory.EachFact(tx, characterID, memory.Filter{Status: memory.AnyStatus}, func(m *memory.Memory) bool {
+		st.rows[m.ID] = m
+		if versions[m.RootID] == nil {
+			roots = append(roots, m.RootID)
+		}
+		versions[m.RootID] = append(versions[m.RootID], *m)
+		texts = append(append(texts, m.Evidence...), m.EndedBy...)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	answers, err := tx.Shown(nil, texts)
+	if err != nil {
+		return nil, err
+	}
+	shown := make(map[string]bool, len(texts))
+	for i, e := range texts {
+		shown[e.RevisionID] = answers[i]
+	}
+	slices.Reverse(roots)
+	for _, root := range roots {
+		st.place(versions[root], func(e memory.Evidence) bool { return shown[e.RevisionID] })
+	}
+	return st, nil
+}
+
+// place sorts the versions of one fact.
+func (st *standing) place(versions []memory.Memory, shown func(memory.Evidence) bool) {
+	slices.SortFunc(versions, func(a, b memory.Memory) int { return a.Version - b.Version })
+	last := &versions[len(versions)-1]
+	st.newest[last.RootID] = st.rows[last.ID]
+	counts := memory.Current(versions, shown)
+	for i := range versions {
+		m := &versions[i]
+		switch {
+		case m == counts:
+			active := *m
+			active.Status = memory.Active
+			st.current = append(st.current, active)
+		case m.Status == memory.Active:
+			st.hidden = append(st.hidden, *m)
+		default:
+			st.over = append(st.over, *m)
+		}
+	}
+}
+
+// rowOf is a version as it is stored; nil for none.
+func (st *standing) rowOf(id string) *memory.Memory {
+	if st == nil {
+		return nil
+	}
+	return st.rows[id]
+}
+
+// alsoEndedBy adds texts any of which retires a fact.
+func alsoEndedBy(old, more []memory.Evidence) []memory.Evidence {
+	if len(old) == 0 {
+		return more
+	}
+	joined, _ := memory.WithSighting(old, more)
+	return joined
+}
+
+// similarities compare texts by the vectors of the offline embedder, each made once.
+type similarities struct {
+	ctx     context.Context //nolint:containedctx // a run is one call
+	vectors map[string][]float32
+}
+
+func newSimilarities(ctx context.Context) *similarities {
+	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
+}
+
+// of is a Similarity; 0 once the context has ended.
+func (s *similarities) of(a, b string) float64 {
+	x, y := s.vector(a), s.vector(b)
+	sum := float32(0)
+	for i := range min(len(x), len(y)) {
+		sum += x[i] * y[i]
+	}
+	return float64(sum)
+}
+
+func (s *similarities) vector(text string) []float32 {
+	v, ok := s.vectors[text]
+	if !ok {
+		e, err := offline.Embedder{}.Embed(s.ctx, llm.Similarity, []string{text})
+		if err != nil {
+			return nil // the run will not be stored
+		}
+		v = e.Vectors[0]
+		s.vectors[text] = v
+	}
+	return v
+}

@@ -1,0 +1,64 @@
+package extract
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Window is what one run of the extraction looks at.
+type Window struct {
+	Names   lang.Names
+	Context []memory.Turn // earlier, to understand the window by; never a source
+	Turns   []memory.Turn
+}
+
+// Sizes of a window, in code points as a prompt shows them.
+const (
+	contextTurns = 2
+	windowSize   = 12000 // what is more waits for the next run
+	leastTurns   = 5     // but so many are read at once, because each run costs calls of the model
+	largestSize  = 48000 // unless they are larger than this
+)
+
+// NextWindow returns the turns that follow upTo, with two earlier ones as context,
+// and the seq up to which they reach: what is recorded with the facts. Turns that
+// are too many for one run are left for the next. An empty window returns upTo.
+func NextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w Window, until int64) {
+	w.Names = names
+	until = upTo
+	first := len(turns)
+	for i, t := range turns {
+		if t.To() > upTo {
+			first = i
+			break
+		}
+	}
+	w.Context = turns[max(0, first-contextTurns):first]
+	size := 0
+	for i := first; i < len(turns); i++ {
+		for _, m := range turns[i].Messages {
+			size += min(utf8.RuneCountInString(m.Text), longestShown)
+		}
+		if i > first && (size > largestSize || size > windowSize && i >= first+leastTurns) {
+			break
+		}
+		w.Turns = turns[first : i+1]
+		until = max(until, turns[i].To())
+	}
+	return w, until
+}
+
+// dense reports whether the window is mostly in a script that writes without
+// blanks; its facts are then to be in it too.
+func (w Window) dense() bool {
+	var b strings.Builder
+	for _, t := range w.Turns {
+		for _, m := range t.Messages {
+			b.WriteString(m.Text)
+		}
+	}
+	return lang.MostlyCJK(b.String())
+}

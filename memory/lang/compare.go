@@ -1,0 +1,100 @@
+package lang
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// HoldsWords reports whether no word of b is missing in a: in a short text the one
+// word that matters hardly changes the cosine.
+func HoldsWords(a, b string) bool {
+	s := SaidIn(a)
+	return !slices.ContainsFunc(PiecesOf(b), func(p Piece) bool { return p.Class == "" && s.Covers(p) == 0 })
+}
+
+// Differ reports whether two texts name different numbers or names, or one says
+// what the other denies.
+func Differ(a, b string) bool {
+	return Feeling(a) != Feeling(b) || negated(a) != negated(b) ||
+		apart(numbersIn(a), numbersIn(b)) || apart(namesIn(a), namesIn(b))
+}
+
+// Opposite reports whether two texts feel differently about the same thing.
+func Opposite(a, b string) bool {
+	rest := func(text string) string {
+		var b strings.Builder
+		for _, p := range PiecesOf(text) {
+			if p.Class != "like" && p.Class != "hate" && p.Class != "not" {
+				b.WriteString(p.word + p.run + p.Class + " ")
+			}
+		}
+		return b.String()
+	}
+	return (Feeling(a) != Feeling(b) || negated(a) != negated(b)) && rest(a) != "" && rest(a) == rest(b)
+}
+
+// Feeling is 1 for liking, -1 for disliking.
+func Feeling(text string) int {
+	f := 0
+	for _, p := range PiecesOf(text) {
+		switch p.Class {
+		case "like":
+			f = max(f, 0) + 1
+		case "hate":
+			f = -1
+		}
+	}
+	return min(f, 1)
+}
+
+// apart reports whether both sets have members and neither holds the other.
+func apart(a, b []string) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	within := func(a, b []string) bool {
+		return !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+	}
+	return !within(a, b) && !within(b, a)
+}
+
+func numbersIn(text string) []string {
+	var out []string
+	for _, p := range PiecesOf(text) {
+		if signsOfNumber.MatchString(p.word) {
+			out = append(out, p.word)
+		}
+	}
+	return out
+}
+
+var capitalised = regexp.MustCompile(`\p{Lu}[\p{L}'’-]*`)
+
+// namesIn returns words with a capital behind the first word.
+func namesIn(text string) []string {
+	var out []string
+	for _, at := range capitalised.FindAllStringIndex(text, -1) {
+		if at[0] > 0 {
+			out = append(out, strings.ToLower(text[at[0]:at[1]]))
+		}
+	}
+	return out
+}
+
+// PropertyOf names the property that a statement gives, as far as it has one value
+// at a time; "" = none.
+func PropertyOf(text string) string {
+	for _, p := range PiecesOf(text) {
+		switch p.Class {
+		case "live", "work", "study", "name", "age", "birth":
+			return p.Class
+		}
+	}
+	if whatOneIs.MatchString(text) {
+		return "is"
+	}
+	return ""
+}
+
+var whatOneIs = regexp.MustCompile(`(?i)^(?:the )?\S+ (?:is|was|became) an? |^用户(?:现在|目前)?是`)

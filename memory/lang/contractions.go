@@ -1,0 +1,35 @@
+package lang
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	curly = strings.NewReplacer("’", "'", "‘", "'")
+	// withoutMark are contractions as people type them in a hurry. "Its", "ill", "id",
+	// "were" and "well" are words of their own.
+	withoutMark = []struct {
+		form *regexp.Regexp
+		with string
+	}{
+		{regexp.MustCompile(`(?i)\b(i)(m|ve)\b`), "${1}'$2"},
+		{regexp.MustCompile(`(?i)\b(do|does|did|is|are|was|have|has|had|could|would|should|wo|ca)nt\b`), "${1}n't"},
+		{regexp.MustCompile(`(?i)\b(what|that|there|where|who|he|she)s\b`), "${1}'s"},
+		{regexp.MustCompile(`(?i)\b(you|they)(re|ve)\b`), "${1}'$2"},
+	}
+	hurried = regexp.MustCompile(`(?i)\b(?:im|ive|(?:do|does|did|is|are|was|have|has|had|could|would|should|wo|ca)nt|(?:what|that|there|where|who|he|she)s|(?:you|they)(?:re|ve))\b`)
+)
+
+// Contracted writes contractions as the patterns of this package have them: with a
+// plain apostrophe, also where there is none ("im", "dont").
+func Contracted(text string) string {
+	text = curly.Replace(text)
+	if !hurried.MatchString(text) {
+		return text
+	}
+	for _, c := range withoutMark {
+		text = c.form.ReplaceAllString(text, c.with)
+	}
+	return text
+}

@@ -1,0 +1,331 @@
+package lang
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// LocalTime returns a time as it is in a zone. At midnight UTC sharp it stands for the
+// whole day, as of a date without an hour, and that is the same day everywhere.
+func LocalTime(at time.Time, zone *time.Location) time.Time {
+	if utc := at.UTC(); IsWholeDay(utc) {
+		return WholeDay(utc, zone)
+	}
+	return at.In(zone)
+}
+
+func IsWholeDay(utc time.Time) bool {
+	return utc.Hour() == 0 && utc.Minute() == 0 && utc.Second() == 0 && utc.Nanosecond() == 0
+}
+
+// WholeDay is midnight of the date that t shows.
+func WholeDay(t time.Time, zone *time.Location) time.Time {
+	y, m, d := t.Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone)
+}
+
+// Days is a day, or a span of days, that a question names. A year of 0 stands for
+// every year, a day of 0 for the whole month, a month of 0 for the whole year.
+type Days struct {
+	Year  int
+	Month time.Month
+	Day   int
+
+	// From and Until are set instead for spans that are reckoned from the time of the
+	// question: yesterday, 上周. Until is the first day after it.
+	From, Until time.Time
+}
+
+const (
+	monthNames = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
+	ordinals   = `first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|twenty[- ]first|twenty[- ]second|twenty[- ]third|twenty[- ]fourth|twenty[- ]fifth|twenty[- ]sixth|twenty[- ]seventh|twenty[- ]eighth|twenty[- ]ninth|thirtieth|thirty[- ]first`
+	dayNumber  = `(\d{1,2}|` + ordinals + `)(?:st|nd|rd|th)?`
+	hanYear    = `(?:(\d{4}|[一二三四五六七八九零〇]{4})\s*年\s*)`
+	hanCount   = `(\d{1,2}|[一二三四五六七八九十]{1,3})`
+)
+
+// ordinalOf are the days of a month in words, with one blank between two.
+var ordinalOf = func() map[string]int {
+	m := map[string]int{}
+	for i, w := range strings.Split(strings.ReplaceAll(ordinals, "[- ]", " "), "|") {
+		m[w] = i + 1
+	}
+	return m
+}()
+
+// The ways to write a day, in text that is folded to compatible forms and lower case.
+var dayForms = []struct {
+	re               *regexp.Regexp
+	year, month, day int // number of the group, 0 = none
+}{
+	{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
+	{re: regexp.MustCompile(hanYear), year: 1},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
+	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
+	{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
+	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + monthNames + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
+	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthNames + `\b`), month: 1},
+	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
+}
+
+// readDays returns the days that folded names, what is left of it without dates, and
+// what is left without words such as "yesterday" either.
+func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
+	rest = folded
+	for _, form := range dayForms {
+		for _, m := range form.re.FindAllStringSubmatch(rest, -1) {
+			if d, ok := dayOf(m, form.year, form.month, form.day); ok {
+				days = append(days, d)
+				rest = strings.Replace(rest, m[0], " ", 1)
+			}
+		}
+	}
+	if now.IsZero() {
+		return days, rest, rest
+	}
+	bare = rest
+	for _, form := range relativeForms {
+		for _, m := range form.re.FindAllStringSubmatch(bare, -1) {
+			if d, ok := form.days(m, now); ok {
+				days = append(days, d)
+				bare = strings.Replace(bare, m[0], " ", 1)
+			}
+		}
+	}
+	for _, s := range spans {
+		for _, w := range s.words {
+			if at := wordAt(bare, w); at >= 0 {
+				days = append(days, s.days(now))
+				bare = bare[:at] + " " + bare[at+len(w):]
+			}
+		}
+	}
+	return append(days, weekdaysIn(bare, now)...), rest, bare
+}
+
+// relativeForms are reckoned from the day of the question, with a number or the name of
+// a day in them.
+var relativeForms = []struct {
+	re   *regexp.Regexp
+	days func(m []string, now time.Time) (Days, bool)
+}{
+	{regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
+	{regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
+	{regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
+	{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
+	{regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
+	{regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
+	{regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
+	{regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
+	{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
+		last := week(-1)(now)
+		return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
+	}},
+}
+
+// easternDates are the Japanese and Korean words of relativeForms in English.
+var easternDates = map[string]string{
+	"日": "day", "週間": "week", "か月": "month", "ヶ月": "month", "カ月": "month", "ヵ月": "month", "ケ月": "month",
+	"일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year", "": "day",
+	"하루": "1", "이틀": "2", "사흘": "3", "나흘": "4", "열흘": "10", "한": "1", "두": "2", "세": "3", "네": "4",
+	"先": "last", "今": "this", "来": "next", "지난": "last", "이번": "this", "다음": "next",
+}
+
+// awayFrom reads "three days ago". The longer ago, the less exact it is meant.
+func awayFrom(m []string, now time.Time) (Days, bool) {
+	if m[1] == "일" { // 일주일
+		m[1] = "1"
+	}
+	m[1] = strings.Replace(Digits(cmp.Or(easternDates[m[1]], m[1])), "a couple of", "2", 1)
+	if unit, ok := easternDates[m[2]]; ok {
+		m[2] = unit
+	}
+	at, ok := spanAway(-1)(m, now)
+	if !ok {
+		return Days{}, false
+	}
+	around := map[string]int{"week": 2, "周": 2, "星期": 2, "礼拜": 2, "month": 10, "月": 10, "year": 120, "年": 120}[m[2]]
+	from := Midnight(at)
+	return Days{From: from.AddDate(0, 0, -around), Until: from.AddDate(0, 0, around+1)}, true
+}
+
+// dayOfWeek reads a day of the last, this or the next week, from these groups.
+func dayOfWeek(whichWeek, whichDay int) func([]string, time.Time) (Days, bool) {
+	return func(m []string, now time.Time) (Days, bool) {
+		at, ok := inWeek([]string{"", cmp.Or(easternDates[m[whichWeek]], m[whichWeek]), m[whichDay]}, Midnight(now))
+		return Days{From: at, Until: at.AddDate(0, 0, 1)}, ok
+	}
+}
+
+// Exact reports whether d is one day.
+func (d Days) Exact() bool {
+	if d.From.IsZero() {
+		return d.Day > 0
+	}
+	return !d.Until.After(d.From.AddDate(0, 0, 1))
+}
+
+// Holds reports whether t is in a span that is reckoned from it.
+func (d Days) Holds(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
+
+func dayOf(m []string, year, month, day int) (Days, bool) {
+	var d Days
+	d.Year = number(m, year)
+	d.Day = number(m, day)
+	if month > 0 {
+		d.Month = monthOf(m[month])
+		if d.Month < 1 || d.Month > 12 {
+			return Days{}, false
+		}
+	}
+	return d, d.Day <= 31 && (d.Year > 0 || d.Month > 0)
+}
+
+func number(m []string, group int) int {
+	if group == 0 {
+		return 0
+	}
+	s := strings.ReplaceAll(strings.ReplaceAll(m[group], "-", " "), "〇", "零")
+	if n, ok := ordinalOf[s]; ok {
+		return n
+	}
+	return count(Digits(s)) // an optional group that is missing is 0
+}
+
+func monthOf(s string) time.Month {
+	return time.Month(monthNumber(Digits(s)))
+}
+
+// spans are reckoned from the day of the question.
+var spans = []struct {
+	words []string
+	days  func(now time.Time) Days
+}{
+	{[]string{"today", "tonight", "this morning", "this afternoon", "this evening", "今天", "今日", "今晚", "今早", "今朝", "今夜", "오늘"}, ago(0, 1)},
+	{[]string{"大前天"}, ago(3, 1)},
+	{[]string{"the day before yesterday", "前天", "一昨日", "おととい", "엊그저께", "그저께", "엊그제", "그제"}, ago(2, 1)},
+	{[]string{"yesterday", "last night", "昨天", "昨晚", "昨日", "昨夜", "昨晩", "ゆうべ", "어젯밤", "어제"}, ago(1, 1)},
+	{[]string{"a few days ago", "the other day", "前几天", "几天前", "前两天", "数日前", "며칠 전"}, ago(7, 6)},
+	{[]string{"this week", "这周", "这个星期", "本周", "这星期", "今週", "이번 주", "이번주"}, week(0)},
+	{[]string{"上上周", "上上个周", "上上星期", "上上个星期", "先々週", "先先週", "지지난주", "지지난 주", "저저번 주"}, week(-2)},
+	{[]string{"last week", "上周", "上个周", "上星期", "上个星期", "先週", "지난주", "지난 주", "저번 주", "저번주"}, week(-1)},
+	{[]string{"this month", "这个月", "本月", "今月", "이번 달", "이번달"}, month(0)},
+	{[]string{"上上个月", "上上月", "先々月", "지지난달", "지지난 달"}, month(-2)},
+	{[]string{"last month", "上个月", "上月", "先月", "지난달", "지난 달"}, month(-1)},
+	{[]string{"this year", "今年", "올해"}, year(0)},
+	{[]string{"the year before last", "一昨年", "おととし", "재작년"}, year(-2)},
+	{[]string{"last year", "去年", "昨年", "작년", "지난해"}, year(-1)},
+}
+
+// weekdays are the names of the days, from Sunday. One that a question names is the
+// last before the question, unless it says "next".
+var weekdays = [7][]string{
+	{"sunday", "周日", "周天", "星期日", "星期天", "礼拜天", "日曜", "일요일"},
+	{"monday", "周一", "星期一", "礼拜一", "月曜", "월요일"},
+	{"tuesday", "周二", "星期二", "礼拜二", "火曜", "화요일"},
+	{"wednesday", "周三", "星期三", "礼拜三", "水曜", "수요일"},
+	{"thursday", "周四", "星期四", "礼拜四", "木曜", "목요일"},
+	{"friday", "周五", "星期五", "礼拜五", "金曜", "금요일"},
+	{"saturday", "周六", "星期六", "礼拜六", "土曜", "토요일"},
+}
+
+// otherWeeks are words beside which the name of a day does not mean the last one.
+var otherWeeks = []string{"next", "coming", "this", "tomorrow", "every", "last week", "上周", "上星期", "先週", "지난주", "지난 주", "下周", "下星期", "下个", "下礼拜", "每", "来週", "毎週", "다음", "매주"}
+
+// weekdaysIn returns the last days of the names in folded.
+func weekdaysIn(folded string, now time.Time) (days []Days) {
+	if ContainsWord(folded, otherWeeks) {
+		return nil
+	}
+	for day, names := range weekdays {
+		if ContainsWord(folded, names) {
+			back := (int(now.Weekday())-day+6)%7 + 1
+			days = append(days, ago(back, 1)(now))
+		}
+	}
+	return days
+}
+
+func Midnight(t time.Time) time.Time { return WholeDay(t, t.Location()) }
+
+func ago(days, length int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := Midnight(now).AddDate(0, 0, -days)
+		return Days{From: from, Until: from.AddDate(0, 0, length)}
+	}
+}
+
+// week starts on Monday.
+func week(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := Midnight(now).AddDate(0, 0, -(int(now.Weekday())+6)%7+7*n)
+		return Days{From: from, Until: from.AddDate(0, 0, 7)}
+	}
+}
+
+func month(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := time.Date(now.Year(), now.Month()+time.Month(n), 1, 0, 0, 0, 0, now.Location())
+		return Days{From: from, Until: from.AddDate(0, 1, 0)}
+	}
+}
+
+func year(n int) func(time.Time) Days {
+	return func(now time.Time) Days {
+		from := time.Date(now.Year()+n, 1, 1, 0, 0, 0, 0, now.Location())
+		return Days{From: from, Until: from.AddDate(1, 0, 0)}
+	}
+}
+
+// Fit tells how well a time fits d, from 0 to 1. What happened on a day is often
+// told in the days after it, so those fit a little.
+func (d Days) Fit(at time.Time) float32 {
+	if !d.From.IsZero() {
+		return within(at, d.From, d.Until)
+	}
+	if d.Year == 0 {
+		best := float32(0)
+		for _, y := range []int{at.Year() - 1, at.Year()} {
+			best = max(best, Days{Year: y, Month: d.Month, Day: d.Day}.Fit(at))
+		}
+		return best
+	}
+	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, at.Location())
+	switch {
+	case d.Month == 0:
+		return within(at, from, from.AddDate(1, 0, 0)) * wholeYear
+	case d.Day == 0:
+		return within(at, from, from.AddDate(0, 1, 0)) * wholeMonth
+	}
+	return within(at, from, from.AddDate(0, 0, 1))
+}
+
+// A month or a year that fits says less than a day.
+const (
+	wholeMonth = 0.6
+	wholeYear  = 0.2
+)
+
+// within is 1 inside a span and falls within a week after it.
+func within(at, from, until time.Time) float32 {
+	const tail = 7 * 24 * time.Hour
+	switch {
+	case at.Before(from):
+		return 0
+	case at.Before(until):
+		return 1
+	case at.Before(until.Add(tail)):
+		return 0.5 * float32(until.Add(tail).Sub(at)) / float32(tail)
+	}
+	return 0
+}

@@ -1,0 +1,213 @@
+package lang
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/index"
+)
+
+// Analyser makes the terms of units and queries; both must be the same.
+var Analyser index.Analyser
+
+// Sought is what a question asks for.
+type Sought uint8
+
+// The kinds of questions that change the ranking.
+const (
+	SeekAny    Sought = iota
+	SeekTime          // when, 什么时候
+	SeekPlace         // where, 哪里
+	SeekNumber        // how many, 几个
+	SeekName          // the name of, 叫什么
+)
+
+// Question is a query as ReadQuery understands it.
+type Question struct {
+	Terms      []index.Term
+	Speakers   []Role // who is meant: none, one or both
+	Days       []Days // that it names
+	Sought     Sought
+	Current    bool       // asks for how things are now
+	Past       bool       // asks for how they were
+	Asks       bool       // it is a question, or asks to be told
+	Keywords   bool       // it is a few words and no sentence
+	States     bool       // it tells something, by enough words of its own
+	Refers     bool       // to somebody or something in the turn before
+	Properties Properties // of the user that it asks for
+	Topics     [][]string // words that belong to what it asks for, by topic (thesaurus.go)
+}
+
+// Own reports whether a term is a word of the question itself.
+func (q *Question) Own(term string) bool {
+	return slices.ContainsFunc(q.Terms, func(t index.Term) bool { return !t.Extra && t.Text == term })
+}
+
+// How much a term of a query counts when it says little about what is sought.
+const (
+	weakTerm     = 0.4 // words about asking, telling and counting; pairs with a Chinese function character
+	dateTerm     = 0.5 // parts of a day that Days already holds
+	functionTerm = 0.15
+)
+
+// weakWords ask or report, in English, by their stems.
+var weakWords = stems("kind type sort name many much often long say tell ask mention discuss talk describe share" +
+	" give does thing something someone anything recent recently new currently still according during specific specifically particular" +
+	" likely potential possible various different certain conversation chat remember know think")
+
+// months are the terms of their names.
+var months = func() map[string]bool {
+	m := stems("january february march april may june july august september october november december")
+	for _, n := range "一二三四五六七八九十" {
+		m[string(n)+"月"] = true
+	}
+	return m
+}()
+
+func isYear(t string) bool {
+	return len(t) == 4 && (strings.HasPrefix(t, "19") || strings.HasPrefix(t, "20")) && strings.Trim(t, "0123456789") == ""
+}
+
+// functionCharacters say little by themselves, also in a pair.
+const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
+
+// ReadQuery reads text, asked at the time now, in the time zone of now.
+func ReadQuery(text string, people Names, now time.Time) Question {
+	folded := strings.ToLower(norm.NFKC.String(text))
+	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, currentWords)}
+	days, rest, bare := readDays(folded, now)
+	q.Days = days
+	q.Speakers = speakers(folded, people)
+	names := nameTerms(people)
+	left, told := map[string]bool{}, map[string]bool{}
+	for _, t := range Analyser.Terms(rest) {
+		left[t] = true
+	}
+	rest = aboutNothing(bare)
+	chats := rest != strings.ReplaceAll(bare, "’", "'")
+	for _, t := range Analyser.Terms(rest) {
+		told[t] = true
+	}
+	dense := denseWordsOf(rest)
+	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
+	for _, t := range Analyser.Terms(folded) {
+		var weight, proof float32
+		switch {
+		case names[t]:
+			continue
+		case !left[t]:
+			weight = dateTerm
+		case weakWords[t]:
+			weight, proof = weakTerm, ProofOf(t)
+		case t[0] < 0x80 || !dense.some:
+			weight, proof = denseWeight(t), ProofOf(t)
+		default:
+			weight, proof = dense.weight(t), dense.proof[t]
+		}
+		switch {
+		case !left[t] && whole && (months[t] || isYear(t)): // it may be told at another time
+			proof = ProvesLittle
+		case !told[t]:
+			proof = 0
+		}
+		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
+	}
+	q.Terms = dense.addTo(q.Terms, names)
+	q.intend(folded, rest, chats)
+	if !q.Asks || q.asked() > mostOfReference {
+		q.stress(text)
+	}
+	return q
+}
+
+// denseWeight weighs a pair of characters by its function characters.
+func denseWeight(t string) float32 {
+	if t[0] < 0x80 {
+		return 1
+	}
+	letters, function := 0, 0
+	for _, r := range t {
+		letters++
+		if strings.ContainsRune(functionCharacters, r) {
+			function++
+		}
+	}
+	switch function {
+	case 0:
+		return 1
+	case letters:
+		return functionTerm
+	}
+	return weakTerm
+}
+
+// nameTerms are the terms of the two names: who is meant is a signal of its own,
+// and in the text they are noise.
+func nameTerms(p Names) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range Analyser.Terms(p.User + " " + p.Character) {
+		names[t] = true
+	}
+	return names
+}
+
+// speakers returns who a folded query means: whom it names, else the user for "I"
+// and the character for "you".
+func speakers(folded string, p Names) []Role {
+	var named []Role
+	for _, one := range []struct {
+		role Role
+		name string
+	}{{RoleUser, p.User}, {RoleCharacter, p.Character}} {
+		if one.name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(one.name))) {
+			named = append(named, one.role)
+		}
+	}
+	if named != nil {
+		return named
+	}
+	if ContainsWord(folded, meaningUser) {
+		named = append(named, RoleUser)
+	}
+	if ContainsWord(folded, meaningCharacter) {
+		named = append(named, RoleCharacter)
+	}
+	return named
+}
+
+// containsName looks for a whole name, or for its first word where it has several.
+func containsName(folded, name string) bool {
+	first, _, several := strings.Cut(name, " ")
+	return ContainsWord(folded, []string{name}) || several && len(first) > 2 && ContainsWord(folded, []string{first})
+}
+
+var (
+	meaningUser      = []string{"i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "我"}
+	meaningCharacter = []string{"you", "your", "yours", "yourself", "you're", "you've", "你", "您"}
+	currentWords     = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
+)
+
+// kinds are looked through in their order.
+var kinds = []struct {
+	kind  Sought
+	words []string
+}{
+	{SeekNumber, []string{"how many", "how much", "how old", "what number", "几个", "几次", "多少", "几岁", "几只", "几本", "几天", "第几"}},
+	{SeekTime, []string{"when", "what date", "what day", "what time", "which date", "which day", "which year", "what year", "which month", "what month", "how long", "since when",
+		"什么时候", "何时", "几号", "哪天", "哪一天", "多久", "几点", "哪年", "哪一年", "几月", "日期"}},
+	{SeekPlace, []string{"where", "which city", "what city", "which country", "what country", "which place", "what place", "哪里", "哪儿", "什么地方", "何处", "哪个城市", "哪个国家"}},
+	{SeekName, []string{"the name of", "the names of", "what is the title", "called", "named", "titled", "which book", "what book", "which movie", "what movie", "which song",
+		"叫什么", "什么名字", "名字", "名称", "哪本书", "哪部电影", "哪一部", "哪首"}},
+}
+
+func soughtIn(folded string) Sought {
+	for _, k := range kinds {
+		if ContainsWord(folded, k.words) {
+			return k.kind
+		}
+	}
+	return SeekAny
+}

@@ -1,0 +1,137 @@
+package lang
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of the rules.
+const (
+	RulesPerMessage = 3
+	LongestByRule   = 120 // code points of a statement
+)
+
+// aboutAnother reports whether a message that leaves out who it is about answers one
+// about somebody else.
+func aboutAnother(before, m Line) bool {
+	return m.Role == RoleUser && before.Role == RoleCharacter && HasCJK(m.Text) && !strings.Contains(m.Text, "我") &&
+		(hanPeople.MatchString(strings.NewReplacer("你", "", "您", "").Replace(before.Text)) || hanPeople.MatchString(m.Text))
+}
+
+// Statement is a statement that a rule has read.
+type Statement struct {
+	Text       string
+	Subject    Subject
+	Kind       Kind
+	Importance float64
+}
+
+// StatementsAt returns the statements of lines[i] that rules read, given the lines around it.
+func (n Names) StatementsAt(lines []Line, i int) []Statement {
+	if takenBack(lines, i) || i > 0 && aboutAnother(lines[i-1], lines[i]) {
+		return nil
+	}
+	return n.Statements(lines[i])
+}
+
+// Statements returns the most important statements of a message, in their order.
+func (n Names) Statements(m Line) []Statement {
+	if !earnest(m) {
+		return nil
+	}
+	var all []Statement
+	text := Narration.ReplaceAllString(m.Text, "\n")
+	for _, s := range Statements(text) {
+		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
+			continue
+		}
+		if s = unquoted(s); s == "" {
+			continue
+		}
+		if HasCJK(s) {
+			all = append(all, n.chinese(s, m)...)
+		} else {
+			all = append(all, n.english(s, m)...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(f Statement) bool {
+		return utf8.RuneCountInString(f.Text) > LongestByRule || LooksLikeMarkup(f.Text) || IsQuestion(f.Text)
+	})
+	if len(all) <= RulesPerMessage {
+		return all
+	}
+	best := slices.Clone(all)
+	slices.SortStableFunc(best, func(a, b Statement) int {
+		switch {
+		case a.Importance > b.Importance:
+			return -1
+		case a.Importance < b.Importance:
+			return 1
+		}
+		return 0
+	})
+	best = best[:RulesPerMessage]
+	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
+}
+
+var (
+	quoted     = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
+	speechMark = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
+	saysI      = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
+	isName     = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
+)
+
+// unquoted leaves out what a sentence quotes. A title or a name in quotation marks
+// is no quotation; it stays without the marks.
+func unquoted(s string) string {
+	var b strings.Builder
+	from := 0
+	for _, at := range quoted.FindAllStringIndex(s, -1) {
+		before, inside := s[:at[0]], strings.Trim(s[at[0]:at[1]], "“”「」『』\"‘’")
+		b.WriteString(s[from:at[0]])
+		from = at[1]
+		short := utf8.RuneCountInString(inside) <= 24 && !saysI.MatchString(inside) && !strings.ContainsAny(inside, "。！？!?.，,")
+		if short && (isName.MatchString(before) || !speechMark.MatchString(before)) {
+			b.WriteString(inside)
+		} else {
+			b.WriteString("\n")
+		}
+	}
+	b.WriteString(s[from:])
+	kept, _, _ := strings.Cut(strings.TrimSpace(b.String()), "\n")
+	return strings.TrimSpace(kept)
+}
+
+// rule reads one clause. form is matched against the clause behind what begins it;
+// its named or numbered groups go into text.
+type rule struct {
+	form       *regexp.Regexp
+	not        *regexp.Regexp // nil = no exception; looked for in the whole clause
+	object     int            // group that must say something by itself; 0 = none
+	explicit   bool           // the clause must name the speaker (Chinese)
+	kind       Kind
+	importance float64
+	text       string // template of Regexp.Expand; "" = the clause itself
+}
+
+func (r rule) read(clause string) (string, bool) {
+	at := r.form.FindStringSubmatchIndex(clause)
+	if at == nil || r.not != nil && r.not.MatchString(clause) || r.object > 0 && saysLittle(clause[at[2*r.object]:at[2*r.object+1]]) {
+		return "", false
+	}
+	if r.text == "" {
+		return clause, true
+	}
+	return string(r.form.ExpandString(nil, r.text, clause, at)), true
+}
+
+func firstRule(rules []rule, clause string) (string, rule, bool) {
+	for _, r := range rules {
+		if text, ok := r.read(clause); ok {
+			return text, r, true
+		}
+	}
+	return "", rule{}, false
+}

@@ -1,0 +1,114 @@
+package lang
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/index"
+)
+
+func IsCJK(r rune) bool {
+	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+func HasCJK(s string) bool { return strings.ContainsFunc(s, IsCJK) }
+
+// MostlyCJK weighs a character of such a script like a word of another: three
+// letters.
+func MostlyCJK(s string) bool {
+	cjk, other := 0, 0
+	for _, r := range s {
+		switch {
+		case IsCJK(r):
+			cjk++
+		case unicode.IsLetter(r):
+			other++
+		}
+	}
+	return cjk*3 > other
+}
+
+func countDense(s string) (n int) {
+	for _, r := range s {
+		if r >= 0x2e80 {
+			n++
+		}
+	}
+	return n
+}
+
+func WordSet(list string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[w] = true
+	}
+	return m
+}
+
+func stems(words string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		m[index.Stem(w)] = true
+	}
+	return m
+}
+
+// ContainsWord reports whether one of words is in folded: Latin ones as a whole word.
+func ContainsWord(folded string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return wordAt(folded, w) >= 0 })
+}
+
+// wordAt returns where w is in folded, or -1.
+func wordAt(folded, w string) int {
+	for from := 0; ; {
+		i := strings.Index(folded[from:], w)
+		if i < 0 || w == "" {
+			return -1
+		}
+		i += from
+		end := i + len(w)
+		if w[0] >= 0x80 || (i == 0 || !isLatin(folded[i-1])) && (end == len(folded) || !isLatin(folded[end])) {
+			return i
+		}
+		from = i + 1
+	}
+}
+
+func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// Tidy makes a statement one line without blanks around it.
+func Tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Truncate cuts s to n code points.
+func Truncate(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n]) + "…"
+}
+
+// IsVisible tells signs from blanks, and from what has no shape of its own.
+func IsVisible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && !isFiller(r)
+}
+
+// IsPlausible takes the years that RFC 3339 can write in UTC, in which times are stored.
+func IsPlausible(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
+
+// Fillers are signs without a shape that are no format characters, and the joiners.
+const Fillers = `[\x{200c}\x{200d}\x{34f}\x{115f}\x{1160}\x{3164}\x{ffa0}\x{fe00}-\x{fe0f}]`
+
+var filler = regexp.MustCompile(Fillers)
+
+func isFiller(r rune) bool { return filler.MatchString(string(r)) }
+
+var Narration = regexp.MustCompile(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^】]*】`)
+
+var markup = regexp.MustCompile("```|</?[a-zA-Z][^>]*>|^[\\[{]")
+
+// LooksLikeMarkup refuses what is no statement of a person.
+func LooksLikeMarkup(s string) bool { return markup.MatchString(s) }

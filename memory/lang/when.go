@@ -1,0 +1,130 @@
+package lang
+
+import (
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A day that is named from the day of saying means another one later. So a statement that
+// is kept has the day itself in its place: "tomorrow" becomes "on 2024-03-07".
+
+// span is what a form names.
+type span uint8
+
+const (
+	absolute span = iota // the same on any day
+	aDay
+	aWeek
+	aMonth
+	aYear
+	aSpan // the match has the unit: "in 3 days"
+)
+
+// dayMatch is where a text names a day.
+type dayMatch struct {
+	day      time.Time
+	from, to int
+	names    span
+}
+
+// firstDay finds the first form of dateForms that a text has.
+func firstDay(text string, at time.Time) (dayMatch, bool) {
+	for _, f := range dateForms {
+		for _, place := range f.form.FindAllStringSubmatchIndex(text, -1) {
+			parts := make([]string, len(place)/2)
+			for i := range parts {
+				if place[2*i] >= 0 {
+					parts[i] = strings.ToLower(text[place[2*i]:place[2*i+1]])
+				}
+			}
+			day, ok := f.day(parts, at)
+			if !ok || !IsPlausible(day) {
+				continue
+			}
+			m := dayMatch{WholeDay(day, time.UTC), place[0], place[1], f.names}
+			if m.names == aSpan {
+				m.names = units[parts[2]]
+			}
+			return m, true
+		}
+	}
+	return dayMatch{}, false
+}
+
+var units = map[string]span{
+	"day": aDay, "天": aDay, "week": aWeek, "周": aWeek, "星期": aWeek, "礼拜": aWeek, "month": aMonth, "月": aMonth, "year": aYear, "年": aYear,
+}
+
+var (
+	beforeDay = regexp.MustCompile(`(?i)\b(?:on|in|at|by|until|till|since|from|before|after|for|of)\s*$`)
+	partOfDay = []struct{ said, en, zh string }{
+		{"last night", "the night of ", ""}, {"tonight", "the evening of ", ""}, {"this morning", "the morning of ", ""},
+		{"this afternoon", "the afternoon of ", ""}, {"this evening", "the evening of ", ""},
+		{"早", "", "早上"}, {"晚", "", "晚上"}, {"夜", "", "夜里"},
+	}
+)
+
+// Dated returns a text with the day itself in the place of what names it from the day of
+// saying, at.
+func Dated(text string, at time.Time) string {
+	if at.IsZero() {
+		return text
+	}
+	m, ok := firstDay(text, at)
+	if !ok { // "in three days"
+		folded := Digits(text)
+		if m, ok = firstDay(folded, at); ok && m.names != absolute {
+			text = folded
+		}
+	}
+	if !ok || m.names == absolute || m.from > 0 && unicode.IsUpper(rune(text[m.from])) { // as in a title
+		return text
+	}
+	before, said, behind := text[:m.from], strings.ToLower(text[m.from:m.to]), text[m.to:]
+	if HasCJK(said) {
+		return before + m.chinese(said) + behind
+	}
+	when := m.english(said)
+	if !beforeDay.MatchString(before) && !strings.HasPrefix(behind, "'s") {
+		when = map[span]string{aDay: "on ", aWeek: "in ", aMonth: "in ", aYear: "in "}[m.names] + when
+	}
+	return before + when + behind
+}
+
+func (m dayMatch) english(said string) string {
+	switch m.names {
+	case aWeek:
+		return m.day.Format("the week of 2006-01-02")
+	case aMonth:
+		return m.day.Format("January 2006")
+	case aYear:
+		return m.day.Format("2006")
+	}
+	day := m.day.Format(time.DateOnly)
+	for _, p := range partOfDay {
+		if p.en != "" && said == p.said {
+			return p.en + day
+		}
+	}
+	return day
+}
+
+func (m dayMatch) chinese(said string) string {
+	switch m.names {
+	case aWeek:
+		return m.day.Format("2006-01-02那周")
+	case aMonth:
+		return m.day.Format("2006年1月")
+	case aYear:
+		return m.day.Format("2006年")
+	}
+	day := m.day.Format(time.DateOnly)
+	for _, p := range partOfDay {
+		if p.zh != "" && strings.HasSuffix(said, p.said) {
+			return day + p.zh
+		}
+	}
+	return day
+}

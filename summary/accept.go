@@ -1,0 +1,120 @@
+package summary
+
+import (
+	"regexp"
+	"strings"
+
+	"nodest/llm"
+)
+
+// Verdict is what Accept thinks of an answer.
+type Verdict string
+
+// The verdicts.
+const (
+	Accepted Verdict = "accepted"
+	TooShort Verdict = "too_short"
+	TooLong  Verdict = "too_long"
+	Refused  Verdict = "refused"
+	Copied   Verdict = "copied"         // one message, word for word
+	Foreign  Verdict = "other_language" // than that of the messages
+	MadeUp   Verdict = "made_up"        // it has names or numbers that nobody said
+)
+
+// shortestSummary is in code points; a summary of many messages must be longer.
+const shortestSummary = 50
+
+// Accept judges what a model wrote as a summary of lines with at most length code
+// points, and returns the text itself: without thoughts, a fence around it and
+// repeated marker lines. Up to three tenths more than length are let pass. Of a name
+// or number that nobody said it takes up to ten for a count.
+func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
+	m := materialOf(lines, "")
+	return m.accept(output, least(m.messages, m.size, length), length)
+}
+
+// plainTexts are the texts of lines with single blanks.
+func plainTexts(lines []ChatLine) []string {
+	plain := make([]string, len(lines))
+	for i := range lines {
+		plain[i] = oneLine(lines[i].Text)
+	}
+	return plain
+}
+
+// accept is Accept for a text of at least shortest code points.
+func (m *material) accept(output string, shortest, length int) (string, Verdict) {
+	text := StripMarkers(unfenced(llm.WithoutThoughts(output)))
+	switch n := runes(text); {
+	case n < shortest:
+		if refuses(text) {
+			return text, Refused
+		}
+		return text, TooShort
+	case refuses(text):
+		return text, Refused
+	case copies(text, m.plain):
+		return text, Copied
+	case m.foreign(text):
+		return text, Foreign
+	}
+	if _, madeUp := m.withoutMadeUp(text); len(madeUp) > 0 {
+		return text, MadeUp
+	}
+	if runes(text) > acceptable(length) {
+		return text, TooLong
+	}
+	return text, Accepted
+}
+
+// unfenced takes the fence off a text that is one block and nothing else.
+func unfenced(s string) string {
+	const fence = "```"
+	inner, ok := strings.CutPrefix(s, fence)
+	if !ok {
+		return s
+	}
+	if inner, ok = strings.CutSuffix(inner, fence); !ok || strings.Contains(inner, fence) {
+		return s
+	}
+	if tag, body, found := strings.Cut(inner, "\n"); found && !strings.ContainsAny(strings.TrimSpace(tag), " \t") {
+		inner = body
+	}
+	return strings.TrimSpace(inner)
+}
+
+// refusals are how a model begins that will not do it. They are looked for in the
+// beginning only: a character may well say that it cannot.
+var refusals = []*regexp.Regexp{
+	regexp.MustCompile(`^(?:(?:i['’]m|i am|we['’]re|we are)\s+(?:very |so |really )?sorry|sorry|(?:i|we) apologi[sz]e|apologies|unfortunately)\b.{0,80}?\b(?:can['’]?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable)\b`),
+	regexp.MustCompile(`^(?:i|we)\s+(?:can['’]?t|cannot|can not|won['’]?t|will not|am unable to|['’]m unable to|am not able to|must decline|have to decline)\s+(?:to\s+)?(?:help|assist|provide|summari|continue|fulfil|comply|create|generate|write|do|engage|process|discuss)`),
+	regexp.MustCompile(`^i['’]m\s+(?:unable|not able|not comfortable)\b`),
+	regexp.MustCompile(`^(?:as|being) an? (?:ai|artificial intelligence|language model|large language model)\b`),
+	regexp.MustCompile(`^(?:非常|很|十分|真的)?(?:抱歉|对不起|不好意思|遗憾).{0,40}?(?:无法|不能|不便|没法|没有办法|不可以)`),
+	regexp.MustCompile(`^(?:我|我们|本人)(?:目前|现在|暂时|恐怕)?(?:无法|不能|不便|没法|没有办法)(?:为您|为你|帮您|帮你|协助|提供|总结|概括|完成|继续|生成|处理|回答|满足|参与|写)`),
+	regexp.MustCompile(`^(?:我)?(?:作为|身为)(?:一个|一名|一款)?\s*(?:ai|人工智能|大?语言模型|智能助手)`),
+}
+
+func refuses(text string) bool {
+	start := strings.ToLower(oneLine(text[:byteOf(text, 200)]))
+	start = strings.TrimLeft(start, "\"'“‘「*#>（( ")
+	for _, r := range refusals {
+		if r.MatchString(start) {
+			return true
+		}
+	}
+	return false
+}
+
+// copies reports whether text is one of the messages, a piece of one, or one with
+// hardly anything around it.
+func copies(text string, messages []string) bool {
+	text = oneLine(text)
+	for _, message := range messages {
+		if strings.Contains(message, text) ||
+			len(message)*5 >= len(text)*4 && strings.Contains(text, message) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,335 @@
+package summary
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/memory/lang"
+)
+
+// material is what a summary is made of, in the forms in which it is checked.
+type material struct {
+	plain     []string // texts of the messages with single blanks
+	messages  int
+	size      int // code points
+	lang.Said     // words and runs of everything
+	numbers   map[string]bool
+	script    scripts
+	nouns     bool // its language writes common nouns with a capital, so that these tell no name
+}
+
+// materialOf reads what a summary of lines, that goes on from previous, is made of.
+func materialOf(lines []ChatLine, previous string) *material {
+	m := &material{plain: plainTexts(lines), messages: len(lines), numbers: map[string]bool{}, script: scripts{}}
+	texts := make([]string, 0, 2*len(lines)+1)
+	for i := range lines {
+		m.size += runes(m.plain[i])
+		m.script.count(m.plain[i])
+		texts = append(texts, m.plain[i], lines[i].speaker())
+		if at := lines[i].At; !at.IsZero() {
+			for day := -1; day <= 1; day++ { // "yesterday" is a date in a summary
+				texts = append(texts, at.AddDate(0, 0, day).Format("2006 1 2 January"))
+			}
+		}
+	}
+	texts = append(texts, previous)
+	m.Said = lang.SaidIn(texts...)
+	for _, text := range texts {
+		m.addNumbers(strings.ToLower(norm.NFKC.String(text)))
+	}
+	m.nouns = capitalShare(m.plain) > mostCapitals
+	return m
+}
+
+// addNumbers counts the numbers of a text as said, written in digits or in words.
+func (m *material) addNumbers(text string) {
+	words := tensAndOnes.ReplaceAllStringFunc(text, func(s string) string {
+		tens, ones, both := strings.Cut(strings.ReplaceAll(s, " ", "-"), "-")
+		sum := slices.Index(tensWords, tens)*10 + 20
+		if both {
+			sum += slices.Index(onesWords, ones) + 1
+		}
+		return strconv.Itoa(sum)
+	})
+	for i, teen := range teenWords {
+		words = strings.ReplaceAll(words, teen, strconv.Itoa(i+13))
+	}
+	for _, form := range []string{text, lang.Digits(text), lang.Digits(words), lang.Digits(strings.ReplaceAll(text, "两", " "))} { // 三百两 are 300
+		for _, n := range numberSigns.FindAllString(form, -1) {
+			for _, part := range numberParts(n) {
+				m.numbers[part] = true
+			}
+		}
+	}
+	for word, n := range map[string]string{"hundred": "100", "thousand": "1000", "million": "1000000", "dozen": "12"} {
+		if strings.Contains(text, word) {
+			m.numbers[n] = true
+		}
+	}
+}
+
+var (
+	onesWords   = strings.Fields("one two three four five six seven eight nine")
+	teenWords   = strings.Fields("thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+	tensWords   = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
+	tensAndOnes = regexp.MustCompile(`\b(?:` + strings.Join(tensWords, "|") + `)(?:[- ](?:` + strings.Join(onesWords, "|") + `))?\b`)
+)
+
+var numberSigns = regexp.MustCompile(`\d+(?:[.,:/-]\d+)*`)
+
+// numberParts are the numbers that a spelling may stand for: 3,000 is one, 2025-03-01
+// are three.
+func numberParts(spelling string) []string {
+	parts := strings.FieldsFunc(spelling, func(r rune) bool { return r < '0' || r > '9' })
+	if len(parts) > 1 {
+		parts = append(parts, strings.NewReplacer(",", "", ".", "").Replace(spelling))
+	}
+	for i := range parts {
+		if short := strings.TrimLeft(parts[i], "0"); short != "" {
+			parts[i] = short
+		}
+	}
+	return parts
+}
+
+// mostCounted is up to what a summary may count by itself.
+const mostCounted = 10
+
+// madeUp returns the names and numbers of a sentence of a summary that nobody said.
+func (m *material) madeUp(sentence string) []string {
+	var found []string
+	sentence = norm.NFKC.String(sentence)
+	for _, n := range numberSigns.FindAllString(sentence, -1) {
+		if !m.knowsNumber(n) {
+			found = append(found, n)
+		}
+	}
+	if lang.HasCJK(sentence) {
+		found = append(found, m.madeUpHan(sentence)...)
+	}
+	if m.nouns && !lang.HasCJK(sentence) {
+		return found
+	}
+	for _, name := range latinNames(sentence) {
+		if !m.knowsWord(name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func (m *material) knowsNumber(spelling string) bool {
+	parts := numberParts(spelling)
+	if whole := parts[len(parts)-1]; m.numbers[whole] {
+		return true
+	}
+	if strings.Contains(spelling, ":") { // half past eight
+		parts = parts[:1]
+	} else if len(parts) > 1 {
+		parts = parts[:len(parts)-1]
+	}
+	for _, part := range parts {
+		if n, err := strconv.Atoi(part); (err != nil || n > mostCounted) && !m.numbers[part] {
+			return false
+		}
+	}
+	return true
+}
+
+// knowsWord reports whether a word was said in some form (Paris, Parisian).
+func (m *material) knowsWord(name string) bool {
+	for _, part := range lang.LatinParts(strings.ToLower(strings.ReplaceAll(name, "’", "'"))) {
+		if m.Words[part] || len(part) < 2 {
+			continue
+		}
+		if len(part) < 4 || !m.saysForm(part[:4]) {
+			return false
+		}
+	}
+	return true
+}
+
+// saysForm reports whether a word that begins so was said; March is no form of Marcus.
+func (m *material) saysForm(beginning string) bool {
+	for w := range m.Words {
+		if strings.HasPrefix(w, beginning) && !lang.IsDayName(w) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	latinWord = regexp.MustCompile(`[\p{Latin}\p{M}]+(?:['’-][\p{Latin}\p{M}]+)*`)
+	// ofText are words with a capital that are about the chat or the calendar.
+	ofText = regexp.MustCompile(`(?i)^(?:user|character|assistant|narrator|ai|summary|notes?|english|chinese|christmas|easter|halloween|god|internet|mr|mrs|ms|dr|day|part|promises?|plans?|open|done|emotions?|feelings?|key|events?|facts?|current|situation|scene|status)$`)
+	// does are verbs of people: a word with a capital before one is a name also where it
+	// begins a sentence.
+	does     = regexp.MustCompile(`^ (?:says?|said|tells?|told|gives?|gave|goes|went|wants?|wanted|promised|promises|lives|lived|works|worked|agreed|agrees|asked|asks|loves|loved|likes|liked|hates|hated|feels|felt|plans to|planned|met|meets|decided|decides|offered|admitted|admits|confessed|moved|came|arrived|left|and \p{Lu}|'s \p{Ll}+ (?:is|was))\b`)
+	starters = regexp.MustCompile(`^(?:the|they|she|he|it|we|you|i|who|both|one|each|some|many|most|all|everyone|everybody|someone|somebody|nobody|neither|either|others?|people|that|this|these|those|what|which|then|there|and|but|so|later|also|once|now|never|things|talks|days|weeks|hours|words|feelings|memories|plans|promises|tears|kids|parents|friends|neighbou?rs|strangers|guests|\p{L}+(?:ly|ed|ing))$`)
+)
+
+// latinNames returns the words of a sentence that are names by their capital. In a
+// sentence of a dense script each Latin word is one.
+func latinNames(sentence string) []string {
+	var out []string
+	dense, start := lang.HasCJK(sentence), true
+	for _, at := range latinWord.FindAllStringIndex(sentence, -1) {
+		w, before := sentence[at[0]:at[1]], strings.TrimRight(sentence[:at[0]], " ")
+		start = start || before == "" || strings.ContainsRune(".!?:;\n\"“‘*•-–—([#>…", lastRune(before))
+		first, n := utf8.DecodeRuneInString(w)
+		capital := unicode.IsUpper(first) && w != strings.ToUpper(w) && len(w) > n
+		begins := start && does.MatchString(sentence[at[1]:]) && !starters.MatchString(strings.ToLower(w))
+		if (dense && len(w) > 1 || capital && (!start || begins)) && !ofText.MatchString(w) && !lang.IsDayName(w) {
+			out = append(out, w)
+		}
+		start = false
+	}
+	return out
+}
+
+func lastRune(s string) rune {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
+}
+
+// Names in Chinese: in 《》, behind 叫, a surname or 小 before a verb of people, and
+// well-known places.
+const (
+	hanSurnames = `王李张刘陈杨赵吴徐孙朱郭林郑梁谢唐韩冯邓曹彭曾萧蔡潘袁董苏吕魏蒋杜沈姜傅卢戴崔陆廖姚邹欧`
+	hanDoes     = `(?:说|问|答应|告诉|表示|提到|喜欢|决定|打算|希望|觉得|认为|承认|邀请|送给|陪|住在|来自|搬到|的(?:妈妈|爸爸|父亲|母亲|生日|家|妻子|丈夫|朋友))`
+)
+
+var (
+	hanTitle    = regexp.MustCompile(`《([^》]{1,30})》`)
+	hanCalled   = regexp.MustCompile(`(?:名叫|叫做|名为|名字叫|名字是)[“「"]?(\p{Han}{2,3})`)
+	hanPerson   = regexp.MustCompile(`(?:^|[,，。;；、!！?？:：\s“”]|和|与|跟|给|对|向|让|被)((?:[` + hanSurnames + `]\p{Han}{1,2}?|[小阿]\p{Han}))` + hanDoes)
+	hanNoPerson = regexp.MustCompile(`^(?:谢谢|许多|曾经|陆续|小(?:时|心|说|孩|声|组|朋|姐|区|店|猫|狗|镇|屋)|王(?:子|国|后|爷)|林中|孙[子女]|张开|杜绝|沈默|阿姨)`)
+	hanPlaces   = regexp.MustCompile(`北京|上海|广州|深圳|杭州|南京|成都|重庆|武汉|西安|天津|苏州|长沙|青岛|大连|厦门|昆明|香港|澳门|台北|台湾|东京|大阪|京都|日本|首尔|韩国|美国|纽约|英国|伦敦|法国|巴黎|德国|柏林|意大利|罗马|西班牙|俄罗斯|莫斯科|加拿大|澳大利亚|悉尼|泰国|新加坡|印度|埃及`)
+)
+
+func (m *material) madeUpHan(sentence string) []string {
+	var names []string
+	for _, form := range []*regexp.Regexp{hanTitle, hanCalled, hanPerson} {
+		for _, at := range form.FindAllStringSubmatch(sentence, -1) {
+			if !hanNoPerson.MatchString(at[1]) {
+				names = append(names, at[1])
+			}
+		}
+	}
+	var found []string
+	for _, name := range append(names, hanPlaces.FindAllString(sentence, -1)...) {
+		if !strings.Contains(m.Runs, lang.Fold(name)) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// withoutMadeUp leaves out the sentences of a summary that have names or numbers that
+// nobody said, and returns these.
+func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
+	var b strings.Builder
+	for rest := text; len(rest) > 0; {
+		end := sentenceEnd(rest)
+		if invented := m.madeUp(strings.TrimSpace(rest[:end])); len(invented) > 0 {
+			madeUp = append(madeUp, invented...)
+			if strings.HasSuffix(rest[:end], "\n") {
+				b.WriteByte('\n')
+			}
+		} else {
+			b.WriteString(rest[:end])
+		}
+		rest = rest[end:]
+	}
+	return strings.TrimSpace(b.String()), madeUp
+}
+
+// mostCapitals is the share of words with a capital inside of sentences from which on
+// a language is taken for one like German.
+const mostCapitals = 0.2
+
+func capitalShare(texts []string) float64 {
+	all, capitals := 0, 0
+	for _, text := range texts {
+		for i, w := range strings.Fields(text) {
+			first, n := utf8.DecodeRuneInString(w)
+			if i == 0 || !unicode.IsLetter(first) {
+				continue
+			}
+			all++
+			if second, _ := utf8.DecodeRuneInString(w[n:]); unicode.IsUpper(first) && unicode.IsLower(second) {
+				capitals++
+			}
+		}
+	}
+	return float64(capitals) / float64(max(all, 20))
+}
+
+// scripts counts the letters of a text by script; a character of a dense one is worth
+// three.
+type scripts map[string]int
+
+var otherScripts = []struct {
+	name  string
+	table *unicode.RangeTable
+}{
+	{"latin", unicode.Latin}, {"cyrillic", unicode.Cyrillic}, {"arabic", unicode.Arabic}, {"thai", unicode.Thai},
+	{"devanagari", unicode.Devanagari}, {"greek", unicode.Greek}, {"hebrew", unicode.Hebrew},
+}
+
+func (s scripts) count(text string) {
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+		case unicode.Is(unicode.Hangul, r):
+			s["hangul"] += 3
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			s["kana"] += 3
+			s["east"] += 3
+		case unicode.Is(unicode.Han, r):
+			s["east"] += 3
+		default:
+			for _, other := range otherScripts {
+				if unicode.Is(other.table, r) {
+					s[other.name]++
+					break
+				}
+			}
+		}
+	}
+}
+
+// share is how much of the letters a script has.
+func (s scripts) share(name string) float64 {
+	sum := -s["kana"] // which are in east
+	for _, n := range s {
+		sum += n
+	}
+	return float64(s[name]) / float64(max(sum, 1))
+}
+
+// foreign reports whether text is in another language than the messages, as far as
+// scripts tell it: Japanese by its kana.
+func (m *material) foreign(text string) bool {
+	s := scripts{}
+	s.count(text)
+	for name := range m.script {
+		if name != "kana" && m.script.share(name) >= 0.6 && s.share(name) < 0.4 {
+			return true
+		}
+	}
+	japanese, kana := m.script.share("kana"), s.share("kana")
+	return japanese >= 0.15 && kana < 0.02 || m.script.share("east") >= 0.6 && japanese < 0.02 && kana >= 0.15
+}
+
+// least is the length below which a text is no summary of so much.
+func least(messages, size, length int) int {
+	return min(max(shortestSummary, 2*messages, size/100), max(shortestSummary, length/4))
+}

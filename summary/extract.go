@@ -1,0 +1,276 @@
+package summary
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/llm"
+	"nodest/memory/lang"
+)
+
+// ExtractSummary makes a summary by rule: the sentences that say most, in the
+// words of who said them, in their order, one on each line with the speaker's name.
+// The sentences of a summary that is folded compete with a head start. The text has
+// at most w.Length code points; it is empty only where nothing was said.
+//
+// The same input gives the same bytes: scores are whole numbers.
+//
+// Source: memory specification 1.8.
+func ExtractSummary(w Work) string {
+	w = w.withDefaults()
+	lines, previous := w.Lines, w.Previous
+	if previous != nil && w.Rebuild {
+		if previous.Stale || previous.Method == MethodExtractive {
+			previous = nil // the messages themselves are better
+		} else {
+			lines = lines[w.Known:]
+		}
+	}
+	var quotes []quote
+	if previous != nil {
+		quotes = quotesOf(previous.Text)
+		for i := range quotes {
+			quotes[i].prior = true
+		}
+	}
+	for i := range lines {
+		quotes = append(quotes, quotesFrom(&lines[i], sentences(withoutMarkers(lines[i].Text)))...)
+	}
+	if len(quotes) == 0 { // nothing but "Hm." and "No?"
+		for i := range lines {
+			quotes = append(quotes, quotesFrom(&lines[i], []string{oneLine(withoutMarkers(lines[i].Text))})...)
+		}
+	}
+	return pick(quotes, w.Length)
+}
+
+// longestSpeaker is the length of a name that is repeated with every quote, in code
+// points.
+const longestSpeaker = 40
+
+func quotesFrom(l *ChatLine, said []string) []quote {
+	speaker := l.speaker()
+	speaker = speaker[:byteOf(speaker, longestSpeaker)]
+	quotes := make([]quote, 0, len(said))
+	for _, s := range said {
+		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})
+	}
+	return quotes
+}
+
+// quote is a sentence that may be picked.
+type quote struct {
+	speaker string // empty: the text says itself who speaks, or nobody does
+	text    string
+	user    bool // the user said it
+	prior   bool // it stood in the summary before
+
+	terms []string // distinct, sorted
+	score int64    // what it says, in millionths
+	close int64    // how much of it was picked already, in millionths
+	size  int      // in a summary, with the line break, in code points
+}
+
+// String is the quote as it stands in a summary.
+func (q *quote) String() string {
+	if q.speaker == "" {
+		return q.text
+	}
+	return q.speaker + ": " + q.text
+}
+
+// quotesOf splits a text that was summarised or written down before. A line that a
+// quote stands on ("name: text") stays whole.
+func quotesOf(text string) []quote {
+	var quotes []quote
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if name, said, ok := strings.Cut(line, ": "); ok && runes(name) <= longestSpeaker {
+			for _, s := range sentences(said) {
+				quotes = append(quotes, quote{speaker: name, text: s})
+			}
+			continue
+		}
+		for _, s := range sentences(line) {
+			quotes = append(quotes, quote{text: s})
+		}
+	}
+	return quotes
+}
+
+const million = 1_000_000
+
+// What a score is multiplied with, in hundredths, and how much repeating what was
+// picked before takes off.
+const (
+	priorFactor    = 150
+	promiseFactor  = 130
+	digitFactor    = 110
+	nameFactor     = 110
+	meFactor       = 110
+	politeFactor   = 50
+	noveltyPercent = 50
+)
+
+// pick takes quotes until length code points are full.
+func pick(quotes []quote, length int) string {
+	telling := rate(quotes)
+	left := length
+	var picked, rest []int
+	for i := range quotes {
+		if quotes[i].score > 0 || !telling {
+			rest = append(rest, i)
+		}
+	}
+	for len(rest) > 0 {
+		best := -1
+		rest = slices.DeleteFunc(rest, func(i int) bool { return quotes[i].size > left })
+		for at, i := range rest {
+			if best < 0 || quotes[i].worth() > quotes[rest[best]].worth() {
+				best = at
+			}
+		}
+		if best < 0 {
+			break
+		}
+		i := rest[best]
+		picked = append(picked, i)
+		left -= quotes[i].size
+		rest = slices.Delete(rest, best, best+1)
+		for _, other := range rest {
+			quotes[other].close = max(quotes[other].close, overlap(quotes[i].terms, quotes[other].terms))
+		}
+		rest = slices.DeleteFunc(rest, func(i int) bool { return quotes[i].close == million }) // said already
+	}
+	slices.Sort(picked)
+	texts := make([]string, len(picked))
+	for at, i := range picked {
+		texts[at] = quotes[i].String()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// worth ranks what is left: by its score, less the more of it was picked already.
+func (q *quote) worth() int64 {
+	return (100-noveltyPercent)*q.score - noveltyPercent*q.close
+}
+
+// rate gives every quote its size, its terms, and its score between 0 and a million.
+// It reports whether any of them says anything.
+func rate(quotes []quote) bool {
+	in := map[string]int64{} // quotes that have the term
+	for i := range quotes {
+		q := &quotes[i]
+		q.terms = lang.Analyser.Terms(q.text)
+		slices.Sort(q.terms)
+		q.terms = slices.Compact(q.terms)
+		q.close, q.size = 0, runes(q.String())+1
+		for _, t := range q.terms {
+			in[t]++
+		}
+	}
+	idf := make(map[string]int64, len(in))
+	for t, n := range in {
+		idf[t] = int64(math.Round(1000 * math.Log(1+float64(len(quotes))/float64(n))))
+	}
+	best := int64(0)
+	for i := range quotes {
+		quotes[i].score = quotes[i].rating(idf)
+		best = max(best, quotes[i].score)
+	}
+	if best == 0 {
+		return false
+	}
+	for i := range quotes {
+		quotes[i].score = quotes[i].score * million / best
+	}
+	return true
+}
+
+func (q *quote) rating(idf map[string]int64) int64 {
+	if len(q.terms) == 0 {
+		return 0
+	}
+	sum := int64(0)
+	for _, t := range q.terms {
+		sum += idf[t]
+	}
+	score := int64(math.Round(float64(1000*sum) / math.Sqrt(float64(len(q.terms)))))
+	folded := strings.ToLower(norm.NFKC.String(q.text))
+	for _, bonus := range []struct {
+		is     bool
+		factor int64
+	}{
+		{q.prior, priorFactor},
+		{strings.ContainsFunc(folded, unicode.IsDigit) || lang.ContainsWord(folded, dateWords), digitFactor},
+		{hasName(q.text), nameFactor},
+		{lang.ContainsWord(folded, promiseWords), promiseFactor},
+		{q.user && lang.ContainsWord(folded, tellerWords), meFactor},
+		{len(q.terms) <= 6 && lang.ContainsWord(folded, politeWords), politeFactor},
+	} {
+		if bonus.is {
+			score = score * bonus.factor / 100
+		}
+	}
+	return score
+}
+
+// The words that make a sentence worth more or less.
+var (
+	dateWords = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "tomorrow", "yesterday", "tonight",
+		"january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "birthday", "anniversary",
+		"明天", "昨天", "后天", "前天", "今晚", "星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "周末", "下周", "上周", "下个月", "生日", "纪念日"}
+	promiseWords = []string{"promise", "promised", "swear", "plan", "plans", "planned", "will", "going to", "intend", "decide", "decided", "agree", "agreed",
+		"remember", "must", "never", "always", "love", "loves", "loved", "hate", "hates", "hated", "afraid", "fear", "happy", "sad", "angry", "sorry", "miss", "hope", "wish",
+		"i'll", "we'll", "won't", "worried", "secret", "dream", "wants", "want",
+		"答应", "保证", "发誓", "约定", "约好", "打算", "计划", "决定", "一定", "记住", "别忘", "永远", "从不", "必须", "想要", "希望", "愿望", "梦想", "秘密",
+		"喜欢", "讨厌", "爱", "恨", "害怕", "担心", "高兴", "开心", "难过", "伤心", "生气", "后悔", "想念"}
+	tellerWords = []string{"i", "me", "my", "mine", "i'm", "i've", "i'd", "i'll", "we", "our", "我", "俺", "咱"}
+	politeWords = []string{"hello", "hi", "hey", "thanks", "thank you", "welcome", "good morning", "good night", "good evening", "bye", "goodbye", "see you", "how are you",
+		"你好", "您好", "早上好", "早安", "晚安", "晚上好", "谢谢", "多谢", "不客气", "再见", "拜拜", "嗨", "哈喽"}
+)
+
+// hasName reports whether text quotes a title, or has a capitalised word that does
+// not begin it.
+func hasName(text string) bool {
+	if strings.ContainsAny(text, "《》「」“”") {
+		return true
+	}
+	for i, word := range strings.Fields(text) {
+		word = strings.TrimLeft(word, "\"'(*")
+		first, n := utf8.DecodeRuneInString(word)
+		if i > 0 && unicode.IsUpper(first) {
+			if second, _ := utf8.DecodeRuneInString(word[n:]); unicode.IsLower(second) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlap is the part that two sorted lists have in common of what either has, in
+// millionths. Lists without terms have nothing new for each other.
+func overlap(a, b []string) int64 {
+	both, all := int64(0), int64(0)
+	for len(a) > 0 || len(b) > 0 {
+		all++
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			a = a[1:]
+		case len(a) == 0 || b[0] < a[0]:
+			b = b[1:]
+		default:
+			both++
+			a, b = a[1:], b[1:]
+		}
+	}
+	if all == 0 {
+		return million
+	}
+	return both * million / all
+}

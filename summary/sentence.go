@@ -1,0 +1,170 @@
+package summary
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/memory/lang"
+)
+
+// Bounds of a sentence that can be quoted in a summary, in code points.
+const (
+	shortestSentence = 4
+	longestSentence  = 200
+)
+
+// sentences splits text at the ends of sentences and at line breaks. Pieces are
+// trimmed; those under shortestSentence are left out, and what is longer than
+// longestSentence is split at commas, else at blanks, else anywhere.
+func sentences(text string) []string {
+	var found []string
+	for len(text) > 0 {
+		end := sentenceEnd(text)
+		for _, piece := range fitting(strings.TrimSpace(text[:end])) {
+			piece = withoutHalfQuotes(piece)
+			if runes(piece) >= shortestSentence {
+				found = append(found, piece)
+			}
+		}
+		text = text[end:]
+	}
+	return found
+}
+
+// withoutHalfQuotes takes off a quotation mark whose other half stands in another
+// sentence.
+func withoutHalfQuotes(s string) string {
+	for _, pair := range [][2]string{{"“", "”"}, {"「", "」"}, {"『", "』"}} {
+		if rest, ok := strings.CutPrefix(s, pair[0]); ok && !strings.Contains(rest, pair[1]) {
+			s = strings.TrimSpace(rest)
+		}
+		if rest, ok := strings.CutSuffix(s, pair[1]); ok && !strings.Contains(rest, pair[0]) {
+			s = strings.TrimSpace(rest)
+		}
+	}
+	return s
+}
+
+// sentenceEnd returns where the first sentence of text ends: behind its last sign
+// and the quotes that close with it, or behind a line break.
+func sentenceEnd(text string) int {
+	for i, r := range text {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		next := i + n
+		switch {
+		case r == '\n':
+			return next
+		case r == '.' && !fullStop(text, i), !endsSentence(r):
+			continue
+		}
+		for next < len(text) {
+			r, n := utf8.DecodeRuneInString(text[next:])
+			if !endsSentence(r) && !closes(r) {
+				break
+			}
+			next += n
+		}
+		return next
+	}
+	return len(text)
+}
+
+func endsSentence(r rune) bool { return strings.ContainsRune("。！？!?…;；.．", r) }
+
+func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】》〉*", r) }
+
+// mostClosers is how far behind a point its quotes and further points may reach,
+// in bytes.
+const mostClosers = 24
+
+// fullStop reports whether the point at i ends a sentence: not one of a number,
+// an address, an initial or a title.
+func fullStop(text string, i int) bool {
+	rest := text[i+1 : min(i+1+mostClosers, len(text))]
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
+	if next, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(next) && next < 0x2E80 {
+		return false
+	}
+	if i > 0 && text[i-1] == '.' {
+		return true
+	}
+	word := text[:i]
+	if at := strings.LastIndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }); at >= 0 {
+		_, n := utf8.DecodeRuneInString(word[at:])
+		word = word[at+n:]
+	}
+	if len(word) == 1 && word != "I" && unicode.IsUpper(rune(word[0])) {
+		return false
+	}
+	return !titles[strings.ToLower(word)]
+}
+
+var titles = lang.WordSet("mr mrs ms dr prof st vs etc no jr sr")
+
+// fitting returns s in pieces of at most longestSentence.
+func fitting(s string) []string {
+	var pieces []string
+	for runes(s) > longestSentence {
+		head := s[:byteOf(s, longestSentence)]
+		cut := lastAfter(head, "，,、：:")
+		if cut <= len(head)/4 {
+			cut = lastAfter(head, " \t　")
+		}
+		if cut <= len(head)/4 {
+			cut = len(head)
+		}
+		pieces = append(pieces, strings.TrimSpace(head[:cut]))
+		s = strings.TrimSpace(s[cut:])
+	}
+	return append(pieces, s)
+}
+
+// lastAfter returns the position behind the last of signs in s, or 0.
+func lastAfter(s, signs string) int {
+	at := strings.LastIndexAny(s, signs)
+	if at < 0 {
+		return 0
+	}
+	_, n := utf8.DecodeRuneInString(s[at:])
+	return at + n
+}
+
+// byteOf returns where the code point number n of s begins, or the end.
+func byteOf(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// cutAtSentence returns the longest beginning of text that has at most limit code
+// points and ends with a sentence. A text whose first sentence is longer, or much of
+// which would be lost so, is cut at a blank or anywhere.
+func cutAtSentence(text string, limit int) string {
+	text = strings.TrimSpace(text)
+	if runes(text) <= limit {
+		return text
+	}
+	head := text[:byteOf(text, limit)]
+	cut := 0
+	for rest := text; len(rest) > 0; {
+		end := sentenceEnd(rest)
+		kept := len(strings.TrimRightFunc(rest[:end], unicode.IsSpace))
+		if at := len(text) - len(rest); at+kept > len(head) {
+			break
+		} else if kept > 0 {
+			cut = at + kept
+		}
+		rest = rest[end:]
+	}
+	if cut < len(head)/2 {
+		if cut = lastAfter(head, " \n　"); cut < len(head)/2 {
+			cut = len(head)
+		}
+	}
+	return strings.TrimSpace(head[:cut])
+}
