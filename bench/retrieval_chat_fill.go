@@ -101,7 +101,7 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 
 // readForFacts has a conversation read by the product's job, and waits for it.
 func (f *filled) readForFacts(ctx context.Context, conversation string) error {
-	if err := f.engine.ExtractNow(ctx, f.call(), conversation); err != nil {
+	if err := f.memory.ExtractNow(ctx, f.call(), conversation); err != nil {
 		return err
 	}
 	return f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
@@ -134,9 +134,9 @@ func (f *filled) writeFacts(ctx context.Context) error {
 			}
 		}
 		if id == "" {
-			_, err = f.engine.CreateMemory(ctx, f.call(), f.character, memory.Draft{Text: c.Fact})
+			_, err = f.memory.Create(ctx, f.call(), f.character, memory.Draft{Text: c.Fact})
 		} else {
-			_, err = f.engine.EditMemory(ctx, f.call(), f.character, id, memory.Patch{Text: &c.Fact})
+			_, err = f.memory.Edit(ctx, f.call(), f.character, id, memory.Patch{Text: &c.Fact})
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", c.Fact, err)
@@ -150,10 +150,10 @@ func (f *filled) facts(ctx context.Context) (int, error) {
 	return len(all), err
 }
 
-func (f *filled) allFacts(ctx context.Context) (all []nodest.ListedMemory, err error) {
+func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
-		var page []nodest.ListedMemory
-		if page, cursor, err = f.engine.Memories(ctx, f.user, f.character, memory.Filter{}, cursor, 200); err != nil {
+		var page []memory.Listed
+		if page, cursor, err = f.memory.List(ctx, f.user, f.character, memory.Filter{}, cursor, 200); err != nil {
 			return nil, err
 		}
 		all = append(all, page...)

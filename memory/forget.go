@@ -163,7 +163,7 @@ func burySources(tx Tx, characterID string, sources []Evidence) error {
 
 // WithCopies adds to tombstones those of texts whose words were forgotten, so that
 // nothing is learned from a line that is said again.
-func WithCopies(tombstones []Tombstone, texts []SaidText) []Tombstone {
+func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
 	for i := range tombstones {
 		t := &tombstones[i]
 		for _, said := range texts {

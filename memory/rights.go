@@ -442,6 +442,6 @@ func Emit(tx Tx, by, kind, conversationID string, data map[string]any) error {
 	return tx.Emit(&stream.Event{Type: kind, ConversationID: conversationID, By: by, Data: doc})
 }
 
-func LastSaid(texts []SaidText) time.Time {
-	return slices.MaxFunc(texts, func(a, b SaidText) int { return a.At.Compare(b.At) }).At
+func LastSaid(texts []Text) time.Time {
+	return slices.MaxFunc(texts, func(a, b Text) int { return a.At.Compare(b.At) }).At
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -26,6 +27,8 @@ type Options struct {
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
 	// Embedder returns what makes vectors for a user; default the offline one.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
+	// Settings tells what an export says about the settings of a character; nil = nothing.
+	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)
 
 	CacheBytes int          // of all indexes in memory; default 256 MB
 	Log        *slog.Logger // default slog.Default()
@@ -64,3 +67,11 @@ func New(store Store, o Options) *Service {
 
 // Kinds are the jobs of the service, for jobs.Runner.Handle.
 func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.embedKind()} }
+
+// ExportedSettings are the settings of a character that are about its memory, as a line
+// of an export.
+type ExportedSettings struct {
+	Type      string          `json:"type"`
+	Memory    json.RawMessage `json:"memory"`
+	Retrieval json.RawMessage `json:"retrieval"`
+}

@@ -42,6 +42,9 @@ type ScopeTx interface {
 	// MemoryVersion returns the version of a scope, 0 while nothing was said. It is
 	// one read by key.
 	MemoryVersion(characterID string) (int64, error)
+	// TalkedIn returns fault.NotFound when a conversation ("" = none) is not one of the
+	// user with this character.
+	TalkedIn(characterID, conversationID string) error
 	// LockMemory keeps others from changing the facts of a scope until the transaction
 	// ends. What was read before it may have changed meanwhile. It is taken before
 	// anything of a memory is locked.
@@ -93,9 +96,9 @@ type TextTx interface {
 	Shown(here *Place, texts []Evidence) ([]bool, error)
 	// Said lists texts of a conversation, by seq. Those of one message come together:
 	// a page may be longer than its limit.
-	Said(conversationID string, f SaidFilter) ([]SaidText, error)
+	Said(conversationID string, f SaidFilter) ([]Text, error)
 	// SaidByID returns texts by their revisions, those that there are.
-	SaidByID(characterID string, revisionIDs ...string) ([]SaidText, error)
+	SaidByID(characterID string, revisionIDs ...string) ([]Text, error)
 	// MarkRead notes that extraction has read these texts.
 	MarkRead(conversationID string, revisionIDs ...string) error
 	// MarkUnread gives all texts of a conversation back to extraction. Those of an
@@ -124,8 +127,8 @@ type SaidFilter struct {
 	Limit  int   // default 500
 }
 
-// SaidText is a text that was said, as memory keeps it. Its revision is its id.
-type SaidText struct {
+// Text is a text that was said, as memory keeps it. Its revision is its id.
+type Text struct {
 	Message
 	CharacterID string
 	Sitting     int // of the conversation, from 1: a pause of hours begins another

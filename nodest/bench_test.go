@@ -127,8 +127,9 @@ func BenchmarkLongChat(b *testing.B) {
 			defer func() { _ = db.Close() }()
 			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
 			opts := nodest.Options{Log: quiet, Alone: true}
+			remembered := memory.New(db.Memory(), memory.Options{Log: quiet})
 			if remembers {
-				opts.Memory = memory.New(db.Memory(), memory.Options{Log: quiet})
+				opts.Memory = remembered
 			}
 			e := nodest.New(db, watch, watch, opts)
 			defer func() { _ = e.Close(context.Background()) }()
@@ -142,7 +143,7 @@ func BenchmarkLongChat(b *testing.B) {
 			}
 			for i := range 30 {
 				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: lang.KindProfile}
-				if _, err := e.CreateMemory(b.Context(), &op.Call{UserID: ann}, c.CharacterID, d); err != nil {
+				if _, err := remembered.Create(b.Context(), &op.Call{UserID: ann}, c.CharacterID, d); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -35,7 +35,7 @@ func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, erro
 // branch while anything is written in the conversation. With Regenerate those of
 // Send, and Invalid for a message that no user wrote.
 func (e *Engine) Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
-	if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
 	switch in.Mode {

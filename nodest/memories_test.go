@@ -17,9 +17,9 @@ import (
 )
 
 // search is SearchMemories for ann; it returns the texts.
-func (s *studio) search(characterID string, q nodest.MemorySearch) (texts []string) {
+func (s *studio) search(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
-	found, err := s.SearchMemories(s.t.Context(), ann, characterID, q)
+	found, err := s.mem().Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
 	for _, f := range found {
 		if f.Memory != nil {
@@ -37,7 +37,7 @@ func TestASearchTellsWhy(t *testing.T) {
 	told := s.chatWith(alice.ID)
 	s.say(told, birthday)
 	s.fact(alice.ID, "Clara has a birthday every year.")
-	found, err := s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: asking})
+	found, err := s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: asking})
 	s.must(err)
 	if len(found) < 2 {
 		t.Fatalf("found %+v, want a fact and a text", found)
@@ -51,7 +51,7 @@ func TestASearchTellsWhy(t *testing.T) {
 			t.Errorf("said: %+v", f.Said)
 		}
 	}
-	for name, q := range map[string]nodest.MemorySearch{
+	for name, q := range map[string]memory.SearchQuery{
 		"facts alone": {Text: asking, Layers: []memory.Layer{memory.Fact}},
 		"texts alone": {Text: asking, Layers: []memory.Layer{memory.Exchange}},
 		"here":        {Text: asking, ConversationID: told.ID, Layers: []memory.Layer{memory.Exchange}},
@@ -62,17 +62,17 @@ func TestASearchTellsWhy(t *testing.T) {
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.search(alice.ID, nodest.MemorySearch{Text: asking, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: asking, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
-	for field, q := range map[string]nodest.MemorySearch{
+	for field, q := range map[string]memory.SearchQuery{
 		"q": {Text: " "}, "limit": {Text: "x", Limit: 101},
 	} {
-		_, err := s.SearchMemories(t.Context(), ann, alice.ID, q)
+		_, err := s.mem().Search(t.Context(), ann, alice.ID, q)
 		refused(t, err, fault.Invalid, field)
 	}
 	other := s.chat()
-	_, err = s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: "x", ConversationID: other.ID})
+	_, err = s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "x", ConversationID: other.ID})
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -90,12 +90,12 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	kept := s.fact(alice.ID, "The user likes ferries.")
 	// So is what was set aside, and what a memory said before: it is shown as it is now.
 	aside := s.fact(alice.ID, "Clara plays the cello.")
-	_, err := s.EditMemory(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
+	_, err := s.mem().Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
 	s.must(err)
-	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, aside.ID, false))
+	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, aside.ID, false))
 
-	in := nodest.ForgetInput{Query: "Clara", DryRun: true}
-	preview, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, in)
+	in := memory.ForgetInput{Query: "Clara", DryRun: true}
+	preview, err := s.mem().Forget(t.Context(), s.call(), alice.ID, in)
 	s.must(err)
 	var texts []string
 	for _, item := range preview.Memories {
@@ -110,33 +110,33 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
 		t.Fatalf("the preview has %q, want %q", texts, want)
 	}
-	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara", Recall: true}); len(texts) < 2 {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
 		t.Errorf("after the preview there is %q", texts)
 	}
 
 	in.DryRun = false
 	call := s.call()
-	gone, err := s.ForgetMemories(t.Context(), call, alice.ID, in)
+	gone, err := s.mem().Forget(t.Context(), call, alice.ID, in)
 	s.must(err)
 	if len(gone.Memories) != len(want) || gone.DryRun {
 		t.Errorf("forgotten: %+v", gone)
 	}
-	again, err := s.ForgetMemories(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
+	again, err := s.mem().Forget(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
 	s.must(err)
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
 	}
-	for _, text := range s.search(alice.ID, nodest.MemorySearch{Text: "Clara presents birthday sister", Recall: true}) {
+	for _, text := range s.search(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
 		if strings.Contains(text, "Clara") {
 			t.Errorf("still there: %q", text)
 		}
 	}
 	for _, id := range []string{clara.ID, aside.ID} {
-		if _, err := s.MemoryHistory(t.Context(), ann, alice.ID, id); !fault.Is(err, fault.NotFound) {
+		if _, err := s.mem().History(t.Context(), ann, alice.ID, id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the history of what was forgotten: %v", err)
 		}
 	}
-	if versions, err := s.MemoryHistory(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
+	if versions, err := s.mem().History(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
 		t.Errorf("what has nothing to do with it: %v, %v", versions, err)
 	}
 	// The chat keeps its words, and a reply does not get them from the memory.
@@ -156,24 +156,24 @@ func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
 	alice := s.character(alicesCard)
 	create, edit := s.call(), s.call()
 	draft := memory.Draft{Text: "Clara is the user's sister."}
-	fact, err := s.CreateMemory(t.Context(), create, alice.ID, draft)
+	fact, err := s.mem().Create(t.Context(), create, alice.ID, draft)
 	s.must(err)
 	patch := memory.Patch{Text: new("Clara is the user's cousin.")}
-	_, err = s.EditMemory(t.Context(), edit, alice.ID, fact.ID, patch)
+	_, err = s.mem().Edit(t.Context(), edit, alice.ID, fact.ID, patch)
 	s.must(err)
 	kept := s.call()
-	_, err = s.CreateMemory(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."})
+	_, err = s.mem().Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."})
 	s.must(err)
-	s.must(s.DeleteMemory(t.Context(), s.call(), alice.ID, fact.ID, true))
+	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, fact.ID, true))
 
-	_, err = s.CreateMemory(t.Context(), create, alice.ID, draft)
+	_, err = s.mem().Create(t.Context(), create, alice.ID, draft)
 	refused(t, err, fault.NotFound, "")
-	_, err = s.EditMemory(t.Context(), edit, alice.ID, fact.ID, patch)
+	_, err = s.mem().Edit(t.Context(), edit, alice.ID, fact.ID, patch)
 	refused(t, err, fault.NotFound, "")
-	if again, err := s.CreateMemory(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
+	if again, err := s.mem().Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
-	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
 		t.Errorf("remembered: %q", texts)
 	}
 }
@@ -186,38 +186,38 @@ func TestForgettingByIDAndAll(t *testing.T) {
 	fact := s.fact(alice.ID, "Clara is the user's sister.")
 	s.fact(alice.ID, "The user likes ferries.")
 	text := s.message(reply.ParentID).Chosen().RevisionID
-	ids := nodest.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
+	ids := memory.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
 	for range 2 {
-		items, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, ids)
+		items, err := s.mem().Forget(t.Context(), s.call(), alice.ID, ids)
 		s.must(err)
 		if len(items.Memories) != 2 || items.Memories[0].Text != fact.Text || items.Memories[1].Text != birthday {
 			t.Fatalf("dry run %t: %+v", ids.DryRun, items.Memories)
 		}
 		ids.DryRun = false
 	}
-	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
 		t.Errorf("still there: %q", texts)
 	}
-	_, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, nodest.ForgetInput{IDs: []string{fact.ID}})
+	_, err := s.mem().Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
 	refused(t, err, fault.NotFound, "")
 
-	_, err = s.ForgetMemories(t.Context(), s.call(), alice.ID, nodest.ForgetInput{All: true})
+	_, err = s.mem().Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
-	if texts := s.search(alice.ID, nodest.MemorySearch{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
+	if texts := s.search(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
-	facts, _, err := s.Memories(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+	facts, _, err := s.mem().List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
 	s.must(err)
 	if len(facts) != 0 {
 		t.Errorf("after forgetting all: %v", facts)
 	}
-	for field, in := range map[string]nodest.ForgetInput{
+	for field, in := range map[string]memory.ForgetInput{
 		"query":  {},
 		"query+": {Query: "x", All: true},
 		"dryRun": {All: true, DryRun: true},
 		"ids":    {IDs: make([]string, 201)},
 	} {
-		_, err := s.ForgetMemories(t.Context(), s.call(), alice.ID, in)
+		_, err := s.mem().Forget(t.Context(), s.call(), alice.ID, in)
 		refused(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
 	}
 }
@@ -245,7 +245,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
 		}
 	}
-	s.must(s.ExtractNow(t.Context(), s.call(), now.ID))
+	s.must(s.mem().ExtractNow(t.Context(), s.call(), now.ID))
 	yes := true
 	_, err := s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
@@ -261,7 +261,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			return err
 		})
 	}
-	items, _, err := s.MemoryJobs(t.Context(), ann, alice.ID, "", 0)
+	items, _, err := s.mem().Jobs(t.Context(), ann, alice.ID, "", 0)
 	s.must(err)
 	kinds := map[string]int{}
 	for _, j := range items {
@@ -281,7 +281,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 		}
 		return err
 	}))
-	s.must(s.ExtractNow(t.Context(), s.call(), later.ID))
+	s.must(s.mem().ExtractNow(t.Context(), s.call(), later.ID))
 	s.view(func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		if len(said) == 0 {
@@ -297,20 +297,20 @@ func TestMemoriesGoOutAndIn(t *testing.T) {
 	s.fact(alice.ID, "Clara is the user's sister.")
 	s.settle(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
 	var file bytes.Buffer
-	s.must(s.ExportMemories(t.Context(), ann, alice.ID, &file))
+	s.must(s.mem().Export(t.Context(), ann, alice.ID, &file))
 	if out := file.String(); !strings.Contains(out, `"type":"header"`) || !strings.Contains(out, `"type":"settings"`) || !strings.Contains(out, `"extractEvery":7`) {
 		t.Fatalf("exported:\n%s", out)
 	}
 	lines := strings.Count(file.String(), "\n")
 	file.WriteString("{broken\n")
 	for i := range 2 {
-		got, err := s.ImportMemories(t.Context(), s.call(), other.ID, bytes.NewReader(file.Bytes()))
+		got, err := s.mem().Import(t.Context(), s.call(), other.ID, bytes.NewReader(file.Bytes()))
 		s.must(err)
 		if got.Created != 1-i || got.Skipped != i || len(got.Failed) != 1 || got.Failed[0].Line != lines+1 {
 			t.Errorf("import %d: %+v", i, got)
 		}
 	}
-	if texts := s.search(other.ID, nodest.MemorySearch{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
+	if texts := s.search(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
 		t.Errorf("after the import: %q", texts)
 	}
 }
@@ -327,7 +327,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	s.must(err)
 	state := func() string {
 		var out bytes.Buffer
-		s.must(s.ExportMemories(t.Context(), ann, alice.ID, &out))
+		s.must(s.mem().Export(t.Context(), ann, alice.ID, &out))
 		_, rest, _ := strings.Cut(out.String(), "\n") // the header has the time
 		return rest
 	}
@@ -340,63 +340,63 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	text := "mine"
 	for name, try := range map[string]func(characterID, id string) error{
 		"list": func(ch, _ string) error {
-			_, _, err := s.Memories(t.Context(), bob, ch, memory.Filter{}, "", 0)
+			_, _, err := s.mem().List(t.Context(), bob, ch, memory.Filter{}, "", 0)
 			return err
 		},
 		"search": func(ch, _ string) error {
-			_, err := s.SearchMemories(t.Context(), bob, ch, nodest.MemorySearch{Text: "Clara"})
+			_, err := s.mem().Search(t.Context(), bob, ch, memory.SearchQuery{Text: "Clara"})
 			return err
 		},
 		"create": func(ch, _ string) error {
-			_, err := s.CreateMemory(t.Context(), call(), ch, memory.Draft{Text: "x"})
+			_, err := s.mem().Create(t.Context(), call(), ch, memory.Draft{Text: "x"})
 			return err
 		},
 		"edit": func(ch, id string) error {
-			_, err := s.EditMemory(t.Context(), call(), ch, id, memory.Patch{Text: &text})
+			_, err := s.mem().Edit(t.Context(), call(), ch, id, memory.Patch{Text: &text})
 			return err
 		},
-		"retire":  func(ch, id string) error { return s.DeleteMemory(t.Context(), call(), ch, id, false) },
-		"purge":   func(ch, id string) error { return s.DeleteMemory(t.Context(), call(), ch, id, true) },
-		"restore": func(ch, id string) error { _, err := s.RestoreMemory(t.Context(), call(), ch, id); return err },
-		"history": func(ch, id string) error { _, err := s.MemoryHistory(t.Context(), bob, ch, id); return err },
+		"retire":  func(ch, id string) error { return s.mem().Delete(t.Context(), call(), ch, id, false) },
+		"purge":   func(ch, id string) error { return s.mem().Delete(t.Context(), call(), ch, id, true) },
+		"restore": func(ch, id string) error { _, err := s.mem().Restore(t.Context(), call(), ch, id); return err },
+		"history": func(ch, id string) error { _, err := s.mem().History(t.Context(), bob, ch, id); return err },
 		"forget": func(ch, id string) error {
-			_, err := s.ForgetMemories(t.Context(), call(), ch, nodest.ForgetInput{IDs: []string{id}})
+			_, err := s.mem().Forget(t.Context(), call(), ch, memory.ForgetInput{IDs: []string{id}})
 			return err
 		},
 		"forget all": func(ch, _ string) error {
-			_, err := s.ForgetMemories(t.Context(), call(), ch, nodest.ForgetInput{All: true})
+			_, err := s.mem().Forget(t.Context(), call(), ch, memory.ForgetInput{All: true})
 			return err
 		},
 		"bulk": func(ch, id string) error {
-			_, err := s.BulkMemories(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{IDs: []string{id}}})
+			_, err := s.mem().Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{IDs: []string{id}}})
 			return err
 		},
 		"bulk of all": func(ch, _ string) error {
-			_, err := s.BulkMemories(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{All: true}})
+			_, err := s.mem().Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{All: true}})
 			return err
 		},
 		"bulk of a chat": func(string, string) error {
-			_, err := s.BulkMemories(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: new(c.ID)}})
+			_, err := s.mem().Bulk(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: new(c.ID)}})
 			return err
 		},
 		"list of a chat": func(string, string) error {
-			_, _, err := s.Memories(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
+			_, _, err := s.mem().List(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
 			return err
 		},
 		"suggestions": func(ch, _ string) error {
-			_, _, err := s.MemorySuggestions(t.Context(), bob, ch, "", "", 0)
+			_, _, err := s.mem().Suggestions(t.Context(), bob, ch, "", "", 0)
 			return err
 		},
 		"decide": func(ch, id string) error {
-			_, err := s.DecideSuggestion(t.Context(), call(), ch, id, "accept")
+			_, err := s.mem().Decide(t.Context(), call(), ch, id, "accept")
 			return err
 		},
-		"export": func(ch, _ string) error { return s.ExportMemories(t.Context(), bob, ch, &bytes.Buffer{}) },
+		"export": func(ch, _ string) error { return s.mem().Export(t.Context(), bob, ch, &bytes.Buffer{}) },
 		"import": func(ch, _ string) error {
-			_, err := s.ImportMemories(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
+			_, err := s.mem().Import(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
 			return err
 		},
-		"jobs": func(ch, _ string) error { _, _, err := s.MemoryJobs(t.Context(), bob, ch, "", 0); return err },
+		"jobs": func(ch, _ string) error { _, _, err := s.mem().Jobs(t.Context(), bob, ch, "", 0); return err },
 	} {
 		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", name, err)
@@ -409,7 +409,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			}
 		}
 	}
-	if err := s.ExtractNow(t.Context(), call(), c.ID); !fault.Is(err, fault.NotFound) {
+	if err := s.mem().ExtractNow(t.Context(), call(), c.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("extract: %v, want NotFound", err)
 	}
 	if after := state(); after != before {

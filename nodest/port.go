@@ -187,7 +187,7 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 }
 
 func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
-	if err := checkText("userMessage", in.UserMessage, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("userMessage", in.UserMessage, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
 	conv, err := e.portTarget(ctx, c, in)

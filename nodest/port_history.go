@@ -87,7 +87,7 @@ func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation,
 		counted, edits = isUsers, false
 	}
 	if edits {
-		if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
+		if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +112,7 @@ func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation,
 // portRegenerate first finds out what is meant, under a key of its own: a repeated
 // call must not look for it in what the first one has made of the history.
 func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
-	if err := checkLength("text", in.Text, maxWish); err != nil {
+	if err := op.CheckLength("text", in.Text, maxWish); err != nil {
 		return nil, err
 	}
 	before := c.Part("target")

@@ -6,6 +6,7 @@ import (
 
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/op"
 )
 
 // PreviewPrompt builds the request that a message would cause now, or without a
@@ -27,7 +28,7 @@ func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in Prev
 }
 
 func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*framework.Prompt, error) {
-	if err := checkLength("text", in.Text, e.opts.TextLimit); err != nil {
+	if err := op.CheckLength("text", in.Text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
 	if err := in.Options.Validate("options"); err != nil {

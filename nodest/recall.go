@@ -2,10 +2,13 @@ package nodest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
@@ -289,4 +292,62 @@ func (e *Engine) heard(tx Tx, chat *Conversation) error {
 		return nil
 	}
 	return memory.Heard(tx.Memory, chat.CharacterID, chat.ID)
+}
+
+// MemorySettings are the settings of a character that an export of its memory has:
+// memory.Options.Settings.
+func (e *Engine) MemorySettings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+	var line memory.ExportedSettings
+	full, _, err := e.CharacterSettings(ctx, userID, characterID)
+	if err != nil {
+		return line, err
+	}
+	if err := json.Unmarshal(full, &line); err != nil {
+		return line, fmt.Errorf("settings of character %s: %w", characterID, err)
+	}
+	return line, nil
+}
+
+// RecalledFor returns what was recalled for the shown text of a reply, by rank, and
+// then the facts of the profile (signal "profile").
+// What was purged since is left out.
+func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]memory.Found, error) {
+	found := []memory.Found{}
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		found = found[:0]
+		m, err := liveMessage(tx, messageID)
+		if err != nil {
+			return err
+		}
+		uses, err := tx.Memory.Uses(m.ID)
+		if err != nil || len(uses) == 0 {
+			return err
+		}
+		characterID, err := speakerOf(tx, m)
+		if err != nil {
+			return err
+		}
+		found, err = memory.ReadFound(tx.Memory, characterID, uses)
+		return err
+	})
+	return found, err
+}
+
+// speakerOf is the character that wrote the shown text of a reply: the
+// conversation's, or the one that its generation was asked of.
+func speakerOf(tx Tx, m *Message) (characterID string, err error) {
+	if s := m.Chosen(); s != nil && s.GenerationID != "" {
+		g, err := tx.Generation(s.GenerationID)
+		if err == nil && g.Options.CharacterID != "" {
+			return g.Options.CharacterID, nil
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+	}
+	conv, err := tx.Conversation(m.ConversationID)
+	if err != nil {
+		return "", err
+	}
+	return conv.CharacterID, nil
 }

@@ -25,11 +25,17 @@ func (s *studio) remember(o memory.Options) *studio {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 		return s.MemoryScene(ctx, userID, characterID, conversationID)
 	}
+	o.Settings = func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+		return s.MemorySettings(ctx, userID, characterID)
+	}
 	o.Log = quiet
 	s.opts.Memory = memory.New(s.db.Memory(), o)
 	s.Engine = s.engine()
 	return s
 }
+
+// mem is the memory that the engine has.
+func (s *studio) mem() *memory.Service { return s.opts.Memory }
 
 func newRemembering(t *testing.T) *studio {
 	t.Helper()
@@ -39,7 +45,7 @@ func newRemembering(t *testing.T) *studio {
 // fact makes a character of ann's remember something.
 func (s *studio) fact(characterID, text string) *memory.Memory {
 	s.t.Helper()
-	m, err := s.CreateMemory(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
+	m, err := s.mem().Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
 	s.must(err)
 	return m
 }
@@ -109,7 +115,7 @@ func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
 	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
-	if used, err := s.MemoryHistory(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
+	if used, err := s.mem().History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
 		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
 	}
 	if memories, warnings, stages := s.toldOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
@@ -284,7 +290,7 @@ func TestAnEchoOfTheBlockIsNoMemory(t *testing.T) {
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Fatal("nothing was recalled")
 	}
-	found, err := s.SearchMemories(t.Context(), ann, alice.ID, nodest.MemorySearch{Text: "porcelain owls", Recall: true})
+	found, err := s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "porcelain owls", Recall: true})
 	s.must(err)
 	owls := 0
 	for _, f := range found {

@@ -28,7 +28,7 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	if err := checkLength("wish", in.Wish, maxWish); err != nil {
+	if err := op.CheckLength("wish", in.Wish, maxWish); err != nil {
 		return nil, err
 	}
 	greeting, err := e.isGreeting(ctx, c.UserID, in.MessageID)

@@ -2,9 +2,7 @@ package nodest
 
 import (
 	"context"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"nodest/fault"
 	"nodest/op"
@@ -176,7 +174,7 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 }
 
 func (e *Engine) checkSend(in SendInput) error {
-	if err := checkText("text", in.Text, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
 		return err
 	}
 	if err := checkClientID("clientMsgId", in.ClientMsgID); err != nil {
@@ -189,29 +187,6 @@ func (e *Engine) checkSend(in SendInput) error {
 		return err
 	}
 	return in.Options.Validate("options")
-}
-
-// checkText refuses a message's text that is blank, longer than limit (code
-// points), or cannot be stored.
-func checkText(field, text string, limit int) error {
-	if strings.TrimSpace(text) == "" {
-		return fault.InvalidField(field, "required", "must not be blank")
-	}
-	return checkLength(field, text, limit)
-}
-
-func checkLength(field, text string, limit int) error {
-	switch {
-	case !utf8.ValidString(text):
-		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
-	case strings.ContainsRune(text, 0):
-		return fault.InvalidField(field, "encoding", "must not contain the NUL character")
-	}
-	if n := utf8.RuneCountInString(text); n > limit {
-		e := fault.New(fault.TooLarge, "%s: %d characters, limit %d", field, n, limit)
-		return e.With("limit", limit).With("length", n)
-	}
-	return nil
 }
 
 // checkClientID refuses a name by a client that is not 1 to 64 characters of

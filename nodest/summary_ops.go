@@ -124,7 +124,7 @@ func (e *Engine) SummariseLater(ctx context.Context, c *op.Call, conversationID 
 //
 // Errors: NotFound; Invalid for the text.
 func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id, text string) (*SummaryView, error) {
-	if err := checkText("summary", text, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("summary", text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
 	conv, err := e.Conversation(ctx, c.UserID, conversationID)

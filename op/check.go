@@ -156,3 +156,27 @@ func MustJSON(v any) json.RawMessage {
 	}
 	return b
 }
+
+// CheckText refuses a message's text that is blank, longer than limit (code
+// points), or cannot be stored.
+func CheckText(field, text string, limit int) error {
+	if strings.TrimSpace(text) == "" {
+		return fault.InvalidField(field, "required", "must not be blank")
+	}
+	return CheckLength(field, text, limit)
+}
+
+// CheckLength refuses a text of more than limit code points, and what is no text.
+func CheckLength(field, text string, limit int) error {
+	switch {
+	case !utf8.ValidString(text):
+		return fault.InvalidField(field, "encoding", "must be valid UTF-8")
+	case strings.ContainsRune(text, 0):
+		return fault.InvalidField(field, "encoding", "must not contain the NUL character")
+	}
+	if n := utf8.RuneCountInString(text); n > limit {
+		e := fault.New(fault.TooLarge, "%s: %d characters, limit %d", field, n, limit)
+		return e.With("limit", limit).With("length", n)
+	}
+	return nil
+}

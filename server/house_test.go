@@ -64,7 +64,7 @@ func build(t testing.TB, change func(*Options)) *house {
 		h.hub.Committed(userID, events)
 	}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
 	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Log: log})
-	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Log: log})
+	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
@@ -79,7 +79,7 @@ func build(t testing.TB, change func(*Options)) *house {
 	if change != nil {
 		change(&opts)
 	}
-	h.server = New(Deps{Engine: h.engine, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
+	h.server = New(Deps{Engine: h.engine, Memory: h.memory, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = witness{t, h.http.Client().Transport}
 	t.Cleanup(h.close)
@@ -105,6 +105,10 @@ func (h *house) close() {
 // scene tells the memory how a character's is set.
 func (h *house) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 	return h.engine.MemoryScene(ctx, userID, characterID, conversationID)
+}
+
+func (h *house) settings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+	return h.engine.MemorySettings(ctx, userID, characterID)
 }
 
 func (h *house) must(err error) {

@@ -118,13 +118,13 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.engine.Memories(ctx, c.UserID, in.CharacterID, memory.Filter{
+	items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
 		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
 	}, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(&op.Page[nodest.ListedMemory]{Items: items, NextCursor: next}, wireListedOf), nil
+	return pageOf(&op.Page[memory.Listed]{Items: items, NextCursor: next}, wireListedOf), nil
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -188,17 +188,17 @@ func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (an
 	if err != nil {
 		return nil, err
 	}
-	search := nodest.MemorySearch{
+	search := memory.SearchQuery{
 		Text: in.Query, ConversationID: in.Conversation, Layers: layers, Recall: in.Mode == "recall", Limit: limit,
 	}
 	if in.ofFacts() {
 		search.Limit = mostFound // of which those are taken that fit
 	}
-	found, err := s.engine.SearchMemories(ctx, c.UserID, in.CharacterID, search)
+	found, err := s.memory.Search(ctx, c.UserID, in.CharacterID, search)
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(f nodest.FoundMemory) bool { return in.ofFacts() && !in.fits(f.Memory) })
+	found = slices.DeleteFunc(found, func(f memory.Found) bool { return in.ofFacts() && !in.fits(f.Memory) })
 	return whole(found[:min(len(found), limit)], wireFoundOf), nil
 }
 
@@ -225,7 +225,7 @@ type memoryCreateData struct {
 }
 
 func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateData) (any, error) {
-	return memoryOf(s.engine.CreateMemory(ctx, c, in.CharacterID, in.Draft))
+	return memoryOf(s.memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
 func memoryOf(m *memory.Memory, err error) (any, error) {
@@ -242,7 +242,7 @@ type memoryEditData struct {
 }
 
 func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (any, error) {
-	return memoryOf(s.engine.EditMemory(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+	return memoryOf(s.memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
 }
 
 type memoryPinData struct {
@@ -279,15 +279,15 @@ type memoryDeleteData struct {
 }
 
 func memoryDelete(ctx context.Context, s *Server, c *op.Call, in memoryDeleteData) (any, error) {
-	return struct{}{}, s.engine.DeleteMemory(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
+	return struct{}{}, s.memory.Delete(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
 }
 
 func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	return memoryOf(s.engine.RestoreMemory(ctx, c, in.CharacterID, in.MemoryID))
+	return memoryOf(s.memory.Restore(ctx, c, in.CharacterID, in.MemoryID))
 }
 
 func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	versions, err := s.engine.MemoryHistory(ctx, c.UserID, in.CharacterID, in.MemoryID)
+	versions, err := s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID)
 	if err != nil {
 		return nil, err
 	}
@@ -296,11 +296,11 @@ func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (a
 
 type memoryForgetData struct {
 	CharacterID string `json:"characterId"`
-	nodest.ForgetInput
+	memory.ForgetInput
 }
 
 func memoryForget(ctx context.Context, s *Server, c *op.Call, in memoryForgetData) (any, error) {
-	got, err := s.engine.ForgetMemories(ctx, c, in.CharacterID, in.ForgetInput)
+	got, err := s.memory.Forget(ctx, c, in.CharacterID, in.ForgetInput)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +314,7 @@ type memoryBulkData struct {
 }
 
 func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (any, error) {
-	got, err := s.engine.BulkMemories(ctx, c, in.CharacterID, in.Bulk)
+	got, err := s.memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySugg
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.engine.MemorySuggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
+	items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +350,7 @@ type memoryDecideData struct {
 }
 
 func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
-	got, err := s.engine.DecideSuggestion(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
+	got, err := s.memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
 	if err != nil {
 		return nil, err
 	}
@@ -368,7 +368,7 @@ func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (
 	if err != nil {
 		return nil, err
 	}
-	items, next, err := s.engine.MemoryJobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
+	items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +393,7 @@ type queued struct {
 }
 
 func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return queued{true}, s.engine.ExtractNow(ctx, c, in.ConversationID)
+	return queued{true}, s.memory.ExtractNow(ctx, c, in.ConversationID)
 }
 
 func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {

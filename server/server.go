@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
 )
@@ -29,6 +30,7 @@ import (
 // Deps are what a Server cannot work without.
 type Deps struct {
 	Engine    *nodest.Engine
+	Memory    *memory.Service
 	Accounts  *account.Service
 	Hub       *stream.Hub
 	Providers Providers
@@ -94,6 +96,7 @@ func (o Options) withDefaults() Options {
 // Server serves the API. It is safe for concurrent use.
 type Server struct {
 	engine   *nodest.Engine
+	memory   *memory.Service
 	accounts *account.Service
 	hub      *stream.Hub
 	provs    Providers
@@ -114,7 +117,7 @@ type Server struct {
 
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
-	s := &Server{engine: d.Engine, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
+	s := &Server{engine: d.Engine, memory: d.Memory, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
 	s.places = make(chan struct{}, s.opts.LargeBodies)

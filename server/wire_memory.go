@@ -25,7 +25,7 @@ type wireMemory struct {
 func wireMemoryOf(m memory.Memory) any { return asMemory(m) }
 
 // wireListedOf says whether the memory counts, too.
-func wireListedOf(m nodest.ListedMemory) any {
+func wireListedOf(m memory.Listed) any {
 	w := asMemory(m.Memory)
 	w.Shown = &m.Shown
 	return w
@@ -40,14 +40,14 @@ func asMemory(m memory.Memory) wireMemory {
 
 // wireFound is a unit that was found, and why.
 type wireFound struct {
-	nodest.FoundMemory
+	memory.Found
 	Memory  any                `json:"memory,omitempty"`
 	Text    string             `json:"text"` // of the fact, or as it was said
 	Signals map[string]float64 `json:"signals"`
 }
 
-func wireFoundOf(f nodest.FoundMemory) any {
-	w := wireFound{FoundMemory: f, Signals: f.Signals}
+func wireFoundOf(f memory.Found) any {
+	w := wireFound{Found: f, Signals: f.Signals}
 	if w.Signals == nil {
 		w.Signals = map[string]float64{}
 	}

@@ -146,6 +146,19 @@ func (t *tx) MemoryVersion(characterID string) (int64, error) {
 	return version, err
 }
 
+// TalkedIn returns fault.NotFound for a conversation that is not one of the user with
+// this character.
+func (t *tx) TalkedIn(characterID, conversationID string) error {
+	if conversationID == "" {
+		return nil
+	}
+	c, err := t.findConversation(conversationID, "")
+	if err == nil && string(c.CharacterID) != characterID {
+		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
+	}
+	return err
+}
+
 // scope returns the versions of a scope; fault.NotFound for a character that is not
 // the user's.
 func (t *tx) scope(characterID string) (version, whole int64, err error) {

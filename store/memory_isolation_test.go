@@ -59,6 +59,9 @@ func own(e *env, tx nodest.Tx) string {
 
 var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"LockMemory": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Memory.LockMemory(x.character)) },
+	"TalkedIn": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.Memory.TalkedIn(x.character, x.conversation))
+	},
 	"MemoryVersion": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Memory.MemoryVersion(x.character)
 		return unknown(e, err)

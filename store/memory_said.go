@@ -17,10 +17,10 @@ const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.
 		JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
 	WHERE t.user_id = ? AND NOT t.is_forgotten `
 
-func (t *tx) readSaid(rest string, args ...any) ([]memory.SaidText, error) {
-	items := []memory.SaidText{}
+func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
+	items := []memory.Text{}
 	err := t.rows(saidColumns+rest, append([]any{text(t.userID)}, args...), func(rows *sql.Rows) error {
-		var s memory.SaidText
+		var s memory.Text
 		var name, words text
 		var status string
 		var at int64
@@ -38,7 +38,7 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.SaidText, error) {
 const saidLength = 500
 
 // Said lists texts of a conversation.
-func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.SaidText, error) {
+func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.SaidText
 	}
 	if len(items) == f.Limit { // there may be more of the last message
 		last := items[f.Limit-1].Seq
-		items = slices.DeleteFunc(items, func(s memory.SaidText) bool { return s.Seq == last })
+		items = slices.DeleteFunc(items, func(s memory.Text) bool { return s.Seq == last })
 		rest, err := t.readSaid(where+" AND t.seq = ? ORDER BY t.revision_id"+order, append(args, last)...)
 		if err != nil {
 			return nil, err
@@ -72,11 +72,11 @@ func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.SaidText
 }
 
 // SaidByID returns texts of a character by their revisions.
-func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.SaidText, error) {
+func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	items := []memory.SaidText{}
+	items := []memory.Text{}
 	for part := range slices.Chunk(revisionIDs, 500) {
 		in, which := among(part)
 		some, err := t.readSaid("AND t.character_id = ? AND t.revision_id "+in+

@@ -209,7 +209,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
-	r.server = server.New(server.Deps{Engine: r.engine, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
+	r.server = server.New(server.Deps{Engine: r.engine, Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,
@@ -226,6 +226,9 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 func (r *running) memoryOptions() memory.Options {
 	return memory.Options{
 		Scenes: r.scene, Embedder: r.models.Embedder, Log: r.log,
+		Settings: func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+			return r.engine.MemorySettings(ctx, userID, characterID)
+		},
 	}
 }
 

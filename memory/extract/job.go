@@ -150,7 +150,7 @@ func (r *reading) extractor(ctx context.Context) (llm.Asker, error) {
 
 // unread is what extraction has not read of a conversation, as far as it is shown.
 type unread struct {
-	texts     []memory.SaidText // by seq
+	texts     []memory.Text // by seq
 	turns     []memory.Turn     // of texts
 	exchanges int               // turns that the user has begun
 	open      int               // of them the last ones, that have no reply yet
@@ -204,7 +204,7 @@ func exchangesIn(turns []memory.Turn) (n int) {
 }
 
 // messagesOf returns texts as messages, with their times in a zone.
-func messagesOf(texts []memory.SaidText, zone *time.Location) []memory.Message {
+func messagesOf(texts []memory.Text, zone *time.Location) []memory.Message {
 	out := make([]memory.Message, len(texts))
 	for i, t := range texts {
 		out[i] = t.Message
@@ -215,7 +215,7 @@ func messagesOf(texts []memory.SaidText, zone *time.Location) []memory.Message {
 
 // unreadTexts returns the first texts that are unread and shown. Pages are read from
 // the end, as the store gives them.
-func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.SaidText, more bool, err error) {
+func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.Text, more bool, err error) {
 	before := int64(memory.AfterAll)
 	known := map[string]bool{}
 	for {
@@ -227,7 +227,7 @@ func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.SaidText, 
 		if err != nil {
 			return nil, false, err
 		}
-		shown = slices.DeleteFunc(shown, func(s memory.SaidText) bool { return known[s.RevisionID] })
+		shown = slices.DeleteFunc(shown, func(s memory.Text) bool { return known[s.RevisionID] })
 		for _, s := range shown {
 			known[s.RevisionID] = true
 		}
@@ -248,7 +248,7 @@ func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.SaidText, 
 }
 
 // shownTexts returns those that are seen.
-func shownTexts(tx memory.Tx, texts []memory.SaidText) ([]memory.SaidText, error) {
+func shownTexts(tx memory.Tx, texts []memory.Text) ([]memory.Text, error) {
 	evidence := make([]memory.Evidence, len(texts))
 	for i, t := range texts {
 		evidence[i] = t.Evidence
@@ -257,7 +257,7 @@ func shownTexts(tx memory.Tx, texts []memory.SaidText) ([]memory.SaidText, error
 	if err != nil {
 		return nil, err
 	}
-	var out []memory.SaidText
+	var out []memory.Text
 	for i, t := range texts {
 		if shown[i] {
 			out = append(out, t)
@@ -309,7 +309,7 @@ const extractEvery = 5
 // part is a window with the texts that it is made of.
 type part struct {
 	Window
-	texts []memory.SaidText
+	texts []memory.Text
 }
 
 // windows cuts what is unread into windows of texts that follow each other.
@@ -340,13 +340,13 @@ func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, 
 }
 
 // beforeTurn returns the texts before a turn.
-func beforeTurn(texts []memory.SaidText, t memory.Turn) []memory.SaidText {
-	at := slices.IndexFunc(texts, func(s memory.SaidText) bool { return s.Seq >= t.From() })
+func beforeTurn(texts []memory.Text, t memory.Turn) []memory.Text {
+	at := slices.IndexFunc(texts, func(s memory.Text) bool { return s.Seq >= t.From() })
 	return texts[:max(at, 0)]
 }
 
 // cut makes windows of a run, the first with what was said before it as context.
-func (r *reading) cut(tx memory.Tx, run []memory.SaidText) (parts []part, err error) {
+func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
 	before, err := tx.Said(r.job.Subject, memory.SaidFilter{Before: run[0].Seq, Limit: contextTexts})
 	if err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func (r *reading) cut(tx memory.Tx, run []memory.SaidText) (parts []part, err er
 const contextTexts = 40
 
 // runs cuts texts where others, that were read, stand between them.
-func (r *reading) runs(tx memory.Tx, texts []memory.SaidText) (runs [][]memory.SaidText, err error) {
+func (r *reading) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
 	from := 0
 	for i := range texts {
 		if i == 0 {
@@ -404,7 +404,7 @@ func readBetween(tx memory.Tx, conversationID string, from, to int64) (bool, err
 	if err != nil {
 		return false, err
 	}
-	texts = slices.DeleteFunc(texts, func(s memory.SaidText) bool { return s.Seq <= from || !s.Read })
+	texts = slices.DeleteFunc(texts, func(s memory.Text) bool { return s.Seq <= from || !s.Read })
 	texts, err = shownTexts(tx, texts)
 	return len(texts) > 0, err
 }

@@ -232,7 +232,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planne
 }
 
 // stillThere checks that texts are unread and shown as before, and returns their ids.
-func (r *reading) stillThere(tx memory.Tx, texts []memory.SaidText) (ids []string, err error) {
+func (r *reading) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, err error) {
 	for _, t := range texts {
 		ids = append(ids, t.RevisionID)
 	}
@@ -240,7 +240,7 @@ func (r *reading) stillThere(tx memory.Tx, texts []memory.SaidText) (ids []strin
 	if err != nil {
 		return nil, err
 	}
-	now = slices.DeleteFunc(now, func(s memory.SaidText) bool { return s.Read })
+	now = slices.DeleteFunc(now, func(s memory.Text) bool { return s.Read })
 	now, err = shownTexts(tx, now)
 	if err == nil && len(now) != len(texts) {
 		err = errMoved

@@ -1,0 +1,455 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"nodest/fault"
+	"nodest/jobs"
+	"nodest/op"
+)
+
+// The user's rights over what a character remembers. Each operation acts on the
+// user's own character or conversation; another one is NotFound.
+
+// SearchQuery is what a user looks for in a memory.
+type SearchQuery struct {
+	Text           string
+	ConversationID string // "" = all of the character
+	Layers         []Layer
+	Recall         bool // mode=recall: the plain ranking
+	Limit          int  // 1 to 100; default 10
+}
+
+// Found is a unit that fits, with the reasons.
+type Found struct {
+	ID      string             `json:"id"`
+	Layer   Layer              `json:"layer"`
+	Memory  *Memory            `json:"memory,omitempty"` // of a fact
+	Said    *FoundText         `json:"said,omitempty"`   // of a text
+	Score   float64            `json:"score"`            // 0 to 1
+	Parts   Parts              `json:"parts"`
+	Signals map[string]float64 `json:"signals"`
+	Sources []FoundText        `json:"sources,omitempty"` // texts that a fact was taken from and that fit as well
+}
+
+// FoundText is a text of a chat that was found.
+type FoundText struct {
+	Evidence
+	Role string `json:"role"`
+	Name string `json:"name,omitempty"`
+	Text string `json:"text"`
+	At   string `json:"at"`
+}
+
+// longestQuery is how many code points a text has at most that is searched for.
+const longestQuery = 32_000
+
+// Limits of a search in a memory, in units.
+const (
+	usualFound = 10
+	mostFound  = 100
+	mostForget = 200
+)
+
+// Search ranks facts and texts. Only what is shown is found: texts of the
+// branches that the conversations show, and facts that rest on such.
+//
+// Errors: Invalid with the field; NotFound.
+func (s *Service) Search(ctx context.Context, userID, characterID string, q SearchQuery) ([]Found, error) {
+	if err := op.CheckText("q", q.Text, longestQuery); err != nil {
+		return nil, err
+	}
+	if q.Limit == 0 {
+		q.Limit = usualFound
+	}
+	if q.Limit < 1 || q.Limit > mostFound {
+		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
+	}
+	hits, err := s.ask(ctx, userID, Ask{
+		CharacterID: characterID, Conversation: q.ConversationID, Text: q.Text, Search: true, Everything: q.Recall,
+		Layers: q.Layers, Limit: q.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := []Found{}
+	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
+		found, err = readFound(tx, characterID, hits)
+		return err
+	})
+	return found, err
+}
+
+// readFound reads what was found, in its order. What is gone meanwhile is left out.
+func readFound(tx Tx, characterID string, hits []Hit) ([]Found, error) {
+	found := make([]Found, 0, len(hits))
+	for i := range hits {
+		h := &hits[i]
+		f := Found{ID: h.ID, Layer: h.Layer, Score: h.Score, Parts: h.Parts, Signals: h.Signals}
+		there, err := f.read(tx, characterID)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			continue
+		}
+		var ids []string
+		for j := range h.Sources {
+			ids = append(ids, h.Sources[j].ID)
+		}
+		if len(ids) > 0 {
+			said, err := tx.SaidByID(characterID, ids...)
+			if err != nil {
+				return nil, err
+			}
+			for k := range said {
+				f.Sources = append(f.Sources, foundText(&said[k]))
+			}
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// read completes f by the fact or the text that it names, and says whether that
+// is there.
+func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
+	if f.Layer == Fact {
+		f.Memory, err = tx.Fact(characterID, f.ID)
+		if fault.Is(err, fault.NotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	said, err := tx.SaidByID(characterID, f.ID)
+	if err != nil || len(said) == 0 {
+		return false, err
+	}
+	text := foundText(&said[0])
+	f.Said = &text
+	return true, nil
+}
+
+// Create stores a memory by the user's hand.
+func (s *Service) Create(ctx context.Context, c *op.Call, characterID string, d Draft) (*Memory, error) {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Create(tx, c.By(), characterID, d) })
+}
+
+// Edit changes one; a new text makes a new version.
+func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, p Patch) (*Memory, error) {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Edit(tx, c.By(), characterID, id, p) })
+}
+
+// Delete retires a memory, or purges it with all versions.
+func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
+	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
+		if purge {
+			return struct{}{}, Purge(tx, c.By(), characterID, id)
+		}
+		_, err := Retire(tx, c.By(), characterID, id)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// Restore makes a retired or older version count again.
+func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id string) (*Memory, error) {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Restore(tx, c.By(), characterID, id) })
+}
+
+// History returns the versions of a memory, oldest first.
+func (s *Service) History(ctx context.Context, userID, characterID, id string) (versions []Memory, err error) {
+	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
+		versions, err = History(tx, characterID, id)
+		return err
+	})
+	return versions, err
+}
+
+// ForgetInput says what to forget: everything about Query, these IDs, or All.
+type ForgetInput struct {
+	Query  string   `json:"query"`
+	IDs    []string `json:"ids"`
+	All    bool     `json:"all"`
+	DryRun bool     `json:"dryRun"`
+}
+
+func (in ForgetInput) check(limit int) error {
+	n := 0
+	for _, given := range []bool{in.Query != "", len(in.IDs) > 0, in.All} {
+		if given {
+			n++
+		}
+	}
+	switch {
+	case n != 1:
+		return fault.InvalidField("query", "required", "give exactly one of query, ids and all")
+	case len(in.IDs) > mostForget:
+		return fault.InvalidField("ids", "range", "must have at most %d ids", mostForget)
+	case in.All && in.DryRun:
+		return fault.InvalidField("dryRun", "value", "cannot be combined with all")
+	case in.Query != "":
+		return op.CheckText("query", in.Query, limit)
+	}
+	return nil
+}
+
+// Forget previews, or purges, what fits.
+//
+// Errors: Invalid with the field; NotFound, also for an id that is not there.
+func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in ForgetInput) (*Forgotten, error) {
+	if err := in.check(longestQuery); err != nil {
+		return nil, err
+	}
+	gone := &Forgotten{DryRun: in.DryRun, Memories: []ForgetItem{}}
+	if in.Query != "" {
+		ask := Ask{CharacterID: characterID, Text: in.Query, Everything: true, Relevant: true, Hidden: true, Limit: mostForget + 1}
+		hits, err := s.ask(ctx, c.UserID, ask)
+		if err != nil {
+			return nil, err
+		}
+		aside, err := s.FindRetired(ctx, c.UserID, ask)
+		if err != nil {
+			return nil, err
+		}
+		gone.Memories, gone.Truncated = forgettable(slices.Concat(hits, aside))
+		if err := s.asTheyAre(ctx, c.UserID, characterID, gone.Memories); err != nil {
+			return nil, err
+		}
+	}
+	if in.DryRun {
+		return s.previewForget(ctx, c.UserID, characterID, in.IDs, gone)
+	}
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+		if in.All {
+			return gone, s.forgetAll(tx, c, characterID)
+		}
+		if in.Query == "" {
+			items, err := named(tx, characterID, in.IDs)
+			if err != nil {
+				return nil, err
+			}
+			gone.Memories = items
+		}
+		var ids []string
+		for _, item := range gone.Memories {
+			ids = append(ids, item.ID)
+		}
+		return gone, PurgeAll(tx, c.By(), characterID, ids)
+	})
+}
+
+// forgettable lists hits with the texts behind facts, each unit once; of a fact
+// with several versions that is one.
+func forgettable(hits []Hit) (items []ForgetItem, more bool) {
+	items = []ForgetItem{}
+	seen := map[string]bool{}
+	add := func(u *Unit, score float64) {
+		id := cmp.Or(u.Root, u.ID)
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		if len(items) == mostForget {
+			more = true
+			return
+		}
+		items = append(items, ForgetItem{ID: u.ID, Layer: u.Layer, Text: u.Text, Score: score})
+	}
+	for i := range hits {
+		add(&hits[i].Unit, hits[i].Score)
+		for j := range hits[i].Sources {
+			add(&hits[i].Sources[j], hits[i].Score)
+		}
+	}
+	return items, more
+}
+
+// asTheyAre gives facts the id and the text of their newest version, by which the
+// user knows them, also where an older one was found.
+func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, items []ForgetItem) error {
+	return s.store.View(ctx, userID, func(tx Tx) error {
+		for i := range items {
+			item := &items[i]
+			if item.Layer != Fact {
+				continue
+			}
+			versions, err := History(tx, characterID, item.ID)
+			if fault.Is(err, fault.NotFound) { // it has gone meanwhile
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			newest := versions[len(versions)-1]
+			item.ID, item.Text = newest.ID, newest.Text
+		}
+		return nil
+	})
+}
+
+func (s *Service) previewForget(ctx context.Context, userID, characterID string, ids []string, gone *Forgotten) (*Forgotten, error) {
+	if len(ids) == 0 {
+		return gone, nil
+	}
+	err := s.store.View(ctx, userID, func(tx Tx) (err error) {
+		gone.Memories, err = named(tx, characterID, ids)
+		return err
+	})
+	return gone, err
+}
+
+// named reads units by their ids, each once. One that is not there is NotFound.
+func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
+	items := []ForgetItem{}
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			continue
+		}
+		f := Found{ID: id, Layer: Fact}
+		there, err := f.read(tx, characterID)
+		if err == nil && !there {
+			f.Layer = Exchange
+			there, err = f.read(tx, characterID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			return nil, fault.New(fault.NotFound, "no memory %q", id)
+		}
+		item := ForgetItem{ID: id, Layer: f.Layer}
+		if f.Memory != nil {
+			item.Text = f.Memory.Text
+		} else {
+			item.Text = f.Said.Text
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// forgetAll removes everything of a scope. The event names no memories: all of
+// them are gone.
+func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
+	if _, _, err := tx.PurgeScope(characterID); err != nil {
+		return err
+	}
+	return tx.Emit(op.Event(c.UserID, "memory.written", c.By(), struct {
+		Op          string   `json:"op"`
+		CharacterID string   `json:"characterId"`
+		MemoryIDs   []string `json:"memoryIds"`
+	}{"purged", characterID, []string{}}))
+}
+
+// Suggestions lists suggestions, newest first; state "" = open. limit is 1
+// to 200, 0 = 50.
+func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, cursor string, limit int) (items []Suggested, next string, err error) {
+	if limit, err = op.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	if state == "" {
+		state = SuggestionOpen
+	}
+	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
+		items, next, err = tx.Suggestions(characterID, state, cursor, limit)
+		return err
+	})
+	return items, next, err
+}
+
+// Decide accepts or rejects a suggestion.
+func (s *Service) Decide(ctx context.Context, c *op.Call, characterID, id, decision string) (*Suggested, error) {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Suggested, error) {
+		return Decide(tx, c.By(), characterID, id, decision)
+	})
+}
+
+// Jobs lists the background work about a character's memory, newest first;
+// limit is 1 to 200, 0 = 50.
+func (s *Service) Jobs(ctx context.Context, userID, characterID, cursor string, limit int) (items []*jobs.Job, next string, err error) {
+	if limit, err = op.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
+		items, next, err = tx.MemoryJobs(characterID, cursor, limit)
+		return err
+	})
+	return items, next, err
+}
+
+func foundText(t *Text) FoundText {
+	return FoundText{
+		Evidence: t.Evidence, Role: string(t.Role), Name: t.Name, Text: t.Text,
+		At: t.At.UTC().Format("2006-01-02T15:04:05.000Z"),
+	}
+}
+
+// ask is Recall for a question of the user, with the settings of the character.
+func (s *Service) ask(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+	err := s.store.View(ctx, userID, func(tx Tx) error {
+		a.Now = tx.Now()
+		return tx.TalkedIn(a.CharacterID, a.Conversation)
+	})
+	if err != nil {
+		return nil, err
+	}
+	scene, err := s.opts.Scenes(ctx, userID, a.CharacterID, a.Conversation)
+	if err != nil {
+		return nil, err
+	}
+	a.Scene, a.Names = &scene, scene.Names
+	return s.Recall(ctx, userID, a)
+}
+
+// Export writes JSON Lines: facts, suggestions and tombstones, and one with the settings of the
+// character that are about its memory.
+func (s *Service) Export(ctx context.Context, userID, characterID string, w io.Writer) error {
+	err := s.store.View(ctx, userID, func(tx Tx) error { return Export(tx, characterID, w) })
+	if err != nil || s.opts.Settings == nil {
+		return err
+	}
+	settings, err := s.opts.Settings(ctx, userID, characterID)
+	if err != nil {
+		return err
+	}
+	settings.Type = "settings"
+	return json.NewEncoder(w).Encode(settings)
+}
+
+// ExtractNow has the texts of a conversation read for facts, at once: those that
+// were not read, or all of them where there are no such.
+func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID string) error {
+	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
+		unread, err := tx.Said(conversationID, SaidFilter{Unread: true, Limit: 1})
+		if err == nil && len(unread) == 0 {
+			err = tx.MarkUnread(conversationID)
+		}
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, ExtractNow(tx, conversationID)
+	})
+	return err
+}
+
+// ReadFound completes what was found earlier by the facts and texts that it names, as
+// far as they are there.
+func ReadFound(tx Tx, characterID string, uses []Use) ([]Found, error) {
+	found := []Found{}
+	for _, u := range uses {
+		f := Found{ID: u.ID, Layer: u.Layer, Score: u.Score, Parts: u.Parts(), Signals: u.Signals}
+		there, err := f.read(tx, characterID)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,100 @@
+package memory
+
+import (
+	"context"
+	"io"
+
+	"nodest/op"
+)
+
+// What is done to many memories at once is done in pieces, so that no transaction
+// keeps others from writing for long.
+
+// inPieces runs do for each of parts, of which there is one at least, in a transaction
+// of its own; the key is stored with the last one. do gets the answer of the pieces
+// before and returns the one with its own. What was done before a failure stays, and
+// do must find that nothing is left to do there when all is asked for again.
+func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
+	last := len(parts) - 1
+	if last > 0 {
+		answer, known, err := op.Earlier[T](ctx, s.store, c)
+		if known || err != nil {
+			return answer, err
+		}
+	}
+	for _, part := range parts[:last] {
+		next := so
+		err := s.store.Update(ctx, c.UserID, func(tx Tx) (err error) {
+			next, err = do(tx, so, part)
+			return err
+		})
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		so = next
+	}
+	return op.Once(ctx, s.store, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
+}
+
+// Import takes JSON Lines; lines that are wrong are told, the rest is taken.
+// Whoever asks again after a failure finds what was stored before it among the skipped.
+func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*Imported, error) {
+	parsed, err := ParseImport(r)
+	if err != nil {
+		return nil, err
+	}
+	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
+	return inPieces(ctx, s, c, so, Pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+		done, err := Import(tx, c.By(), characterID, piece)
+		if err != nil {
+			return nil, err
+		}
+		sum := *so
+		sum.Created, sum.Skipped = so.Created+done.Created, so.Skipped+done.Skipped
+		return &sum, nil
+	})
+}
+
+// Bulk does one thing to all memories that a filter selects, at most
+// MaxBulk. Whoever asks again after a failure has the rest done.
+//
+// Errors: Invalid with the field; NotFound, also for an id or a conversation that is
+// not there.
+func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in Bulk) (*BulkDone, error) {
+	if err := in.Check(); err != nil {
+		return nil, err
+	}
+	if q := in.Filter.Query; q != nil {
+		if err := op.CheckText("filter.q", *q, longestQuery); err != nil {
+			return nil, err
+		}
+	}
+	if !in.DryRun {
+		answer, known, err := op.Earlier[*BulkDone](ctx, s.store, c)
+		if known || err != nil {
+			return answer, err
+		}
+	}
+	var roots []string
+	var done *BulkDone
+	err := s.store.View(ctx, c.UserID, func(tx Tx) error {
+		if id := in.Filter.Conversation; id != nil {
+			if err := tx.TalkedIn(characterID, *id); err != nil {
+				return err
+			}
+		}
+		var err error
+		if roots, done, err = SelectBulk(tx, characterID, &in); err != nil || !in.DryRun {
+			return err
+		}
+		done, err = PreviewBulk(tx, characterID, &in, done, roots)
+		return err
+	})
+	if err != nil || in.DryRun {
+		return done, err
+	}
+	return inPieces(ctx, s, c, done, BulkPieces(roots), func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
+		return ApplyBulk(tx, c.By(), characterID, &in, so, piece)
+	})
+}
