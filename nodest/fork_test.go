@@ -12,6 +12,7 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -288,7 +289,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	progress := func() string {
-		page, _, err := h.MemoryJobs(t.Context(), me, conv.CharacterID, "", 0)
+		page, _, err := memory.New(h.db.Memory(), memory.Options{}).Jobs(t.Context(), me, conv.CharacterID, "", 0)
 		must(t, err)
 		for _, j := range page {
 			if j.Kind == nodest.JobFork {
