@@ -71,8 +71,8 @@ func (q *Query) reading() *lang.Question {
 	return q.read
 }
 
-// floorless reports whether irrelevant units may be returned.
-func (q *Query) floorless() bool { return q.Everything && !q.Relevant }
+// mayBeIrrelevant reports whether irrelevant units may be returned.
+func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 
 // The defaults of a Query.
 const (
@@ -165,14 +165,14 @@ type ranking struct {
 // candidate is a unit on its way to be a hit.
 type candidate struct {
 	*entry
-	row     int // when it was ranked
-	at      int // of its row in v
-	score   float32
-	why     int      // row of the columns that score is from
-	leans   []*entry // neighbours without which it is not relevant
-	sources []*entry // exchanges that the fact stands for
-	terms   []int32  // once they are needed
-	tells   *telling // likewise
+	row        int // when it was ranked
+	at         int // of its row in v
+	score      float32
+	why        int      // row of the columns that score is from
+	supporters []*entry // neighbours without which it is not relevant
+	sources    []*entry // exchanges that the fact stands for
+	terms      []int32  // once they are needed
+	tells      *telling // likewise
 }
 
 // rank scores the rows of an index. What it leaves holds after the index is unlocked.
@@ -188,7 +188,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	clear(r.fits)
 	if !r.q.gated() || r.opens(v) {
 		for at, i := range r.rows {
-			alone := r.q.floorless() || r.relevantAlone(i)
+			alone := r.q.mayBeIrrelevant() || r.relevantAlone(i)
 			if r.proven[i] || r.admits() && (alone || !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned) {
 				r.judge(v, i, r.read)
 				r.fits[at] = r.fit(i)
@@ -248,7 +248,7 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 	}
 	for _, c := range *found {
 		add(c.entry)
-		for _, e := range c.leans {
+		for _, e := range c.supporters {
 			add(e)
 		}
 	}
@@ -262,7 +262,7 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 		}
 	}
 	*found = slices.DeleteFunc(*found, func(c candidate) bool {
-		return !known[c.ID] || len(c.leans) > 0 && !slices.ContainsFunc(c.leans, func(e *entry) bool { return known[e.ID] })
+		return !known[c.ID] || len(c.supporters) > 0 && !slices.ContainsFunc(c.supporters, func(e *entry) bool { return known[e.ID] })
 	})
 	return nil
 }
@@ -287,7 +287,7 @@ func (r *ranking) best(n int) []candidate {
 	best := top.sorted()
 	found := make([]candidate, len(best))
 	for i, t := range best {
-		found[i] = candidate{entry: r.entries[t.row], score: t.score, row: t.row, why: r.reason(t.row), leans: r.leans(t.row)}
+		found[i] = candidate{entry: r.entries[t.row], score: t.score, row: t.row, why: r.reason(t.row), supporters: r.supporters(t.row)}
 	}
 	return found
 }
@@ -307,9 +307,9 @@ type leaning struct {
 	beside [2]int // rows; -1 = none
 }
 
-// leans returns the neighbours that make row i relevant, or none when it is so by
+// supporters returns the neighbours that make row i relevant, or none when it is so by
 // itself.
-func (r *ranking) leans(i int) (on []*entry) {
+func (r *ranking) supporters(i int) (on []*entry) {
 	at, ok := slices.BinarySearchFunc(r.leaning, i, func(l leaning, i int) int { return cmp.Compare(l.row, i) })
 	if !ok || r.q.Counts == nil {
 		return nil

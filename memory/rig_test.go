@@ -28,7 +28,7 @@ type rig struct {
 	now   time.Time     // of everything that is stored next
 	clock *atomic.Int64 // of the store, which users share, in ms
 
-	pause time.Duration // before a message; 5 h, so that each is a sitting of its own
+	pause time.Duration // before a message; 5 h, so that each is a session of its own
 }
 
 var sharing = memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}

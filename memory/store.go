@@ -131,7 +131,7 @@ type SaidFilter struct {
 type Text struct {
 	Message
 	CharacterID string
-	Sitting     int // of the conversation, from 1: a pause of hours begins another
+	Session     int // of the conversation, from 1: a pause of hours begins another
 	Read        bool
 }
 

@@ -25,7 +25,7 @@ type Unit struct {
 	Version      int64
 	Layer        Layer
 	Conversation string
-	Session      int       // a sitting of the conversation, from 1
+	Session      int       // a session of the conversation, from 1
 	Order        int64     // place in the conversation
 	Speaker      lang.Role // who says all of it; empty of a fact
 	Name         string    // of the speaker, where the message has one

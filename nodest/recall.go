@@ -291,7 +291,7 @@ func (e *Engine) heard(tx Tx, chat *Conversation) error {
 	if e.opts.Memory == nil || chat == nil {
 		return nil
 	}
-	return memory.Heard(tx.Memory, chat.CharacterID, chat.ID)
+	return memory.TextAdded(tx.Memory, chat.CharacterID, chat.ID)
 }
 
 // MemorySettings are the settings of a character that an export of its memory has:

@@ -94,7 +94,7 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, since int64) er
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
 	}
-	return t.rows(`SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name, t.terms, t.hash,
+	return t.rows(`SELECT t.revision_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name, t.terms, t.hash,
 			t.change, t.said_at, t.is_forgotten, r.text
 		FROM memory_texts t CROSS JOIN revisions r
 		WHERE t.user_id = ? AND t.character_id = ? AND t.change > ? AND r.user_id = t.user_id AND r.id = t.revision_id`+where,

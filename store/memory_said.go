@@ -11,7 +11,7 @@ import (
 
 // saidColumns are the columns of a memory.Said: of a text t, its message m and its
 // revision r.
-const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.sitting, t.role, t.name,
+const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name,
 		t.said_at, t.is_read, m.status, r.text
 	FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
 		JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
@@ -24,7 +24,7 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 		var name, words text
 		var status string
 		var at int64
-		err := rows.Scan(&s.RevisionID, &s.CharacterID, &s.ConversationID, &s.MessageID, &s.Seq, &s.Sitting, &s.Role, &name,
+		err := rows.Scan(&s.RevisionID, &s.CharacterID, &s.ConversationID, &s.MessageID, &s.Seq, &s.Session, &s.Role, &name,
 			&at, &s.Read, &status, &words)
 		s.Name, s.At, s.Failed = string(name), moment(at), status == nodest.StatusError
 		s.Text = memory.Clean(s.Role, string(words))

@@ -21,7 +21,7 @@ type textRow struct {
 	ConversationID string
 	MessageID      string
 	Seq            int64
-	Sitting        int64
+	Session        int64
 	Role           string
 	Name           text
 	Terms          text
@@ -33,7 +33,7 @@ type textRow struct {
 }
 
 const (
-	// pause is how long nobody says anything between two sittings. Source: memory
+	// pause is how long nobody says anything between two sessions. Source: memory
 	// specification 2.2.
 	pause = 4 * time.Hour
 
@@ -68,7 +68,7 @@ func (t *tx) hear(m *nodest.Message, revisions []*revisionRow) {
 }
 
 // saidByScope sorts the texts of the transaction by characters and gives them their
-// sittings.
+// sessions.
 func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	if len(t.texts) == 0 {
 		return nil, nil
@@ -96,7 +96,7 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	return scopes, nil
 }
 
-// sit gives texts of a conversation their sittings: that of the text before, unless
+// sit gives texts of a conversation their sessions: that of the text before, unless
 // there was a pause.
 func (t *tx) sit(conversationID string, rows []*textRow) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -105,17 +105,17 @@ func (t *tx) sit(conversationID string, rows []*textRow) error {
 			row.IsRead = true
 		}
 	}
-	last := textRow{Sitting: 1, SaidAt: rows[0].SaidAt}
-	_, err := t.scan(t.raw("SELECT seq, sitting, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
-		" ORDER BY seq DESC LIMIT 1", text(t.userID), text(conversationID), rows[0].Seq), &last.Seq, &last.Sitting, &last.SaidAt)
+	last := textRow{Session: 1, SaidAt: rows[0].SaidAt}
+	_, err := t.scan(t.raw("SELECT seq, session, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
+		" ORDER BY seq DESC LIMIT 1", text(t.userID), text(conversationID), rows[0].Seq), &last.Seq, &last.Session, &last.SaidAt)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
 		if row.Seq != last.Seq && row.SaidAt-last.SaidAt >= pause.Milliseconds() {
-			last.Sitting++
+			last.Session++
 		}
-		row.Sitting = last.Sitting
+		row.Session = last.Session
 		last.Seq, last.SaidAt = row.Seq, row.SaidAt
 	}
 	return nil

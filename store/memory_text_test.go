@@ -50,7 +50,7 @@ func (e *env) heardOf(conversation string) (lines []string) {
 	e.view(func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(conversation, memory.SaidFilter{})
 		for _, s := range said {
-			lines = append(lines, fmt.Sprint(s.Seq, " ", s.Sitting, " ", s.Role, " ", s.Name, " ", s.Text, " ", s.Read))
+			lines = append(lines, fmt.Sprint(s.Seq, " ", s.Session, " ", s.Role, " ", s.Name, " ", s.Text, " ", s.Read))
 		}
 		return err
 	})
@@ -101,7 +101,7 @@ func TestEveryTextOfAMessageIsHeard(t *testing.T) {
 	})
 }
 
-func TestAPauseOfHoursBeginsAnotherSitting(t *testing.T) {
+func TestAPauseOfHoursBeginsAnotherSession(t *testing.T) {
 	conform(t, func(e *env) {
 		conv := e.chat(e.character())
 		said := func(parent, text string) string { return e.say(conv, parent, text).ID }
@@ -114,7 +114,7 @@ func TestAPauseOfHoursBeginsAnotherSitting(t *testing.T) {
 		e.change(second, edit("b again"))
 		e.change(first, reswipe("a too"))
 		said(third, "d")
-		e.equal("sittings", e.heardOf(conv), []string{
+		e.equal("sessions", e.heardOf(conv), []string{
 			"1 1 user Ada a false", "1 1 user Ada a too false", "2 1 user Ada b false", "2 1 user Ada b again false",
 			"3 2 user Ada c false", "4 3 user Ada d false"})
 	})

@@ -202,14 +202,13 @@ func lastRune(s string) rune {
 // Names in Chinese: in 《》, behind 叫, a surname or 小 before a verb of people, and
 // well-known places.
 const (
-	hanSurnames = `王李张刘陈杨赵吴徐孙朱郭林郑梁谢唐韩冯邓曹彭曾萧蔡潘袁董苏吕魏蒋杜沈姜傅卢戴崔陆廖姚邹欧`
-	hanDoes     = `(?:说|问|答应|告诉|表示|提到|喜欢|决定|打算|希望|觉得|认为|承认|邀请|送给|陪|住在|来自|搬到|的(?:妈妈|爸爸|父亲|母亲|生日|家|妻子|丈夫|朋友))`
+	hanDoes = `(?:说|问|答应|告诉|表示|提到|喜欢|决定|打算|希望|觉得|认为|承认|邀请|送给|陪|住在|来自|搬到|的(?:妈妈|爸爸|父亲|母亲|生日|家|妻子|丈夫|朋友))`
 )
 
 var (
 	hanTitle    = regexp.MustCompile(`《([^》]{1,30})》`)
 	hanCalled   = regexp.MustCompile(`(?:名叫|叫做|名为|名字叫|名字是)[“「"]?(\p{Han}{2,3})`)
-	hanPerson   = regexp.MustCompile(`(?:^|[,，。;；、!！?？:：\s“”]|和|与|跟|给|对|向|让|被)((?:[` + hanSurnames + `]\p{Han}{1,2}?|[小阿]\p{Han}))` + hanDoes)
+	hanPerson   = regexp.MustCompile(`(?:^|[,，。;；、!！?？:：\s“”]|和|与|跟|给|对|向|让|被)((?:[` + lang.Surnames + `]\p{Han}{1,2}?|[小阿]\p{Han}))` + hanDoes)
 	hanNoPerson = regexp.MustCompile(`^(?:谢谢|许多|曾经|陆续|小(?:时|心|说|孩|声|组|朋|姐|区|店|猫|狗|镇|屋)|王(?:子|国|后|爷)|林中|孙[子女]|张开|杜绝|沈默|阿姨)`)
 	hanPlaces   = regexp.MustCompile(`北京|上海|广州|深圳|杭州|南京|成都|重庆|武汉|西安|天津|苏州|长沙|青岛|大连|厦门|昆明|香港|澳门|台北|台湾|东京|大阪|京都|日本|首尔|韩国|美国|纽约|英国|伦敦|法国|巴黎|德国|柏林|意大利|罗马|西班牙|俄罗斯|莫斯科|加拿大|澳大利亚|悉尼|泰国|新加坡|印度|埃及`)
 )

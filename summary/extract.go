@@ -222,9 +222,9 @@ func (q *quote) rating(idf map[string]int64) int64 {
 
 // The words that make a sentence worth more or less.
 var (
-	dateWords = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "tomorrow", "yesterday", "tonight",
-		"january", "february", "march", "april", "june", "july", "august", "september", "october", "november", "december", "birthday", "anniversary",
-		"明天", "昨天", "后天", "前天", "今晚", "星期", "周一", "周二", "周三", "周四", "周五", "周六", "周日", "周末", "下周", "上周", "下个月", "生日", "纪念日"}
+	dateWords = slices.Concat(strings.Fields(lang.Weekdays), strings.Fields(strings.Replace(lang.Months, "may ", "", 1)), []string{
+		"tomorrow", "yesterday", "tonight", "birthday", "anniversary", "明天", "昨天", "后天", "前天", "今晚", "星期",
+		"周一", "周二", "周三", "周四", "周五", "周六", "周日", "周末", "下周", "上周", "下个月", "生日", "纪念日"})
 	promiseWords = []string{"promise", "promised", "swear", "plan", "plans", "planned", "will", "going to", "intend", "decide", "decided", "agree", "agreed",
 		"remember", "must", "never", "always", "love", "loves", "loved", "hate", "hates", "hated", "afraid", "fear", "happy", "sad", "angry", "sorry", "miss", "hope", "wish",
 		"i'll", "we'll", "won't", "worried", "secret", "dream", "wants", "want",

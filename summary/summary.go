@@ -208,13 +208,6 @@ func ExtendDigest(digest string, lines []ChatLine) string {
 	return digest
 }
 
-// Fits reports whether covered, the lines of the summary's range as they show now,
-// are the texts that it was made of. Where they are not, it is stale; where they
-// are again (a swipe changed back, a save point restored) it is right again.
-func (s *Summary) Fits(covered []ChatLine) bool {
-	return len(covered) == s.Count && ExtendDigest("", covered) == s.Digest
-}
-
 // span returns where the messages of the summary stand on path: path[from:to].
 // path is a branch from its first message on, of which any that are covered may be
 // missing, except the last one. ok is false on a branch that left before it, and

@@ -184,7 +184,7 @@ func TestAnOrderWhileTheChatIsRead(t *testing.T) {
 				if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 					return err
 				}
-				return memory.Heard(tx.Memory, c.character, c.chat)
+				return memory.TextAdded(tx.Memory, c.character, c.chat)
 			})
 			return facts(), nil
 		}
@@ -202,7 +202,7 @@ func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
 		c.exchange("I live in Paris.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		c.model.facts = func(prompt string) (string, error) {
-			c.update(func(tx nodest.Tx) error { return memory.Heard(tx.Memory, c.character, c.chat) })
+			c.update(func(tx nodest.Tx) error { return memory.TextAdded(tx.Memory, c.character, c.chat) })
 			return down(prompt)
 		}
 		for _, end := range []jobs.State{jobs.Queued, jobs.Failed} {

@@ -151,9 +151,9 @@ func (r *reading) extractor(ctx context.Context) (llm.Asker, error) {
 // unread is what extraction has not read of a conversation, as far as it is shown.
 type unread struct {
 	texts     []memory.Text // by seq
-	turns     []memory.Turn     // of texts
-	exchanges int               // turns that the user has begun
-	open      int               // of them the last ones, that have no reply yet
+	turns     []memory.Turn // of texts
+	exchanges int           // turns that the user has begun
+	open      int           // of them the last ones, that have no reply yet
 	quiet     time.Duration
 	more      bool // texts are only the first ones
 }

@@ -120,7 +120,7 @@ func TestReadNowIsNotForgotten(t *testing.T) {
 			if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 				return err
 			}
-			return memory.Heard(tx.Memory, c.character, c.chat)
+			return memory.TextAdded(tx.Memory, c.character, c.chat)
 		})
 		c.read()
 		c.equal("known", c.known(), []string{"User lives in Paris"})

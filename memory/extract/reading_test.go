@@ -244,7 +244,7 @@ func (c *chatter) say(role lang.Role, text string) *nodest.Message {
 		if err := tx.UpdateConversation(chat); err != nil {
 			return err
 		}
-		return memory.Heard(tx.Memory, c.character, c.chat)
+		return memory.TextAdded(tx.Memory, c.character, c.chat)
 	})
 	c.pass(time.Second)
 	return m
@@ -286,7 +286,7 @@ func (c *chatter) change(m *nodest.Message, change func(*nodest.Message)) {
 		if err := tx.UpdateConversation(chat); err != nil {
 			return err
 		}
-		return memory.Heard(tx.Memory, c.character, c.chat)
+		return memory.TextAdded(tx.Memory, c.character, c.chat)
 	})
 }
 

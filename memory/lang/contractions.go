@@ -18,7 +18,13 @@ var (
 		{regexp.MustCompile(`(?i)\b(what|that|there|where|who|he|she)s\b`), "${1}'s"},
 		{regexp.MustCompile(`(?i)\b(you|they)(re|ve)\b`), "${1}'$2"},
 	}
-	hurried = regexp.MustCompile(`(?i)\b(?:im|ive|(?:do|does|did|is|are|was|have|has|had|could|would|should|wo|ca)nt|(?:what|that|there|where|who|he|she)s|(?:you|they)(?:re|ve))\b`)
+	hurried = func() *regexp.Regexp {
+		var forms []string
+		for _, c := range withoutMark {
+			forms = append(forms, c.form.String())
+		}
+		return regexp.MustCompile(strings.Join(forms, "|"))
+	}()
 )
 
 // Contracted writes contractions as the patterns of this package have them: with a

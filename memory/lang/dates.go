@@ -21,6 +21,12 @@ func EventTime(text string, at time.Time) (time.Time, bool) {
 	return m.day, ok
 }
 
+// English names of months and days.
+const (
+	Months   = "january february march april may june july august september october november december"
+	Weekdays = "monday tuesday wednesday thursday friday saturday sunday"
+)
+
 const (
 	monthWord = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
 	dayWord   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`

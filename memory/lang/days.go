@@ -39,11 +39,10 @@ type Days struct {
 }
 
 const (
-	monthNames = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
-	ordinals   = `first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|twenty[- ]first|twenty[- ]second|twenty[- ]third|twenty[- ]fourth|twenty[- ]fifth|twenty[- ]sixth|twenty[- ]seventh|twenty[- ]eighth|twenty[- ]ninth|thirtieth|thirty[- ]first`
-	dayNumber  = `(\d{1,2}|` + ordinals + `)(?:st|nd|rd|th)?`
-	hanYear    = `(?:(\d{4}|[一二三四五六七八九零〇]{4})\s*年\s*)`
-	hanCount   = `(\d{1,2}|[一二三四五六七八九十]{1,3})`
+	ordinals  = `first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|twenty[- ]first|twenty[- ]second|twenty[- ]third|twenty[- ]fourth|twenty[- ]fifth|twenty[- ]sixth|twenty[- ]seventh|twenty[- ]eighth|twenty[- ]ninth|thirtieth|thirty[- ]first`
+	dayNumber = `(\d{1,2}|` + ordinals + `)(?:st|nd|rd|th)?`
+	hanYear   = `(?:(\d{4}|[一二三四五六七八九零〇]{4})\s*年\s*)`
+	hanCount  = `(\d{1,2}|[一二三四五六七八九十]{1,3})`
 )
 
 // ordinalOf are the days of a month in words, with one blank between two.
@@ -67,10 +66,10 @@ var dayForms = []struct {
 	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
 	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
 	{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
-	{re: regexp.MustCompile(`\b` + monthNames + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
-	{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthNames + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
-	{re: regexp.MustCompile(`\b` + monthNames + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
-	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthNames + `\b`), month: 1},
+	{re: regexp.MustCompile(`\b` + monthWord + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthWord + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+	{re: regexp.MustCompile(`\b` + monthWord + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
+	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthWord + `\b`), month: 1},
 	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
 }
 

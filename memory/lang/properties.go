@@ -44,7 +44,7 @@ var propertyForms = []struct {
 }{
 	{home,
 		regexp.MustCompile(`\b(?:where|which (?:city|town|country|place)|what (?:city|town|country|place)|still|do|am|is|'s).{0,30}\b(?:i|my|we|our|me)\b.{0,20}\b(?:live|living|lived|reside|home|hometown|house|address|based|move|moved|moving)\b|\bmy (?:current )?(?:address|home ?town|city)\b|我.{0,8}(?:住在?(?:哪|什么|何处)|家在哪|搬(?:到|去)了?(?:哪|什么)|住(?:址|处))|我.{0,6}住.{0,8}吗|` + askerJa + `(?:どこに|どの[^。]{1,4}に)住|` + askerKo + `어디(?:에|에서)? ?(?:살|사는)|(?:내|제|우리) 집(?:은|이)? ?어디`),
-		regexp.MustCompile(selfEn + `(?:lives?|living|resides?|(?:moved|relocated)(?: (?:back|away|out|over|here|in))*(?: from [\w' ]{1,30}?)? ?(?:to|into|in)|based in|settled(?: down)? in)\b|\bmy (?:new )?(?:address|home) is\b|` + selfZh + `(?:住在|住到|不住|搬到|搬去|搬来|搬回|搬进|搬家到|定居|家就?在)|` + selfJa + `[^。、はが]{1,12}(?:に住ん|に引っ越し)|` + selfKo + wordKo + `\S{1,10}(?:에(?:서)? (?:살아|살고|산다|삽니)|로 이사)`),
+		regexp.MustCompile(selfEn + `(?:lives?|living|resides?|(?:moved|relocated)(?: (?:back|away|out|over|here|in))*(?: from [\w' ]{1,30}?)? ?(?:to|into|in)|based in|settled(?: down)? in)\b|\bmy (?:new )?(?:address|home) is\b|` + selfZh + `(?:住在|住到|不住|` + hanMoved + `|搬家到|定居|家就?在)|` + selfJa + `[^。、はが]{1,12}(?:に住ん|に引っ越し)|` + selfKo + wordKo + `\S{1,10}(?:에(?:서)? (?:살아|살고|산다|삽니)|로 이사)`),
 		"live move home 住在 搬到 搬去 住 搬 引越 살아 살고 이사"},
 	{work,
 		regexp.MustCompile(`\b(?:what|where|which|who|still|do|is|'s).{0,30}\b(?:i|my|me)\b.{0,20}\b(?:work|working|job|profession|occupation|career|employer|company|for a living)\b|\bmy (?:current )?(?:job|profession|employer|occupation)\b|我.{0,6}(?:在哪.{0,4}(?:工作|上班)|做什么(?:工作|的)|(?:什么|啥)(?:工作|职业)|的?(?:工作|职业|公司)是)|我.{0,8}(?:工作|上班).{0,4}吗|(?:私|僕|俺)の(?:仕事|職業)|` + askerJa + `どこで働|(?:내|제) (?:직업|직장)|` + askerKo + `(?:어디서|무슨) ?일`),

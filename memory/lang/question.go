@@ -60,7 +60,7 @@ var weakWords = stems("kind type sort name many much often long say tell ask men
 
 // months are the terms of their names.
 var months = func() map[string]bool {
-	m := stems("january february march april may june july august september october november december")
+	m := stems(Months)
 	for _, n := range "一二三四五六七八九十" {
 		m[string(n)+"月"] = true
 	}

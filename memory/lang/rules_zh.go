@@ -14,11 +14,16 @@ const (
 	hanPast   = `(?:昨天|前天|上个?(?:周|星期|礼拜|月)|前几天|去年|今年|年初|年底|月初|\d{1,2}月份?)`
 	hanJust   = `(?:已经|刚刚?|现在|最近|终于|今天|昨天|前天|前几天|上个?(?:周|星期|礼拜|月)|去年|年初)*`
 	hanClose  = `(?:猫|狗|宠物|兔子?|仓鼠|鹦鹉|乌龟|女儿|儿子|孩子|宝宝|双胞胎|老婆|老公|妻子|丈夫|太太|男朋友|女朋友|男友|女友|未婚夫|未婚妻|哥哥?|弟弟?|姐姐?|妹妹?|妈妈?|爸爸?|母亲|父亲|爷爷|奶奶|外婆|外公|姥姥|姥爷|同事|同学|室友|舍友|闺蜜|朋友|金毛|柯基|泰迪|布偶|橘猫)`
+	hanMoved  = `搬[到去来回进]`
 	hanOwned  = `(?:车|房子?|公寓|店|公司|餐厅|咖啡馆|钢琴|吉他)`
 	hanTrade  = `(?:师|医生|护士|程序员|公务员|店员|职员|飞行员|运动员|服务员|消防员|销售员?|记者|警察|军人|司机|会计|编辑|翻译|导演|导游|教练|教授|主管|经理|总监|老板|店长|农民|工人|快递员|保安|保姆)` // one at a time
 	hanJob    = `(?:学生|研究生|大学生|高中生|初中生|大[一二三四]生?|博士|硕士|演员|作家|画家|作曲家|音乐家|科学家|企业家|作者|学者|研究者|志愿者|自由职业者?|创业者|素食者|歌手|模特|主播|博主|独生子女?|单亲妈妈|全职妈妈|宝妈|女生|男生|女的|男的|左撇子|(?:\p{Han}{2}|中国|外国)人|` + hanTrade + `)`
 	hanIll    = `(?:糖尿病|[高低]血压|[高低]血糖|哮喘|癫痫|抑郁症?|焦虑症?|心脏病|胃病|胃炎|鼻炎|偏头痛|失眠症|关节炎|甲亢|甲减|贫血|乙肝|肾病|癌症?|多动症|自闭症|强迫症|色盲|散光|湿疹)`
-	hanNamed  = `([\p{Han}·]{1,6}|[A-Za-z][A-Za-z .'-]{0,30})`
+	// Surnames are Chinese ones that are seldom words; wordSurnames are words as well.
+	Surnames     = `王李张刘陈杨赵吴徐孙朱郭林郑梁谢唐韩冯邓曹彭曾萧蔡潘袁董苏吕魏蒋杜沈姜傅卢戴崔陆廖姚邹欧`
+	wordSurnames = `黄周胡何罗宋许余叶田丁范钟汪任熊`
+
+	hanNamed = `([\p{Han}·]{1,6}|[A-Za-z][A-Za-z .'-]{0,30})`
 )
 
 var (
@@ -45,11 +50,11 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^的(?:真实|真正的?)?(?:名字|真名|本名|大名)(?:其实|现在)?(?:叫做?|是)` + hanNamed + `$`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
 	{form: regexp.MustCompile(`^` + hanNow + `(?:快|满|刚满)?\s*[\d一二三四五六七八九十百]+岁半?$`), kind: KindProfile, importance: 0.8},
 	{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: KindProfile, importance: 0.9},
-	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:搬到|搬去|搬来|搬回|搬进)了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: KindProfile, importance: 0.8, text: "搬到$1"},
+	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*` + hanMoved + `了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: KindProfile, importance: 0.8, text: "搬到$1"},
 	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|换了?[份个]新?工作|辞掉?了?工作|把工作辞|被(?:裁员?|辞退|开除))(?:不干)?|从\S{2,12}毕业)掉?$`), kind: KindProfile, importance: 0.7, text: "${1}了"},
 	{form: regexp.MustCompile(`^` + hanJust + `不再?(?:在\S{1,12}(?:工作|上班|干)|[当做]\S{0,8}` + hanTrade + `|住在?\S{2,})$`), kind: KindProfile, importance: 0.7},
 	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:搬家|搬走|搬出[来去]|搬出\S{2,}))$`), not: hanVague, kind: KindProfile, importance: 0.7, text: "${1}了"},
-	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬到了?|搬去了?|搬来了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: KindProfile, importance: 0.8},
+	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬[到去来]了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: KindProfile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: KindProfile, importance: 0.8},
 	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: KindProfile, importance: 0.8},
 	{form: regexp.MustCompile(`^的(?:工作|职业|专业)(?:是|就是)([^，]{2,20})$`), not: hanVague, kind: KindProfile, importance: 0.8},
@@ -87,7 +92,7 @@ var (
 
 // hanIntroduction reads 我是张伟 in a message that greets.
 var (
-	hanIntroduction = rule{form: regexp.MustCompile(`^是([小阿老]\p{Han}|[王李张刘陈杨赵黄周吴徐孙朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾萧蔡潘袁董余苏叶吕魏蒋田杜丁沈姜范傅钟卢汪戴崔任陆廖姚邹熊]\p{Han}{1,2}|[A-Z][a-z]+)$`), not: regexp.MustCompile(`老[师人板家]|小[孩偷]`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"}
+	hanIntroduction = rule{form: regexp.MustCompile(`^是([小阿老]\p{Han}|[` + Surnames + wordSurnames + `]\p{Han}{1,2}|[A-Z][a-z]+)$`), not: regexp.MustCompile(`老[师人板家]|小[孩偷]`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"}
 	hanGreeting     = regexp.MustCompile(`你好|您好|大家好|认识你|嗨`)
 )
 

@@ -22,7 +22,8 @@ const (
 
 // What the facts of rules, and mostly those of models too, begin with.
 const (
-	aUser    = `(?i)^(?:the )?user `
+	ofUser   = `(?i)^(?:the )?user`
+	aUser    = ofUser + ` `
 	userNow  = aUser + `(?:(?:has )?(?:quit|left|lost|resigned|retired)\b.{0,60}? (?:and|but) )?(?:has |is |now |currently |just |finally )*`
 	hanUser  = `^用户(?:` + hanNow + `|` + hanPast + `)*`
 	enDayPut = `(?: (?:on|in|last|this|today|yesterday)\b.*)?`
@@ -42,17 +43,17 @@ var slots = func() []slot {
 		aUser+`(?:has )?(?P<over>moved|relocated) (?:out|away|from)\b(?: ?(?:of|from)?\b (?P<is>.*))?$`,
 		aUser+`no longer (?P<over>lives) (?:here|there|(?:in|at|on) (?P<is>.*))$`,
 		`^用户`+hanJust+`(?:从\S{1,12})?(?:(?P<over>搬走|搬家了?$|搬出)|不再?(?P<over>住)在?(?:[这那]\S*|(?P<is>\S{2,})))`,
-		hanUser+`(?:住在?|家就?在|家住在?|搬到|搬去|搬来|搬回|搬进|定居在?)了?(?P<is>.*)$`)
+		hanUser+`(?:住在?|家就?在|家住在?|`+hanMoved+`|定居在?)了?(?P<is>.*)$`)
 	add("origin", aUser+`is (?:originally )?from\b(?P<is>.*)$`, `^用户(?:来自|老家(?:在|是)?)(?P<is>.*)$`)
 	add("age", aUser+`(?:is|turned) (?:now )?(?P<is>\d+)(?: years old)?`+enDayPut+`$`, `^用户(?:`+hanNow+`|快|刚满|满)*(?P<is>[\d一二三四五六七八九十百]+)岁`)
-	add("birthday", aUser[:len(aUser)-1]+`(?:'s birthday is| was born)\b(?P<is>.*)$`, `^用户的?生日(?P<is>.*)$`)
+	add("birthday", ofUser+`(?:'s birthday is| was born)\b(?P<is>.*)$`, `^用户的?生日(?P<is>.*)$`)
 	add("", aUser+`is an? (?:\w+ )?(?:amateur|hobby|keen|avid|good|great|passionate|aspiring|future|former|retired)\b`) // read first: "a keen baker" is no job
 	add(WorkSlot,
 		aUser+`(?:is )?(?:no longer|not) (?P<over>works?|employed|an?)\b(?: (?:here|there)| (?:at|for|in) (?P<at>.+)|(?: as)?(?: an?)? (?P<as>(?:[\p{L}-]+ )?`+trade+`.*))?$`,
 		userNow+`(?:works?|working|worked|employed|got a job|started) (?:as|a job as) (?P<as>.+?)(?: (?:at|for|in) (?P<at>.+))?$`,
 		userNow+`(?:works?|working|employed|got a job) (?:at|for|in an?|in the) (?P<at>.+?)(?: as (?P<as>.+))?$`,
 		userNow+`(?:became |an? )+(?P<as>(?:[\p{L}-]+ ){0,3}?`+trade+`)(?: (?:at|for|in) (?P<at>.+))?$`,
-		aUser[:len(aUser)-1]+`'s (?:current |new )?(?:job|profession|occupation) is (?:now )?(?:as )?(?P<as>.+)$`,
+		ofUser+`'s (?:current |new )?(?:job|profession|occupation) is (?:now )?(?:as )?(?P<as>.+)$`,
 		aUser+`(?:has |is |now |just |recently )*(?P<over>(?:quit|left|lost)(?: (?:their|the|his|her)(?: old| former)? (?:job|position)|$)|resigned|retired|unemployed|fired|laid off)\b`,
 		`^用户`+hanJust+`(?:从\S{1,12}|把工作)?(?P<over>辞|离职|退休|跳槽|失业|下岗|转行|换了?工作|被(?:裁|辞退|开除))`,
 		`^用户`+hanJust+`不再?(?:(?P<over>在)(?P<at>.+)(?:工作|上班|干)|(?P<over>[当做])(?P<as>.+))$`,
@@ -64,7 +65,7 @@ var slots = func() []slot {
 		{"boss", "老板|上司"}, {"mother|mom|mum", "妈妈?|母亲"}, {"father|dad", "爸爸?|父亲"},
 	} {
 		add(person.en,
-			aUser[:len(aUser)-1]+`'s (?:new )?(?:`+person.en+`) (?:is (?:now )?(?:called|named)|is)\b(?P<is>.*)$`,
+			ofUser+`'s (?:new )?(?:`+person.en+`) (?:is (?:now )?(?:called|named)|is)\b(?P<is>.*)$`,
 			`^用户的?(?:`+person.zh+`)(?:的名字)?(?:现在)?(?:叫做?|名叫|是叫|是)(?P<is>.*)$`)
 	}
 	return all

@@ -14,8 +14,8 @@ type Traits struct {
 }
 
 var (
-	TimeWords = WordSet("yesterday today tonight tomorrow ago last next since week weeks weekend month months year years day days recently just" +
-		" monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december")
+	TimeWords = WordSet("yesterday today tonight tomorrow ago last next since week weeks weekend month months year years day days recently just " +
+		Weekdays + " " + Months)
 	numberWords = WordSet("two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice couple several first second third")
 	placeWords  = WordSet("in at to from near")
 	selfWords   = WordSet("i im ive i'm i've i'd i'll my me mine we we're we've our us")

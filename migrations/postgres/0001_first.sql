@@ -482,7 +482,7 @@ CREATE TABLE memory_texts (
   conversation_id TEXT NOT NULL,
   message_id TEXT NOT NULL,
   seq BIGINT NOT NULL,
-  sitting BIGINT NOT NULL,
+  session BIGINT NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
   terms TEXT NOT NULL,

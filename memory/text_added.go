@@ -14,11 +14,11 @@ const (
 	vectorsSoon = 10 * time.Second
 )
 
-// Heard enqueues what follows from a text that was stored, in its transaction:
+// TextAdded enqueues what follows from a text that was stored, in its transaction:
 // vectors for it, and a look whether it is time to read what is new. It costs two
 // small writes, whatever the settings are; the jobs end by themselves where there is
 // nothing to do.
-func Heard(tx Tx, characterID, conversationID string) error {
+func TextAdded(tx Tx, characterID, conversationID string) error {
 	return tx.Jobs.Enqueue(
 		jobs.Spec{Kind: JobEmbed, Subject: characterID, NotBefore: tx.Now().Add(vectorsSoon)},
 		Look(conversationID, tx.Now().Add(soon)),
