@@ -99,11 +99,11 @@ type BulkDone struct {
 	Truncated bool     `json:"truncated"` // there are more than MaxBulk to be changed: ask again
 }
 
-// SelectBulk returns the memories that b has to change, by their roots, the newest
+// selectBulk returns the memories that b has to change, by their roots, the newest
 // first and at most MaxBulk, and an answer that counts what the filter selects.
 //
 // Errors: NotFound, also for an id that is not there.
-func SelectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
+func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
 	done = &BulkDone{Action: b.Action, DryRun: b.DryRun, IDs: []string{}, Conflicts: []string{}}
 	named, err := b.named(tx, characterID)
 	if err != nil {
@@ -212,8 +212,8 @@ func (b *Bulk) changes(m *Memory) bool {
 	return true
 }
 
-// BulkPieces parts roots for one transaction each; there is one piece at least.
-func BulkPieces(roots []string) [][]string {
+// bulkPieces parts roots for one transaction each; there is one piece at least.
+func bulkPieces(roots []string) [][]string {
 	pieces := slices.Collect(slices.Chunk(roots, bulkPiece))
 	if len(pieces) == 0 {
 		pieces = [][]string{nil}
@@ -221,9 +221,9 @@ func BulkPieces(roots []string) [][]string {
 	return pieces
 }
 
-// ApplyBulk does to memories what b says, as far as the filter still selects them,
+// applyBulk does to memories what b says, as far as the filter still selects them,
 // and returns so with what was done added to it.
-func ApplyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
+func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -255,8 +255,8 @@ func ApplyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	return plan.done, EmitWritten(tx, by, characterID, op, told...)
 }
 
-// PreviewBulk is ApplyBulk that changes nothing.
-func PreviewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
+// previewBulk is applyBulk that changes nothing.
+func previewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	plan, err := b.plan(tx, characterID, so, roots)
 	return plan.done, err
 }

@@ -1,10 +1,10 @@
 package memory
 
-// Counting tells for each of items, versions of facts, whether it counts where the
+// counting tells for each of items, versions of facts, whether it counts where the
 // conversations stand now: a search finds it, and a prompt may have it. It does not
 // when what it rests on is shown nowhere, when another version counts there, and when
 // it was retired.
-func Counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
+func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	units := make([]*Unit, len(items))
 	for i := range items {
 		units[i] = &Unit{ID: items[i].ID, Layer: Fact, Root: items[i].RootID}

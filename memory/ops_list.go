@@ -25,7 +25,7 @@ func (s *Service) List(ctx context.Context, userID, characterID string, f Filter
 		if err != nil {
 			return err
 		}
-		shown, err := Counting(tx, characterID, facts)
+		shown, err := counting(tx, characterID, facts)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r 
 		return nil, err
 	}
 	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
-	return inPieces(ctx, s, c, so, Pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+	return inPieces(ctx, s, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
 		done, err := Import(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
@@ -85,16 +85,16 @@ func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in B
 			}
 		}
 		var err error
-		if roots, done, err = SelectBulk(tx, characterID, &in); err != nil || !in.DryRun {
+		if roots, done, err = selectBulk(tx, characterID, &in); err != nil || !in.DryRun {
 			return err
 		}
-		done, err = PreviewBulk(tx, characterID, &in, done, roots)
+		done, err = previewBulk(tx, characterID, &in, done, roots)
 		return err
 	})
 	if err != nil || in.DryRun {
 		return done, err
 	}
-	return inPieces(ctx, s, c, done, BulkPieces(roots), func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
-		return ApplyBulk(tx, c.By(), characterID, &in, so, piece)
+	return inPieces(ctx, s, c, done, bulkPieces(roots), func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
+		return applyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }

@@ -77,7 +77,7 @@ func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 // The defaults of a Query.
 const (
 	DefaultLimit      = 10
-	DefaultCharacters = 1500
+	defaultCharacters = 1500
 )
 
 // Hit is a unit that was found.
@@ -121,7 +121,7 @@ const (
 // best of those that count. A row that goes in between does not come back.
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
-	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
+	q.Characters = cmp.Or(q.Characters, defaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, nil // no row can pass
 	}

@@ -272,11 +272,9 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 // write writes the text with a model, nil = by rule. Its only error is that ctx
 // ended.
 func (d *draft) write(ctx context.Context, model *asker) (err error) {
-	var writer summary.Model
+	var writer llm.Asker
 	if d.asked = model != nil; d.asked {
-		writer = summary.ModelFunc(func(ctx context.Context, prompt string) (string, error) {
-			return model.Ask(ctx, llm.Prompt{Text: prompt, MaxTokens: summary.Tokens(d.work.Length)})
-		})
+		writer = model
 	}
 	if d.written, err = summary.Write(ctx, writer, d.work); err != nil {
 		return err

@@ -81,8 +81,8 @@ func TestSummaryFiles(t *testing.T) {
 // firstPrompt is what a model is asked first.
 func firstPrompt(t *testing.T, w summary.Work) (prompt string) {
 	t.Helper()
-	model := summary.ModelFunc(func(_ context.Context, p string) (string, error) {
-		prompt = cmp.Or(prompt, p) // what comes after it is a repair
+	model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
+		prompt = cmp.Or(prompt, p.Text) // what comes after it is a repair
 		return good(100), nil
 	})
 	if _, err := summary.Write(t.Context(), model, w); err != nil {

@@ -383,7 +383,7 @@ func TestTwoHundredMessagesCostFewCalls(t *testing.T) {
 			var active *summary.Summary
 			var last *summary.Attempt
 			growth, calls, made := 0, 0, 0
-			model := summary.ModelFunc(func(context.Context, string) (string, error) {
+			model := llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) {
 				return strings.Repeat("They went on and talked. ", tt.summary/25), nil
 			})
 			for i, l := range chatLines(200, "") {

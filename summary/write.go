@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,23 +13,9 @@ import (
 	"nodest/llm"
 )
 
-// Model writes summaries. Its errors are those of llm.Generator.
-type Model interface {
-	// Write returns what the model answers to one prompt, all of it.
-	Write(ctx context.Context, prompt string) (string, error)
-}
-
-// Tokens bounds an answer that is to have length characters, in tokens: a
+// tokensFor bounds an answer that is to have length characters, in tokens: a
 // character of Chinese is about one, and models do not count well.
-func Tokens(length int) int { return 2*cmp.Or(length, DefaultSettings().Length) + 256 }
-
-// ModelFunc makes a function a Model.
-type ModelFunc func(ctx context.Context, prompt string) (string, error)
-
-// Write calls f.
-func (f ModelFunc) Write(ctx context.Context, prompt string) (string, error) {
-	return f(ctx, prompt)
-}
+func tokensFor(length int) int { return 2*length + 256 }
 
 // Work is what a summary is made of (Plan.Work).
 type Work struct {
@@ -97,7 +82,7 @@ var errNotASummary = errors.New("the model returned no usable summary")
 // The calls: one for every 12,000 characters to read, each of them once more after
 // an answer that cannot be used, one to shorten, and each at most twice more after
 // failures that may pass, with 1 s and 4 s between them, or what the provider asks for.
-func Write(ctx context.Context, model Model, w Work) (Draft, error) {
+func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	w = w.withDefaults()
 	if model == nil {
 		return Draft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
@@ -118,7 +103,7 @@ func Write(ctx context.Context, model Model, w Work) (Draft, error) {
 // scribe is one run of Write.
 type scribe struct {
 	*material
-	model Model
+	model llm.Asker
 	work  Work
 	lang  framework.Language
 	calls int
@@ -246,7 +231,7 @@ func acceptable(length int) int { return 13 * length / 10 }
 func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 	for attempt := 0; ; attempt++ {
 		s.calls++
-		answer, err := s.model.Write(ctx, prompt)
+		answer, err := s.model.Ask(ctx, llm.Prompt{Text: prompt, MaxTokens: tokensFor(s.work.Length)})
 		switch {
 		case err == nil:
 			return answer, nil

@@ -27,8 +27,8 @@ type script struct {
 	prompts []string
 }
 
-func (s *script) Write(_ context.Context, prompt string) (string, error) {
-	s.prompts = append(s.prompts, prompt)
+func (s *script) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	s.prompts = append(s.prompts, p.Text)
 	if len(s.prompts) > len(s.answers) {
 		return "", errors.New("asked once too often")
 	}
@@ -196,9 +196,9 @@ func TestAPartThatIsRefusedIsShortenedByRule(t *testing.T) {
 func TestAnyLengthFitsInCallsOfBoundedSize(t *testing.T) {
 	lines := chatLines(160, strings.Repeat("字", 2000))
 	longest, calls := 0, 0
-	model := summary.ModelFunc(func(_ context.Context, prompt string) (string, error) {
+	model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
 		calls++
-		longest = max(longest, len([]rune(prompt)))
+		longest = max(longest, len([]rune(p.Text)))
 		return strings.Repeat("他们在磨坊见面。", 250), nil
 	})
 	draft, err := summary.Write(t.Context(), model, summary.Work{Lines: lines, Rebuild: true, Length: 2000})
