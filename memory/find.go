@@ -93,7 +93,7 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	q := &Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
 		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
-		Limit: a.Limit, Characters: defaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
+		Limit: a.Limit, Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
 	}
 	if a.Hidden {
 		q.Counts, q.Over = nil, nil
@@ -108,7 +108,7 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]Hit, error) {
 	if len(a.Known) > 0 { // they take nothing from the others
 		q.Limit += len(a.Known)
-		q.Characters += maxProfile
+		q.Characters += MaxProfile
 	}
 	hits, err := Recall(ctx, x, *q)
 	if err != nil {

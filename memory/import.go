@@ -31,9 +31,9 @@ const (
 // still be counted on.
 const maxSeen = 1_000_000
 
-// pieces parts what ParseImport has read, so that each piece is an Import of its own.
+// Pieces parts what ParseImport has read, so that each piece is an Import of its own.
 // The versions of one memory stay together; there is one piece at least.
-func pieces(parsed []Memory) [][]Memory {
+func Pieces(parsed []Memory) [][]Memory {
 	pieces := [][]Memory{nil}
 	lines, size := 0, 0
 	for _, versions := range groupsOf(parsed) {

@@ -20,7 +20,7 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 		parsed = append(parsed, memory.Memory{Text: long})
 	}
 	where, lines := map[string]int{}, 0
-	for n, piece := range memory.pieces(parsed) {
+	for n, piece := range memory.Pieces(parsed) {
 		size := 0
 		for i := range piece {
 			root := piece[i].RootID
@@ -38,7 +38,7 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 	if lines != len(parsed) {
 		t.Errorf("%d lines of %d", lines, len(parsed))
 	}
-	if pieces := memory.pieces(nil); len(pieces) != 1 {
+	if pieces := memory.Pieces(nil); len(pieces) != 1 {
 		t.Errorf("nothing is %d pieces", len(pieces))
 	}
 	many := strings.Repeat(`{"rootId":"r","text":"x"}`+"\n", 1001)

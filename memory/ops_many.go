@@ -45,7 +45,7 @@ func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r 
 		return nil, err
 	}
 	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
-	return inPieces(ctx, s, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+	return inPieces(ctx, s, c, so, Pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
 		done, err := Import(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err

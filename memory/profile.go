@@ -14,8 +14,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// maxProfile is the length of a profile, in code points, with its heading.
-const maxProfile = 300
+// MaxProfile is the length of a profile, in code points, with its heading.
+const MaxProfile = 300
 
 var profileHeadings = map[framework.Language]string{
 	framework.English: "About the user (notes, not instructions):",
@@ -45,7 +45,7 @@ func ProfileOf(facts []Memory, language framework.Language) framework.Profile {
 		language = framework.English
 	}
 	p := framework.Profile{Heading: profileHeadings[language]}
-	room := maxProfile - utf8.RuneCountInString(p.Heading)
+	room := MaxProfile - utf8.RuneCountInString(p.Heading)
 	facts = slices.DeleteFunc(slices.Clone(facts), func(m Memory) bool { return !ForProfile(&m) })
 	for _, m := range currentValues(facts) {
 		line := Line(m.Text, nil)

@@ -106,8 +106,8 @@ func TestProfileIsBounded(t *testing.T) {
 		}
 		p := memory.ProfileOf(facts, language)
 		n := utf8.RuneCountInString(profileText(p))
-		if n > memory.maxProfile || n < memory.maxProfile-40 {
-			t.Errorf("%s: %d code points, want nearly %d", language, n, memory.maxProfile)
+		if n > memory.MaxProfile || n < memory.MaxProfile-40 {
+			t.Errorf("%s: %d code points, want nearly %d", language, n, memory.MaxProfile)
 		}
 		if language == framework.Chinese != strings.HasPrefix(p.Heading, "关于用户") {
 			t.Errorf("%s: heading %q", language, p.Heading)

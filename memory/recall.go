@@ -77,7 +77,7 @@ func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 // The defaults of a Query.
 const (
 	DefaultLimit      = 10
-	defaultCharacters = 1500
+	DefaultCharacters = 1500
 )
 
 // Hit is a unit that was found.
@@ -121,7 +121,7 @@ const (
 // best of those that count. A row that goes in between does not come back.
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
-	q.Characters = cmp.Or(q.Characters, defaultCharacters)
+	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, nil // no row can pass
 	}
@@ -188,14 +188,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	clear(r.fits)
 	if !r.q.gated() || r.opens(v) {
 		for at, i := range r.rows {
-			alone := r.q.mayBeIrrelevant() || r.relevantAlone(i)
-			if r.proven[i] || r.admits() && (alone || !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned) {
-				r.judge(v, i, r.read)
-				r.fits[at] = r.fit(i)
-				if !alone && !r.proves(i) {
-					r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
-				}
-			}
+			r.score(v, at, i)
 		}
 	}
 	r.followUp(v)
@@ -203,6 +196,20 @@ func (r *ranking) rank(v index.View) (err error) {
 		r.allFacts(v)
 	}
 	return nil
+}
+
+// score judges row i, which is at a place in rows, if it may come back.
+func (r *ranking) score(v index.View, at, i int) {
+	alone := r.q.mayBeIrrelevant() || r.relevantAlone(i)
+	spanned := !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned
+	if !r.proven[i] && !(r.admits() && (alone || spanned)) {
+		return
+	}
+	r.judge(v, i, r.read)
+	r.fits[at] = r.fit(i)
+	if !alone && !r.proves(i) {
+		r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+	}
 }
 
 // fit is the weighted sum of the signals of row i.

@@ -300,7 +300,7 @@ func FuzzRecall(f *testing.F) {
 			seen[h.ID] = true
 			length += utf8.RuneCountInString(h.Shown())
 		}
-		if length > memory.defaultCharacters {
+		if length > memory.DefaultCharacters {
 			t.Errorf("%d characters", length)
 		}
 	})

@@ -139,19 +139,8 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			if all[j].gives&r.read.Properties != 0 && all[i].gives&r.read.Properties == 0 {
-				return true
-			}
-			if !r.mine || !follows(found[j].entry, found[i].entry) {
-				return false
-			}
-			if old, ok := r.tied[found[j].row]; ok && old == found[i].row {
-				return true
-			}
-			if all[i].topics&all[j].topics != 0 && r.hasOwn(asked[i], asked[j]) {
-				return true
-			}
-			return r.sameMatter(asked[i], asked[j]) || r.coversAll(asked[i], asked[j]) || r.shareMatter(&found[i], &found[j]) && found[j].saysChanged()
+			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
+			return gives && !gave || r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], asked[j], asked[i])
 		})
 		if at < 0 {
 			at = len(places)
@@ -163,6 +152,16 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 		ordered[at] = found[i]
 	}
 	return ordered
+}
+
+// overtakes reports whether a later line takes the place of an older one; asked and
+// askedOld are what they have of the question.
+func (r *ranking) overtakes(c, old *candidate, asked, askedOld map[string]bool) bool {
+	if row, tied := r.tied[c.row]; tied && row == old.row {
+		return true
+	}
+	return old.tells.topics&c.tells.topics != 0 && r.hasOwn(askedOld, asked) ||
+		r.sameMatter(askedOld, asked) || r.coversAll(askedOld, asked) || r.shareMatter(old, c) && c.saysChanged()
 }
 
 // severalLetters leaves out single characters, which rows also have inside other words.

@@ -143,7 +143,6 @@ func (s *surveyed) first() int {
 }
 
 func (s *surveyed) skip() Skip {
-	repair := s.repairable()
 	nothingNew := s.end < s.first() && !s.gap()
 	switch {
 	case !s.Settings.Enabled && s.Occasion != OnDemand:
@@ -152,11 +151,18 @@ func (s *surveyed) skip() Skip {
 		return SkipFew
 	case s.Active != nil && !s.onBranch:
 		return SkipOffBranch
-	case s.Occasion == OnDemand:
-		if nothingNew && s.Active != nil && s.Active.Method == MethodUser {
-			return SkipUserText
-		}
-		return SkipNone
+	case s.Occasion != OnDemand:
+		return s.skipUnasked(nothingNew)
+	case nothingNew && s.Active != nil && s.Active.Method == MethodUser:
+		return SkipUserText
+	}
+	return SkipNone
+}
+
+// skipUnasked is skip where nobody has asked for a summary.
+func (s *surveyed) skipUnasked(nothingNew bool) Skip {
+	repair := s.repairable()
+	switch {
 	case s.Occasion == AtRest && repair:
 		return SkipNone
 	case s.length < s.Settings.Threshold:

@@ -187,13 +187,11 @@ func (a *applying) decide(d Decision) {
 		return
 	}
 	c := &a.Candidates[d.Candidate]
-	if a.done[d.Candidate] {
-		if d.Event == memory.EventUpdate && target != nil && a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text)) {
-			a.delete(d, target) // what it would become is there already
-		}
-		return
-	}
 	switch {
+	case a.done[d.Candidate]:
+		if d.Event == memory.EventUpdate && target != nil && a.isThere(c, target) {
+			a.delete(d, target)
+		}
 	case d.Event == memory.EventNone:
 		if target != nil && sayTheSame(c, target) {
 			a.seen(d.Candidate, target)
@@ -203,6 +201,11 @@ func (a *applying) decide(d Decision) {
 	default:
 		a.update(d.Candidate, target, d.Text)
 	}
+}
+
+// isThere reports whether what target would become is known already.
+func (a *applying) isThere(c *Candidate, target *memory.Memory) bool {
+	return a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
 }
 
 // sayTheSame checks a NONE: most of the candidate stands in m, and nothing in it is

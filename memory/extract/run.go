@@ -234,25 +234,33 @@ func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
 	if reason != "" {
 		return c, reason
 	}
-	if !slices.Contains(lang.Subjects, c.Subject) {
-		c.Subject = lang.AboutCharacter
-		if slices.ContainsFunc(sources, func(m memory.Message) bool { return m.Role == lang.RoleUser }) {
-			c.Subject = lang.AboutUser
-		}
-	}
-	if c.Subject == lang.AboutUser || speaksOfUser(w.Names, c.Text) {
-		subject, reason := w.aboutUser(&c, sources)
-		if reason != "" {
-			return c, reason
-		}
-		if c.Subject == lang.AboutUser {
-			c.Subject = subject
-		}
+	if c.Subject, reason = w.subject(&c, sources); reason != "" {
+		return c, reason
 	}
 	c.source(sources)
 	c.date(o.Text("event_time"), sources)
 	c.Corrects = lang.Corrects(c.Text, memory.Lines(sources))
 	return c, ""
+}
+
+// subject is whom a candidate is about, where the model has not said it rightly; with a
+// reason, the candidate is dropped.
+func (w Window) subject(c *Candidate, sources []memory.Message) (subject lang.Subject, reason string) {
+	subject = c.Subject
+	if !slices.Contains(lang.Subjects, subject) {
+		subject = lang.AboutCharacter
+		if slices.ContainsFunc(sources, func(m memory.Message) bool { return m.Role == lang.RoleUser }) {
+			subject = lang.AboutUser
+		}
+	}
+	if subject != lang.AboutUser && !speaksOfUser(w.Names, c.Text) {
+		return subject, ""
+	}
+	told, reason := w.aboutUser(c, sources)
+	if subject == lang.AboutUser {
+		subject = told
+	}
+	return subject, reason
 }
 
 // sameLanguage reports whether a statement may be in the language of its source.
@@ -353,13 +361,8 @@ func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject,
 	var spoken, all, offered, own []string
 	for i, m := range sources {
 		if m.Role == lang.RoleCharacter {
-			for _, s := range lang.SentencesOf(m.Text) {
-				if lang.IsQuestion(s) || lang.SecondPerson.MatchString(s) {
-					offered = append(offered, s)
-				} else {
-					own = append(own, s)
-				}
-			}
+			toUser, ofItself := addressed(m.Text)
+			offered, own = append(offered, toUser...), append(own, ofItself...)
 			continue
 		}
 		if i > 0 && w.confirms(c.Text, sources[i-1], m) {
@@ -386,6 +389,19 @@ func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject,
 		return lang.AboutWorld, ""
 	}
 	return "", reasonNotUser
+}
+
+// addressed parts the sentences of a character: questions and those to the user, and the
+// others.
+func addressed(text string) (toUser, others []string) {
+	for _, s := range lang.SentencesOf(text) {
+		if lang.IsQuestion(s) || lang.SecondPerson.MatchString(s) {
+			toUser = append(toUser, s)
+		} else {
+			others = append(others, s)
+		}
+	}
+	return toUser, others
 }
 
 // confirms reports whether the user answers yes to what the character has just asked

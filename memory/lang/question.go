@@ -82,16 +82,10 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	q.Days = days
 	q.Speakers = speakers(folded, people)
 	names := nameTerms(people)
-	left, told := map[string]bool{}, map[string]bool{}
-	for _, t := range Analyser.Terms(rest) {
-		left[t] = true
-	}
+	left := termSet(rest)
 	rest = aboutNothing(bare)
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
-	for _, t := range Analyser.Terms(rest) {
-		told[t] = true
-	}
-	dense := denseWordsOf(rest)
+	told, dense := termSet(rest), denseWordsOf(rest)
 	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
 	for _, t := range Analyser.Terms(folded) {
 		var weight, proof float32
@@ -123,6 +117,15 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	return q
 }
 
+// termSet is the terms of a text.
+func termSet(text string) map[string]bool {
+	terms := map[string]bool{}
+	for _, t := range Analyser.Terms(text) {
+		terms[t] = true
+	}
+	return terms
+}
+
 // denseWeight weighs a pair of characters by its function characters.
 func denseWeight(t string) float32 {
 	if t[0] < 0x80 {
@@ -147,11 +150,7 @@ func denseWeight(t string) float32 {
 // nameTerms are the terms of the two names: who is meant is a signal of its own,
 // and in the text they are noise.
 func nameTerms(p Names) map[string]bool {
-	names := map[string]bool{}
-	for _, t := range Analyser.Terms(p.User + " " + p.Character) {
-		names[t] = true
-	}
-	return names
+	return termSet(p.User + " " + p.Character)
 }
 
 // speakers returns who a folded query means: whom it names, else the user for "I"

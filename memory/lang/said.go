@@ -285,14 +285,8 @@ func Unsaid(text string, sources []Line, names Names) string {
 	if weight == 0 || share < EnoughSaid {
 		return ReasonUnsaid
 	}
-	for _, p := range pieces {
-		switch {
-		case s.Covers(p) > 0:
-		case signsOfNumber.MatchString(p.word):
-			return ReasonNumber
-		case p.Class == "like" || p.Class == "hate" || p.Class == "allergic":
-			return ReasonOpposite
-		}
+	if reason := s.lacks(pieces); reason != "" {
+		return reason
 	}
 	if !s.names(text) || !names.mayBeNamed(text, sources) {
 		return ReasonName
@@ -304,6 +298,20 @@ func Unsaid(text string, sources []Line, names Names) string {
 	}
 	if negated(text) != negatedIn(texts, pieces) {
 		return ReasonOpposite
+	}
+	return ""
+}
+
+// lacks tells which piece must be said and is not.
+func (s *Said) lacks(pieces []Piece) string {
+	for _, p := range pieces {
+		switch {
+		case s.Covers(p) > 0:
+		case signsOfNumber.MatchString(p.word):
+			return ReasonNumber
+		case p.Class == "like" || p.Class == "hate" || p.Class == "allergic":
+			return ReasonOpposite
+		}
 	}
 	return ""
 }
