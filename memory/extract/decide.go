@@ -140,24 +140,10 @@ func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Ev
 	best := 0.0
 	slot := lang.SlotOf(c.Text)
 	for _, m := range known {
-		near := similar(c.Text, m.Text)
-		same := c.Subject == m.Subject && c.Kind == m.Kind
-		switch {
-		case slot.Property != "" && slot.Contradicts(lang.SlotOf(m.Text)):
-			near = 1
-		case slot.Over(): // of something else
-			continue
-		case near < farTexts:
-			continue
-		case !lang.Differ(c.Text, m.Text):
-			if near >= sameText && lang.HoldsWords(m.Text, c.Text) {
-				return memory.EventNone, m
-			}
-			continue
-		case !same || near < nearbyTexts && !lang.Opposite(c.Text, m.Text):
-			continue
-		}
-		if near > best || update == nil {
+		switch event, near := compare(c, m, slot, similar); {
+		case event == memory.EventNone:
+			return event, m
+		case event == memory.EventUpdate && (near > best || update == nil):
 			best, update = near, m
 		}
 	}
@@ -165,4 +151,24 @@ func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Ev
 		return memory.EventUpdate, update
 	}
 	return memory.EventAdd, nil
+}
+
+// compare is byRule for one memory, and how near it is; slot is what c gives.
+func compare(c *Candidate, m *memory.Memory, slot lang.Slot, similar Similarity) (memory.Event, float64) {
+	near := similar(c.Text, m.Text)
+	same := c.Subject == m.Subject && c.Kind == m.Kind
+	switch {
+	case slot.Property != "" && slot.Contradicts(lang.SlotOf(m.Text)):
+		return memory.EventUpdate, 1
+	case slot.Over(), near < farTexts: // of something else
+		return memory.EventAdd, near
+	case !lang.Differ(c.Text, m.Text):
+		if near >= sameText && lang.HoldsWords(m.Text, c.Text) {
+			return memory.EventNone, near
+		}
+		return memory.EventAdd, near
+	case same && (near >= nearbyTexts || lang.Opposite(c.Text, m.Text)):
+		return memory.EventUpdate, near
+	}
+	return memory.EventAdd, near
 }

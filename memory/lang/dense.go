@@ -86,11 +86,7 @@ func denseWordsOf(folded string) denseWords {
 	var word []rune
 	hangul, whole, empty := false, 0, 0 // where a whole word and an empty one end
 	end := func() {
-		if hangul {
-			d.korean(word)
-		} else {
-			d.add(word)
-		}
+		d.enter(word, hangul)
 		word = word[:0]
 	}
 	for at, r := range folded {
@@ -103,7 +99,7 @@ func denseWordsOf(folded string) denseWords {
 			}
 		}
 		isHangul := unicode.Is(unicode.Hangul, r)
-		dense := isHangul || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r == 'ー'
+		dense := IsCJK(r) || r == 'ー'
 		d.some = d.some || dense
 		cut := !dense || at < empty || !isHangul && at >= whole && meansLittle(r, len(word))
 		if cut || isHangul != hangul {
@@ -115,6 +111,15 @@ func denseWordsOf(folded string) denseWords {
 	}
 	end()
 	return d
+}
+
+// enter enters a word of either script.
+func (d *denseWords) enter(word []rune, hangul bool) {
+	if hangul {
+		d.korean(word)
+	} else {
+		d.add(word)
+	}
 }
 
 // meansLittle reports whether a character ends a word. The long mark ends none that

@@ -130,12 +130,9 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 		rest, time, named := clause, "", false
 		if at := hanSelf.FindStringSubmatch(clause); at != nil && !hanWe.MatchString(clause[len(at[1]):]) {
 			time, rest, named = at[1], at[2], true
-		} else if !self && (!hanEnding.MatchString(clause) || hanPeople.MatchString(m.Text)) || hanOther.MatchString(clause) {
-			self = false
-			continue
 		}
 		rest = hanEnd.ReplaceAllString(rest, "")
-		if rest == "" || hanNoise.MatchString(rest) || questionWords.MatchString(rest) {
+		if !named && !leavesSelfOut(clause, m.Text, self) || rest == "" || hanNoise.MatchString(rest) || questionWords.MatchString(rest) {
 			self = false
 			continue
 		}
@@ -145,6 +142,13 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 		}
 	}
 	return out
+}
+
+// leavesSelfOut reports whether a clause of a message without 我 is about the user: self
+// tells that the one before it was.
+func leavesSelfOut(clause, message string, self bool) bool {
+	ends := hanEnding.MatchString(clause) && !hanPeople.MatchString(message)
+	return (self || ends) && !hanOther.MatchString(clause)
 }
 
 // chineseClause reads a clause behind 我; named tells that 我 stands there.

@@ -114,7 +114,7 @@ func Clean(role lang.Role, text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Speech is m as the rules of language read it.
+// Line is m as the rules of language read it.
 func (m Message) Line() lang.Line {
 	return lang.Line{Role: m.Role, Name: m.Name, Text: m.Text, At: m.At}
 }
