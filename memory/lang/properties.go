@@ -51,7 +51,9 @@ var propertyForms = []struct {
 		regexp.MustCompile(selfEn + `works? (?:as|at|for|in)\b|` + selfEn + `(?:working (?:as|at|for)|(?:got|started|found|took|accepted) (?:a|the|my) (?:new )?(?:job|position)|quit (?:my|the|that)(?: \w+)? job|resigned|retired)\b|` + selfEn + `quit(?:\W*$|[,.;!]| (?:and|so|because|at|today|yesterday|last)\b)|\b(?:i'm|i am|user is|became) (?:(?:now|actually|just|currently) )*an? (?:[\p{L}-]+ ){0,2}?` + trade + `\b|\b(?:my|user's) (?:new )?job is\b|` + selfZh + `在[^，。！？,.!?]{1,20}(?:工作|上班|任职|实习)|` + selfZh + `(?:换了?(?:份|个)?(?:新)?工作|跳槽|辞职|入职|退休)|(?:我|用户)` + hanNow + `[是当做](?:一[名个位])?[^，。！？,.!?的]{0,6}` + hanTrade + `(?:$|[，。！!,.了])|` + selfJa + `[^。、はが]{1,16}(?:で働い|に勤め|として働)|` + selfKo + wordKo + `\S{1,10}(?:에서 일(?:해|하고|합)|에 다(?:녀|니고|닙))`),
 		"work job 工作 上班 跳槽 辞职 入职 働い 勤め 일해 일하 다녀"},
 	{ownName,
-		regexp.MustCompile(`\b(?:what(?:'s| is)|know|remember|say|tell me) my (?:real |full |first )?name\b|\bwho am i\b|\bwhat (?:am i called|do you call me)\b|我(?:的名字)?(?:叫|是)(?:什么|啥|谁)|我的名字|怎么称呼我|该叫我什么|` + `(?:私|僕|俺)の名前|` + askerJa + `(?:誰|だれ)|(?:내|제) 이름|` + askerKo + `누구`),
+		regexp.MustCompile(`\b(?:what(?:'s| is| was) my (?:\w+ )?name|(?:know|remember|recall|say|tell me) (?:me )?(?:my (?:real |full |first )?name|who i am|what (?:i am|i'm) called)|who am i|what am i called|what do you call me)\b|` +
+			`我(?:到底|究竟|又)?是谁|我(?:的名字)?(?:叫|是)(?:什么|啥|谁)|我(?:到底|究竟)?叫(?:做|作)?(?:什么|啥)|我的(?:名字|姓名)|我姓(?:什么|啥)|怎么称呼我|该叫我什么|` +
+			`(?:私|僕|俺)の名前|` + askerJa + `(?:誰|だれ)|(?:내|제) 이름|` + askerKo + `누구`),
 		regexp.MustCompile(`\bmy name(?:'s| is)\b|\bcall me\b|\bi(?:'m| am) called\b|\buser(?:'s name is| is called)\b|(?:我|用户)(?:的名字)?(?:现在)?(?:叫[^他她它你您人]|改名)|(?:^|[，。！!,.]|你可以|以后|大家都?|请|就)叫我[^什啥]|^我姓|[，,]叫\p{Han}{2,3}$|(?:私|僕|俺)の名前は|` + selfJa + `[^。、はが]{1,10}(?:といいます|と言います|と申します|って呼んで|と呼んで)|(?:내|제) 이름은|이?라고 (?:해요|합니다|불러)`),
 		"name call hi hello hey meet 我叫 我是 名字 叫我 户叫 改名 姓 你好 名前 申し 이름 불러 합니"},
 	{age,
@@ -153,16 +155,15 @@ var changed = regexp.MustCompile(`\b(?:no longer|not? .{1,40}\b(?:anymore|any mo
 
 var aboutUs = regexp.MustCompile(`\b(?:i|my|me|we|our|us)\b|[我咱私僕俺]|나|내|우리`)
 
-var (
-	nameForms = regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b|^(?:my name is|i am called|i'm called|call me)\b|` +
-		`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)|^我(?:叫|的名字(?:叫|是))`)
-	whoForms = regexp.MustCompile(`(?i)\b(?:who am i|what(?:'s|’s| is| was) my (?:\w+ )?name|(?:know|remember|recall|tell me|say) (?:me )?(?:my name|who i am|what i am called|what i'm called)|what am i called)\b|` +
-		`我(?:到底|究竟|又)?是谁|我(?:到底|究竟)?叫(?:做|作)?(?:什么|啥)|我的(?:名字|姓名)(?:是|叫)?(?:什么|啥)|我姓(?:什么|啥)|(?:知道|记得|说出|告诉我)我的名字|` +
-		`(?:私|僕|俺)の名前|(?:私|僕|俺)(?:は|って)(?:誰|だれ)|(?:내|제) 이름|나는 누구`)
-)
+// nameForms are how a fact begins that gives the user's name.
+var nameForms = regexp.MustCompile(`(?i)^(?:the )?user(?:'s name is| is called| is named)\b|^(?:my name is|i am called|i'm called|call me)\b|` +
+	`^用户(?:的名字)?(?:叫|名叫|是叫|的名字叫|的名字是)|^我(?:叫|的名字(?:叫|是))`)
 
+// GivesName reports whether a fact gives the user's name.
 func GivesName(text string) bool { return nameForms.MatchString(text) }
 
 // AsksWho reports whether a text asks for the name of the one who asks. Its words are
 // so common that they find nothing.
-func AsksWho(text string) bool { return whoForms.MatchString(text) }
+func AsksWho(text string) bool {
+	return propertiesAsked(Contracted(strings.ToLower(text)))&ownName != 0
+}
