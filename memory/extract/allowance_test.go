@@ -195,6 +195,30 @@ func TestAnOrderWhileTheChatIsRead(t *testing.T) {
 	})
 }
 
+// An order that comes while another one is carried out is carried out too, and what is
+// said after it waits like anything else.
+func TestAnOrderDuringAnOrder(t *testing.T) {
+	onBoth(t, func(c *chatter) {
+		c.chats(1)
+		c.model.facts = func(string) (string, error) {
+			c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", 3)))
+			c.exchange("I live in Paris.", "How nice!")
+			c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
+			c.exchange("I have a cat.", "How nice!")
+			return facts(), nil
+		}
+		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
+		c.read()
+		c.equal("by", c.the("User lives in Paris").Origin, memory.ByModel)
+		c.equal("cost", c.reading(), memory.Reading{})
+		calls := len(c.model.prompts)
+		c.exchange("Hm.", "Yes?")
+		c.pass(time.Hour)
+		c.read()
+		c.equal("calls for one exchange more", len(c.model.prompts), calls)
+	})
+}
+
 // An order outlives the attempts at it: one that fails after something was said, and
 // a job that has failed for good.
 func TestAnOrderStaysOpenUntilItIsDone(t *testing.T) {
