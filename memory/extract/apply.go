@@ -180,13 +180,16 @@ func (a *applying) decide(d Decision) {
 		a.delete(d, target)
 		return
 	}
-	if d.Candidate < 0 {
-		if d.Event != memory.EventNone { // a NONE without a candidate repeats what is stored
-			a.drop(d.Text, lang.ReasonUnsaid)
-		}
-		return
+	switch {
+	case d.Candidate >= 0:
+		a.decideOn(&a.Candidates[d.Candidate], d, target)
+	case d.Event != memory.EventNone: // a NONE without a candidate repeats what is stored
+		a.drop(d.Text, lang.ReasonUnsaid)
 	}
-	c := &a.Candidates[d.Candidate]
+}
+
+// decideOn is decide for a candidate, which is not to delete.
+func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
 	switch {
 	case a.done[d.Candidate]:
 		if d.Event == memory.EventUpdate && target != nil && a.isThere(c, target) {

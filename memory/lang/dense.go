@@ -92,14 +92,14 @@ func denseWordsOf(folded string) denseWords {
 	for at, r := range folded {
 		if at >= max(whole, empty) && r >= 0x2e80 {
 			if empty = at + beginsWith(folded[at:], emptyWords); empty == at {
-				if n := max(beginsWith(folded[at:], wholeWords), beginsWith(folded[at:], hardlyWords)); n > 0 || at == whole {
+				if n := wholeWord(folded[at:]); n > 0 || at == whole {
 					end()
 					whole = at + n
 				}
 			}
 		}
 		isHangul := unicode.Is(unicode.Hangul, r)
-		dense := IsCJK(r) || r == 'ー'
+		dense := isDense(r)
 		d.some = d.some || dense
 		cut := !dense || at < empty || !isHangul && at >= whole && meansLittle(r, len(word))
 		if cut || isHangul != hangul {
@@ -112,6 +112,14 @@ func denseWordsOf(folded string) denseWords {
 	end()
 	return d
 }
+
+// wholeWord returns how many bytes of a word that stays whole a text begins with.
+func wholeWord(text string) int {
+	return max(beginsWith(text, wholeWords), beginsWith(text, hardlyWords))
+}
+
+// isDense reports whether a character is of a script without blanks, or the long mark.
+func isDense(r rune) bool { return IsCJK(r) || r == 'ー' }
 
 // enter enters a word of either script.
 func (d *denseWords) enter(word []rune, hangul bool) {
