@@ -1,17 +1,14 @@
 package nodest
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
 	"nodest/card"
 	"nodest/framework"
-	"nodest/op"
 )
 
-// What the transports need of the engine, by subject. Each method's promise stands
-// where it is implemented.
+// What operations take and return, by subject.
 
 // SendInput is a user's message.
 type SendInput struct {
@@ -265,96 +262,6 @@ type SentPrompt struct {
 	Prompt         *framework.Prompt
 }
 
-// chat is the engine as the transports see it; it is here to keep the list of
-// operations in one place and is checked against *Engine at compile time.
-type chat interface {
-	// turns (send.go, regenerate.go, …)
-	Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, error)
-	Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error)
-	Continue(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error)
-	Impersonate(ctx context.Context, c *op.Call, in GenerateInput) (generationID string, err error)
-	Cancel(ctx context.Context, userID, generationID string) (status string, err error)
-	Attach(ctx context.Context, userID, generationID string, off int) (*Attached, error)
-	Wait(ctx context.Context, userID, generationID string) (*Generation, error) // until it ended
-	Active(ctx context.Context, userID string) ([]*Attached, error)             // running ones, with their length in Off
-
-	// messages
-	Message(ctx context.Context, userID, id string) (*Message, error)
-	Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, error)
-	Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error)
-	DeleteMessage(ctx context.Context, c *op.Call, id, scope string) (*Deleted, error) // scope: one, after, swipe
-	RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error)
-
-	// conversations
-	CreateConversation(ctx context.Context, c *op.Call, in ConversationInput) (*Conversation, error)
-	Conversation(ctx context.Context, userID, id string) (*Conversation, error)
-	Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error)
-	UpdateConversation(ctx context.Context, c *op.Call, in ConversationPatch) (*Conversation, error)
-	DeleteConversation(ctx context.Context, c *op.Call, id string) error
-	ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error)
-	History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error)
-	Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error)
-	Fork(ctx context.Context, c *op.Call, in ForkInput) (*Conversation, error)
-	Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*op.Page[*Branch], error)
-	Search(ctx context.Context, userID string, in SearchInput) (*op.Page[*Hit], error)
-	ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) // JSON, all branches
-	ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*Conversation, error)
-
-	// save points
-	CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*Save, error)
-	Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error)
-	Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) // limit 0 = all messages
-	RestoreSave(ctx context.Context, c *op.Call, saveID string) (*Restored, error)
-	PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) // the request as it was
-	DeleteSave(ctx context.Context, c *op.Call, saveID string) error
-	ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error)
-	ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*Save, error)
-
-	// the NodeST interface
-	Port(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error)
-	PortHistory(ctx context.Context, c *op.Call, in PortHistoryInput) (*PortHistory, error)
-
-	ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error)
-	ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) // JSONL
-
-	// prompts
-	PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error)
-	Prompt(ctx context.Context, userID, promptID string) (*SentPrompt, error)
-	DiffPrompts(ctx context.Context, userID, promptID, with string) (*framework.Difference, error)
-
-	// characters
-	CreateCharacter(ctx context.Context, c *op.Call, in CharacterInput) (*Character, error)
-	ImportCharacter(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error)
-	Character(ctx context.Context, userID, id string) (*Character, error)
-	Characters(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error)
-	UpdateCharacter(ctx context.Context, c *op.Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error)
-	DeleteCharacter(ctx context.Context, c *op.Call, id string) error
-	ExportCharacter(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error)
-	Avatar(ctx context.Context, userID, id string) (*Avatar, error)
-	PutAvatar(ctx context.Context, c *op.Call, id string, data []byte) (*Character, error)
-	CharacterSettings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error)
-	PutCharacterSettings(ctx context.Context, c *op.Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error)
-
-	// resources
-	CreateResource(ctx context.Context, c *op.Call, kind ResourceKind, in ResourceInput) (*Resource, error)
-	ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error)
-	Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error)
-	Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error)
-	UpdateResource(ctx context.Context, c *op.Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error)
-	DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error
-	ExportResource(ctx context.Context, userID string, kind ResourceKind, id string) (data []byte, filename string, err error)
-	Lint(data []byte, filename string) ([]framework.Finding, error)
-
-	// user
-	Settings(ctx context.Context, userID string) (*Settings, error)
-	PutSettings(ctx context.Context, c *op.Call, s Settings, ifVersion int64) (*Settings, error)
-	DeviceZone(ctx context.Context, userID, name string) (*Settings, error)
-	Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error)
-	Ack(ctx context.Context, c *op.Call, seq int64, read map[string]string) error
-	Typing(c *op.Call, conversationID string) // tells the other devices; not stored
-	Snapshot(ctx context.Context, userID string) (*Snapshot, error)
-}
-
 // Snapshot is what a client loads when it cannot resume.
 type Snapshot struct {
 	Conversations   []*Conversation `json:"conversations"` // newest first, at most 200
@@ -363,5 +270,3 @@ type Snapshot struct {
 	Epoch           string          `json:"epoch"`
 	Seq             int64           `json:"seq"` // what the snapshot stands for
 }
-
-var _ chat = (*Engine)(nil)
