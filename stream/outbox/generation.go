@@ -70,7 +70,7 @@ var transitions = [events][phases]transition{
 	started: {unknown: {live, start}, awaiting: {same, start}, live: {same, start}, behind: {same, start}, final: {same, start}},
 
 	text: {unknown: {live, queue}, awaiting: {same, miss}, live: {same, queue}, behind: {same, miss}, final: {behind, miss}},
-	full: {unknown: {behind, fall}, awaiting: {same, miss}, live: {behind, fall}, behind: {same, miss}, final: {behind, miss}},
+	full: {unknown: {behind, fallBehind}, awaiting: {same, miss}, live: {behind, fallBehind}, behind: {same, miss}, final: {behind, miss}},
 	held: {unknown: {behind, miss}, awaiting: {same, miss}, live: {behind, miss}, behind: {same, miss}, final: {behind, miss}},
 	gap:  {unknown: {same, miss}, awaiting: {same, miss}, live: {behind, miss}, behind: {same, miss}, final: {behind, miss}},
 
@@ -110,7 +110,7 @@ func (o *Outbox) on(g *generation, ev event, e *stream.Event) {
 
 func start(_ *Outbox, g *generation, e *stream.Event) { g.message = e.MessageID }
 
-// miss drops text for now.
+// miss drops text until the queue is empty.
 func miss(_ *Outbox, g *generation, e *stream.Event) {
 	if g.next < 0 {
 		g.next = e.Off
@@ -118,8 +118,8 @@ func miss(_ *Outbox, g *generation, e *stream.Event) {
 	g.missed = max(g.missed, e.Off+e.Delta().Runes)
 }
 
-// fall drops text for now and says so.
-func fall(o *Outbox, g *generation, e *stream.Event) {
+// fallBehind drops text until the queue is empty, and tells the client.
+func fallBehind(o *Outbox, g *generation, e *stream.Event) {
 	miss(o, g, e)
 	b := copyOf(e)
 	b.Type = "gen.behind"

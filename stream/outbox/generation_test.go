@@ -14,7 +14,7 @@ const specification = `
 event    unknown       awaiting      live          behind        final
 started  live:start    .:start       .:start       .:start       .:start
 text     live:queue    .:miss        .:queue       .:miss        behind:miss
-full     behind:fall   .:miss        behind:fall   .:miss        behind:miss
+full     behind:fallBehind .:miss      behind:fallBehind .:miss        behind:miss
 held     behind:miss   .:miss        behind:miss   .:miss        behind:miss
 gap      .:miss        .:miss        behind:miss   .:miss        behind:miss
 lost     .             .             unknown       unknown       unknown
