@@ -56,12 +56,12 @@ func (t *turn) built(p *framework.Prompt, took time.Duration) {
 
 // request is what the model is asked.
 func (t *turn) request() llm.Request {
-	o := t.scene.options
+	o := t.scene.Options
 	r := llm.Request{
 		Model: t.scene.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
-		Variant: t.variant, Task: t.task, UserName: t.scene.persona.Name, UserText: t.input.User.Text,
-		CharName: cmp.Or(t.scene.docs.card.Nickname, t.scene.docs.card.Name),
+		Variant: t.variant, Task: t.task, UserName: t.scene.Persona.Name, UserText: t.input.User.Text,
+		CharName: cmp.Or(t.scene.Docs.card.Nickname, t.scene.Docs.card.Name),
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
@@ -90,7 +90,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		}
 		target = s.target
 	}
-	turn := &turn{scene: s, version: s.conversation.Version}
+	turn := &turn{scene: s, version: s.Conversation.Version}
 	if !t.queued && t.order.version != 0 {
 		turn.version = t.order.version
 	}
@@ -130,7 +130,7 @@ func (t *turn) aim(g *Generation, target *Message) error {
 func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 	e.prepare(t, seedOf(g.ID))
 	in := &t.input
-	head := t.scene.conversation.HeadID
+	head := t.scene.Conversation.HeadID
 	switch g.Kind {
 	case KindReply, KindRegenerate:
 		head = target.ParentID
@@ -181,16 +181,16 @@ func (t *turn) continues() {
 // prepare sets the parts of the input that do not depend on the chat.
 func (e *Engine) prepare(t *turn, seed uint64) {
 	s := t.scene
-	d := s.docs
-	context, reserve := budget(s.options, s.model)
+	d := s.Docs
+	context, reserve := budget(s.Options, s.model)
 	t.input = framework.Input{
-		Compiled: d.compiled, Note: s.note, Settings: s.settings, Persona: s.persona, Scripts: d.scripts.Run(e.counts),
+		Compiled: d.compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.scripts.Run(e.counts),
 		Options: framework.Options{
 			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
 			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
 			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns,
-			Seed: seed, PickSeed: seedOf(s.conversation.ID),
+			Seed: seed, PickSeed: seedOf(s.Conversation.ID),
 		},
 		Cache: e.counts,
 	}
@@ -238,7 +238,7 @@ const (
 // a turn does not grow with the chat. What the summary in force stands for is left
 // out (turn.summary).
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
-	chat := t.scene.conversation
+	chat := t.scene.Conversation
 	version := int64(0)
 	if t.scene.save != nil {
 		if t.scene.save.HeadID == "" {
@@ -301,13 +301,13 @@ func (t *turn) reader(tx Tx, head string) pageReader {
 		}
 	}
 	return func(before string, size int) ([]*Message, bool, error) {
-		return tx.Path(t.scene.conversation.ID, head, before, size)
+		return tx.Path(t.scene.Conversation.ID, head, before, size)
 	}
 }
 
 // readTail reads the end of a branch, as far back as room or the message until.
 func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read pageReader) ([]*Message, bool, error) {
-	chat := t.scene.conversation.ID
+	chat := t.scene.Conversation.ID
 	if t.scene.save == nil {
 		if path, more, ok := e.pasts.find(chat, t.version, head, until, room); ok {
 			return path, more, nil
@@ -391,7 +391,7 @@ func (t *turn) addWish(chat []framework.Message, written *Swipe) {
 // withWish is a user's message with a wish for how it is to be answered, in place
 // of an earlier one; "" = without any.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish, t.scene.docs.language); m.Text != "" && text != m.Text {
+	if text := framework.WithRewrite(m.Text, wish, t.scene.Docs.language); m.Text != "" && text != m.Text {
 		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
 	}
 	return m
@@ -440,7 +440,7 @@ func (t *turn) upToUser(path []*Message) []*Message {
 // readPrevious finds out what the provider may have cached: the request before
 // this one in the conversation.
 func (t *turn) readPrevious(tx Tx) error {
-	p, err := tx.LastPrompt(t.scene.conversation.ID)
+	p, err := tx.LastPrompt(t.scene.Conversation.ID)
 	if err != nil || p == nil {
 		return err
 	}

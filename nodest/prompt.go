@@ -39,11 +39,11 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil {
 		return nil, err
 	}
-	s.model, err = e.models.Resolve(ctx, userID, s.options.Provider, s.options.Model, "")
+	s.model, err = e.models.Resolve(ctx, userID, s.Options.Provider, s.Options.Model, "")
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	turn := &turn{scene: s, version: s.conversation.Version}
+	turn := &turn{scene: s, version: s.Conversation.Version}
 	e.prepare(turn, 0)
 	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
 	if err != nil {
@@ -65,16 +65,16 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	if text != "" {
 		t.behind = 1
 	}
-	path, err := e.readHistory(tx, t, t.scene.conversation.HeadID)
+	path, err := e.readHistory(tx, t, t.scene.Conversation.HeadID)
 	if err != nil {
 		return err
 	}
-	t.input.Options.Seed = shownSeed(t.scene.conversation.ID, path)
+	t.input.Options.Seed = shownSeed(t.scene.Conversation.ID, path)
 	t.rests(tx.Now(), path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
-		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.persona.Name, Text: t.input.Scripts.User(text)}
+		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.Persona.Name, Text: t.input.Scripts.User(text)}
 	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
 		t.answerLast()
 	default:

@@ -32,20 +32,6 @@ const shownShare = 0.7
 // every turn, which at 40 messages took longer than the recall itself.
 const readWords = 8
 
-// MemoryScene tells how the memory of a character is set and who speaks in one of
-// its conversations, "" = in none: memory.Options.Scenes.
-func (e *Engine) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	var scene memory.Scene
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		s, err := e.sceneOf(tx, characterID, conversationID)
-		if err == nil {
-			scene = s.memory()
-		}
-		return err
-	})
-	return scene, err
-}
-
 // MemoryModel returns what reads a user's chats for facts, nil where there is only
 // the offline model: memory.Options.Model.
 func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, error) {
@@ -54,33 +40,6 @@ func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, 
 		return nil, err // not a nil *asker, which would be something
 	}
 	return a, err
-}
-
-// sceneOf is the scene of a character's memory.
-func (e *Engine) sceneOf(tx Tx, characterID, conversationID string) (*scene, error) {
-	if conversationID != "" {
-		s := &scene{query: query{conversationID: conversationID, options: TurnOptions{CharacterID: characterID}}}
-		return s, e.readScene(tx, s)
-	}
-	user, err := tx.Settings()
-	if err != nil {
-		return nil, err
-	}
-	s := &scene{conversation: &Conversation{CharacterID: characterID}, zone: user.zone()}
-	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, characterID), nil); err != nil {
-		return nil, err
-	}
-	return s, s.setUp(user)
-}
-
-func (s *scene) memory() memory.Scene {
-	set := s.docs.settings
-	return memory.Scene{
-		Names:   lang.Names{User: s.persona.Name, Character: s.docs.card.Name},
-		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
-		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
-		Zone: s.zone,
-	}
 }
 
 // ground is what of the chat a turn rests on, for its memories.
@@ -96,9 +55,9 @@ type ground struct {
 // rests notes the branch that is written, what was said last in it and when that is
 // answered; text is said behind it and not stored, "" = nothing.
 func (t *turn) rests(now time.Time, path []*Message, text string) {
-	now = now.In(t.scene.zone)
+	now = now.In(t.scene.Zone)
 	t.input.Options.Now, t.input.Options.LastUserAt = now, userSpokeAt(path, text != "")
-	t.ground = ground{here: memory.Place{ConversationID: t.scene.conversation.ID}, shown: path, extra: text, text: text, now: now}
+	t.ground = ground{here: memory.Place{ConversationID: t.scene.Conversation.ID}, shown: path, extra: text, text: text, now: now}
 	if s := t.scene.save; s != nil {
 		t.ground.here.HeadID, t.ground.here.Version = s.HeadID, s.Version
 	} else if len(path) > 0 {
@@ -146,8 +105,8 @@ func userSpokeAt(path []*Message, newer bool) time.Time {
 
 // remembers says whether a turn is to have memories.
 func (e *Engine) remembers(t *turn) bool {
-	wanted := t.scene.options.Memory
-	return e.opts.Memory != nil && t.scene.docs.settings.Retrieval.Enabled && (wanted == nil || *wanted)
+	wanted := t.scene.Options.Memory
+	return e.opts.Memory != nil && t.scene.Docs.settings.Retrieval.Enabled && (wanted == nil || *wanted)
 }
 
 // recall reads the profile and finds what fits the turn. It never fails: without an
@@ -157,21 +116,21 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	defer cancel()
 	scene := t.scene.memory()
 	ask := memory.Ask{
-		CharacterID: t.scene.docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
+		CharacterID: t.scene.Docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
 		Now: t.ground.now, Scene: &scene, Before: t.ground.last,
 	}
 	if ask.Text != "" {
 		ask.Visible = t.visible()
 	}
 	hits, err := e.opts.Memory.Turn(limited, userID, ask, func(facts []memory.Memory) (known []string) {
-		t.input.Profile = memory.ProfileOf(facts, t.scene.docs.language)
+		t.input.Profile = memory.ProfileOf(facts, t.scene.Docs.language)
 		for _, f := range t.input.Profile.Facts {
 			known = append(known, f.ID)
 		}
 		return known
 	})
 	if err != nil {
-		e.opts.Log.WarnContext(ctx, "turn continues without memories", "conversation", t.scene.conversation.ID, "err", err)
+		e.opts.Log.WarnContext(ctx, "turn continues without memories", "conversation", t.scene.Conversation.ID, "err", err)
 		t.warnings = append(t.warnings, framework.Warning{Code: warnNoMemory, Detail: "memories could not be searched"})
 		return
 	}

@@ -118,7 +118,7 @@ func (e *Engine) generateAt(
 ) (*Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
-		chat, err := tx.LockConversation(s.conversation.ID)
+		chat, err := tx.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err
 		}

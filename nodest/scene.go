@@ -1,29 +1,18 @@
 package nodest
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"time"
 
 	"nodest/fault"
-	"nodest/framework"
-	"nodest/op"
 )
 
 // scene is what a turn stands in, apart from the chat itself.
 type scene struct {
-	conversation *Conversation
-	save         *Save    // that the conversation stands at, without being restored; nil = it is as it is
-	target       *Message // the message that the request names; nil = none
-	docs         *docs
-	options      TurnOptions // message over conversation over preset over user
-	persona      framework.Persona
-	settings     []framework.Setting
-	zone         *time.Location // of the user's days
-	note         *framework.Note
-	model        Model
-	query        query
+	Setup
+	save   *Save    // that the conversation stands at, without being restored; nil = it is as it is
+	target *Message // the message that the request names; nil = none
+	model  Model
+	query  query
 }
 
 // query says for what a scene is wanted.
@@ -50,7 +39,7 @@ func (e *Engine) look(ctx context.Context, userID string, q query) (*scene, erro
 		return nil, err
 	}
 	if q.model {
-		s.model, err = e.models.Resolve(ctx, userID, s.options.Provider, s.options.Model, q.apiKey)
+		s.model, err = e.models.Resolve(ctx, userID, s.Options.Provider, s.Options.Model, q.apiKey)
 	}
 	return s, err
 }
@@ -69,68 +58,28 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 		}
 		s.query.conversationID = s.save.ConversationID
 	}
-	if s.conversation, err = tx.Conversation(s.query.conversationID); err != nil {
+	conv, err := tx.Conversation(s.query.conversationID)
+	if err != nil {
 		return err
 	}
 	if s.save != nil {
-		if err := s.save.apply(tx, s.conversation); err != nil {
+		if err := s.save.apply(tx, conv); err != nil {
 			return err
 		}
 	}
-	user, err := tx.Settings()
+	setup, err := e.setup(tx, conv, s.query.options)
 	if err != nil {
 		return err
 	}
-	s.zone = user.zone()
-	user = s.conversation.Pins.settingsInForce(user)
-	chat, err := optionsOf(s.conversation)
-	if err != nil {
-		return err
-	}
-	own := s.query.options.over(chat)
-	character := cmp.Or(own.CharacterID, user.CharacterID, s.conversation.CharacterID)
-	if s.docs, err = e.documentsOf(tx, wantedBy(user, s.conversation, character), s.conversation.pinsOf(character)); err != nil {
-		return err
-	}
-	s.options = own.over(s.docs.sampling).over(user.TurnOptions)
-	if err := s.setUp(user); err != nil || !s.query.model {
-		return err
+	s.Setup = *setup
+	if !s.query.model {
+		return nil
 	}
 	limits, err := tx.Limits()
 	if err != nil {
 		return err
 	}
 	return checkQuota(tx, limits, e.opts)
-}
-
-// setUp decides who the user is in this chat, and which notes apply.
-func (s *scene) setUp(user *Settings) error {
-	d := s.docs
-	if global := settingOf(user.CustomSetting); global != nil {
-		s.settings = append(s.settings, *global)
-	}
-	if own := settingOf(d.settings.User.CustomSetting); own != nil && !own.Global {
-		s.settings = append(s.settings, *own)
-	}
-
-	p, chosen := d.personas[s.conversation.PersonaID]
-	if !chosen {
-		id := cmp.Or(d.bound, user.PersonaID)
-		p = d.personas[id]
-		p.Name = cmp.Or(d.settings.User.Name, p.Name)
-	}
-	p.Name = cmp.Or(p.Name, user.UserName, "User")
-	s.persona = p
-
-	s.note = d.note
-	if !op.IsNull(s.conversation.AuthorNote) {
-		note, err := noteOf(s.conversation.AuthorNote)
-		if err != nil {
-			return fmt.Errorf("author's note of conversation %s: %w", s.conversation.ID, err)
-		}
-		s.note = note
-	}
-	return nil
 }
 
 // liveMessage reads a message that is not deleted.

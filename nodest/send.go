@@ -34,7 +34,7 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		}
 		said := &Message{
 			ID: op.NewID(), ConversationID: chat.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
-			Role: RoleUser, Name: s.persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
+			Role: RoleUser, Name: s.Persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
 			Swipes: []Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
 		}
 		ch := change{created: []*Message{said}, head: said}
@@ -102,7 +102,7 @@ func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *Message, whenBusy str
 func placeholder(tx Tx, s *scene, conversationID, parentID string) *Message {
 	return &Message{
 		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
-		Role: RoleAssistant, Name: s.docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
+		Role: RoleAssistant, Name: s.Docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
 	}
 }
 
@@ -130,7 +130,7 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *Generat
 		return nil, err
 	}
 	g.UserID, g.By, g.CreatedAt = c.UserID, c.By(), tx.Now()
-	g.Options, g.Model = s.options, s.model.Name
+	g.Options, g.Model = s.Options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
 	g.Status = GenBuilding
 	if place.queued {

@@ -258,7 +258,7 @@ func (t *turn) measure(path []*Message) {
 
 // sent is what a turn sends of the chat. What it did not even read is long.
 func (t *turn) sent() sent {
-	s := sent{length: t.length, lines: t.lines, settings: summarySettings(t.scene)}
+	s := sent{length: t.length, lines: t.lines, settings: t.scene.summaries()}
 	if t.unread {
 		s.length = max(s.length, s.settings.Threshold)
 	}

@@ -296,26 +296,27 @@ func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string
 
 // planSummary decides what a summary has to cover.
 func (e *Engine) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
-	s, err := e.look(ctx, userID, query{conversationID: conversationID})
-	if err != nil {
-		return nil, err
-	}
 	var d *draft
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err := e.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
-		if err == nil {
-			d, err = planIn(tx, conv, summarySettings(s), o, noModel)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			d.work.Location = s.zone
+		setup, err := e.setup(tx, conv, TurnOptions{})
+		if err != nil {
+			return err
+		}
+		if d, err = planIn(tx, conv, setup.summaries(), o, noModel); err == nil {
+			d.work.Location = setup.Zone
 		}
 		return err
 	})
 	return d, err
 }
 
-func summarySettings(s *scene) summary.Settings {
-	set := s.docs.settings.Memory
+// summaries are the settings of its summaries.
+func (s *Setup) summaries() summary.Settings {
+	set := s.Docs.settings.Memory
 	return summary.Settings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
 }
 

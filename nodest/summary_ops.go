@@ -127,11 +127,7 @@ func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id
 	if err := op.CheckText("summary", text, e.opts.TextLimit); err != nil {
 		return nil, err
 	}
-	conv, err := e.Conversation(ctx, c.UserID, conversationID)
-	if err != nil {
-		return nil, err
-	}
-	s, err := e.look(ctx, c.UserID, query{conversationID: conv.ID})
+	setup, err := e.memorySetup(ctx, c.UserID, "", conversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +137,7 @@ func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id
 			return nil, err
 		}
 		k.Text, k.Method, k.Model = summary.StripMarkers(text), summary.MethodUser, ""
-		if err := k.Validate(summarySettings(s)); err != nil {
+		if err := k.Validate(setup.summaries()); err != nil {
 			return nil, err
 		}
 		if err := tx.UpdateSummary(conv.Version+1, k.Summary); err != nil {

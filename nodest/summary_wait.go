@@ -16,7 +16,7 @@ func (t *turn) overfull(g *Generation, target *Message) bool {
 	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
 		return false
 	}
-	if g.Kind != KindReply && target != nil && target.ID != t.scene.conversation.HeadID {
+	if g.Kind != KindReply && target != nil && target.ID != t.scene.Conversation.HeadID {
 		return false
 	}
 	o := t.input.Options
@@ -32,7 +32,7 @@ func (t *turn) overfull(g *Generation, target *Message) bool {
 // Options.SummaryWait, else one by rule for this prompt alone. It returns false
 // where the prompt stays as it is; a turn does not fail for want of a summary.
 func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
-	id := t.scene.conversation.ID
+	id := t.scene.Conversation.ID
 	made, err := e.hurriedSummary(ctx, userID, id)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed

@@ -88,7 +88,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		now := tx.Now()
 		promptID := op.NewID()
 		g.Status, g.StartedAt, g.PromptID = GenWaiting, &now, promptID
-		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.options, turn.scene.model.Name, turn.base, turn.swipeID
+		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.Options, turn.scene.model.Name, turn.base, turn.swipeID
 		g.LeaseUntil = now.Add(e.opts.Lease)
 		if err := tx.UpdateGeneration(g); err != nil {
 			return err

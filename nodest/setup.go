@@ -1,0 +1,125 @@
+package nodest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"nodest/framework"
+	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/op"
+)
+
+// Setup is what a conversation is played with, apart from its messages.
+type Setup struct {
+	Conversation *Conversation
+	Docs         *docs
+	Options      TurnOptions // message over conversation over preset over user
+	Persona      framework.Persona
+	Settings     []framework.Setting
+	Note         *framework.Note
+	Zone         *time.Location // of the user's days
+}
+
+// setup reads what conv is played with. options are those of the message.
+func (e *Engine) setup(tx Tx, conv *Conversation, options TurnOptions) (*Setup, error) {
+	user, err := tx.Settings()
+	if err != nil {
+		return nil, err
+	}
+	s := &Setup{Conversation: conv, Zone: user.zone()}
+	user = conv.Pins.settingsInForce(user)
+	chat, err := optionsOf(conv)
+	if err != nil {
+		return nil, err
+	}
+	own := options.over(chat)
+	character := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
+	if s.Docs, err = e.documentsOf(tx, wantedBy(user, conv, character), conv.pinsOf(character)); err != nil {
+		return nil, err
+	}
+	s.Options = own.over(s.Docs.sampling).over(user.TurnOptions)
+	return s, s.complete(user)
+}
+
+// setupOf is setup for a character outside a conversation.
+func (e *Engine) setupOf(tx Tx, characterID string) (*Setup, error) {
+	user, err := tx.Settings()
+	if err != nil {
+		return nil, err
+	}
+	s := &Setup{Conversation: &Conversation{CharacterID: characterID}, Zone: user.zone()}
+	if s.Docs, err = e.documentsOf(tx, wantedBy(user, s.Conversation, characterID), nil); err != nil {
+		return nil, err
+	}
+	return s, s.complete(user)
+}
+
+// complete decides who the user is in this chat, and which notes apply.
+func (s *Setup) complete(user *Settings) error {
+	d := s.Docs
+	if global := settingOf(user.CustomSetting); global != nil {
+		s.Settings = append(s.Settings, *global)
+	}
+	if own := settingOf(d.settings.User.CustomSetting); own != nil && !own.Global {
+		s.Settings = append(s.Settings, *own)
+	}
+
+	p, chosen := d.personas[s.Conversation.PersonaID]
+	if !chosen {
+		id := cmp.Or(d.bound, user.PersonaID)
+		p = d.personas[id]
+		p.Name = cmp.Or(d.settings.User.Name, p.Name)
+	}
+	p.Name = cmp.Or(p.Name, user.UserName, "User")
+	s.Persona = p
+
+	s.Note = d.note
+	if !op.IsNull(s.Conversation.AuthorNote) {
+		note, err := noteOf(s.Conversation.AuthorNote)
+		if err != nil {
+			return fmt.Errorf("author's note of conversation %s: %w", s.Conversation.ID, err)
+		}
+		s.Note = note
+	}
+	return nil
+}
+
+// MemoryScene tells how the memory of a character is set and who speaks in one of
+// its conversations, "" = in none: memory.Options.Scenes.
+func (e *Engine) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+	s, err := e.memorySetup(ctx, userID, characterID, conversationID)
+	if err != nil {
+		return memory.Scene{}, err
+	}
+	return s.memory(), nil
+}
+
+// memorySetup reads the setup of a conversation, played by a character ("" = its own), or
+// without one that of a character.
+func (e *Engine) memorySetup(ctx context.Context, userID, characterID, conversationID string) (s *Setup, err error) {
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		if conversationID == "" {
+			s, err = e.setupOf(tx, characterID)
+			return err
+		}
+		conv, err := tx.Conversation(conversationID)
+		if err == nil {
+			s, err = e.setup(tx, conv, TurnOptions{CharacterID: characterID})
+		}
+		return err
+	})
+	return s, err
+}
+
+func (s *Setup) memory() memory.Scene {
+	set := s.Docs.settings
+	return memory.Scene{
+		Names:   lang.Names{User: s.Persona.Name, Character: s.Docs.card.Name},
+		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
+		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
+		Zone: s.Zone,
+	}
+}
