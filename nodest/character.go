@@ -189,59 +189,20 @@ func updateCharacter(tx Tx, c *op.Call, ch *Character) error {
 	return tx.Emit(characterEvent(c, "character.updated", ch))
 }
 
-// DeleteCharacter deletes a character with its conversations. Replies that are
-// being written there are cancelled first. Documents that were bound to it stay,
-// without it; the regex group made from its card goes with it.
-func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) error {
-	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) {
-		return runningFor(tx, id)
-	})
+// deleteCharacter deletes a character with its conversations. Documents that were
+// bound to it stay, without it; the regex group made from its card goes with it.
+func deleteCharacter(tx Tx, c *op.Call, id string) error {
+	ch, err := tx.Character(id)
 	if err != nil {
 		return err
 	}
-	_, err = op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
-		ch, err := tx.Character(id)
-		if err != nil {
-			return struct{}{}, err
-		}
-		running, err := runningFor(tx, id)
-		if err != nil {
-			return struct{}{}, err
-		}
-		if len(running) > 0 {
-			return struct{}{}, busy(running[0])
-		}
-		if err := unbind(tx, c, id); err != nil {
-			return struct{}{}, err
-		}
-		if err := tx.DeleteCharacter(id); err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, tx.Emit(characterEvent(c, "character.deleted", ch))
-	})
-	return err
-}
-
-// runningFor returns the running generations in conversations of a character.
-func runningFor(tx Tx, characterID string) ([]*Generation, error) {
-	running, err := tx.Running("")
-	if err != nil {
-		return nil, err
+	if err := unbind(tx, c, id); err != nil {
+		return err
 	}
-	var of []*Generation
-	for _, g := range running {
-		conv, err := tx.Conversation(g.ConversationID)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if conv.CharacterID == characterID {
-			of = append(of, g)
-		}
+	if err := tx.DeleteCharacter(id); err != nil {
+		return err
 	}
-	return of, nil
+	return tx.Emit(characterEvent(c, "character.deleted", ch))
 }
 
 // unbind takes a character out of every resource that is bound to it.

@@ -41,7 +41,7 @@ type wanted struct {
 	personas    []string
 }
 
-func wantedBy(s *Settings, conversation *Conversation, characterID string) wanted {
+func wantedBy(s *Settings, personaID, characterID string) wanted {
 	w := wanted{characterID: characterID}
 	if s.GlobalPreset.Enabled {
 		w.preset = s.GlobalPreset.ID
@@ -50,7 +50,7 @@ func wantedBy(s *Settings, conversation *Conversation, characterID string) wante
 		w.book, w.priority = s.GlobalWorldBook.ID, s.GlobalWorldBook.Priority
 	}
 	w.regex = s.GlobalRegexEnabled
-	for _, id := range []string{conversation.PersonaID, s.PersonaID} {
+	for _, id := range []string{personaID, s.PersonaID} {
 		if id != "" {
 			w.personas = append(w.personas, id)
 		}

@@ -192,59 +192,14 @@ func updateConversation(tx Tx, c *op.Call, conv *Conversation) error {
 	return tx.Emit(conversationEvent(c.UserID, "chat.updated", c.By(), conv))
 }
 
-// DeleteConversation deletes a conversation with its messages. A reply that is
-// being written there is cancelled first.
-func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) error {
-	if id == "" { // for Running that would mean all conversations
-		return fault.New(fault.NotFound, "no such conversation")
-	}
-	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) { return tx.Running(id) })
-	if err != nil {
+// deleteConversation deletes a conversation with its messages.
+func deleteConversation(tx Tx, c *op.Call, id string) error {
+	if err := tx.DeleteConversation(id); err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
-		if _, err := tx.LockConversation(id); err != nil {
-			return struct{}{}, err
-		}
-		running, err := tx.Running(id)
-		if err != nil {
-			return struct{}{}, err
-		}
-		if len(running) > 0 { // it began after the others had been cancelled
-			return struct{}{}, busy(running[0])
-		}
-		if err := tx.DeleteConversation(id); err != nil {
-			return struct{}{}, err
-		}
-		ev := op.Event(c.UserID, "chat.deleted", c.By(), nil)
-		ev.ConversationID = id
-		return struct{}{}, tx.Emit(ev)
-	})
-	return err
-}
-
-// cancelRunning cancels the generations that which names and waits until they
-// have ended.
-func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*Generation, error)) error {
-	var running []*Generation
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
-		running, err = which(tx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, g := range running {
-		if _, err := e.Cancel(ctx, userID, g.ID); err != nil {
-			return err
-		}
-	}
-	for _, g := range running {
-		if _, err := e.Wait(ctx, userID, g.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	ev := op.Event(c.UserID, "chat.deleted", c.By(), nil)
+	ev.ConversationID = id
+	return tx.Emit(ev)
 }
 
 // History returns a page of the shown branch, oldest first: the newest messages

@@ -19,32 +19,18 @@ func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, erro
 	return m, err
 }
 
-// Edit says something in other words. In place the chosen swipe gets the text, as
+// EditText says something in other words. In place the chosen swipe gets the text, as
 // a new revision; the old one stays readable, and a reply that failed without a
 // text gets its first swipe. As a branch the text becomes a message of its own
 // beside the old one, which the conversation then ends in: what followed the old
 // one stays with it.
 //
-// With Regenerate a user's message is answered again, in the same transaction.
-// In place that is a regenerate of its reply (the shown one, else the newest), or
-// a first one where it has none; a branch gets a reply of its own. Message is
-// what was said, Reply what is being written.
-//
 // Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0
 // and not the message's rev; Busy while the message is being written, for a
-// branch while anything is written in the conversation. With Regenerate those of
-// Send, and Invalid for a message that no user wrote.
-func (e *Engine) Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
-	if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
+// branch while anything is written in the conversation.
+func (e *Engine) EditText(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
+	if err := in.check(e.opts.TextLimit); err != nil {
 		return nil, err
-	}
-	switch in.Mode {
-	case "", EditInPlace, EditBranch:
-	default:
-		return nil, fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
-	}
-	if in.Regenerate {
-		return e.editAndAnswer(ctx, c, in)
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
 		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
@@ -65,6 +51,15 @@ func (e *Engine) Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, 
 	})
 }
 
+// check refuses a text longer than limit, in code points.
+func (in EditInput) check(limit int) error {
+	switch in.Mode {
+	case "", EditInPlace, EditBranch:
+		return op.CheckText("text", in.Text, limit)
+	}
+	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
+}
+
 // rewordNow stores another text in the place of the shown one. What was recalled
 // for that is kept with the new one.
 func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
@@ -82,45 +77,6 @@ func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, te
 		}
 	}
 	return e.heard(tx, chat)
-}
-
-func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
-	q := query{messageID: in.MessageID, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
-		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
-		if err != nil {
-			return nil, nil, err
-		}
-		if m.Role != RoleUser {
-			return nil, nil, fault.InvalidField("regenerate", "role", "only a user's message can be answered again")
-		}
-		var old *Message // reply
-		var ch change
-		if in.Mode == EditBranch {
-			m = otherWords(m, in.Text, tx.Now())
-			ch.created = []*Message{m}
-		} else {
-			reword(m, in.Text, tx.Now())
-			ch.updated = m
-			if old, err = replyTo(tx, chat, m); err != nil {
-				return nil, nil, err
-			}
-		}
-		var begun *started
-		if old != nil {
-			begun, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
-		} else {
-			begun, err = e.answer(tx, c, s, m, "", &ch)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := ch.store(tx, c, chat); err != nil {
-			return nil, nil, err
-		}
-		begun.order.version = chat.Version
-		return &Changed{Message: m, Reply: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
-	})
 }
 
 // reword gives the chosen swipe of m another text.

@@ -145,7 +145,7 @@ func pinnedNow(tx Tx, conv *Conversation) (*Pins, error) {
 		return nil, err
 	}
 	character := cmp.Or(set.CharacterID, conv.CharacterID)
-	stamps, err := wantedBy(settings, conv, character).stamps(tx, conv.pinsOf(character))
+	stamps, err := wantedBy(settings, conv.PersonaID, character).stamps(tx, conv.pinsOf(character))
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (e *Engine) setup(tx Tx, conv *Conversation, options TurnOptions) (*Setup, 
 	}
 	own := options.over(chat)
 	character := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
-	if s.Docs, err = e.documentsOf(tx, wantedBy(user, conv, character), conv.pinsOf(character)); err != nil {
+	if s.Docs, err = e.documentsOf(tx, wantedBy(user, conv.PersonaID, character), conv.pinsOf(character)); err != nil {
 		return nil, err
 	}
 	s.Options = own.over(s.Docs.sampling).over(user.TurnOptions)
@@ -51,7 +51,7 @@ func (e *Engine) setupOf(tx Tx, characterID string) (*Setup, error) {
 		return nil, err
 	}
 	s := &Setup{Conversation: &Conversation{CharacterID: characterID}, Zone: user.zone()}
-	if s.Docs, err = e.documentsOf(tx, wantedBy(user, s.Conversation, characterID), nil); err != nil {
+	if s.Docs, err = e.documentsOf(tx, wantedBy(user, "", characterID), nil); err != nil {
 		return nil, err
 	}
 	return s, s.complete(user)

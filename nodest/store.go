@@ -34,6 +34,7 @@ type Tx struct {
 	Jobs   jobs.Tx
 	Memory memory.Tx
 	UserTx
+	SettingsTx
 	CharacterTx
 	ResourceTx
 	StampTx
@@ -71,8 +72,8 @@ type ResourceStamp struct {
 	Bound   bool         `json:"bound,omitempty"` // false: it was asked for by its id
 }
 
-// UserTx keeps what belongs to the user as a whole.
-type UserTx interface {
+// SettingsTx keeps the user's defaults.
+type SettingsTx interface {
 	// Settings returns the user's defaults (zero Settings, version 0, if none were stored).
 	Settings() (*Settings, error)
 	// PutSettings stores s with s.Version, which must be one more than the stored
@@ -80,6 +81,10 @@ type UserTx interface {
 	PutSettings(s *Settings) error
 	// PutDeviceZone stores Settings.DeviceTimeZone, without another version of them.
 	PutDeviceZone(name string) error
+}
+
+// UserTx keeps what belongs to the user as a whole.
+type UserTx interface {
 	// AddUsage adds to the meter of (day of Now, provider, model).
 	AddUsage(u UsageRow) error
 	// Usage returns the meter from day to day, both inclusive ("2006-01-02"), oldest first.
@@ -111,6 +116,9 @@ type CharacterTx interface {
 	// DeleteCharacter deletes the character and its conversations (both stay as
 	// hidden rows until purged).
 	DeleteCharacter(id string) error
+	// LastSummarised is when a summary of a conversation with the character was made
+	// last; zero = never.
+	LastSummarised(characterID string) (time.Time, error)
 	// PutAvatar replaces the avatar; Avatar returns fault.NotFound without one.
 	PutAvatar(characterID string, a *Avatar) error
 	Avatar(characterID string) (*Avatar, error)

@@ -41,9 +41,6 @@ type SummaryTx interface {
 	RestoreSummary(id string, version, next int64) error
 	// LatestGeneration is the highest that the conversation ever had, 0 = none.
 	LatestGeneration(conversationID string) (int, error)
-	// LastSummarised is when a summary of a conversation with the character was made
-	// last; zero = never.
-	LastSummarised(characterID string) (time.Time, error)
 	// Standing tells how covered messages stand on the branch that ends in headID,
 	// at a version (0 = now). It walks no branch.
 	Standing(c Covered, headID string, version int64) (Standing, error)

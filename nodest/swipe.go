@@ -7,23 +7,15 @@ import (
 	"nodest/op"
 )
 
-// Swipe chooses another text of a message: a swipe by its id, or the next or
-// previous one. At the end of the row "next" regenerates a reply if
-// GenerateIfLast says so, and else changes nothing; so does "prev" at its
+// ChooseSwipe chooses another text of a message: a swipe by its id, or the next or
+// previous one. At the end of the row "next" changes nothing; so does "prev" at its
 // beginning.
 //
 // Errors: NotFound; Conflict with details.current when IfRev is not 0 and not
 // the message's rev; Busy while the message is being written.
-func (e *Engine) Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
+func (e *Engine) ChooseSwipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
 	if in.Swipe == "" {
 		return nil, fault.InvalidField("swipe", "required", `must be the id of a swipe, "next" or "prev"`)
-	}
-	another, err := e.wantsAnother(ctx, c, in)
-	if err != nil {
-		return nil, err
-	}
-	if another {
-		return e.Regenerate(ctx, c, GenerateInput{MessageID: in.MessageID})
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
 		conv, m, err := changeable(tx, in.MessageID, in.IfRev)
@@ -41,36 +33,6 @@ func (e *Engine) Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed
 		m.Status, m.Error = statusOf(m.Chosen().Finish), nil
 		return &Changed{Message: m}, updateMessage(tx, c, conv, m)
 	})
-}
-
-// wantsAnother says whether a swipe goes beyond the last text of a reply and
-// asks for a new one. A call that was answered before never does: it gets its
-// first answer, whatever the message has become since.
-func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in SwipeInput) (bool, error) {
-	if in.Swipe != "next" || !in.GenerateIfLast {
-		return false, nil
-	}
-	var another bool
-	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
-		another = false
-		if c.Key != "" {
-			known, err := tx.Key(c.Key)
-			if err != nil || known != nil {
-				return err
-			}
-		}
-		m, err := tx.Message(in.MessageID)
-		if err != nil {
-			return err
-		}
-		if in.IfRev != 0 && in.IfRev != m.Rev { // told by the change below
-			return nil
-		}
-		to, err := swipeTarget(m, "next")
-		another = m.DeletedAt == nil && m.Role == RoleAssistant && !m.Greeting && to == m.SwipeIndex
-		return err
-	})
-	return another, err
 }
 
 // swipeTarget is the index of the swipe that is meant.

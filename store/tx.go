@@ -38,7 +38,7 @@ type tx struct {
 // turn is t as the engine has it.
 func (t *tx) turn() nodest.Tx {
 	return nodest.Tx{
-		Tx: t, Jobs: t, Memory: t.memory(), UserTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, ConversationTx: t,
+		Tx: t, Jobs: t, Memory: t.memory(), UserTx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, ConversationTx: t,
 		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, SummaryTx: t,
 	}
 }

@@ -1,0 +1,105 @@
+package nodest
+
+import (
+	"context"
+
+	"nodest/fault"
+	"nodest/op"
+)
+
+// DeleteCharacter deletes a character with its conversations. Replies that are
+// being written there are cancelled first. Documents that were bound to it stay,
+// without it; the regex group made from its card goes with it.
+func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) error {
+	running := func(tx Tx) ([]*Generation, error) { return runningFor(tx, id) }
+	if err := e.cancelRunning(ctx, c.UserID, running); err != nil {
+		return err
+	}
+	_, err := op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
+		if _, err := tx.Character(id); err != nil {
+			return struct{}{}, err
+		}
+		if err := noneRuns(running(tx)); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, deleteCharacter(tx, c, id)
+	})
+	return err
+}
+
+// DeleteConversation deletes a conversation with its messages. A reply that is
+// being written there is cancelled first.
+func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) error {
+	if id == "" { // for Running that would mean all conversations
+		return fault.New(fault.NotFound, "no such conversation")
+	}
+	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) { return tx.Running(id) })
+	if err != nil {
+		return err
+	}
+	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+		if _, err := tx.LockConversation(id); err != nil {
+			return struct{}{}, err
+		}
+		if err := noneRuns(tx.Running(id)); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, deleteConversation(tx, c, id)
+	})
+	return err
+}
+
+// noneRuns is Busy with the first of running: it began after the others had been
+// cancelled.
+func noneRuns(running []*Generation, err error) error {
+	if err == nil && len(running) > 0 {
+		err = busy(running[0])
+	}
+	return err
+}
+
+// runningFor returns the running generations in conversations of a character.
+func runningFor(tx Tx, characterID string) ([]*Generation, error) {
+	running, err := tx.Running("")
+	if err != nil {
+		return nil, err
+	}
+	var of []*Generation
+	for _, g := range running {
+		conv, err := tx.Conversation(g.ConversationID)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if conv.CharacterID == characterID {
+			of = append(of, g)
+		}
+	}
+	return of, nil
+}
+
+// cancelRunning cancels the generations that which names and waits until they
+// have ended.
+func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*Generation, error)) error {
+	var running []*Generation
+	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+		running, err = which(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range running {
+		if _, err := e.Cancel(ctx, userID, g.ID); err != nil {
+			return err
+		}
+	}
+	for _, g := range running {
+		if _, err := e.Wait(ctx, userID, g.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
