@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -231,7 +232,7 @@ func fullSettings(given json.RawMessage, dialect string) (json.RawMessage, error
 			}
 			fmt.Fprintf(&b, "%q:%s", r.name, value)
 		}
-		for _, name := range sortedKeys(set[g.name]) {
+		for _, name := range slices.Sorted(maps.Keys(set[g.name])) {
 			fmt.Fprintf(&b, ",%s:%s", op.MustJSON(name), set[g.name][name])
 		}
 		b.WriteByte('}')
@@ -271,7 +272,7 @@ func givenSettings(sent, before json.RawMessage) (json.RawMessage, error) {
 		}
 		delete(groups, g.name)
 	}
-	if names := sortedKeys(groups); len(names) > 0 {
+	if names := slices.Sorted(maps.Keys(groups)); len(names) > 0 {
 		return nil, op.UnknownField(names[0])
 	}
 	return json.Marshal(kept)
@@ -300,7 +301,7 @@ func (g settingGroup) check(sent json.RawMessage, old map[string]json.RawMessage
 			}
 		}
 	}
-	for _, name := range sortedKeys(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !known[name] && !g.open {
 			return nil, op.UnknownField(g.name + "." + name)
 		}

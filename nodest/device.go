@@ -2,6 +2,8 @@ package nodest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"nodest/fault"
@@ -24,7 +26,7 @@ func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string
 		return fault.InvalidField("read", "range", "must have at most %d conversations", maxRead)
 	}
 	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
-		for _, conversationID := range sortedKeys(read) {
+		for _, conversationID := range slices.Sorted(maps.Keys(read)) {
 			m, err := tx.Message(read[conversationID])
 			if err != nil {
 				return struct{}{}, inField("read."+conversationID, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -179,7 +180,7 @@ const keptExtra = 256 << 10
 
 // keep keeps for the export all members but some, as long as there is room.
 func (in *savedFile) keep(rest, all members, but []string) {
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if n := len(name) + len(all[name]); n <= in.left && !slices.Contains(but, name) {
 			in.left -= n
 			rest[name] = all[name]
