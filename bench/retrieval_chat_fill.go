@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/character"
 	"nodest/framework"
 	"nodest/llm/offline"
 	"nodest/memory"
@@ -42,7 +43,7 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 			err = errors.Join(err, f.close())
 		}
 	}()
-	if _, err := l.engine.PutSettings(ctx, f.call(), nodest.Settings{UserName: s.people.User}, 0); err != nil {
+	if _, err := l.engine.Characters.PutUserSettings(ctx, f.call(), character.UserSettings{UserName: s.people.User}, 0); err != nil {
 		return nil, err
 	}
 	if f.character, err = l.newCharacter(ctx, s.people, s.greetings); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm/offline"
@@ -74,7 +75,9 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	if o.chat {
 		options.Memory = l.memory
 	}
-	l.engine = nodest.New(l.db, noModel{}, nobody{}, options)
+	l.engine = nodest.New(nodest.Deps{
+		Store: l.db, Characters: character.New(l.db.Characters(), character.Options{}), Models: noModel{}, Publisher: nobody{},
+	}, options)
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
 	l.jobs.Handle(l.memory.Kinds()...)
 	if o.chat { // else what is found again are the words as they were said
@@ -156,7 +159,7 @@ func (l *library) newCharacter(ctx context.Context, people lang.Names, greetings
 	if err != nil {
 		return "", err
 	}
-	ch, err := l.engine.CreateCharacter(ctx, &op.Call{UserID: l.user}, nodest.CharacterInput{RoleCard: card})
+	ch, err := l.engine.Characters.Create(ctx, &op.Call{UserID: l.user}, character.Input{RoleCard: card})
 	if err != nil {
 		return "", err
 	}

@@ -217,7 +217,7 @@ func TestADeletedCharacterNeedsNoVectors(t *testing.T) {
 			character := r.character()
 			r.say(r.conversation(character), "", "Ann: I live in Paris.")
 			gone := func() {
-				r.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(character) })
+				r.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(character) })
 			}
 			j := r.claim(character)
 			if before {

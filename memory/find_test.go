@@ -238,7 +238,7 @@ func TestNothingRelevantIsNothing(t *testing.T) {
 	for _, text := range []string{"quantum chromodynamics", "", "？！", "火山喷发"} {
 		r.expect(text, memory.Ask{CharacterID: character, Text: text})
 	}
-	r.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(character) })
+	r.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(character) })
 	for _, id := range []string{character, newID(), ""} {
 		if _, err := r.svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: id, Text: "sunrise"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a character that is not there: %v", err)

@@ -114,7 +114,7 @@ func TestManyCharactersFitIntoTheBudget(t *testing.T) {
 		for i := range characters {
 			c := cardOf()
 			chat := &nodest.Conversation{ID: newID(), CharacterID: c.ID, Settings: []byte(`{}`)}
-			if err := tx.InsertCharacter(c); err != nil {
+			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
 			}
 			if err := tx.InsertConversation(chat); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/character"
 	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -66,13 +67,13 @@ func (r *rig) update(fn func(tx nodest.Tx) error) {
 func (r *rig) character() string {
 	r.Helper()
 	c := cardOf()
-	r.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
+	r.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
 	return c.ID
 }
 
 // cardOf is a character as everybody imports it: all have one card.
-func cardOf() *nodest.Character {
-	return &nodest.Character{
+func cardOf() *character.Character {
+	return &character.Character{
 		ID: newID(), Name: "Reed", Dialect: "nodest", RoleCard: []byte(`{}`), WorldBook: []byte(`{}`), Preset: []byte(`{}`),
 		AuthorNote: []byte(`{}`), RegexScripts: []byte(`[]`), Settings: []byte(`{}`),
 	}

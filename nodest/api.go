@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/card"
+	"nodest/character"
 	"nodest/framework"
 )
 
@@ -12,15 +12,15 @@ import (
 
 // SendInput is a user's message.
 type SendInput struct {
-	ConversationID string      `json:"-"`
-	Text           string      `json:"text"`
-	ClientMsgID    string      `json:"clientMsgId,omitempty"`
-	ParentID       string      `json:"parentId,omitempty"` // "" = the head
-	AuthorID       string      `json:"authorId,omitempty"`
-	Options        TurnOptions `json:"options"`
-	NoReply        bool        `json:"-"`                  // wire: reply:false
-	WhenBusy       string      `json:"whenBusy,omitempty"` // "" = fail, "queue", "cancel"
-	APIKey         string      `json:"-"`                  // for this request alone; never stored
+	ConversationID string                `json:"-"`
+	Text           string                `json:"text"`
+	ClientMsgID    string                `json:"clientMsgId,omitempty"`
+	ParentID       string                `json:"parentId,omitempty"` // "" = the head
+	AuthorID       string                `json:"authorId,omitempty"`
+	Options        character.TurnOptions `json:"options"`
+	NoReply        bool                  `json:"-"`                  // wire: reply:false
+	WhenBusy       string                `json:"whenBusy,omitempty"` // "" = fail, "queue", "cancel"
+	APIKey         string                `json:"-"`                  // for this request alone; never stored
 }
 
 // Sent is the answer to a send: nothing of it will be lost.
@@ -33,12 +33,12 @@ type Sent struct {
 // GenerateInput asks for a regenerate or continue of a message, or for an
 // impersonation in a conversation.
 type GenerateInput struct {
-	MessageID      string      `json:"-"`
-	ConversationID string      `json:"-"`              // impersonate
-	Wish           string      `json:"wish,omitempty"` // regenerate: 【重写要求】
-	Options        TurnOptions `json:"options"`
-	WhenBusy       string      `json:"whenBusy,omitempty"`
-	APIKey         string      `json:"-"` // as in SendInput; regenerate and continue
+	MessageID      string                `json:"-"`
+	ConversationID string                `json:"-"`              // impersonate
+	Wish           string                `json:"wish,omitempty"` // regenerate: 【重写要求】
+	Options        character.TurnOptions `json:"options"`
+	WhenBusy       string                `json:"whenBusy,omitempty"`
+	APIKey         string                `json:"-"` // as in SendInput; regenerate and continue
 }
 
 // Modes of an edit.
@@ -102,32 +102,6 @@ type ConversationPatch struct {
 	Settings   json.RawMessage
 	Archived   *bool
 	IfVersion  int64 // 0 = any
-}
-
-// CharacterInput are the documents of a character.
-type CharacterInput struct {
-	RoleCard     json.RawMessage `json:"roleCard"`
-	WorldBook    json.RawMessage `json:"worldBook,omitempty"`
-	Preset       json.RawMessage `json:"preset,omitempty"`
-	AuthorNote   json.RawMessage `json:"authorNote,omitempty"`
-	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
-	IsCradle     *bool           `json:"isCradle,omitempty"`
-	Dialect      string          `json:"dialect,omitempty"`
-}
-
-// Imported is an imported character and what was odd about its file.
-type Imported struct {
-	Character *Character     `json:"character"`
-	Warnings  []card.Warning `json:"warnings"`
-}
-
-// ResourceInput creates or replaces a resource; nil or empty members of a patch stay.
-type ResourceInput struct {
-	Name       string          `json:"name,omitempty"`
-	Dialect    string          `json:"dialect,omitempty"` // default "nodest"; an import knows it from the file
-	Document   json.RawMessage `json:"document,omitempty"`
-	BindAll    *bool           `json:"bindAll,omitempty"`
-	Characters []string        `json:"characterIds,omitempty"`
 }
 
 // ForkInput makes a conversation of a branch.
@@ -249,9 +223,9 @@ type HistoryPage struct {
 
 // PreviewInput asks for the request that a message would cause.
 type PreviewInput struct {
-	ConversationID string      `json:"-"`
-	Text           string      `json:"text,omitempty"` // "" = as a continue from the head
-	Options        TurnOptions `json:"options"`
+	ConversationID string                `json:"-"`
+	Text           string                `json:"text,omitempty"` // "" = as a continue from the head
+	Options        character.TurnOptions `json:"options"`
 }
 
 // SentPrompt is a stored prompt, expanded.
@@ -264,9 +238,9 @@ type SentPrompt struct {
 
 // Snapshot is what a client loads when it cannot resume.
 type Snapshot struct {
-	Conversations   []*Conversation `json:"conversations"` // newest first, at most 200
-	Characters      []*Character    `json:"characters"`    // without documents
-	SettingsVersion int64           `json:"settingsVersion"`
-	Epoch           string          `json:"epoch"`
-	Seq             int64           `json:"seq"` // what the snapshot stands for
+	Conversations   []*Conversation        `json:"conversations"` // newest first, at most 200
+	Characters      []*character.Character `json:"characters"`    // without documents
+	SettingsVersion int64                  `json:"settingsVersion"`
+	Epoch           string                 `json:"epoch"`
+	Seq             int64                  `json:"seq"` // what the snapshot stands for
 }

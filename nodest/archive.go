@@ -65,7 +65,7 @@ func exportArchive(tx Tx, conversationID string) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch, err := tx.Character(conv.CharacterID)
+	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 	"nodest/summary"
@@ -106,8 +107,8 @@ func (c *checker) history(a *archive) error {
 
 // state checks what the conversation was at a version.
 func (c *checker) state(path string, s *Conversation) error {
-	err := checkNote("authorNote", s.AuthorNote)
-	var settings TurnOptions
+	err := character.CheckNote("authorNote", s.AuthorNote)
+	var settings character.TurnOptions
 	if err == nil && !op.IsNull(s.Settings) {
 		err = op.DecodeLenient("settings", s.Settings, &settings)
 	}
@@ -124,11 +125,11 @@ func (c *checker) state(path string, s *Conversation) error {
 	return c.pins(path, s.Pins)
 }
 
-func (c *checker) pins(path string, p *Pins) error {
+func (c *checker) pins(path string, p *character.Pins) error {
 	if p == nil || p.Settings == nil {
 		return nil
 	}
-	if err := p.Settings.check(); err != nil {
+	if err := p.Settings.Check(); err != nil {
 		return damagedBy(at(c.at, path)+".pins.settings", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -79,8 +80,8 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 // finish shows what was loaded.
 func (a *archive) finish(tx Tx, c *op.Call) (*Conversation, error) {
 	conv := a.Conversation.Conversation
-	if _, err := tx.Character(conv.CharacterID); err != nil { // again: it may be gone
-		return nil, inField("characterId", err)
+	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
+		return nil, op.InField("characterId", err)
 	}
 	conv.UpdatedAt = tx.Now()
 	if err := tx.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
@@ -101,8 +102,8 @@ func (a *archive) finish(tx Tx, c *op.Call) (*Conversation, error) {
 // fit makes a checked archive the user's own, and a conversation of the character:
 // it names what the user has, and nothing else.
 func (a *archive) fit(tx Tx, characterID string) error {
-	if _, err := tx.Character(characterID); err != nil {
-		return inField("characterId", err)
+	if _, err := tx.Characters.Character(characterID); err != nil {
+		return op.InField("characterId", err)
 	}
 	known := a.owned(tx, characterID)
 	conv := &a.Conversation.Conversation
@@ -132,7 +133,7 @@ func (a *archive) fit(tx Tx, characterID string) error {
 // owned finds out what of an archive the user has, for a conversation of the
 // character.
 func (a *archive) owned(tx Tx, characterID string) *ownership {
-	known := &ownership{tx: tx, have: map[ResourceStamp]bool{}}
+	known := &ownership{tx: tx, have: map[character.ResourceStamp]bool{}}
 	if characterID == a.Character.ID {
 		known.character = characterID
 	}
@@ -142,8 +143,8 @@ func (a *archive) owned(tx Tx, characterID string) *ownership {
 // ownership finds out what of an archive the user has.
 type ownership struct {
 	tx        Tx
-	character string                 // whose pins may stay; "" = none may
-	have      map[ResourceStamp]bool // by kind "" a character, by version 0 any version
+	character string                           // whose pins may stay; "" = none may
+	have      map[character.ResourceStamp]bool // by kind "" a character, by version 0 any version
 }
 
 // fit leaves out of a state what the user does not have: pinned documents, a
@@ -152,8 +153,8 @@ func (o *ownership) fit(c *Conversation) (err error) {
 	if c.Pins, err = o.pins(c.Pins); err != nil {
 		return err
 	}
-	if c.Pins == nil || !slices.Contains(c.Pins.ids(), c.PersonaID) {
-		if ok, err := o.has(ResourceStamp{Kind: Persona, ID: c.PersonaID}); err != nil {
+	if c.Pins == nil || !slices.Contains(c.Pins.IDs(), c.PersonaID) {
+		if ok, err := o.has(character.ResourceStamp{Kind: character.Persona, ID: c.PersonaID}); err != nil {
 			return err
 		} else if !ok {
 			c.PersonaID = ""
@@ -163,7 +164,7 @@ func (o *ownership) fit(c *Conversation) (err error) {
 	if err != nil {
 		return err
 	}
-	if ok, err := o.has(ResourceStamp{ID: settings.CharacterID}); ok || err != nil {
+	if ok, err := o.has(character.ResourceStamp{ID: settings.CharacterID}); ok || err != nil {
 		return err
 	}
 	settings.CharacterID = ""
@@ -173,18 +174,18 @@ func (o *ownership) fit(c *Conversation) (err error) {
 
 // pins are p as far as the user has the versions that it names; nil without that
 // of the character.
-func (o *ownership) pins(p *Pins) (*Pins, error) {
+func (o *ownership) pins(p *character.Pins) (*character.Pins, error) {
 	if p == nil || o.character == "" {
 		return nil, nil
 	}
-	ok, err := o.has(ResourceStamp{ID: cmp.Or(p.CharacterID, o.character), Version: p.Character})
+	ok, err := o.has(character.ResourceStamp{ID: cmp.Or(p.CharacterID, o.character), Version: p.Character})
 	if !ok || err != nil {
 		return nil, err
 	}
 	own := *p
 	own.Resources = nil
 	for _, r := range p.Resources {
-		ok, err := o.has(ResourceStamp{Kind: r.Kind, ID: r.ID, Version: r.Version})
+		ok, err := o.has(character.ResourceStamp{Kind: r.Kind, ID: r.ID, Version: r.Version})
 		if err != nil {
 			return nil, err
 		}
@@ -195,7 +196,7 @@ func (o *ownership) pins(p *Pins) (*Pins, error) {
 	return &own, nil
 }
 
-func (o *ownership) has(s ResourceStamp) (bool, error) {
+func (o *ownership) has(s character.ResourceStamp) (bool, error) {
 	if s.ID == "" {
 		return true, nil
 	}
@@ -205,13 +206,13 @@ func (o *ownership) has(s ResourceStamp) (bool, error) {
 	var err error
 	switch {
 	case s.Kind == "" && s.Version == 0:
-		_, err = o.tx.Character(s.ID)
+		_, err = o.tx.Characters.Character(s.ID)
 	case s.Kind == "":
-		_, err = o.tx.CharacterVersion(s.ID, s.Version)
+		_, err = o.tx.Characters.CharacterVersion(s.ID, s.Version)
 	case s.Version == 0:
-		_, err = o.tx.Resource(s.Kind, s.ID)
+		_, err = o.tx.Characters.Resource(s.Kind, s.ID)
 	default:
-		_, err = o.tx.ResourceVersion(s.Kind, s.ID, s.Version)
+		_, err = o.tx.Characters.ResourceVersion(s.Kind, s.ID, s.Version)
 	}
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -72,7 +73,7 @@ func sortedNames(m map[string]any) []string {
 func (h *home) fullLife(t *testing.T) *nodest.Conversation {
 	t.Helper()
 	conv, all := h.talk(t, 6)
-	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
+	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
 	must(t, err)
 	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
 	must(t, err)
@@ -226,7 +227,7 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	_, err = h.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
 	refused(t, err, fault.NotFound, "characterId")
 
-	bobs, err := h.CreateCharacter(t.Context(), theirs, nodest.CharacterInput{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
+	bobs, err := h.Characters.Create(t.Context(), theirs, character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
 	must(t, err)
 	loaded, err := h.ImportArchive(t.Context(), theirs, bobs.ID, data)
 	must(t, err)
@@ -284,7 +285,7 @@ func TestAnArchiveIsOfOneMoment(t *testing.T) {
 	h := newHome(t)
 	conv, _ := h.talk(t, 3)
 	said := 0
-	e := nodest.New(restless{h.db, func() {
+	e := newEngine(restless{h.db, func() {
 		said++
 		conv = h.say(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
 	}}, noModels{}, h, nodest.Options{Alone: true})

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 )
@@ -16,8 +17,8 @@ type asker struct {
 	store   Store
 	userID  string
 	model   Model
-	options TurnOptions // of the user
-	thought *sync.Map   // models that spend a limit of tokens on thinking: provider and name
+	options character.TurnOptions // of the user
+	thought *sync.Map             // models that spend a limit of tokens on thinking: provider and name
 }
 
 // askTime bounds one reply.
@@ -27,9 +28,9 @@ const askTime = 2 * time.Minute
 // user's settings. nil means that there is none: only the offline demo answers,
 // no key is there, or the tokens of the day are used up.
 func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
-	var options TurnOptions
+	var options character.TurnOptions
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		set, err := tx.Settings()
+		set, err := tx.Characters.Settings()
 		if err != nil {
 			return err
 		}

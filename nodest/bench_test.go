@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -49,7 +50,7 @@ func BenchmarkFirstWord(b *testing.B) {
 			}
 			defer func() { _ = db.Close() }()
 			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
-			e := nodest.New(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
+			e := newEngine(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
 			chats := make([]*nodest.Conversation, streams)
 			for i := range chats {
@@ -96,7 +97,7 @@ func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *nodes
 		b.Fatal(err)
 	}
 	call := &op.Call{UserID: user}
-	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func BenchmarkLongChat(b *testing.B) {
 			if remembers {
 				opts.Memory = remembered
 			}
-			e := nodest.New(db, watch, watch, opts)
+			e := newEngine(db, watch, watch, opts)
 			defer func() { _ = e.Close(context.Background()) }()
 			c := benchChat(b, db, e, ann)
 			for i := range 1000 {

@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/framework"
 	"nodest/nodest"
 )
 
 // imported makes a character of a file.
-func (s *studio) imported(file string) *nodest.Character {
+func (s *studio) imported(file string) *character.Character {
 	s.t.Helper()
-	got, err := s.ImportCharacter(s.t.Context(), s.call(), []byte(file), "card.json")
+	got, err := s.Characters.Import(s.t.Context(), s.call(), []byte(file), "card.json")
 	s.must(err)
 	return got.Character
 }
@@ -56,7 +57,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 			continue // no card: that is what package card tests
 		}
 		t.Run(name, func(t *testing.T) {
-			got, err := s.ImportCharacter(t.Context(), s.call(), data, name)
+			got, err := s.Characters.Import(t.Context(), s.call(), data, name)
 			must(t, err)
 			p := s.preview(s.chatWith(got.Character.ID), asked)
 			onceInPrompt(t, p, got.Character)
@@ -66,7 +67,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	t.Logf("%d cards", read)
 }
 
-func onceInPrompt(t *testing.T, p *framework.Prompt, ch *nodest.Character) {
+func onceInPrompt(t *testing.T, p *framework.Prompt, ch *character.Character) {
 	t.Helper()
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	must(t, err)
@@ -146,7 +147,7 @@ func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 	if got := why(p); got != "charDescription added, charPersonality added, scenario added, dialogueExamples added" {
 		t.Errorf("from the card: %s", got)
 	}
-	findings, err := nodest.Lint(data, "app_zh.json")
+	findings, err := character.Lint(data, "app_zh.json")
 	must(t, err)
 	var unlisted []string
 	for _, f := range findings {
@@ -186,7 +187,7 @@ func TestTheCardsPromptsTakeThePlaceOfThePresets(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
 	must(t, err)
 	ch := s.imported(string(data))
-	_, err = s.CreateResource(t.Context(), s.call(), nodest.Preset, nodest.ResourceInput{
+	_, err = s.Characters.CreateResource(t.Context(), s.call(), character.Preset, character.ResourceInput{
 		Name: "Tavern", Dialect: "sillytavern", Document: json.RawMessage(tavernPreset), Characters: []string{ch.ID},
 	})
 	must(t, err)
@@ -224,7 +225,7 @@ func TestTheCardsPromptsSurviveASmallContext(t *testing.T) {
 		s.say(c, strings.Repeat("word ", 120))
 	}
 	size := 700
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: asked, Options: nodest.TurnOptions{ContextTokens: &size}})
+	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: asked, Options: character.TurnOptions{ContextTokens: &size}})
 	must(t, err)
 	onceInPrompt(t, p, ch)
 	if !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool { return d.Source == framework.SourceHistory }) {
@@ -237,7 +238,7 @@ func TestTheCardsPromptsSurviveASmallContext(t *testing.T) {
 func TestWhatIsSaidStandsOnceWithoutAPreset(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	for name, tt := range map[string]struct {
-		ch   *nodest.Character
+		ch   *character.Character
 		want int
 	}{
 		"an imported card":            {s.imported(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), 1},
@@ -265,7 +266,7 @@ func TestBuiltInWordsAreInTheLanguageOfTheCharacter(t *testing.T) {
 	setting := `"user":{"customSetting":{"content":"tall"}}`
 	for _, tt := range []struct {
 		name, language string
-		ch             *nodest.Character
+		ch             *character.Character
 		han            bool
 	}{
 		{"an English card", "auto", english, false},
@@ -313,7 +314,7 @@ func TestWhoIsAskedToRecountMemories(t *testing.T) {
 	s := newRemembering(t)
 	for _, tt := range []struct {
 		name, settings string
-		ch             *nodest.Character
+		ch             *character.Character
 		asked          bool
 	}{
 		{"a native character", `{}`, s.character(alicesCard), true},

@@ -8,21 +8,22 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 )
 
 func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
 	h := newHome(t)
-	in := nodest.CharacterInput{
+	in := character.Input{
 		RoleCard:   json.RawMessage(alice),
 		WorldBook:  json.RawMessage(`{"entries":{"b":{"content":"x","mine":true},"a":{}}}`),
 		Preset:     json.RawMessage(`{"prompts":[],"temperature":1,"prompt_order":[]}`),
 		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"U","content":"","injection_depth":2}`),
 	}
-	made, err := h.CreateCharacter(t.Context(), h.call(), in)
+	made, err := h.Characters.Create(t.Context(), h.call(), in)
 	must(t, err)
-	ch, err := h.Character(t.Context(), me, made.ID)
+	ch, err := h.Characters.Get(t.Context(), me, made.ID)
 	must(t, err)
 	sameJSON(t, "role card", ch.RoleCard, in.RoleCard)
 	sameJSON(t, "world book", ch.WorldBook, in.WorldBook)
@@ -38,7 +39,7 @@ func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
 
 func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
 	h := newHome(t)
-	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{})
+	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{})
 	must(t, err)
 	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
 		t.Errorf("character = %q with role card %s, preset %s", ch.Name, ch.RoleCard, ch.Preset)
@@ -54,32 +55,32 @@ func TestDocumentsThatCannotBeUsedAreRefusedByName(t *testing.T) {
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
 	tests := []struct {
 		name  string
-		in    nodest.CharacterInput
+		in    character.Input
 		code  fault.Code
 		field string
 	}{
-		{"a role card that is a list", nodest.CharacterInput{RoleCard: raw(`[]`)}, fault.Invalid, "roleCard"},
-		{"a role card that is no JSON", nodest.CharacterInput{RoleCard: raw(`{"name"`)}, fault.Invalid, "roleCard"},
-		{"a role card without a name", nodest.CharacterInput{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard"},
-		{"a role card with a blank name", nodest.CharacterInput{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard"},
-		{"a V2 card without a name", nodest.CharacterInput{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard"},
-		{"a world book that is a text", nodest.CharacterInput{RoleCard: raw(alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
-		{"a world book whose entries are a number", nodest.CharacterInput{RoleCard: raw(alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
-		{"a preset that is a list", nodest.CharacterInput{RoleCard: raw(alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
-		{"a note with an unknown role", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"content":"x","role":"boss"}`)}, fault.Invalid, "authorNote.role"},
-		{"a note with a negative depth", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"injection_depth":-1}`)}, fault.Invalid, "authorNote.injection_depth"},
-		{"a note whose content is a number", nodest.CharacterInput{RoleCard: raw(alice), AuthorNote: raw(`{"content":1}`)}, fault.Invalid, "authorNote.content"},
-		{"scripts that are a text", nodest.CharacterInput{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
-		{"a dialect that does not exist", nodest.CharacterInput{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
+		{"a role card that is a list", character.Input{RoleCard: raw(`[]`)}, fault.Invalid, "roleCard"},
+		{"a role card that is no JSON", character.Input{RoleCard: raw(`{"name"`)}, fault.Invalid, "roleCard"},
+		{"a role card without a name", character.Input{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a role card with a blank name", character.Input{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a V2 card without a name", character.Input{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard"},
+		{"a world book that is a text", character.Input{RoleCard: raw(alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
+		{"a world book whose entries are a number", character.Input{RoleCard: raw(alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
+		{"a preset that is a list", character.Input{RoleCard: raw(alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
+		{"a note with an unknown role", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"content":"x","role":"boss"}`)}, fault.Invalid, "authorNote.role"},
+		{"a note with a negative depth", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"injection_depth":-1}`)}, fault.Invalid, "authorNote.injection_depth"},
+		{"a note whose content is a number", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"content":1}`)}, fault.Invalid, "authorNote.content"},
+		{"scripts that are a text", character.Input{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
+		{"a dialect that does not exist", character.Input{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
 	}
 	h := newHome(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := h.CreateCharacter(t.Context(), h.call(), tt.in)
+			_, err := h.Characters.Create(t.Context(), h.call(), tt.in)
 			refused(t, err, tt.code, tt.field)
 		})
 	}
-	page, err := h.Characters(t.Context(), me, "", 0)
+	page, err := h.Characters.List(t.Context(), me, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 || len(h.told()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
@@ -92,7 +93,7 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
 		t.Errorf("world book = %s, want the card's", ch.WorldBook)
 	}
-	groups, err := h.Resources(t.Context(), me, nodest.RegexScript, "", 0)
+	groups, err := h.Characters.Resources(t.Context(), me, character.RegexScript, "", 0)
 	must(t, err)
 	if len(groups.Items) != 1 {
 		t.Fatalf("%d groups of scripts, want the card's own", len(groups.Items))
@@ -101,14 +102,14 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	if group.Name != "Alice (Auto-Applied)" || !slices.Equal(group.Characters, []string{ch.ID}) || group.BindAll {
 		t.Errorf("group %q is bound to %v", group.Name, group.Characters)
 	}
-	group, err = h.Resource(t.Context(), me, nodest.RegexScript, group.ID)
+	group, err = h.Characters.Resource(t.Context(), me, character.RegexScript, group.ID)
 	must(t, err)
 	scripts, err := card.ParseRegexScripts(group.Document)
 	must(t, err)
 	if len(scripts) != 1 || scripts[0].Flags != "g" || !slices.Equal(scripts[0].Placement, []int{card.PlaceAIOutput}) {
 		t.Errorf("scripts = %+v, want one for the reply with flag g", scripts)
 	}
-	s, err := h.Settings(t.Context(), me)
+	s, err := h.Characters.UserSettings(t.Context(), me)
 	must(t, err)
 	if !s.GlobalRegexEnabled {
 		t.Error("scripts are not switched on")
@@ -118,34 +119,34 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, aliceWithGreetings)
-	own, err := h.CreateResource(t.Context(), h.call(), nodest.RegexScript, nodest.ResourceInput{
+	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
 		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
 	})
 	must(t, err)
 	groups := func() (names []string) {
-		page, err := h.Resources(t.Context(), me, nodest.RegexScript, "", 0)
+		page, err := h.Characters.Resources(t.Context(), me, character.RegexScript, "", 0)
 		must(t, err)
 		for _, r := range page.Items {
-			full, err := h.Resource(t.Context(), me, nodest.RegexScript, r.ID)
+			full, err := h.Characters.Resource(t.Context(), me, character.RegexScript, r.ID)
 			must(t, err)
 			names = append(names, r.Name+" "+string(full.Document))
 		}
 		return names
 	}
-	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{
+	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{
 		RegexScripts: json.RawMessage(`[{"scriptName":"whisper","findRegex":"A"}]`),
 	}, false, 0)
 	must(t, err)
 	if g := groups(); len(g) != 2 || !strings.Contains(strings.Join(g, ""), "whisper") || strings.Contains(strings.Join(g, ""), "shout") {
 		t.Errorf("groups = %v, want mine and the new one", g)
 	}
-	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RegexScripts: json.RawMessage(`null`)}, false, 0)
+	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RegexScripts: json.RawMessage(`null`)}, false, 0)
 	must(t, err)
 	if g := groups(); len(g) != 1 {
 		t.Errorf("groups = %v, want mine alone", g)
 	}
 	must(t, h.DeleteCharacter(t.Context(), h.call(), ch.ID))
-	left, err := h.Resource(t.Context(), me, nodest.RegexScript, own.ID)
+	left, err := h.Characters.Resource(t.Context(), me, character.RegexScript, own.ID)
 	must(t, err)
 	if len(left.Characters) != 0 {
 		t.Errorf("the group is still bound to %v", left.Characters)
@@ -154,28 +155,28 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 
 func TestUpdateReplacesOrPatches(t *testing.T) {
 	h := newHome(t)
-	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{
+	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
 	})
 	must(t, err)
 	bob := json.RawMessage(`{"name":"Bob"}`)
 
-	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: bob, Dialect: "sillytavern"}, false, 1)
+	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob, Dialect: "sillytavern"}, false, 1)
 	must(t, err)
 	if ch.Name != "Bob" || ch.WorldBook == nil || ch.Preset == nil || ch.Dialect != "sillytavern" || ch.Version != 2 {
 		t.Errorf("after the patch: %+v", ch)
 	}
-	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{WorldBook: json.RawMessage("null")}, false, 0)
+	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{WorldBook: json.RawMessage("null")}, false, 0)
 	must(t, err)
 	if ch.WorldBook != nil || ch.Name != "Bob" {
 		t.Errorf("after the removal: %+v", ch)
 	}
-	ch, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: json.RawMessage(alice)}, true, 3)
+	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: json.RawMessage(alice)}, true, 3)
 	must(t, err)
 	if ch.Name != "Alice" || ch.Preset != nil || ch.Version != 4 {
 		t.Errorf("after the replacement: %+v", ch)
 	}
-	_, err = h.UpdateCharacter(t.Context(), h.call(), ch.ID, nodest.CharacterInput{RoleCard: bob}, true, 3)
+	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob}, true, 3)
 	refused(t, err, fault.PreconditionFailed, "")
 }
 
@@ -183,7 +184,7 @@ func TestDeletingACharacterTakesItsConversations(t *testing.T) {
 	h := newHome(t)
 	conv, _ := h.talk(t, 2)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
-	_, err := h.Character(t.Context(), me, conv.CharacterID)
+	_, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
 	refused(t, err, fault.NotFound, "")
 	_, err = h.Conversation(t.Context(), me, conv.ID)
 	refused(t, err, fault.NotFound, "")
@@ -208,17 +209,17 @@ func TestAvatars(t *testing.T) {
 	}
 	h := newHome(t)
 	ch := h.character(t, alice)
-	_, err := h.Avatar(t.Context(), me, ch.ID)
+	_, err := h.Characters.Avatar(t.Context(), me, ch.ID)
 	refused(t, err, fault.NotFound, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := h.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
+			got, err := h.Characters.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
 			if tt.code != "" {
 				refused(t, err, tt.code, "")
 				return
 			}
 			must(t, err)
-			a, err := h.Avatar(t.Context(), me, ch.ID)
+			a, err := h.Characters.Avatar(t.Context(), me, ch.ID)
 			must(t, err)
 			if !got.HasAvatar || a.ContentType != tt.media || string(a.Data) != string(tt.data) || a.ETag == "" {
 				t.Errorf("avatar is %s with %d bytes, want %s", a.ContentType, len(a.Data), tt.media)
@@ -237,7 +238,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 	var listed []string
 	cursor := ""
 	for {
-		page, err := h.Characters(t.Context(), me, cursor, 2)
+		page, err := h.Characters.List(t.Context(), me, cursor, 2)
 		must(t, err)
 		for _, ch := range page.Items {
 			listed = append(listed, ch.ID)
@@ -252,7 +253,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 		t.Errorf("listed %v, want %v", listed, made)
 	}
 	for _, limit := range []int{-1, 201} {
-		_, err := h.Characters(t.Context(), me, "", limit)
+		_, err := h.Characters.List(t.Context(), me, "", limit)
 		refused(t, err, fault.Invalid, "limit")
 	}
 }
@@ -260,7 +261,7 @@ func TestCharactersAreListedInPages(t *testing.T) {
 func TestCharacterSettings(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	raw, version, err := h.CharacterSettings(t.Context(), me, ch.ID)
+	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
 	must(t, err)
 	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
@@ -272,7 +273,7 @@ func TestCharacterSettings(t *testing.T) {
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)
-	raw, version, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, set, version)
+	raw, version, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, set, version)
 	must(t, err)
 	for _, part := range []string{`"summaryThreshold":3000`, `"lastSummarizedAt":0`, `"mine":"kept"`, `["08:15"]`, `"summaryLength":1000`} {
 		if !strings.Contains(string(raw), part) {
@@ -282,9 +283,9 @@ func TestCharacterSettings(t *testing.T) {
 	if version != 2 {
 		t.Errorf("version = %d, want 2", version)
 	}
-	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, raw, version)
+	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
 	must(t, err) // what was read can be sent back
-	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, raw, version)
+	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
 	refused(t, err, fault.PreconditionFailed, "")
 }
 
@@ -317,7 +318,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",
 	} {
-		_, _, err := h.PutCharacterSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
+		_, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
 		refused(t, err, fault.Invalid, field)
 		if t.Failed() {
 			t.Fatalf("sent %s", sent)
@@ -333,13 +334,13 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
 	for i, file := range shared(t, "cards") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			made, err := h.ImportCharacter(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
+			made, err := h.Characters.Import(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
 			if strings.Contains(file, "invalid") {
 				refused(t, err, fault.UnsupportedCard, "")
 				return
 			}
 			must(t, err)
-			ch, err := h.Character(t.Context(), me, made.Character.ID)
+			ch, err := h.Characters.Get(t.Context(), me, made.Character.ID)
 			must(t, err)
 			if ch.Name == "" || ch.RoleCard == nil {
 				t.Fatalf("character %q with card %.40s", ch.Name, ch.RoleCard)
@@ -351,7 +352,7 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 			}
 			for turn := range long(1, len(ways)) {
 				as := ways[(i+turn)%len(ways)]
-				data, media, name, err := h.ExportCharacter(t.Context(), me, ch.ID, as[0], as[1])
+				data, media, name, err := h.Characters.Export(t.Context(), me, ch.ID, as[0], as[1])
 				must(t, err)
 				if media == "" || filepath.Ext(name) != "."+as[0] {
 					t.Errorf("export as %s is %q (%s)", as[0], name, media)
@@ -373,8 +374,8 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	_, _, _, err := h.ExportCharacter(t.Context(), me, ch.ID, "docx", "")
+	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")
 	refused(t, err, fault.Invalid, "format")
-	_, _, _, err = h.ExportCharacter(t.Context(), me, ch.ID, "json", "v9")
+	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")
 	refused(t, err, fault.Invalid, "spec")
 }

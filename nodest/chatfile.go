@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/op"
 )
 
@@ -31,12 +32,12 @@ type ImportedChat struct {
 func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
 	var names card.ChatNames
 	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
-		ch, err := tx.Character(characterID)
+		ch, err := tx.Characters.Character(characterID)
 		if err != nil {
-			return inField("characterId", err)
+			return op.InField("characterId", err)
 		}
 		names.Character = ch.Name
-		names.User, err = userName(tx, ch, "")
+		names.User, err = character.UserName(tx.Characters, ch, "")
 		return err
 	})
 	if err != nil {
@@ -47,8 +48,8 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 		return nil, err
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*ImportedChat, error) {
-		if _, err := tx.Character(characterID); err != nil {
-			return nil, inField("characterId", err)
+		if _, err := tx.Characters.Character(characterID); err != nil {
+			return nil, op.InField("characterId", err)
 		}
 		conv := &Conversation{
 			ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
@@ -65,18 +66,18 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 	})
 }
 
-func importedTitle(filename, character string) string {
+func importedTitle(filename, ch string) string {
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
-	title := oneLine(strings.TrimSuffix(base, path.Ext(base)))
+	title := character.OneLine(strings.TrimSuffix(base, path.Ext(base)))
 	if title == "" || title == "." || title == "/" {
-		title = character
+		title = ch
 	}
 	return op.Truncate(title, maxTitle)
 }
 
 func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversation) *Message {
 	m := &Message{
-		ID: op.NewID(), Role: in.Role, Name: oneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
+		ID: op.NewID(), Role: in.Role, Name: character.OneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
 		Rev: 1, Status: StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
 	}
 	if m.CreatedAt.IsZero() {
@@ -94,7 +95,7 @@ func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversat
 			at = m.CreatedAt
 		}
 		swipe := newSwipe(s.Text, at)
-		swipe.Reasoning, swipe.Model = clean(s.Reasoning), oneLine(s.Model)
+		swipe.Reasoning, swipe.Model = clean(s.Reasoning), character.OneLine(s.Model)
 		if i == in.Swipe {
 			swipe.Reasoning = cmp.Or(swipe.Reasoning, clean(in.Reasoning))
 		}
@@ -178,7 +179,7 @@ func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
 		}
 	}
 	chat.Metadata = metadataWithNote(chat.Metadata, conv.AuthorNote)
-	ch, err := tx.Character(conv.CharacterID)
+	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return chat, err
 	}

@@ -69,7 +69,7 @@ func (e *Engine) polish(t *task, g *Generation, how end) end {
 	how.built = t.buildTime
 	how.usage = t.metered()
 	if g.Kind != KindImpersonate && hasText(g) {
-		text, warnings := t.scene.Docs.scripts.ApplyReply(g.Text)
+		text, warnings := t.scene.Docs.Scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}

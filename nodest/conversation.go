@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/op"
@@ -26,9 +27,9 @@ func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in Conversa
 		return nil, err
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
-		ch, err := tx.Character(in.CharacterID)
+		ch, err := tx.Characters.Character(in.CharacterID)
 		if err != nil {
-			return nil, inField("characterId", err)
+			return nil, op.InField("characterId", err)
 		}
 		conv := &Conversation{
 			ID: op.NewID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, op.Truncate(ch.Name, maxTitle)),
@@ -37,7 +38,7 @@ func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in Conversa
 		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
 			return nil, err
 		}
-		user, err := userName(tx, ch, in.PersonaID)
+		user, err := character.UserName(tx.Characters, ch, in.PersonaID)
 		if err != nil {
 			return nil, err
 		}
@@ -137,14 +138,14 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	}
 	if in.PersonaID != nil {
 		if *in.PersonaID != "" {
-			if _, err := tx.Resource(Persona, *in.PersonaID); err != nil {
-				return inField("personaId", err)
+			if _, err := tx.Characters.Resource(character.Persona, *in.PersonaID); err != nil {
+				return op.InField("personaId", err)
 			}
 		}
 		conv.PersonaID = *in.PersonaID
 	}
 	if len(in.AuthorNote) > 0 {
-		if err := checkNote("authorNote", in.AuthorNote); err != nil {
+		if err := character.CheckNote("authorNote", in.AuthorNote); err != nil {
 			return err
 		}
 		conv.AuthorNote = op.JSONOrNil(in.AuthorNote)
@@ -162,12 +163,12 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	return nil
 }
 
-// checkOptions reads the settings of a conversation: TurnOptions, nothing else.
+// checkOptions reads the settings of a conversation: character.TurnOptions, nothing else.
 func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 	if op.IsNull(settings) {
 		return json.RawMessage("{}"), nil
 	}
-	var o TurnOptions
+	var o character.TurnOptions
 	if err := op.DecodeStrict("settings", settings, &o); err != nil {
 		return nil, err
 	}
@@ -175,8 +176,8 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if o.CharacterID != "" {
-		if _, err := tx.Character(o.CharacterID); err != nil {
-			return nil, inField("settings.characterId", err)
+		if _, err := tx.Characters.Character(o.CharacterID); err != nil {
+			return nil, op.InField("settings.characterId", err)
 		}
 	}
 	return op.MustJSON(o), nil
@@ -225,7 +226,7 @@ func (e *Engine) History(ctx context.Context, userID, conversationID, before str
 				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
 			}
 			if err != nil {
-				return inField("before", err)
+				return op.InField("before", err)
 			}
 		}
 		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -13,11 +14,11 @@ import (
 
 func TestAConversationBeginsWithTheGreetings(t *testing.T) {
 	h := newHome(t)
-	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{
+	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
 		RoleCard: json.RawMessage(aliceWithGreetings), Dialect: "sillytavern",
 	})
 	must(t, err)
-	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"$1 Mia"}`)})
+	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"$1 Mia"}`)})
 	must(t, err)
 	h.told()
 	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{
@@ -51,9 +52,9 @@ func TestAConversationBeginsWithTheGreetings(t *testing.T) {
 func TestWhatTheUserIsCalled(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, `{"name":"Alice","first_mes":"{{user}}"}`)
-	persona := func(name string, in nodest.ResourceInput) string {
+	persona := func(name string, in character.ResourceInput) string {
 		in.Document = json.RawMessage(`{"name":"` + name + `"}`)
-		r, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, in)
+		r, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, in)
 		must(t, err)
 		return r.ID
 	}
@@ -69,18 +70,18 @@ func TestWhatTheUserIsCalled(t *testing.T) {
 		}
 	}
 	want("User")
-	_, err := h.PutSettings(t.Context(), h.call(), nodest.Settings{UserName: "by settings"}, 0)
+	_, err := h.Characters.PutUserSettings(t.Context(), h.call(), character.UserSettings{UserName: "by settings"}, 0)
 	must(t, err)
 	want("by settings")
-	_, err = h.PutSettings(t.Context(), h.call(), nodest.Settings{PersonaID: persona("my persona", nodest.ResourceInput{})}, 0)
+	_, err = h.Characters.PutUserSettings(t.Context(), h.call(), character.UserSettings{PersonaID: persona("my persona", character.ResourceInput{})}, 0)
 	must(t, err)
 	want("my persona")
-	persona("bound persona", nodest.ResourceInput{Characters: []string{ch.ID}})
+	persona("bound persona", character.ResourceInput{Characters: []string{ch.ID}})
 	want("bound persona")
-	_, _, err = h.PutCharacterSettings(t.Context(), h.call(), ch.ID, json.RawMessage(`{"user":{"name":"by character"}}`), 0)
+	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, json.RawMessage(`{"user":{"name":"by character"}}`), 0)
 	must(t, err)
 	want("by character")
-	if got := called(persona("of the chat", nodest.ResourceInput{})); got != "of the chat" {
+	if got := called(persona("of the chat", character.ResourceInput{})); got != "of the chat" {
 		t.Errorf("the user is called %q, want the name of the chat's persona", got)
 	}
 }
@@ -88,7 +89,7 @@ func TestWhatTheUserIsCalled(t *testing.T) {
 func TestConversationsThatCannotBeAreRefused(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	theirs, err := h.CreateCharacter(t.Context(), &op.Call{UserID: stranger}, nodest.CharacterInput{})
+	theirs, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
 	tests := []struct {
 		name  string

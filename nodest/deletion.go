@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -16,13 +17,13 @@ func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) err
 		return err
 	}
 	_, err := op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
-		if _, err := tx.Character(id); err != nil {
+		if _, err := tx.Characters.Character(id); err != nil {
 			return struct{}{}, err
 		}
 		if err := noneRuns(running(tx)); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, deleteCharacter(tx, c, id)
+		return struct{}{}, character.Delete(tx.Characters, c, id)
 	})
 	return err
 }

@@ -29,10 +29,10 @@ func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string
 		for _, conversationID := range slices.Sorted(maps.Keys(read)) {
 			m, err := tx.Message(read[conversationID])
 			if err != nil {
-				return struct{}{}, inField("read."+conversationID, err)
+				return struct{}{}, op.InField("read."+conversationID, err)
 			}
 			if m.ConversationID != conversationID {
-				return struct{}{}, inField("read."+conversationID, fault.New(fault.NotFound, "no message %q in this conversation", m.ID))
+				return struct{}{}, op.InField("read."+conversationID, fault.New(fault.NotFound, "no message %q in this conversation", m.ID))
 			}
 		}
 		if err := tx.Ack(c.Device, seq, read); err != nil || len(read) == 0 {

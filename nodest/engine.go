@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/lru"
 )
 
 // Engine is the chat engine. Its methods are safe for concurrent use.
@@ -16,9 +16,10 @@ type Engine struct {
 	pub    Publisher
 	opts   Options
 
-	compiled *lru.Cache[string, *docs] // documents by version
-	pasts    pasts                     // the ends of chats by version
-	counts   *framework.Cache          // token counts and key scans by content
+	Characters *character.Service
+
+	pasts  pasts            // the ends of chats by version
+	counts *framework.Cache // token counts and key scans by content
 
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
 
@@ -30,11 +31,19 @@ type Engine struct {
 	turns   map[string]chan struct{} // by user: closed when one of the user's generations ends
 }
 
+// Deps are what an engine works with.
+type Deps struct {
+	Store      Store
+	Characters *character.Service
+	Models     Models
+	Publisher  Publisher
+}
+
 // New returns an engine. Close ends it.
-func New(store Store, models Models, pub Publisher, opts Options) *Engine {
+func New(d Deps, opts Options) *Engine {
 	return &Engine{
-		store: store, models: models, pub: pub, opts: opts.withDefaults(),
-		compiled: lru.New[string, *docs](keepDocs), pasts: newPasts(), counts: framework.NewCache(0),
+		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
+		Characters: d.Characters, pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }

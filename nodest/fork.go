@@ -64,7 +64,7 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 		err = fault.New(fault.NotFound, "no message %q in this conversation", last)
 	}
 	if err != nil {
-		return nil, inField("messageId", err)
+		return nil, op.InField("messageId", err)
 	}
 	if err := checkWritten(tx, m); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err e
 	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, forkStep); err != nil || p.Copied < p.Total {
 		return p, err
 	}
-	if _, err := tx.Character(fork.CharacterID); err != nil { // it may be gone
+	if _, err := tx.Characters.Character(fork.CharacterID); err != nil { // it may be gone
 		return p, err
 	}
 	fork.UpdatedAt = tx.Now()

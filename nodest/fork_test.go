@@ -283,7 +283,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
 	h.told()
 
-	first := nodest.New(&dying{h.db, 1}, noModels{}, h, nodest.Options{Alone: true})
+	first := newEngine(&dying{h.db, 1}, noModels{}, h, nodest.Options{Alone: true})
 	j := claimFork(t, h.db, "first")
 	if err := runFork(first, j); !errors.Is(err, errDied) {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -61,7 +62,7 @@ func (t *turn) request() llm.Request {
 		Model: t.scene.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
 		Variant: t.variant, Task: t.task, UserName: t.scene.Persona.Name, UserText: t.input.User.Text,
-		CharName: cmp.Or(t.scene.Docs.card.Nickname, t.scene.Docs.card.Name),
+		CharName: cmp.Or(t.scene.Docs.Card.Nickname, t.scene.Docs.Card.Name),
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
@@ -184,12 +185,12 @@ func (e *Engine) prepare(t *turn, seed uint64) {
 	d := s.Docs
 	context, reserve := budget(s.Options, s.model)
 	t.input = framework.Input{
-		Compiled: d.compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.scripts.Run(e.counts),
+		Compiled: d.Compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.Scripts.Run(e.counts),
 		Options: framework.Options{
-			DepthMode: framework.DepthMode(d.settings.Prompt.DepthMode), ScanDepth: d.settings.Prompt.ScanDepth,
-			FilterKeyed: d.settings.Prompt.FilterKeyed, ScanSummary: d.settings.Memory.ScanSummary,
+			DepthMode: framework.DepthMode(d.Settings.Prompt.DepthMode), ScanDepth: d.Settings.Prompt.ScanDepth,
+			FilterKeyed: d.Settings.Prompt.FilterKeyed, ScanSummary: d.Settings.Memory.ScanSummary,
 			Context: context, Reserve: reserve, Tokenizer: framework.TokenizerFor(s.model.Provider, s.model.Name),
-			Language: d.language, Recount: d.settings.Prompt.Recount, StrictTurns: s.model.StrictTurns,
+			Language: d.Language, Recount: d.Settings.Prompt.Recount, StrictTurns: s.model.StrictTurns,
 			Seed: seed, PickSeed: seedOf(s.Conversation.ID),
 		},
 		Cache: e.counts,
@@ -204,7 +205,7 @@ const (
 
 // budget returns how many tokens request and reply may have together, and how
 // many of them are kept for the reply.
-func budget(o TurnOptions, m Model) (context, reserve int) {
+func budget(o character.TurnOptions, m Model) (context, reserve int) {
 	context = m.ContextTokens
 	switch set := o.ContextTokens; {
 	case set != nil && (context <= 0 || *set < context):
@@ -391,7 +392,7 @@ func (t *turn) addWish(chat []framework.Message, written *Swipe) {
 // withWish is a user's message with a wish for how it is to be answered, in place
 // of an earlier one; "" = without any.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish, t.scene.Docs.language); m.Text != "" && text != m.Text {
+	if text := framework.WithRewrite(m.Text, wish, t.scene.Docs.Language); m.Text != "" && text != m.Text {
 		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
 	}
 	return m

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -119,14 +120,14 @@ func TestScriptsForInputAndReply(t *testing.T) {
 		`{"scriptName":"in","findRegex":"/cat/g","replaceString":"dog","placement":[1]}`,
 		`{"scriptName":"out","findRegex":"/o+/g","replaceString":"0","placement":[2]}`,
 	} {
-		_, err := s.CreateResource(t.Context(), s.call(), nodest.RegexScript,
-			nodest.ResourceInput{Name: "r", Document: json.RawMessage(script), BindAll: &all})
+		_, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript,
+			character.ResourceInput{Name: "r", Document: json.RawMessage(script), BindAll: &all})
 		s.must(err)
 	}
-	user, err := s.Settings(t.Context(), ann)
+	user, err := s.Characters.UserSettings(t.Context(), ann)
 	s.must(err)
 	user.GlobalRegexEnabled = true
-	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
 	s.must(err)
 
 	c := s.chat()
@@ -158,7 +159,7 @@ func TestScriptsForInputAndReply(t *testing.T) {
 	}
 
 	user.GlobalRegexEnabled, user.Version = false, 0
-	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
 	s.must(err)
 	s.model.next(says("Good."))
 	if m := s.say(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.last(), "a cat") {
@@ -169,15 +170,15 @@ func TestScriptsForInputAndReply(t *testing.T) {
 func TestAScriptThatTakesTooLongIsOffUntilItIsEdited(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	all := true
-	script, err := s.CreateResource(t.Context(), s.call(), nodest.RegexScript, nodest.ResourceInput{
+	script, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript, character.ResourceInput{
 		Name: "r", BindAll: &all,
 		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/(a+)+$/g","replaceString":"x","placement":[1]}`),
 	})
 	s.must(err)
-	user, err := s.Settings(t.Context(), ann)
+	user, err := s.Characters.UserSettings(t.Context(), ann)
 	s.must(err)
 	user.GlobalRegexEnabled = true
-	_, err = s.PutSettings(t.Context(), s.call(), *user, 0)
+	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
 	s.must(err)
 	c := s.chat()
 	text := strings.Repeat("a", 60) + "!"
@@ -195,7 +196,7 @@ func TestAScriptThatTakesTooLongIsOffUntilItIsEdited(t *testing.T) {
 			t.Errorf("sent %q", p.Messages[p.Base].Text)
 		}
 	}
-	_, err = s.UpdateResource(t.Context(), s.call(), nodest.RegexScript, script.ID, nodest.ResourceInput{
+	_, err = s.Characters.UpdateResource(t.Context(), s.call(), character.RegexScript, script.ID, character.ResourceInput{
 		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/a+/g","replaceString":"x","placement":[1]}`),
 	}, false, 0)
 	s.must(err)

@@ -200,12 +200,12 @@ func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
 	t.Helper()
 	conv, err := s.Conversation(t.Context(), ann, conversationID)
 	must(t, err)
-	raw, _, err := s.CharacterSettings(t.Context(), ann, conv.CharacterID)
+	raw, _, err := s.Characters.Settings(t.Context(), ann, conv.CharacterID)
 	must(t, err)
 	var set map[string]map[string]any
 	must(t, json.Unmarshal(raw, &set))
 	set["prompt"]["language"], set["prompt"]["cardFields"] = "zh", "listed"
-	_, _, err = s.PutCharacterSettings(t.Context(), s.call(), conv.CharacterID, encoded(t, set), 0)
+	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, encoded(t, set), 0)
 	must(t, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -17,7 +18,7 @@ import (
 // the NodeST app behind them. The names of the two stand in the
 // stored text, as the user will read it; a later change of persona or character
 // does not rewrite what was said.
-func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, error) {
+func greeting(tx Tx, ch *character.Character, conversationID, user string) (*Message, error) {
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 		ID: op.NewID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
 	}
-	n := namer{char: cmp.Or(nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
+	n := namer{char: cmp.Or(character.Nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
 	for _, text := range append(view.Greetings(), more...) {
 		m.Swipes = append(m.Swipes, newSwipe(n.named(text), now))
 	}
@@ -42,13 +43,13 @@ func greeting(tx Tx, ch *Character, conversationID, user string) (*Message, erro
 // that counts for it: the newest, or that of a restored save point. A card without
 // a first message greets with a plain word.
 func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
-	ch, err := tx.Character(chat.CharacterID)
+	ch, err := tx.Characters.Character(chat.CharacterID)
 	if err != nil {
 		return nil, err
 	}
 	if pins := chat.pinsOf(ch.ID); pins != nil {
-		counts := pins.stampsInForce(&Stamps{Character: ch.Version}, nil)
-		if ch, err = characterAt(tx, ch.ID, counts.Character); err != nil {
+		counts := pins.StampsInForce(&character.Stamps{Character: ch.Version}, nil)
+		if ch, err = character.At(tx.Characters, ch.ID, counts.Character); err != nil {
 			return nil, err
 		}
 	}
@@ -67,11 +68,11 @@ func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
 }
 
 // extraGreetings are those that a file of the NodeST app has beside its card.
-func extraGreetings(tx Tx, ch *Character) ([]string, error) {
+func extraGreetings(tx Tx, ch *character.Character) ([]string, error) {
 	if ch.Dialect != string(card.NodeST) {
 		return nil, nil // no other file has any, and it may be large
 	}
-	whole, err := tx.CharacterVersion(ch.ID, ch.Version)
+	whole, err := tx.Characters.CharacterVersion(ch.ID, ch.Version)
 	if err != nil || len(whole.Source) == 0 {
 		return nil, err
 	}
@@ -137,51 +138,12 @@ func (n *namer) named(text string) string {
 	return text
 }
 
-// calledIn is userName in a conversation that exists: its persona may have been
+// calledIn is character.UserName in a conversation that exists: its persona may have been
 // deleted since.
-func calledIn(tx Tx, ch *Character, conv *Conversation) (string, error) {
-	name, err := userName(tx, ch, conv.PersonaID)
+func calledIn(tx Tx, ch *character.Character, conv *Conversation) (string, error) {
+	name, err := character.UserName(tx.Characters, ch, conv.PersonaID)
 	if fault.Is(err, fault.NotFound) {
-		return userName(tx, ch, "")
+		return character.UserName(tx.Characters, ch, "")
 	}
 	return name, err
-}
-
-// userName is what the user is called in a chat with a character: the name of
-// the conversation's persona, else what the character calls them, else the name
-// of the persona that is bound to the character, or of the user's own, else the
-// user's name, else "User".
-func userName(tx Tx, ch *Character, personaID string) (string, error) {
-	if personaID != "" {
-		r, err := tx.Resource(Persona, personaID)
-		if err != nil {
-			return "", inField("personaId", err)
-		}
-		return personaOf(r).Name, nil
-	}
-	own, err := ch.promptSettings()
-	if err != nil || own.User.Name != "" {
-		return own.User.Name, err
-	}
-	bound, err := tx.BoundResources(Persona, ch.ID)
-	if err != nil {
-		return "", err
-	}
-	if len(bound) > 0 {
-		return personaOf(bound[len(bound)-1]).Name, nil
-	}
-	s, err := tx.Settings()
-	if err != nil {
-		return "", err
-	}
-	if s.PersonaID != "" {
-		r, err := tx.Resource(Persona, s.PersonaID)
-		if err == nil {
-			return personaOf(r).Name, nil
-		}
-		if !fault.Is(err, fault.NotFound) {
-			return "", err
-		}
-	}
-	return cmp.Or(s.UserName, "User"), nil
 }

@@ -23,7 +23,7 @@ func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, mes
 			err = fault.New(fault.NotFound, "no message %q in this conversation", messageID)
 		}
 		if err != nil {
-			return nil, inField("messageId", err)
+			return nil, op.InField("messageId", err)
 		}
 		running, err := tx.Running(conv.ID)
 		if err != nil {

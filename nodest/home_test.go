@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -54,9 +55,37 @@ func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *ho
 		must(t, db.InsertUser(t.Context(), &account.User{ID: id, Username: "u" + id, CreatedAt: time.Now()}))
 	}
 	h.db = db
-	h.Engine = nodest.New(db, noModels{}, h, nodest.Options{Alone: true})
+	h.Engine = newEngine(db, noModels{}, h, nodest.Options{Alone: true})
 	t.Cleanup(func() { must(t, h.Close(context.WithoutCancel(t.Context()))) })
 	return h
+}
+
+// newEngine makes an engine with the services below it, all on one store.
+func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *nodest.Engine {
+	characters := part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}
+	return nodest.New(nodest.Deps{
+		Store: s, Models: models, Publisher: pub,
+		Characters: character.New(characters, character.Options{
+			CheckProvider: func(ctx context.Context, userID, name string) error {
+				_, err := models.Resolve(ctx, userID, name, "", "")
+				return err
+			},
+		}),
+	}, o)
+}
+
+// part is a store with a part of the transactions of another.
+type part[T any] struct {
+	nodest.Store
+	of func(nodest.Tx) T
+}
+
+func (p part[T]) Update(ctx context.Context, userID string, fn func(T) error) error {
+	return p.Store.Update(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
+}
+
+func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) error {
+	return p.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
 }
 
 // noModels is the server of a user who has set up no provider.
@@ -129,9 +158,9 @@ const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":
 	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
 	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
 
-func (h *home) character(t *testing.T, card string) *nodest.Character {
+func (h *home) character(t *testing.T, card string) *character.Character {
 	t.Helper()
-	ch, err := h.CreateCharacter(t.Context(), h.call(), nodest.CharacterInput{RoleCard: json.RawMessage(card)})
+	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(card)})
 	must(t, err)
 	return ch
 }

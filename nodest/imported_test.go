@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/nodest"
 )
 
 func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 	h := newHome(t)
 	file := `{"roleCard":{"name":"Ada","first_mes":"Hi, {{user}}."},"extraGreetings":["Ho, {{user}}.",""],"worldBook":{"entries":{}}}`
-	got, err := h.ImportCharacter(t.Context(), h.call(), []byte(file), "ada.json")
+	got, err := h.Characters.Import(t.Context(), h.call(), []byte(file), "ada.json")
 	must(t, err)
 	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: got.Character.ID})
 	must(t, err)
@@ -62,10 +63,10 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	ch := h.character(t, alice)
 	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
-	book := func(name, dialect string, bound ...string) *nodest.Resource {
+	book := func(name, dialect string, bound ...string) *character.Resource {
 		doc := `{"entries":{"0":{"key":["dragon"],"content":"Dragons of ` + name + ` sleep.","constant":false,"position":0},
 			"1":{"key":[],"content":"The sky of ` + name + ` is green.","constant":true,"position":1}}}`
-		r, err := h.CreateResource(t.Context(), h.call(), nodest.WorldBook, nodest.ResourceInput{
+		r, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{
 			Name: name, Dialect: dialect, Document: []byte(doc), Characters: bound,
 		})
 		must(t, err)
@@ -74,7 +75,7 @@ func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	book("Tavern", "sillytavern", ch.ID)
 	book("App", "nodest", ch.ID)
 	global := book("Globe", "sillytavern", ch.ID) // bound as well: it is sent once all the same
-	_, err = h.PutSettings(t.Context(), h.call(), nodest.Settings{GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: global.ID}}, 0)
+	_, err = h.Characters.PutUserSettings(t.Context(), h.call(), character.UserSettings{GlobalWorldBook: character.GlobalResource{Enabled: true, ID: global.ID}}, 0)
 	must(t, err)
 
 	sent := func(text string) string {
@@ -115,15 +116,15 @@ func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
 		must(t, err)
 	}
 	must(t, w.Close())
-	got, err := h.ImportCharacter(t.Context(), h.call(), archive.Bytes(), "ada.charx")
+	got, err := h.Characters.Import(t.Context(), h.call(), archive.Bytes(), "ada.charx")
 	must(t, err)
 	if len(got.Warnings) != 0 {
 		t.Errorf("warnings = %v", got.Warnings)
 	}
 	id := got.Character.ID
-	_, err = h.UpdateCharacter(t.Context(), h.call(), id, nodest.CharacterInput{AuthorNote: json.RawMessage(`{"content":"It rains."}`)}, false, 0)
+	_, err = h.Characters.Update(t.Context(), h.call(), id, character.Input{AuthorNote: json.RawMessage(`{"content":"It rains."}`)}, false, 0)
 	must(t, err)
-	data, _, _, err := h.ExportCharacter(t.Context(), me, id, "charx", "v3")
+	data, _, _, err := h.Characters.Export(t.Context(), me, id, "charx", "v3")
 	must(t, err)
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	must(t, err)
@@ -139,11 +140,11 @@ func TestTheFilesOfAnArchiveOutliveChanges(t *testing.T) {
 func TestAChatOutlivesItsPersona(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	persona, err := h.CreateResource(t.Context(), h.call(), nodest.Persona, nodest.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
+	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
 	must(t, err)
 	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
 	must(t, err)
-	must(t, h.DeleteResource(t.Context(), h.call(), nodest.Persona, persona.ID))
+	must(t, h.Characters.DeleteResource(t.Context(), h.call(), character.Persona, persona.ID))
 	_, _, err = h.ExportChat(t.Context(), me, conv.ID)
 	must(t, err)
 	_, err = h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: "Hello."})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
@@ -323,7 +324,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	c := s.chatWith(alice.ID)
 	s.say(c, birthday)
 	fact := s.fact(alice.ID, "Clara is the user's sister.")
-	bobs, err := s.CreateCharacter(t.Context(), &op.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	bobs, err := s.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	state := func() string {
 		var out bytes.Buffer

@@ -104,7 +104,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 		}
 		got, err := s.PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
-		want, err := nodest.New(s.db, s, s.ears, s.opts).PreviewPrompt(t.Context(), ann, preview)
+		want, err := newEngine(s.db, s, s.ears, s.opts).PreviewPrompt(t.Context(), ann, preview)
 		s.must(err)
 		if !slices.Equal(got.Messages, want.Messages) {
 			t.Fatalf("step %d, after %s: the engine remembers\n%v\nthe database has\n%v", step, op.name, got.Messages, want.Messages)
@@ -152,7 +152,7 @@ func TestAFurtherTurnReadsNothingAgain(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	store := &counted{Store: s.db}
-	s.Engine = nodest.New(store, s, s.ears, s.opts)
+	s.Engine = newEngine(store, s, s.ears, s.opts)
 	defer func() { s.must(s.Close(context.WithoutCancel(t.Context()))) }()
 	reply := s.say(c, "The first turn")
 	read := store.paths.Load()

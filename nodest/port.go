@@ -3,12 +3,12 @@ package nodest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -99,7 +99,7 @@ func portChat(tx Tx, key string) (*Conversation, error) {
 	}
 	conv, err := tx.Conversation(id)
 	if err != nil {
-		return nil, inField("conversationId", err)
+		return nil, op.InField("conversationId", err)
 	}
 	return conv, nil
 }
@@ -109,17 +109,17 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := given.prepare(true)
+	prepared, err := given.Prepare(true)
 	if err != nil {
 		return nil, err
 	}
 	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*PortAnswer, error) {
-		ch := &Character{Source: docs.kept()}
-		prepared.apply(ch)
-		if _, err := ch.call(in.CustomUserName); err != nil {
+		ch := &character.Character{Source: docs.kept()}
+		prepared.Apply(ch)
+		if _, err := ch.SetUserName(in.CustomUserName); err != nil {
 			return nil, err
 		}
-		if err := insertCharacter(tx, c, ch); err != nil {
+		if err := character.Insert(tx.Characters, c, ch); err != nil {
 			return nil, err
 		}
 		conv, first, err := beginAppChat(tx, c, ch, in.ConversationID, docs.history)
@@ -133,12 +133,12 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 // beginAppChat begins a conversation under an app's key, with the history that is
 // given. The greeting stands in front of it, unless it has one of its own: then
 // what is returned has the card's text and the other one's id.
-func beginAppChat(tx Tx, c *op.Call, ch *Character, key string, history []chatEntry) (*Conversation, *Message, error) {
+func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []chatEntry) (*Conversation, *Message, error) {
 	conv := &Conversation{
 		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, maxTitle), Settings: json.RawMessage("{}"),
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 	}
-	user, err := userName(tx, ch, "")
+	user, err := character.UserName(tx.Characters, ch, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +163,7 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 	if err != nil {
 		return nil, err
 	}
-	prepared, err := given.prepare(false)
+	prepared, err := given.Prepare(false)
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +172,14 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 		if err != nil {
 			return nil, err
 		}
-		ch, err := tx.Character(conv.CharacterID)
+		ch, err := tx.Characters.Character(conv.CharacterID)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := ch.call(in.CustomUserName); err != nil {
+		if _, err := ch.SetUserName(in.CustomUserName); err != nil {
 			return nil, err
 		}
-		if err := replaceDocuments(tx, c, ch, prepared); err != nil {
+		if err := character.PutDocuments(tx.Characters, c, ch, prepared); err != nil {
 			return nil, err
 		}
 		return &PortAnswer{Response: portUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, nil
@@ -196,7 +196,7 @@ func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*P
 	}
 	sent, err := e.Send(ctx, c, SendInput{
 		ConversationID: conv.ID, Text: in.UserMessage, APIKey: in.APIKey,
-		Options: TurnOptions{Provider: in.Provider, UseToolCalls: in.UseToolCalls, SearchEnabled: in.UseToolCalls},
+		Options: character.TurnOptions{Provider: in.Provider, UseToolCalls: in.UseToolCalls, SearchEnabled: in.UseToolCalls},
 	})
 	if err != nil {
 		return nil, err
@@ -235,14 +235,14 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*Con
 		default:
 			id = conv.CharacterID
 		}
-		ch, err := tx.Character(id)
+		ch, err := tx.Characters.Character(id)
 		if err != nil {
-			return nil, inField("characterId", err)
+			return nil, op.InField("characterId", err)
 		}
-		if changed, err := ch.call(in.CustomUserName); err != nil {
+		if changed, err := ch.SetUserName(in.CustomUserName); err != nil {
 			return nil, err
 		} else if changed {
-			if err := updateCharacter(tx, before, ch); err != nil {
+			if err := character.Put(tx.Characters, before, ch); err != nil {
 				return nil, err
 			}
 		}
@@ -269,32 +269,12 @@ func readyChat(tx Tx, c *op.Call, in PortInput) (conv *Conversation, ready bool,
 			return conv, true, err
 		}
 	}
-	ch, err := tx.Character(conv.CharacterID)
+	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return nil, false, err
 	}
-	changed, err := ch.call(in.CustomUserName)
+	changed, err := ch.SetUserName(in.CustomUserName)
 	return conv, !changed, err
-}
-
-// call makes name what the character calls the user; "" changes nothing.
-func (ch *Character) call(name string) (changed bool, err error) {
-	own, err := ch.promptSettings()
-	if err != nil || name == "" || own.User.Name == name {
-		return false, err
-	}
-	set := map[string]map[string]json.RawMessage{}
-	if len(ch.Settings) > 0 {
-		if err := json.Unmarshal(ch.Settings, &set); err != nil {
-			return false, fmt.Errorf("settings of character %s: %w", ch.ID, err)
-		}
-	}
-	if set["user"] == nil {
-		set["user"] = map[string]json.RawMessage{}
-	}
-	set["user"]["name"] = op.MustJSON(name)
-	ch.Settings = op.MustJSON(set)
-	return true, nil
 }
 
 // portReply waits for the end of a generation and returns what it wrote. One that

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"nodest/card"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -58,7 +59,7 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 func (d *portDocuments) nameCard() error {
 	const field = "jsonString.roleCard"
 	err := op.CheckKind(field, d.roleCard, "{")
-	if err != nil || op.IsNull(d.roleCard) || cardName(d.roleCard) != "" {
+	if err != nil || op.IsNull(d.roleCard) || character.CardName(d.roleCard) != "" {
 		return err
 	}
 	basic, err := card.ParseRoleCard(nil)
@@ -76,22 +77,22 @@ func (d *portDocuments) nameCard() error {
 
 // input is the character that the documents describe. What is inside a card goes
 // with it: its regex scripts always, its book where none stands beside it.
-func (d *portDocuments) input(isCradle *bool) (CharacterInput, error) {
-	in := CharacterInput{
+func (d *portDocuments) input(isCradle *bool) (character.Input, error) {
+	in := character.Input{
 		RoleCard: d.roleCard, WorldBook: d.worldBook, Preset: d.preset, AuthorNote: d.authorNote,
 		RegexScripts: d.scripts, IsCradle: isCradle, Dialect: string(card.NodeST),
 	}
 	if op.IsNull(d.roleCard) {
 		return in, nil
 	}
-	inside, err := embeddedIn(d.roleCard)
+	inside, err := character.EmbeddedIn(d.roleCard)
 	if len(in.WorldBook) == 0 {
-		in.WorldBook = inside.book
+		in.WorldBook = inside.Book
 	}
 	if len(in.RegexScripts) == 0 {
 		in.RegexScripts = json.RawMessage("null")
-		if inside.scripts != nil {
-			in.RegexScripts = inside.scripts
+		if inside.Scripts != nil {
+			in.RegexScripts = inside.Scripts
 		}
 	}
 	return in, err
@@ -102,5 +103,5 @@ func (d *portDocuments) kept() json.RawMessage {
 	if len(d.others) == 0 {
 		return nil
 	}
-	return op.MustJSON(source{Extra: op.MustJSON(d.others)})
+	return op.MustJSON(character.Source{Extra: op.MustJSON(d.others)})
 }

@@ -175,7 +175,7 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *Conversation
 		if err != nil {
 			return nil, err
 		}
-		ch, err := tx.Character(chat.CharacterID)
+		ch, err := tx.Characters.Character(chat.CharacterID)
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ func (s *studio) tells(text string) *nodest.PortAnswer {
 // counts what ann has.
 func (s *studio) counts() (characters, conversations int) {
 	s.t.Helper()
-	all, err := s.Characters(s.t.Context(), ann, "", 200)
+	all, err := s.Characters.List(s.t.Context(), ann, "", 200)
 	s.must(err)
 	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 200)
 	s.must(err)
@@ -67,7 +67,7 @@ func TestPortMakesACharacterAndAChat(t *testing.T) {
 			if want := "Come in, Mo. I am Ida."; answer.Response != want {
 				t.Errorf("response = %q, want %q", answer.Response, want)
 			}
-			ch, err := s.Character(t.Context(), ann, answer.CharacterID)
+			ch, err := s.Characters.Get(t.Context(), ann, answer.CharacterID)
 			must(t, err)
 			sameJSON(t, "card", ch.RoleCard, []byte(idasCard))
 			if ch.Name != "Ida" || !ch.IsCradle || ch.Dialect != "nodest" {
@@ -102,7 +102,7 @@ func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
 				ConversationID: "app-1", Status: nodest.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
 			})
 			must(t, err)
-			ch, err := s.Character(t.Context(), ann, answer.CharacterID)
+			ch, err := s.Characters.Get(t.Context(), ann, answer.CharacterID)
 			must(t, err)
 			if answer.Response != tt.greeting || ch.Name != tt.character {
 				t.Errorf("%q says %q, want %q and %q", ch.Name, answer.Response, tt.character, tt.greeting)
@@ -198,7 +198,7 @@ func TestPortRepeatedHappensOnce(t *testing.T) {
 
 func (s *studio) version(characterID string) int64 {
 	s.t.Helper()
-	ch, err := s.Character(s.t.Context(), ann, characterID)
+	ch, err := s.Characters.Get(s.t.Context(), ann, characterID)
 	s.must(err)
 	return ch.Version
 }
@@ -315,7 +315,7 @@ func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
 func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	keys := &keyring{puppets: puppets{s.model}}
-	s.Engine = nodest.New(s.db, keys, s.ears, s.opts)
+	s.Engine = newEngine(s.db, keys, s.ears, s.opts)
 	t.Cleanup(func() { must(t, s.Close(context.WithoutCancel(t.Context()))) })
 	s.ported("")
 	const secret = "sk-for-once"

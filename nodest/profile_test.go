@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
@@ -140,7 +141,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 // characterOf imports the card for a user.
 func (s *studio) characterOf(user string) string {
 	s.t.Helper()
-	got, err := s.ImportCharacter(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
+	got, err := s.Characters.Import(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
 	s.must(err)
 	return got.Character.ID
 }
@@ -154,7 +155,7 @@ func TestTheClockIsTheUsers(t *testing.T) {
 	c := s.chat()
 	set := func(zone string) {
 		t.Helper()
-		_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{
+		_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
 			TimeZone: zone, CustomSetting: json.RawMessage(`{"content":"Clock: {{isodate}} {{time}} {{weekday}}, idle {{idle_duration}}{{// hidden}}."}`),
 		}, 0)
 		s.must(err)
@@ -175,14 +176,14 @@ func TestTheClockIsTheUsers(t *testing.T) {
 	} {
 		set(tt.zone)
 		if tt.device != "" {
-			_, err := s.DeviceZone(t.Context(), ann, tt.device)
+			_, err := s.Characters.DeviceZone(t.Context(), ann, tt.device)
 			s.must(err)
 		}
 		if got := clock(s.preview(c, "Hello.")); got != tt.want {
 			t.Errorf("%s, %s: %q, want %q", tt.zone, tt.device, got, tt.want)
 		}
 	}
-	if theirs, err := s.Settings(t.Context(), bob); err != nil || theirs.DeviceTimeZone != "" {
+	if theirs, err := s.Characters.UserSettings(t.Context(), bob); err != nil || theirs.DeviceTimeZone != "" {
 		t.Errorf("another user's zone: %+v, %v", theirs, err)
 	}
 

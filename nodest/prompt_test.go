@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -28,7 +29,7 @@ func TestThePreviewIsWhatWouldBeSent(t *testing.T) {
 	if _, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID}); err != nil {
 		t.Errorf("as a continue: %v", err)
 	}
-	missing := nodest.TurnOptions{Provider: "missing"}
+	missing := character.TurnOptions{Provider: "missing"}
 	if _, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Options: missing}); err != nil {
 		t.Errorf("without a provider: %v", err)
 	}
@@ -78,7 +79,7 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 	}
 	small := 1024
 	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And now?",
-		Options: nodest.TurnOptions{ContextTokens: &small}})
+		Options: character.TurnOptions{ContextTokens: &small}})
 	s.must(err)
 	if p.Tokens > p.Budget || p.Budget != 768 {
 		t.Errorf("%d tokens in a budget of %d", p.Tokens, p.Budget)
@@ -105,27 +106,27 @@ func TestALongChatIsCutToTheBudget(t *testing.T) {
 // prompt; a change of any of them counts from the next turn.
 func TestDocumentsOfATurn(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
-	ch, err := s.CreateCharacter(t.Context(), s.call(), nodest.CharacterInput{
+	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
 		RoleCard:   json.RawMessage(alicesCard),
 		WorldBook:  json.RawMessage(`{"entries":{"0":{"comment":"own","content":"own lore","position":4,"depth":1,"constant":true}}}`),
 		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"Ann","content":"note of the card","injection_depth":1}`),
 	})
 	s.must(err)
-	book := func(name string, in nodest.ResourceInput) *nodest.Resource {
+	book := func(name string, in character.ResourceInput) *character.Resource {
 		in.Name = name
 		in.Document = json.RawMessage(fmt.Sprintf(`{"entries":{"9":{"comment":%q,"content":"%s lore","position":4,"depth":1,"constant":true}}}`, name, name))
-		r, err := s.CreateResource(t.Context(), s.call(), nodest.WorldBook, in)
+		r, err := s.Characters.CreateResource(t.Context(), s.call(), character.WorldBook, in)
 		s.must(err)
 		return r
 	}
-	bound := book("bound", nodest.ResourceInput{Characters: []string{ch.ID}})
-	global := book("global", nodest.ResourceInput{})
-	persona, err := s.CreateResource(t.Context(), s.call(), nodest.Persona,
-		nodest.ResourceInput{Name: "Ann", Document: json.RawMessage(`{"name":"Ann","description":"A sailor."}`)})
+	bound := book("bound", character.ResourceInput{Characters: []string{ch.ID}})
+	global := book("global", character.ResourceInput{})
+	persona, err := s.Characters.CreateResource(t.Context(), s.call(), character.Persona,
+		character.ResourceInput{Name: "Ann", Document: json.RawMessage(`{"name":"Ann","description":"A sailor."}`)})
 	s.must(err)
-	_, err = s.PutSettings(t.Context(), s.call(), nodest.Settings{
+	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
 		PersonaID:       persona.ID,
-		GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: global.ID},
+		GlobalWorldBook: character.GlobalResource{Enabled: true, ID: global.ID},
 		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
 	}, 0)
 	s.must(err)
@@ -140,10 +141,10 @@ func TestDocumentsOfATurn(t *testing.T) {
 	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID,
 		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"Ann","content":"note of the chat","injection_depth":1}`)})
 	s.must(err)
-	_, err = s.UpdateCharacter(t.Context(), s.call(), ch.ID, nodest.CharacterInput{
+	_, err = s.Characters.Update(t.Context(), s.call(), ch.ID, character.Input{
 		WorldBook: json.RawMessage(`{"entries":{"0":{"comment":"own","content":"new lore","position":4,"depth":1,"constant":true}}}`)}, false, 0)
 	s.must(err)
-	s.must(s.DeleteResource(t.Context(), s.call(), nodest.WorldBook, bound.ID))
+	s.must(s.Characters.DeleteResource(t.Context(), s.call(), character.WorldBook, bound.ID))
 	s.say(c, "Hello again")
 	for part, there := range map[string]bool{
 		"new lore": true, "own lore": false, "bound lore": false, "note of the chat": true, "note of the card": false,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 )
 
@@ -101,22 +102,22 @@ func TestMayStart(t *testing.T) {
 
 func TestOptionsOver(t *testing.T) {
 	warm, cold, many := 1.5, 0.1, 500
-	base := TurnOptions{Provider: "gemini", Model: "g-1", Temperature: &cold, MaxTokens: &many, Stop: []string{"x"}}
+	base := character.TurnOptions{Provider: "gemini", Model: "g-1", Temperature: &cold, MaxTokens: &many, Stop: []string{"x"}}
 	tests := []struct {
 		name            string
-		top             TurnOptions
+		top             character.TurnOptions
 		provider, model string
 		temperature     float64
 	}{
-		{"nothing of its own", TurnOptions{}, "gemini", "g-1", 0.1},
-		{"a value of its own", TurnOptions{Temperature: &warm}, "gemini", "g-1", 1.5},
-		{"a model of the same provider", TurnOptions{Model: "g-2"}, "gemini", "g-2", 0.1},
-		{"another provider has another model", TurnOptions{Provider: "openrouter"}, "openrouter", "", 0.1},
-		{"the same provider by name", TurnOptions{Provider: "gemini"}, "gemini", "g-1", 0.1},
+		{"nothing of its own", character.TurnOptions{}, "gemini", "g-1", 0.1},
+		{"a value of its own", character.TurnOptions{Temperature: &warm}, "gemini", "g-1", 1.5},
+		{"a model of the same provider", character.TurnOptions{Model: "g-2"}, "gemini", "g-2", 0.1},
+		{"another provider has another model", character.TurnOptions{Provider: "openrouter"}, "openrouter", "", 0.1},
+		{"the same provider by name", character.TurnOptions{Provider: "gemini"}, "gemini", "g-1", 0.1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.top.over(base)
+			got := tt.top.Over(base)
 			if got.Provider != tt.provider || got.Model != tt.model || *got.Temperature != tt.temperature || *got.MaxTokens != 500 {
 				t.Errorf("over = %+v", got)
 			}
@@ -129,7 +130,7 @@ func TestOptionsOver(t *testing.T) {
 
 func TestValidateTellsEveryField(t *testing.T) {
 	hot, none := 2.5, 0
-	err := TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
+	err := character.TurnOptions{Temperature: &hot, MaxTokens: &none, Model: "a\x00", Stop: []string{""}}.Validate("options")
 	var fields []string
 	for _, f := range fault.Public(err).Fields {
 		fields = append(fields, f.Field)
@@ -138,7 +139,7 @@ func TestValidateTellsEveryField(t *testing.T) {
 	if !slices.Equal(fields, want) {
 		t.Errorf("fields = %v, want %v", fields, want)
 	}
-	if err := (TurnOptions{}).Validate(""); err != nil {
+	if err := (character.TurnOptions{}).Validate(""); err != nil {
 		t.Errorf("nothing set: %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestBudget(t *testing.T) {
 		{"a reply that would leave no prompt", 8_000, nil, n(320_000), 8_000, 4_000},
 	}
 	for _, tt := range tests {
-		c, spare := budget(TurnOptions{ContextTokens: tt.context, MaxTokens: tt.length}, Model{ContextTokens: tt.model})
+		c, spare := budget(character.TurnOptions{ContextTokens: tt.context, MaxTokens: tt.length}, Model{ContextTokens: tt.model})
 		if c != tt.wantC || spare != tt.wantSpare {
 			t.Errorf("%s: %d, %d; want %d, %d", tt.name, c, spare, tt.wantC, tt.wantSpare)
 		}

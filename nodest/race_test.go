@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/character"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -25,7 +26,7 @@ func TestWithoutAVersionEveryWriteWins(t *testing.T) {
 func everyWriteWins(t *testing.T, h *home) {
 	const writers = 4
 	conv, all := h.talk(t, 1)
-	r, err := h.CreateResource(t.Context(), h.call(), nodest.WorldBook, nodest.ResourceInput{Document: documents[nodest.WorldBook]})
+	r, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})
 	must(t, err)
 	var group sync.WaitGroup
 	failed := make(chan error, 10*writers)
@@ -37,12 +38,14 @@ func everyWriteWins(t *testing.T, h *home) {
 		group.Go(func() {
 			for _, do := range []func() error{
 				func() error {
-					return last(h.UpdateResource(t.Context(), call("r"), nodest.WorldBook, r.ID, nodest.ResourceInput{Name: title}, false, 0))
+					return last(h.Characters.UpdateResource(t.Context(), call("r"), character.WorldBook, r.ID, character.ResourceInput{Name: title}, false, 0))
 				},
 				func() error {
-					return last(h.UpdateCharacter(t.Context(), call("c"), conv.CharacterID, nodest.CharacterInput{Dialect: "nodest"}, false, 0))
+					return last(h.Characters.Update(t.Context(), call("c"), conv.CharacterID, character.Input{Dialect: "nodest"}, false, 0))
 				},
-				func() error { return last(h.PutSettings(t.Context(), call("s"), nodest.Settings{UserName: title}, 0)) },
+				func() error {
+					return last(h.Characters.PutUserSettings(t.Context(), call("s"), character.UserSettings{UserName: title}, 0))
+				},
 				func() error {
 					return last(h.UpdateConversation(t.Context(), call("u"), nodest.ConversationPatch{ID: conv.ID, Title: &title}))
 				},
@@ -50,7 +53,7 @@ func everyWriteWins(t *testing.T, h *home) {
 					return last(h.Edit(t.Context(), call("e"), nodest.EditInput{MessageID: all[1].ID, Text: title}))
 				},
 				func() error { // its script switches scripts on, in the same settings
-					return last(h.CreateCharacter(t.Context(), call("n"), nodest.CharacterInput{RoleCard: json.RawMessage(aliceWithGreetings)}))
+					return last(h.Characters.Create(t.Context(), call("n"), character.Input{RoleCard: json.RawMessage(aliceWithGreetings)}))
 				},
 			} {
 				failed <- do()
@@ -62,11 +65,11 @@ func everyWriteWins(t *testing.T, h *home) {
 	for err := range failed {
 		must(t, err)
 	}
-	r, err = h.Resource(t.Context(), me, nodest.WorldBook, r.ID)
+	r, err = h.Characters.Resource(t.Context(), me, character.WorldBook, r.ID)
 	must(t, err)
 	m, err := h.Message(t.Context(), me, all[1].ID)
 	must(t, err)
-	ch, err := h.Character(t.Context(), me, conv.CharacterID)
+	ch, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
 	must(t, err)
 	if r.Version != 1+writers || m.Rev != 1+writers || ch.Version != 1+writers {
 		t.Errorf("resource version %d, message rev %d, character version %d; want %d each", r.Version, m.Rev, ch.Version, 1+writers)

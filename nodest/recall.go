@@ -106,7 +106,7 @@ func userSpokeAt(path []*Message, newer bool) time.Time {
 // remembers says whether a turn is to have memories.
 func (e *Engine) remembers(t *turn) bool {
 	wanted := t.scene.Options.Memory
-	return e.opts.Memory != nil && t.scene.Docs.settings.Retrieval.Enabled && (wanted == nil || *wanted)
+	return e.opts.Memory != nil && t.scene.Docs.Settings.Retrieval.Enabled && (wanted == nil || *wanted)
 }
 
 // recall reads the profile and finds what fits the turn. It never fails: without an
@@ -116,14 +116,14 @@ func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	defer cancel()
 	scene := t.scene.memory()
 	ask := memory.Ask{
-		CharacterID: t.scene.Docs.characterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
+		CharacterID: t.scene.Docs.CharacterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
 		Now: t.ground.now, Scene: &scene, Before: t.ground.last,
 	}
 	if ask.Text != "" {
 		ask.Visible = t.visible()
 	}
 	hits, err := e.opts.Memory.Turn(limited, userID, ask, func(facts []memory.Memory) (known []string) {
-		t.input.Profile = memory.ProfileOf(facts, t.scene.Docs.language)
+		t.input.Profile = memory.ProfileOf(facts, t.scene.Docs.Language)
 		for _, f := range t.input.Profile.Facts {
 			known = append(known, f.ID)
 		}
@@ -257,7 +257,7 @@ func (e *Engine) heard(tx Tx, chat *Conversation) error {
 // memory.Options.Settings.
 func (e *Engine) MemorySettings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
 	var line memory.ExportedSettings
-	full, _, err := e.CharacterSettings(ctx, userID, characterID)
+	full, _, err := e.Characters.Settings(ctx, userID, characterID)
 	if err != nil {
 		return line, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -53,7 +54,7 @@ func (s *studio) fact(characterID, text string) *memory.Memory {
 // settle replaces the settings of a character.
 func (s *studio) settle(characterID, settings string) {
 	s.t.Helper()
-	_, _, err := s.PutCharacterSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
+	_, _, err := s.Characters.PutSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
 	s.must(err)
 }
 
@@ -143,40 +144,40 @@ func TestWhatIsNotRecalled(t *testing.T) {
 	off := false
 	for _, tt := range []struct {
 		name string
-		ask  func(s *studio, alice *nodest.Character, told *nodest.Conversation) *nodest.Sent
+		ask  func(s *studio, alice *character.Character, told *nodest.Conversation) *nodest.Sent
 	}{
-		{"what the prompt shows anyway", func(s *studio, _ *nodest.Character, told *nodest.Conversation) *nodest.Sent {
+		{"what the prompt shows anyway", func(s *studio, _ *character.Character, told *nodest.Conversation) *nodest.Sent {
 			return s.send(told, asking)
 		}},
-		{"what was said to another character", func(s *studio, _ *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"what was said to another character", func(s *studio, _ *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			return s.send(s.chat(), asking)
 		}},
-		{"with memory:false", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with memory:false", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{
-				ConversationID: s.chatWith(alice.ID).ID, Text: asking, Options: nodest.TurnOptions{Memory: &off},
+				ConversationID: s.chatWith(alice.ID).ID, Text: asking, Options: character.TurnOptions{Memory: &off},
 			})
 			s.must(err)
 			return sent
 		}},
-		{"with memory:false of the conversation", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with memory:false of the conversation", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			c := s.chatWith(alice.ID)
 			_, err := s.UpdateConversation(s.t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
 			s.must(err)
 			return s.send(c, asking)
 		}},
-		{"with retrieval off", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with retrieval off", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"from other conversations that are not shared", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"from other conversations that are not shared", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			s.settle(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"what was deleted", func(s *studio, alice *nodest.Character, told *nodest.Conversation) *nodest.Sent {
+		{"what was deleted", func(s *studio, alice *character.Character, told *nodest.Conversation) *nodest.Sent {
 			s.must(s.DeleteConversation(s.t.Context(), s.call(), told.ID))
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"what has nothing to do with it", func(s *studio, alice *nodest.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"what has nothing to do with it", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
 			return s.send(s.chatWith(alice.ID), "Good evening!")
 		}},
 	} {
@@ -205,7 +206,7 @@ func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	s := newRemembering(t)
 	s.say(s.chat(), birthday)
 	call := func() *op.Call { return &op.Call{UserID: bob} }
-	ch, err := s.CreateCharacter(t.Context(), call(), nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := s.Characters.Create(t.Context(), call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
 	c, err := s.CreateConversation(t.Context(), call(), nodest.ConversationInput{CharacterID: ch.ID})
 	s.must(err)
@@ -357,7 +358,7 @@ func TestTheSceneOfAMemory(t *testing.T) {
 	s := newRemembering(t)
 	alice := s.character(alicesCard)
 	c := s.chatWith(alice.ID)
-	persona, err := s.CreateResource(t.Context(), s.call(), nodest.Persona, nodest.ResourceInput{
+	persona, err := s.Characters.CreateResource(t.Context(), s.call(), character.Persona, character.ResourceInput{
 		Name: "Sam", Document: json.RawMessage(`{"name":"Sam"}`),
 	})
 	s.must(err)

@@ -83,7 +83,7 @@ func (s *Save) apply(tx Tx, conv *Conversation) error {
 	}
 	conv.HeadID, conv.SummaryID = s.HeadID, then.SummaryID
 	conv.PersonaID, conv.AuthorNote, conv.Settings = then.PersonaID, then.AuthorNote, then.Settings
-	conv.Pins, err = s.Pins.over(tx, conv.CharacterID)
+	conv.Pins, err = s.Pins.InForce(tx.Characters, conv.CharacterID)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
@@ -30,7 +31,7 @@ func sampled(t *testing.T, r llmtest.Request) string {
 // preset binds a new preset to a character.
 func (s *studio) preset(characterID, document string) {
 	s.t.Helper()
-	_, err := s.CreateResource(s.t.Context(), s.call(), nodest.Preset, nodest.ResourceInput{
+	_, err := s.Characters.CreateResource(s.t.Context(), s.call(), character.Preset, character.ResourceInput{
 		Document: json.RawMessage(document), Characters: []string{characterID},
 	})
 	s.must(err)
@@ -42,7 +43,7 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
 	c := s.chat()
-	check := func(who string, options nodest.TurnOptions, want string) {
+	check := func(who string, options character.TurnOptions, want string) {
 		t.Helper()
 		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Hello", Options: options})
 		s.must(err)
@@ -56,28 +57,28 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	}
 	float := func(f float64) *float64 { return &f }
 	number := func(n int) *int { return &n }
-	check("nobody", nodest.TurnOptions{}, "")
+	check("nobody", character.TurnOptions{}, "")
 
-	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{TurnOptions: nodest.TurnOptions{Temperature: float(0.1), TopP: float(0.2)}}, 0)
+	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{TurnOptions: character.TurnOptions{Temperature: float(0.1), TopP: float(0.2)}}, 0)
 	s.must(err)
-	check("the user", nodest.TurnOptions{}, "temperature=0.1 top_p=0.2")
+	check("the user", character.TurnOptions{}, "temperature=0.1 top_p=0.2")
 
 	s.preset(c.CharacterID, `{"prompts":[{"identifier":"main","content":"Play."},{"identifier":"chatHistory","marker":true}],
 		"temperature":0.8,"top_p":"0.9","openai_max_tokens":900,"openai_max_context":65536,"seed":-1}`)
-	check("the preset", nodest.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
+	check("the preset", character.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
 
 	settings := json.RawMessage(`{"temperature":1.2}`)
 	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: settings})
 	s.must(err)
-	check("the conversation", nodest.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
-	check("the message", nodest.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
+	check("the conversation", character.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
+	check("the message", character.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
 
 	s.preset(c.CharacterID, `{"top_p":0.3,"openai_max_tokens":700}`)
-	check("a preset without prompts", nodest.TurnOptions{}, "temperature=1.2 top_p=0.3 max_tokens=700")
+	check("a preset without prompts", character.TurnOptions{}, "temperature=1.2 top_p=0.3 max_tokens=700")
 	s.preset(c.CharacterID, `{"generation_settings":{"top_p":0.4}}`)
-	check("a preset of TavernKit", nodest.TurnOptions{}, "temperature=1.2 top_p=0.4")
+	check("a preset of TavernKit", character.TurnOptions{}, "temperature=1.2 top_p=0.4")
 	s.preset(c.CharacterID, `{"prompts":[],"temperature":3,"top_p":-1,"openai_max_tokens":0,"openai_max_context":1}`)
-	check("a preset with senseless numbers", nodest.TurnOptions{}, "temperature=1.2 top_p=0.2")
+	check("a preset with senseless numbers", character.TurnOptions{}, "temperature=1.2 top_p=0.2")
 }
 
 // A limit of the reply that goes beyond the context is no mistake in SillyTavern, but
@@ -122,7 +123,7 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	}
 	ask("max_tokens=100")
 	temperature, topP, tokens := 0.7, 0.9, 9000
-	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{TurnOptions: nodest.TurnOptions{
+	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{TurnOptions: character.TurnOptions{
 		Temperature: &temperature, TopP: &topP, MaxTokens: &tokens, Stop: []string{"}"},
 	}}, 0)
 	s.must(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/op"
 	"nodest/stream"
@@ -27,29 +28,10 @@ type Save struct {
 	MessageCount   int             `json:"messageCount"`
 	Automatic      bool            `json:"automatic,omitempty"` // made by a restore, of what was shown before
 	Thumbnail      string          `json:"thumbnail,omitempty"`
-	Pins           *Pins           `json:"pins,omitempty"`  // what the documents were
+	Pins           *character.Pins `json:"pins,omitempty"`  // what the documents were
 	Extra          json.RawMessage `json:"extra,omitempty"` // members of an imported file that are not ours
 	ImportedAt     *time.Time      `json:"importedAt,omitempty"`
 	CreatedAt      time.Time       `json:"createdAt"`
-}
-
-// Pins name versions of the documents of a turn, and hold the user's settings. A
-// save point keeps those that were in force. A conversation that was restored is
-// bound to them until a document is changed again: Over says what was newest when
-// they were set, and where that is no longer so the newest counts.
-type Pins struct {
-	CharacterID string          `json:"characterId,omitempty"` // "" = that of the conversation
-	Character   int64           `json:"character"`
-	Resources   []ResourceStamp `json:"resources,omitempty"`
-	Settings    *Settings       `json:"settings,omitempty"`
-	Over        *Over           `json:"over,omitempty"` // nil in a save point
-}
-
-// Over is what was newest when pins were set.
-type Over struct {
-	Character int64           `json:"character"`
-	Resources []ResourceStamp `json:"resources,omitempty"`
-	Settings  int64           `json:"settings"` // version
 }
 
 // Limits of what a user gives a save point.
@@ -163,7 +145,7 @@ func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit 
 				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
 			}
 			if err != nil {
-				return inField("before", err)
+				return op.InField("before", err)
 			}
 		}
 		return v.read(tx, before, limit)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"nodest/character"
 	"nodest/nodest"
 )
 
@@ -12,7 +13,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w := newWellKnown(t, "5")
 	other := w.character(`{"name":"Bob","first_mes":"Well met.","description":"A baker."}`)
 	rename := func(card string) {
-		_, err := w.UpdateCharacter(t.Context(), w.call(), other.ID, nodest.CharacterInput{RoleCard: json.RawMessage(card)}, false, 0)
+		_, err := w.Characters.Update(t.Context(), w.call(), other.ID, character.Input{RoleCard: json.RawMessage(card)}, false, 0)
 		w.must(err)
 	}
 	w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{"characterId":"` + other.ID + `"}`)})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -50,27 +51,27 @@ var changes = []struct {
 	{"settings of the chat", func(w *wellKnown) {
 		w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
 	}},
-	{"settings of the user", func(w *wellKnown) { w.settle(nodest.Settings{UserName: "Annabel"}) }},
+	{"settings of the user", func(w *wellKnown) { w.settle(character.UserSettings{UserName: "Annabel"}) }},
 	{"another card", func(w *wellKnown) { w.card(`{"name":"Alicia","description":"Another."}`) }},
 	{"settings of the character", func(w *wellKnown) { w.calls++; w.depthMode("user_messages") }},
 	{"a bound book updated", func(w *wellKnown) {
-		w.update(w.book, nodest.ResourceInput{Document: json.RawMessage(lore("new lore"))})
+		w.update(w.book, character.ResourceInput{Document: json.RawMessage(lore("new lore"))})
 	}},
-	{"another book bound", func(w *wellKnown) { w.resource(nodest.WorldBook, "new", lore("new lore"), w.CharacterID) }},
+	{"another book bound", func(w *wellKnown) { w.resource(character.WorldBook, "new", lore("new lore"), w.CharacterID) }},
 	{"the global book updated", func(w *wellKnown) {
-		w.update(w.global, nodest.ResourceInput{Document: json.RawMessage(lore("new lore"))})
+		w.update(w.global, character.ResourceInput{Document: json.RawMessage(lore("new lore"))})
 	}},
 	{"the global preset updated", func(w *wellKnown) {
-		w.update(w.preset, nodest.ResourceInput{Document: json.RawMessage(`{"prompts":[]}`)})
+		w.update(w.preset, character.ResourceInput{Document: json.RawMessage(`{"prompts":[]}`)})
 	}},
 	{"the regex script updated", func(w *wellKnown) {
-		w.update(w.script, nodest.ResourceInput{Document: json.RawMessage(`{"findRegex":"M"}`)})
+		w.update(w.script, character.ResourceInput{Document: json.RawMessage(`{"findRegex":"M"}`)})
 	}},
 	{"the user's persona updated", func(w *wellKnown) {
-		w.update(w.persona, nodest.ResourceInput{Document: json.RawMessage(`{"name":"Z"}`)})
+		w.update(w.persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Z"}`)})
 	}},
 	{"another persona", func(w *wellKnown) {
-		p := w.resource(nodest.Persona, "Eve", `{"name":"Eve"}`)
+		p := w.resource(character.Persona, "Eve", `{"name":"Eve"}`)
 		w.patch(nodest.ConversationPatch{PersonaID: &p.ID})
 	}},
 	{"much at once", func(w *wellKnown) {
@@ -79,9 +80,9 @@ var changes = []struct {
 		w.remove(w.secondReply, "after")
 		w.say(w.Conversation, "Otherwise.")
 		w.card(`{"name":"Alicia","description":"Another."}`)
-		w.settle(nodest.Settings{})
+		w.settle(character.UserSettings{})
 	}},
-	{"a bound book unbound", func(w *wellKnown) { w.update(w.book, nodest.ResourceInput{Characters: []string{}}) }},
+	{"a bound book unbound", func(w *wellKnown) { w.update(w.book, character.ResourceInput{Characters: []string{}}) }},
 	{"a bound book deleted", func(w *wellKnown) { w.drop(w.book) }},
 	{"the global book deleted", func(w *wellKnown) { w.drop(w.global) }},
 	{"the global preset deleted", func(w *wellKnown) { w.drop(w.preset) }},
@@ -146,7 +147,7 @@ func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
 	w := newWellKnown(t, "5")
 	save := w.save()
 	w.card(`{"name":"Alice","description":"The second."}`)
-	w.update(w.book, nodest.ResourceInput{Document: json.RawMessage(lore("second lore"))})
+	w.update(w.book, character.ResourceInput{Document: json.RawMessage(lore("second lore"))})
 	w.restore(save)
 	w.card(`{"name":"Alice","description":"The third."}`)
 	got := fmt.Sprint(w.preview())
@@ -158,7 +159,7 @@ func TestADocumentThatIsChangedAfterARestoreCounts(t *testing.T) {
 			t.Errorf("%q in the prompt: %t, want %t\n%s", text, !there, there, got)
 		}
 	}
-	w.settle(nodest.Settings{CustomSetting: json.RawMessage(`{"content":"likes the hills"}`)})
+	w.settle(character.UserSettings{CustomSetting: json.RawMessage(`{"content":"likes the hills"}`)})
 	w.drop(w.book)
 	got = fmt.Sprint(w.preview())
 	for text, there := range map[string]bool{"bound lore": false, "global lore": false, "likes the hills": true, "A rule.": false} {
@@ -412,7 +413,7 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	save := w.save()
 	data, _, err := w.ExportSave(t.Context(), ann, save.ID)
 	w.must(err)
-	ch, err := w.CreateCharacter(t.Context(), &op.Call{UserID: bob}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := w.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	w.must(err)
 	own, err := w.CreateConversation(t.Context(), &op.Call{UserID: bob}, nodest.ConversationInput{CharacterID: ch.ID})
 	w.must(err)

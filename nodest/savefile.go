@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"nodest/card"
+	"nodest/character"
 )
 
 // saveFile is the file of a save point: the app's ChatSave, which the app reads,
@@ -54,7 +55,7 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	if p := v.Save.Pins; p != nil && p.CharacterID == "" {
 		version = p.Character
 	}
-	ch, err := characterAt(tx, v.Save.CharacterID, version)
+	ch, err := character.At(tx.Characters, v.Save.CharacterID, version)
 	if err != nil {
 		return nil, "", err
 	}
@@ -87,7 +88,7 @@ func (s *Save) state(tx Tx) (*Conversation, *importedExtra, error) {
 }
 
 // archiveOf is the archive of a save point: its path as it was, and nothing else.
-func archiveOf(v *SaveView, ch *Character, then *Conversation) *archive {
+func archiveOf(v *SaveView, ch *character.Character, then *Conversation) *archive {
 	a := &archive{Messages: make([]*DumpedMessage, len(v.Messages))}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation = *stateOf(then)

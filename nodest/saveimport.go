@@ -217,7 +217,7 @@ func retell(m *Message, text *string) {
 // insert stores the messages as a branch of conv, and returns their save point,
 // which is not stored yet.
 func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
-	ch, err := tx.Character(conv.CharacterID)
+	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return nil, err
 	}

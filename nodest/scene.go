@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/character"
 	"nodest/fault"
 )
 
@@ -20,7 +21,7 @@ type query struct {
 	conversationID string
 	messageID      string // in place of conversationID
 	saveID         string // in place of conversationID: as if that were restored
-	options        TurnOptions
+	options        character.TurnOptions
 	model          bool // a model will be asked
 	apiKey         string
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -315,12 +316,12 @@ func BenchmarkSearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	e := nodest.New(db, noModels{}, &home{}, nodest.Options{Log: quiet, Alone: true})
+	e := newEngine(db, noModels{}, &home{}, nodest.Options{Log: quiet, Alone: true})
 	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
 		b.Fatal(err)
 	}
 	call := &op.Call{UserID: me}
-	ch, err := e.CreateCharacter(b.Context(), call, nodest.CharacterInput{RoleCard: json.RawMessage(alice)})
+	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(alice)})
 	if err != nil {
 		b.Fatal(err)
 	}

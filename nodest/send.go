@@ -102,7 +102,7 @@ func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *Message, whenBusy str
 func placeholder(tx Tx, s *scene, conversationID, parentID string) *Message {
 	return &Message{
 		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
-		Role: RoleAssistant, Name: s.Docs.card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
+		Role: RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"nodest/character"
 	"nodest/framework"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -15,8 +16,8 @@ import (
 // Setup is what a conversation is played with, apart from its messages.
 type Setup struct {
 	Conversation *Conversation
-	Docs         *docs
-	Options      TurnOptions // message over conversation over preset over user
+	Docs         *character.Documents
+	Options      character.TurnOptions // message over conversation over preset over user
 	Persona      framework.Persona
 	Settings     []framework.Setting
 	Note         *framework.Note
@@ -24,61 +25,61 @@ type Setup struct {
 }
 
 // setup reads what conv is played with. options are those of the message.
-func (e *Engine) setup(tx Tx, conv *Conversation, options TurnOptions) (*Setup, error) {
-	user, err := tx.Settings()
+func (e *Engine) setup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
+	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
 	}
-	s := &Setup{Conversation: conv, Zone: user.zone()}
-	user = conv.Pins.settingsInForce(user)
+	s := &Setup{Conversation: conv, Zone: user.Zone()}
+	user = conv.Pins.SettingsInForce(user)
 	chat, err := optionsOf(conv)
 	if err != nil {
 		return nil, err
 	}
-	own := options.over(chat)
-	character := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
-	if s.Docs, err = e.documentsOf(tx, wantedBy(user, conv.PersonaID, character), conv.pinsOf(character)); err != nil {
+	own := options.Over(chat)
+	ch := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
+	if s.Docs, err = e.Characters.Documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); err != nil {
 		return nil, err
 	}
-	s.Options = own.over(s.Docs.sampling).over(user.TurnOptions)
+	s.Options = own.Over(s.Docs.Sampling).Over(user.TurnOptions)
 	return s, s.complete(user)
 }
 
 // setupOf is setup for a character outside a conversation.
 func (e *Engine) setupOf(tx Tx, characterID string) (*Setup, error) {
-	user, err := tx.Settings()
+	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
 	}
-	s := &Setup{Conversation: &Conversation{CharacterID: characterID}, Zone: user.zone()}
-	if s.Docs, err = e.documentsOf(tx, wantedBy(user, "", characterID), nil); err != nil {
+	s := &Setup{Conversation: &Conversation{CharacterID: characterID}, Zone: user.Zone()}
+	if s.Docs, err = e.Characters.Documents(tx.Characters, character.WantedBy(user, "", characterID), nil); err != nil {
 		return nil, err
 	}
 	return s, s.complete(user)
 }
 
 // complete decides who the user is in this chat, and which notes apply.
-func (s *Setup) complete(user *Settings) error {
+func (s *Setup) complete(user *character.UserSettings) error {
 	d := s.Docs
-	if global := settingOf(user.CustomSetting); global != nil {
+	if global := character.SettingOf(user.CustomSetting); global != nil {
 		s.Settings = append(s.Settings, *global)
 	}
-	if own := settingOf(d.settings.User.CustomSetting); own != nil && !own.Global {
+	if own := character.SettingOf(d.Settings.User.CustomSetting); own != nil && !own.Global {
 		s.Settings = append(s.Settings, *own)
 	}
 
-	p, chosen := d.personas[s.Conversation.PersonaID]
+	p, chosen := d.Personas[s.Conversation.PersonaID]
 	if !chosen {
-		id := cmp.Or(d.bound, user.PersonaID)
-		p = d.personas[id]
-		p.Name = cmp.Or(d.settings.User.Name, p.Name)
+		id := cmp.Or(d.Bound, user.PersonaID)
+		p = d.Personas[id]
+		p.Name = cmp.Or(d.Settings.User.Name, p.Name)
 	}
 	p.Name = cmp.Or(p.Name, user.UserName, "User")
 	s.Persona = p
 
-	s.Note = d.note
+	s.Note = d.Note
 	if !op.IsNull(s.Conversation.AuthorNote) {
-		note, err := noteOf(s.Conversation.AuthorNote)
+		note, err := character.NoteOf(s.Conversation.AuthorNote)
 		if err != nil {
 			return fmt.Errorf("author's note of conversation %s: %w", s.Conversation.ID, err)
 		}
@@ -107,7 +108,7 @@ func (e *Engine) memorySetup(ctx context.Context, userID, characterID, conversat
 		}
 		conv, err := tx.Conversation(conversationID)
 		if err == nil {
-			s, err = e.setup(tx, conv, TurnOptions{CharacterID: characterID})
+			s, err = e.setup(tx, conv, character.TurnOptions{CharacterID: characterID})
 		}
 		return err
 	})
@@ -115,9 +116,9 @@ func (e *Engine) memorySetup(ctx context.Context, userID, characterID, conversat
 }
 
 func (s *Setup) memory() memory.Scene {
-	set := s.Docs.settings
+	set := s.Docs.Settings
 	return memory.Scene{
-		Names:   lang.Names{User: s.Persona.Name, Character: s.Docs.card.Name},
+		Names:   lang.Names{User: s.Persona.Name, Character: s.Docs.Card.Name},
 		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
 		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
 		Zone: s.Zone,

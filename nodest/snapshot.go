@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/character"
 	"nodest/stream"
 )
 
@@ -27,7 +28,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 		}
 	}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*Character{}, Epoch: at.Epoch, Seq: at.Seq}
+		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*character.Character{}, Epoch: at.Epoch, Seq: at.Seq}
 		active := false
 		conversations, _, err := tx.Conversations(ConversationFilter{Archived: &active}, "", snapshotConversations)
 		if err != nil {
@@ -35,7 +36,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 		}
 		snap.Conversations = append(snap.Conversations, conversations...)
 		for cursor := ""; len(snap.Characters) < snapshotCharacters; {
-			items, next, err := tx.Characters(cursor, 200)
+			items, next, err := tx.Characters.Characters(cursor, 200)
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,7 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 				break
 			}
 		}
-		settings, err := tx.Settings()
+		settings, err := tx.Characters.Settings()
 		if err != nil {
 			return err
 		}

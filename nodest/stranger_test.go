@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -16,50 +17,50 @@ import (
 func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 2)
-	resources := map[nodest.ResourceKind]string{}
+	resources := map[character.ResourceKind]string{}
 	for _, kind := range kinds {
-		r, err := h.CreateResource(t.Context(), h.call(), kind, nodest.ResourceInput{Document: documents[kind]})
+		r, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{Document: documents[kind]})
 		must(t, err)
 		resources[kind] = r.ID
 	}
-	character, message := conv.CharacterID, all[2].ID
-	_, err := h.PutAvatar(t.Context(), h.call(), character, picture(t, 2, 2))
+	ch, message := conv.CharacterID, all[2].ID
+	_, err := h.Characters.PutAvatar(t.Context(), h.call(), ch, picture(t, 2, 2))
 	must(t, err)
-	own, err := h.CreateCharacter(t.Context(), &op.Call{UserID: stranger}, nodest.CharacterInput{})
+	own, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
 	mine, err := h.CreateConversation(t.Context(), &op.Call{UserID: stranger}, nodest.ConversationInput{CharacterID: own.ID})
 	must(t, err)
 	h.told()
 
 	title := "x"
-	bob := nodest.CharacterInput{RoleCard: json.RawMessage(`{"name":"Bob"}`)}
+	bob := character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)}
 	operations := map[string]func(ctx context.Context, c *op.Call) error{
-		"character": func(ctx context.Context, c *op.Call) error { return last(h.Character(ctx, c.UserID, character)) },
+		"character": func(ctx context.Context, c *op.Call) error { return last(h.Characters.Get(ctx, c.UserID, ch)) },
 		"update character": func(ctx context.Context, c *op.Call) error {
-			return last(h.UpdateCharacter(ctx, c, character, bob, true, 0))
+			return last(h.Characters.Update(ctx, c, ch, bob, true, 0))
 		},
-		"delete character": func(ctx context.Context, c *op.Call) error { return h.DeleteCharacter(ctx, c, character) },
-		"avatar":           func(ctx context.Context, c *op.Call) error { return last(h.Avatar(ctx, c.UserID, character)) },
+		"delete character": func(ctx context.Context, c *op.Call) error { return h.DeleteCharacter(ctx, c, ch) },
+		"avatar":           func(ctx context.Context, c *op.Call) error { return last(h.Characters.Avatar(ctx, c.UserID, ch)) },
 		"put avatar": func(ctx context.Context, c *op.Call) error {
-			return last(h.PutAvatar(ctx, c, character, picture(t, 2, 2)))
+			return last(h.Characters.PutAvatar(ctx, c, ch, picture(t, 2, 2)))
 		},
 		"character settings": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.CharacterSettings(ctx, c.UserID, character)
+			_, _, err := h.Characters.Settings(ctx, c.UserID, ch)
 			return err
 		},
 		"put character settings": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.PutCharacterSettings(ctx, c, character, json.RawMessage(`{}`), 0)
+			_, _, err := h.Characters.PutSettings(ctx, c, ch, json.RawMessage(`{}`), 0)
 			return err
 		},
 		"export character": func(ctx context.Context, c *op.Call) error {
-			_, _, _, err := h.ExportCharacter(ctx, c.UserID, character, "json", "")
+			_, _, _, err := h.Characters.Export(ctx, c.UserID, ch, "json", "")
 			return err
 		},
 		"create conversation": func(ctx context.Context, c *op.Call) error {
-			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: character}))
+			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: ch}))
 		},
 		"create conversation with persona": func(ctx context.Context, c *op.Call) error {
-			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: own.ID, PersonaID: resources[nodest.Persona]}))
+			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: own.ID, PersonaID: resources[character.Persona]}))
 		},
 		"conversation": func(ctx context.Context, c *op.Call) error { return last(h.Conversation(ctx, c.UserID, conv.ID)) },
 		"update conversation": func(ctx context.Context, c *op.Call) error {
@@ -73,7 +74,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			return last(h.History(ctx, c.UserID, mine.ID, message, 0))
 		},
 		"import chat": func(ctx context.Context, c *op.Call) error {
-			return last(h.ImportChat(ctx, c, character, []byte(smallLog), "x.jsonl"))
+			return last(h.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
 		},
 		"fork": func(ctx context.Context, c *op.Call) error {
 			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: conv.ID}))
@@ -92,7 +93,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			return err
 		},
 		"import archive": func(ctx context.Context, c *op.Call) error {
-			return last(h.ImportArchive(ctx, c, character, []byte(smallArchive)))
+			return last(h.ImportArchive(ctx, c, ch, []byte(smallArchive)))
 		},
 		"export chat": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.ExportChat(ctx, c.UserID, conv.ID)
@@ -110,7 +111,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 		},
 		"restore message": func(ctx context.Context, c *op.Call) error { return last(h.RestoreMessage(ctx, c, message)) },
 		"put settings": func(ctx context.Context, c *op.Call) error {
-			return last(h.PutSettings(ctx, c, nodest.Settings{PersonaID: resources[nodest.Persona]}, 0))
+			return last(h.Characters.PutUserSettings(ctx, c, character.UserSettings{PersonaID: resources[character.Persona]}, 0))
 		},
 		"ack": func(ctx context.Context, c *op.Call) error {
 			return h.Ack(ctx, c, 1, map[string]string{conv.ID: message})
@@ -119,13 +120,15 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	for _, kind := range kinds {
 		id := resources[kind]
 		name := " " + string(kind)
-		operations["get"+name] = func(ctx context.Context, c *op.Call) error { return last(h.Resource(ctx, c.UserID, kind, id)) }
-		operations["update"+name] = func(ctx context.Context, c *op.Call) error {
-			return last(h.UpdateResource(ctx, c, kind, id, nodest.ResourceInput{Name: "x"}, false, 0))
+		operations["get"+name] = func(ctx context.Context, c *op.Call) error {
+			return last(h.Characters.Resource(ctx, c.UserID, kind, id))
 		}
-		operations["delete"+name] = func(ctx context.Context, c *op.Call) error { return h.DeleteResource(ctx, c, kind, id) }
+		operations["update"+name] = func(ctx context.Context, c *op.Call) error {
+			return last(h.Characters.UpdateResource(ctx, c, kind, id, character.ResourceInput{Name: "x"}, false, 0))
+		}
+		operations["delete"+name] = func(ctx context.Context, c *op.Call) error { return h.Characters.DeleteResource(ctx, c, kind, id) }
 		operations["export"+name] = func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.ExportResource(ctx, c.UserID, kind, id)
+			_, _, err := h.Characters.ExportResource(ctx, c.UserID, kind, id)
 			return err
 		}
 	}
@@ -152,15 +155,15 @@ func TestAListShowsOnesOwnThings(t *testing.T) {
 	h := newHome(t)
 	h.talk(t, 0)
 	for _, kind := range kinds {
-		_, err := h.CreateResource(t.Context(), h.call(), kind, nodest.ResourceInput{Document: documents[kind]})
+		_, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{Document: documents[kind]})
 		must(t, err)
-		page, err := h.Resources(t.Context(), stranger, kind, "", 0)
+		page, err := h.Characters.Resources(t.Context(), stranger, kind, "", 0)
 		must(t, err)
 		if len(page.Items) != 0 {
 			t.Errorf("a stranger sees %d of kind %s", len(page.Items), kind)
 		}
 	}
-	characters, err := h.Characters(t.Context(), stranger, "", 0)
+	characters, err := h.Characters.List(t.Context(), stranger, "", 0)
 	must(t, err)
 	conversations, err := h.Conversations(t.Context(), stranger, nodest.ConversationFilter{}, "", 0)
 	must(t, err)
@@ -182,29 +185,29 @@ func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 	title := "other"
 	commands := []command{
 		{"create character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.CreateCharacter(ctx, c, nodest.CharacterInput{RoleCard: json.RawMessage(aliceWithGreetings)})
+			return h.Characters.Create(ctx, c, character.Input{RoleCard: json.RawMessage(aliceWithGreetings)})
 		}},
 		{"import character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.ImportCharacter(ctx, c, []byte(aliceWithGreetings), "alice.json")
+			return h.Characters.Import(ctx, c, []byte(aliceWithGreetings), "alice.json")
 		}},
 		{"update character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.UpdateCharacter(ctx, c, conv.CharacterID, nodest.CharacterInput{Dialect: "sillytavern"}, false, 1)
+			return h.Characters.Update(ctx, c, conv.CharacterID, character.Input{Dialect: "sillytavern"}, false, 1)
 		}},
 		{"delete character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return nil, h.DeleteCharacter(ctx, c, conv.CharacterID)
 		}},
 		{"put avatar", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.PutAvatar(ctx, c, conv.CharacterID, picture(t, 2, 2))
+			return h.Characters.PutAvatar(ctx, c, conv.CharacterID, picture(t, 2, 2))
 		}},
 		{"put character settings", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			_, version, err := h.PutCharacterSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
+			_, version, err := h.Characters.PutSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
 			return version, err
 		}},
 		{"create resource", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.CreateResource(ctx, c, nodest.Persona, nodest.ResourceInput{Document: documents[nodest.Persona]})
+			return h.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: documents[character.Persona]})
 		}},
 		{"put settings", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.PutSettings(ctx, c, nodest.Settings{UserName: "Mia"}, 0)
+			return h.Characters.PutUserSettings(ctx, c, character.UserSettings{UserName: "Mia"}, 0)
 		}},
 		{"create conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
 			return h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: conv.CharacterID})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -74,7 +75,7 @@ func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *st
 
 // engine makes an engine on the same database and stops it after the test.
 func (s *studio) engine() *nodest.Engine {
-	e := nodest.New(s.db, s, s.ears, s.opts)
+	e := newEngine(s.db, s, s.ears, s.opts)
 	s.t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -116,9 +117,9 @@ func (s *studio) call() *op.Call {
 
 const alicesCard = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide of few words.","personality":"calm"}`
 
-func (s *studio) character(card string) *nodest.Character {
+func (s *studio) character(card string) *character.Character {
 	s.t.Helper()
-	ch, err := s.CreateCharacter(s.t.Context(), s.call(), nodest.CharacterInput{RoleCard: json.RawMessage(card)})
+	ch, err := s.Characters.Create(s.t.Context(), s.call(), character.Input{RoleCard: json.RawMessage(card)})
 	s.must(err)
 	return ch
 }

@@ -550,7 +550,7 @@ func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
 			SummaryThreshold int   `json:"summaryThreshold"`
 		} `json:"memory"`
 	}
-	doc, version, err := s.CharacterSettings(t.Context(), ann, s.chat.CharacterID)
+	doc, version, err := s.Characters.Settings(t.Context(), ann, s.chat.CharacterID)
 	s.must(err)
 	s.must(json.Unmarshal(doc, &got))
 	if got.Memory.LastSummarizedAt != s.clock.read().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 1 {

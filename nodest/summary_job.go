@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/jobs"
@@ -302,7 +303,7 @@ func (e *Engine) planSummary(ctx context.Context, userID, conversationID string,
 		if err != nil {
 			return err
 		}
-		setup, err := e.setup(tx, conv, TurnOptions{})
+		setup, err := e.setup(tx, conv, character.TurnOptions{})
 		if err != nil {
 			return err
 		}
@@ -316,7 +317,7 @@ func (e *Engine) planSummary(ctx context.Context, userID, conversationID string,
 
 // summaries are the settings of its summaries.
 func (s *Setup) summaries() summary.Settings {
-	set := s.Docs.settings.Memory
+	set := s.Docs.Settings.Memory
 	return summary.Settings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
 }
 

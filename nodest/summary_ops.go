@@ -213,7 +213,7 @@ func (d *draft) planRange(tx Tx, state *summary.State) error {
 		found := slices.IndexFunc(d.lines, func(l summary.ChatLine) bool { return l.MessageID == id })
 		switch {
 		case found < 0:
-			return 0, inField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
+			return 0, op.InField(field, fault.New(fault.NotFound, "no message %q on the shown branch", id))
 		case found < first || found > last:
 			return 0, fault.InvalidField(field, "range", "the first three and last three messages are never summarised")
 		}

@@ -119,7 +119,7 @@ func newSummariesOn(t *testing.T, settings string, open func(store.Options) *sto
 	s.studio.real = &nodest.Model{Generator: s.scholar, Provider: "scholar", Name: "scholar-1", ContextTokens: 100_000}
 	s.chat = s.studio.chat()
 	if settings != "" {
-		_, _, err := s.PutCharacterSettings(t.Context(), s.call(), s.chat.CharacterID, json.RawMessage(settings), 0)
+		_, _, err := s.Characters.PutSettings(t.Context(), s.call(), s.chat.CharacterID, json.RawMessage(settings), 0)
 		s.must(err)
 	}
 	return s

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -76,7 +77,7 @@ func TestSendWithoutReply(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
-		Options: nodest.TurnOptions{Provider: "missing"}})
+		Options: character.TurnOptions{Provider: "missing"}})
 	s.must(err)
 	if sent.Message != nil || sent.GenerationID != "" {
 		t.Errorf("a reply was begun: %+v", sent)
@@ -107,11 +108,11 @@ func TestSendRefusesBadInput(t *testing.T) {
 		{"too long in code points", nodest.SendInput{Text: strings.Repeat("茶", 11)}, fault.TooLarge, ""},
 		{"whenBusy", nodest.SendInput{Text: "a", WhenBusy: "wait"}, fault.Invalid, "whenBusy"},
 		{"clientMsgId", nodest.SendInput{Text: "a", ClientMsgID: "a b"}, fault.Invalid, "clientMsgId"},
-		{"temperature", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{Temperature: &bad}}, fault.Invalid, "options.temperature"},
+		{"temperature", nodest.SendInput{Text: "a", Options: character.TurnOptions{Temperature: &bad}}, fault.Invalid, "options.temperature"},
 		{"unknown parent", nodest.SendInput{Text: "a", ParentID: "nobody"}, fault.NotFound, ""},
 		{"parent in another conversation", nodest.SendInput{Text: "a", ParentID: other.HeadID}, fault.NotFound, ""},
-		{"unknown character", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{CharacterID: "nobody"}}, fault.NotFound, ""},
-		{"no key for the provider", nodest.SendInput{Text: "a", Options: nodest.TurnOptions{Provider: "missing"}}, fault.NotConfigured, ""},
+		{"unknown character", nodest.SendInput{Text: "a", Options: character.TurnOptions{CharacterID: "nobody"}}, fault.NotFound, ""},
+		{"no key for the provider", nodest.SendInput{Text: "a", Options: character.TurnOptions{Provider: "missing"}}, fault.NotConfigured, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -253,12 +254,12 @@ func TestTheRequestToTheModel(t *testing.T) {
 	c := s.chat()
 	s.say(c, "My name is Ann.")
 	temperature, tokens := 0.4, 77
-	_, err := s.PutSettings(t.Context(), s.call(), nodest.Settings{
-		UserName: "Ann", TurnOptions: nodest.TurnOptions{Temperature: &temperature, Model: "mine", Stop: []string{"END"}},
+	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
+		UserName: "Ann", TurnOptions: character.TurnOptions{Temperature: &temperature, Model: "mine", Stop: []string{"END"}},
 	}, 0)
 	s.must(err)
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Who am I?",
-		Options: nodest.TurnOptions{MaxTokens: &tokens}})
+		Options: character.TurnOptions{MaxTokens: &tokens}})
 	s.must(err)
 	s.wait(sent.GenerationID)
 	all := s.model.asked()

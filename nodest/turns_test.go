@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
@@ -37,7 +38,7 @@ const systemPreset = `{"prompts":[{"identifier":"main","role":"system","content"
 func TestServersWithStrictTurns(t *testing.T) {
 	s, fake := withProvider(t)
 	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))
-	alice, err := s.CreateCharacter(t.Context(), s.call(), nodest.CharacterInput{
+	alice, err := s.Characters.Create(t.Context(), s.call(), character.Input{
 		RoleCard: json.RawMessage(alicesCard), WorldBook: json.RawMessage(`{"entries":{}}`),
 	})
 	s.must(err)

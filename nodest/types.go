@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/memory"
@@ -37,10 +38,10 @@ type Conversation struct {
 	PersonaID   string          `json:"personaId,omitempty"`
 	HeadID      string          `json:"headId,omitempty"` // last message of the shown branch; "" = empty
 	AuthorNote  json.RawMessage `json:"authorNote,omitempty"`
-	Settings    json.RawMessage `json:"settings,omitempty"` // TurnOptions of the conversation
+	Settings    json.RawMessage `json:"settings,omitempty"` // character.TurnOptions of the conversation
 	Archived    bool            `json:"archived,omitempty"`
 	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
-	Pins        *Pins           `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
+	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // a fork that nobody sees yet; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
 	Version     int64           `json:"version,omitempty"`
@@ -179,32 +180,32 @@ const (
 // Generation is the writing of one text by a model. The server owns it: it goes
 // on without any connection.
 type Generation struct {
-	ID             string       `json:"id"`
-	UserID         string       `json:"-"`
-	ConversationID string       `json:"conversationId"`
-	MessageID      string       `json:"messageId,omitempty"` // "" = impersonate
-	SwipeID        string       `json:"swipeId,omitempty"`
-	Kind           string       `json:"kind"`
-	Status         string       `json:"status"`
-	Finish         string       `json:"finish,omitempty"`
-	Options        TurnOptions  `json:"options"`
-	Instruction    string       `json:"instruction,omitempty"` // rewrite wish
-	By             string       `json:"by"`                    // device that asked
-	Model          string       `json:"model,omitempty"`
-	PromptID       string       `json:"promptId,omitempty"`
-	Text           string       `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
-	Reasoning      string       `json:"reasoning,omitempty"`
-	Blocks         []Block      `json:"blocks,omitempty"`
-	Uses           []memory.Use `json:"-"`              // memories in its prompt; not stored with it
-	Base           string       `json:"base,omitempty"` // continue: the text that stood before; Text follows it
-	Usage          *llm.Usage   `json:"usage,omitempty"`
-	Error          *fault.Error `json:"error,omitempty"`
-	CreatedAt      time.Time    `json:"createdAt"`
-	StartedAt      *time.Time   `json:"startedAt,omitempty"`
-	FirstTokenAt   *time.Time   `json:"firstTokenAt,omitempty"`
-	EndedAt        *time.Time   `json:"endedAt,omitempty"`
-	LeaseOwner     string       `json:"-"` // process that writes it
-	LeaseUntil     time.Time    `json:"-"`
+	ID             string                `json:"id"`
+	UserID         string                `json:"-"`
+	ConversationID string                `json:"conversationId"`
+	MessageID      string                `json:"messageId,omitempty"` // "" = impersonate
+	SwipeID        string                `json:"swipeId,omitempty"`
+	Kind           string                `json:"kind"`
+	Status         string                `json:"status"`
+	Finish         string                `json:"finish,omitempty"`
+	Options        character.TurnOptions `json:"options"`
+	Instruction    string                `json:"instruction,omitempty"` // rewrite wish
+	By             string                `json:"by"`                    // device that asked
+	Model          string                `json:"model,omitempty"`
+	PromptID       string                `json:"promptId,omitempty"`
+	Text           string                `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
+	Reasoning      string                `json:"reasoning,omitempty"`
+	Blocks         []Block               `json:"blocks,omitempty"`
+	Uses           []memory.Use          `json:"-"`              // memories in its prompt; not stored with it
+	Base           string                `json:"base,omitempty"` // continue: the text that stood before; Text follows it
+	Usage          *llm.Usage            `json:"usage,omitempty"`
+	Error          *fault.Error          `json:"error,omitempty"`
+	CreatedAt      time.Time             `json:"createdAt"`
+	StartedAt      *time.Time            `json:"startedAt,omitempty"`
+	FirstTokenAt   *time.Time            `json:"firstTokenAt,omitempty"`
+	EndedAt        *time.Time            `json:"endedAt,omitempty"`
+	LeaseOwner     string                `json:"-"` // process that writes it
+	LeaseUntil     time.Time             `json:"-"`
 }
 
 // Ended says whether the generation has come to its end, whatever end.
@@ -225,45 +226,6 @@ type StoredPrompt struct {
 	CreatedAt      time.Time
 }
 
-// TurnOptions steer one turn. Message beats conversation beats preset beats user: a
-// nil member leaves the choice to the next. A preset sets no more than temperature,
-// topP, maxTokens and contextTokens.
-type TurnOptions struct {
-	CharacterID   string   `json:"characterId,omitempty"`
-	Provider      string   `json:"provider,omitempty"`
-	Model         string   `json:"model,omitempty"`
-	Temperature   *float64 `json:"temperature,omitempty"`   // 0–2
-	TopP          *float64 `json:"topP,omitempty"`          // 0–1
-	MaxTokens     *int     `json:"maxTokens,omitempty"`     // 1–1,000,000: length of the reply
-	ContextTokens *int     `json:"contextTokens,omitempty"` // 512–10,000,000: whole request
-	Stop          []string `json:"stop,omitempty"`
-	UseToolCalls  *bool    `json:"useToolCalls,omitempty"`
-	SearchEnabled *bool    `json:"searchEnabled,omitempty"`
-	Memory        *bool    `json:"memory,omitempty"`
-}
-
-// Settings are a user's defaults.
-type Settings struct {
-	TurnOptions
-	PersonaID          string          `json:"personaId,omitempty"`
-	UserName           string          `json:"userName,omitempty"`       // {{user}} without a persona
-	TimeZone           string          `json:"timeZone,omitempty"`       // of the user's days, an IANA name; "" = that of the device
-	DeviceTimeZone     string          `json:"deviceTimeZone,omitempty"` // that a device reported last; "" = none did. Only PutDeviceZone sets it
-	GlobalPreset       GlobalResource  `json:"globalPreset"`
-	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
-	GlobalRegexEnabled bool            `json:"globalRegexEnabled"`
-	CustomSetting      json.RawMessage `json:"customSetting,omitempty"` // 自设, nodest.md 1.9
-	Version            int64           `json:"version"`
-	UpdatedAt          time.Time       `json:"updatedAt"`
-}
-
-// GlobalResource switches a resource on for every character.
-type GlobalResource struct {
-	Enabled  bool   `json:"enabled"`
-	ID       string `json:"id,omitempty"`
-	Priority string `json:"priority,omitempty"` // world book: 全局优先 or 角色优先
-}
-
 // UserLimits are limits of one user; 0 = the server's default.
 type UserLimits struct {
 	TokensPerDay int64 `json:"tokensPerDay"`
@@ -279,57 +241,4 @@ type UsageRow struct {
 	PromptTokens     int64   `json:"promptTokens"`
 	CompletionTokens int64   `json:"completionTokens"`
 	CostUSD          float64 `json:"costUsd"`
-}
-
-// Character is a character with its documents as they were imported: their own
-// field names, unknown fields included.
-type Character struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Dialect      string          `json:"dialect"` // "nodest" or "sillytavern"
-	IsCradle     bool            `json:"isCradle"`
-	RoleCard     json.RawMessage `json:"roleCard"`
-	WorldBook    json.RawMessage `json:"worldBook"`
-	Preset       json.RawMessage `json:"preset"`
-	AuthorNote   json.RawMessage `json:"authorNote"`
-	RegexScripts json.RawMessage `json:"regexScripts"`
-	Source       json.RawMessage `json:"-"` // what is kept of an imported file beside the documents, for export; not read in every case
-	Settings     json.RawMessage `json:"-"`
-	HasAvatar    bool            `json:"hasAvatar"`
-	Version      int64           `json:"version"`
-	CreatedAt    time.Time       `json:"createdAt"`
-	UpdatedAt    time.Time       `json:"updatedAt"`
-}
-
-// Avatar is a picture of a character.
-type Avatar struct {
-	ContentType string
-	ETag        string // of the bytes
-	Data        []byte
-}
-
-// ResourceKind names a kind of free-standing document.
-type ResourceKind string
-
-// The kinds.
-const (
-	WorldBook   ResourceKind = "worldbook"
-	Preset      ResourceKind = "preset"
-	RegexScript ResourceKind = "regexscript"
-	Persona     ResourceKind = "persona"
-)
-
-// Resource is a free-standing document, bound to nothing, to some characters,
-// or to all.
-type Resource struct {
-	ID         string          `json:"id"`
-	Kind       ResourceKind    `json:"kind"`
-	Name       string          `json:"name"`
-	Dialect    string          `json:"dialect"` // "nodest" or "sillytavern": the rules it was written for, and so its defaults
-	Document   json.RawMessage `json:"document"`
-	BindAll    bool            `json:"bindAll"`
-	Characters []string        `json:"characterIds"` // bound to these
-	Version    int64           `json:"version"`
-	CreatedAt  time.Time       `json:"createdAt"`
-	UpdatedAt  time.Time       `json:"updatedAt"`
 }

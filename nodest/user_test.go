@@ -94,16 +94,16 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
 		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
 	} {
-		findings, err := h.Lint([]byte(data), name+".json")
+		findings, err := h.Characters.Lint([]byte(data), name+".json")
 		must(t, err)
 		if findings == nil {
 			t.Errorf("%s: no list", name)
 		}
 		t.Logf("%s: %v", name, findings)
 	}
-	_, err := h.Lint([]byte(smallLog), "log.jsonl")
+	_, err := h.Characters.Lint([]byte(smallLog), "log.jsonl")
 	refused(t, err, fault.InvalidImport, "")
-	_, err = h.Lint([]byte("hello"), "x.txt")
+	_, err = h.Characters.Lint([]byte("hello"), "x.txt")
 	refused(t, err, fault.UnsupportedCard, "")
 }
 
@@ -114,7 +114,7 @@ func TestLintOfEverySharedFile(t *testing.T) {
 			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
 				continue
 			}
-			findings, err := h.Lint(readFile(t, file), filepath.Base(file))
+			findings, err := h.Characters.Lint(readFile(t, file), filepath.Base(file))
 			if err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -15,9 +16,9 @@ import (
 type wellKnown struct {
 	*studio
 	*nodest.Conversation
-	book, global, preset, script, persona                               *nodest.Resource
+	book, global, preset, script, persona                               *character.Resource
 	question                                                            string
-	settings                                                            nodest.Settings
+	settings                                                            character.UserSettings
 	greeting, first, firstReply, second, secondReply, third, thirdReply *nodest.Message
 }
 
@@ -28,16 +29,16 @@ func newWellKnown(t *testing.T, roll string) *wellKnown {
 	s := newStudio(t, nodest.Options{})
 	w := &wellKnown{studio: s, question: "And now, {{char}}?"}
 	ch := s.character(fmt.Sprintf(aliceRolls, roll))
-	w.book = w.resource(nodest.WorldBook, "bound", lore("bound lore"), ch.ID)
-	w.global = w.resource(nodest.WorldBook, "global", lore("global lore"))
-	w.preset = w.resource(nodest.Preset, "preset", `{"prompts":[{"name":"Rule","identifier":"rule","role":"user","content":"A rule."}],
+	w.book = w.resource(character.WorldBook, "bound", lore("bound lore"), ch.ID)
+	w.global = w.resource(character.WorldBook, "global", lore("global lore"))
+	w.preset = w.resource(character.Preset, "preset", `{"prompts":[{"name":"Rule","identifier":"rule","role":"user","content":"A rule."}],
 		"prompt_order":[{"order":[{"identifier":"rule"},{"identifier":"charDescription"},{"identifier":"scenario"},{"identifier":"chatHistory"}]}]}`)
-	w.script = w.resource(nodest.RegexScript, "script", `{"scriptName":"s","findRegex":"now","replaceString":"at once","placement":[1]}`, ch.ID)
-	w.persona = w.resource(nodest.Persona, "Ann", `{"name":"Ann","description":"A sailor."}`)
-	w.settings = nodest.Settings{
+	w.script = w.resource(character.RegexScript, "script", `{"scriptName":"s","findRegex":"now","replaceString":"at once","placement":[1]}`, ch.ID)
+	w.persona = w.resource(character.Persona, "Ann", `{"name":"Ann","description":"A sailor."}`)
+	w.settings = character.UserSettings{
 		PersonaID: w.persona.ID, GlobalRegexEnabled: true,
-		GlobalPreset:    nodest.GlobalResource{Enabled: true, ID: w.preset.ID},
-		GlobalWorldBook: nodest.GlobalResource{Enabled: true, ID: w.global.ID},
+		GlobalPreset:    character.GlobalResource{Enabled: true, ID: w.preset.ID},
+		GlobalWorldBook: character.GlobalResource{Enabled: true, ID: w.global.ID},
 		CustomSetting:   json.RawMessage(`{"content":"likes the sea"}`),
 	}
 	w.settle(w.settings)
@@ -63,27 +64,27 @@ func note(text string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"charname":"Alice","username":"Ann","content":%q,"injection_depth":1}`, text))
 }
 
-func (w *wellKnown) resource(kind nodest.ResourceKind, name, doc string, bound ...string) *nodest.Resource {
+func (w *wellKnown) resource(kind character.ResourceKind, name, doc string, bound ...string) *character.Resource {
 	w.t.Helper()
-	r, err := w.CreateResource(w.t.Context(), w.call(), kind, nodest.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
+	r, err := w.Characters.CreateResource(w.t.Context(), w.call(), kind, character.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
 	w.must(err)
 	return r
 }
 
-func (w *wellKnown) update(r *nodest.Resource, in nodest.ResourceInput) {
+func (w *wellKnown) update(r *character.Resource, in character.ResourceInput) {
 	w.t.Helper()
-	_, err := w.UpdateResource(w.t.Context(), w.call(), r.Kind, r.ID, in, false, 0)
+	_, err := w.Characters.UpdateResource(w.t.Context(), w.call(), r.Kind, r.ID, in, false, 0)
 	w.must(err)
 }
 
-func (w *wellKnown) drop(r *nodest.Resource) {
+func (w *wellKnown) drop(r *character.Resource) {
 	w.t.Helper()
-	w.must(w.DeleteResource(w.t.Context(), w.call(), r.Kind, r.ID))
+	w.must(w.Characters.DeleteResource(w.t.Context(), w.call(), r.Kind, r.ID))
 }
 
-func (w *wellKnown) settle(s nodest.Settings) {
+func (w *wellKnown) settle(s character.UserSettings) {
 	w.t.Helper()
-	_, err := w.PutSettings(w.t.Context(), w.call(), s, 0)
+	_, err := w.Characters.PutUserSettings(w.t.Context(), w.call(), s, 0)
 	w.must(err)
 }
 
@@ -96,7 +97,7 @@ func (w *wellKnown) patch(p nodest.ConversationPatch) {
 
 func (w *wellKnown) card(card string) {
 	w.t.Helper()
-	_, err := w.UpdateCharacter(w.t.Context(), w.call(), w.CharacterID, nodest.CharacterInput{RoleCard: json.RawMessage(card)}, false, 0)
+	_, err := w.Characters.Update(w.t.Context(), w.call(), w.CharacterID, character.Input{RoleCard: json.RawMessage(card)}, false, 0)
 	w.must(err)
 }
 
@@ -185,7 +186,7 @@ func (w *wellKnown) branch(m *nodest.Message, text string) {
 
 func (w *wellKnown) depthMode(mode string) {
 	w.t.Helper()
-	_, _, err := w.PutCharacterSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
+	_, _, err := w.Characters.PutSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
 	w.must(err)
 }
 

@@ -152,10 +152,10 @@ func TestTheScriptsOfACardWorkOnItsReplies(t *testing.T) {
 	if m := s.say(c, "Tell me"); m.Text() != "A cAt" {
 		t.Errorf("reply = %q, want the script to have worked", m.Text())
 	}
-	settings, err := s.Settings(t.Context(), ann)
+	settings, err := s.Characters.UserSettings(t.Context(), ann)
 	s.must(err)
 	settings.GlobalRegexEnabled = false
-	_, err = s.PutSettings(t.Context(), s.call(), *settings, 0)
+	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *settings, 0)
 	s.must(err)
 	if m := s.say(c, "Again"); m.Text() != "a cat" {
 		t.Errorf("reply = %q, want it as the model wrote it", m.Text())

@@ -10,9 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
-)
-
-// Checks of what clients send. Each returns nil or one fault.Error that names
+) // Checks of what clients send. Each returns nil or one fault.Error that names
 // the field as the client wrote it.
 
 // CheckVersion compares what a client has seen with what is stored; 0 = any,
@@ -179,4 +177,13 @@ func CheckLength(field, text string, limit int) error {
 		return e.With("limit", limit).With("length", n)
 	}
 	return nil
+}
+
+// InField gives an error about a document the place where it stood.
+func InField(field string, err error) error {
+	e := fault.Public(err)
+	out := fault.Wrap(err, e.Code, "%s: %s", field, e.Message)
+	out.Details = e.Details
+	out.Fields = []fault.Field{{Field: field, Code: "document", Detail: e.Message}}
+	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
@@ -36,17 +37,18 @@ const patience = 60 * time.Second
 // house is a whole server on a database of its own: real engine, real sockets,
 // and a model that says what the test tells it to.
 type house struct {
-	t        testing.TB
-	db       *store.DB
-	hub      *stream.Hub
-	accounts *account.Service
-	engine   *nodest.Engine
-	memory   *memory.Service
-	jobs     *jobs.Runner
-	server   *Server
-	http     *httptest.Server
-	voice    *voice
-	log      *syncBuffer
+	t          testing.TB
+	db         *store.DB
+	hub        *stream.Hub
+	accounts   *account.Service
+	characters *character.Service
+	engine     *nodest.Engine
+	memory     *memory.Service
+	jobs       *jobs.Runner
+	server     *Server
+	http       *httptest.Server
+	voice      *voice
+	log        *syncBuffer
 
 	user  *account.User
 	token string
@@ -71,7 +73,10 @@ func build(t testing.TB, change func(*Options)) *house {
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, Log: log})
+	h.characters = character.New(h.db.Characters(), character.Options{})
+	h.engine = nodest.New(nodest.Deps{
+		Store: h.db, Characters: h.characters, Models: voices{h.voice}, Publisher: h.hub,
+	}, nodest.Options{Alone: true, Memory: h.memory, Log: log})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.engine.JobKinds())...)
 	h.jobs.Start()
@@ -79,7 +84,7 @@ func build(t testing.TB, change func(*Options)) *house {
 	if change != nil {
 		change(&opts)
 	}
-	h.server = New(Deps{Engine: h.engine, Memory: h.memory, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
+	h.server = New(Deps{Engine: h.engine, Characters: h.characters, Memory: h.memory, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = witness{t, h.http.Client().Transport}
 	t.Cleanup(h.close)
@@ -148,7 +153,7 @@ func (h *house) chatOf(userID string) string {
 	h.t.Helper()
 	ctx := context.Background()
 	call := func() *op.Call { return &op.Call{UserID: userID, Key: h.key(), Hash: "test"} }
-	ch, err := h.engine.CreateCharacter(ctx, call(), nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := h.characters.Create(ctx, call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	c, err := h.engine.CreateConversation(ctx, call(), nodest.ConversationInput{CharacterID: ch.ID})
 	h.must(err)

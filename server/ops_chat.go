@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -90,15 +91,15 @@ var chatOperations = []operation{
 }
 
 type sendData struct {
-	ConversationID string             `json:"conversationId"`
-	Text           string             `json:"text"`
-	ClientMsgID    string             `json:"clientMsgId,omitempty"`
-	ParentID       string             `json:"parentId,omitempty"`
-	AuthorID       string             `json:"authorId,omitempty"`
-	Attachments    []string           `json:"attachments,omitempty"`
-	Options        nodest.TurnOptions `json:"options"`
-	Reply          *bool              `json:"reply,omitempty"`
-	WhenBusy       string             `json:"whenBusy,omitempty"`
+	ConversationID string                `json:"conversationId"`
+	Text           string                `json:"text"`
+	ClientMsgID    string                `json:"clientMsgId,omitempty"`
+	ParentID       string                `json:"parentId,omitempty"`
+	AuthorID       string                `json:"authorId,omitempty"`
+	Attachments    []string              `json:"attachments,omitempty"`
+	Options        character.TurnOptions `json:"options"`
+	Reply          *bool                 `json:"reply,omitempty"`
+	WhenBusy       string                `json:"whenBusy,omitempty"`
 }
 
 // sent is the answer to an operation that may begin a generation. Usage and
@@ -154,10 +155,10 @@ func chatSend(ctx context.Context, s *Server, c *op.Call, in sendData) (any, err
 }
 
 type generateData struct {
-	MessageID string             `json:"messageId"`
-	Wish      string             `json:"wish,omitempty"` // regenerate: what the new text shall do better
-	Options   nodest.TurnOptions `json:"options"`
-	WhenBusy  string             `json:"whenBusy,omitempty"`
+	MessageID string                `json:"messageId"`
+	Wish      string                `json:"wish,omitempty"` // regenerate: what the new text shall do better
+	Options   character.TurnOptions `json:"options"`
+	WhenBusy  string                `json:"whenBusy,omitempty"`
 }
 
 func genRegenerate(ctx context.Context, s *Server, c *op.Call, in generateData) (any, error) {
@@ -168,9 +169,9 @@ func genRegenerate(ctx context.Context, s *Server, c *op.Call, in generateData) 
 }
 
 type continueData struct {
-	MessageID string             `json:"messageId"`
-	Options   nodest.TurnOptions `json:"options"`
-	WhenBusy  string             `json:"whenBusy,omitempty"`
+	MessageID string                `json:"messageId"`
+	Options   character.TurnOptions `json:"options"`
+	WhenBusy  string                `json:"whenBusy,omitempty"`
 }
 
 func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (any, error) {
@@ -188,9 +189,9 @@ func changedOf(got *nodest.Changed, err error) (any, error) {
 }
 
 type impersonateData struct {
-	ConversationID string             `json:"conversationId"`
-	Options        nodest.TurnOptions `json:"options"`
-	WhenBusy       string             `json:"whenBusy,omitempty"`
+	ConversationID string                `json:"conversationId"`
+	Options        character.TurnOptions `json:"options"`
+	WhenBusy       string                `json:"whenBusy,omitempty"`
 }
 
 func genImpersonate(ctx context.Context, s *Server, c *op.Call, in impersonateData) (any, error) {
@@ -417,9 +418,9 @@ func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (an
 }
 
 type previewData struct {
-	ConversationID string             `json:"conversationId"`
-	Text           string             `json:"text,omitempty"`
-	Options        nodest.TurnOptions `json:"options"`
+	ConversationID string                `json:"conversationId"`
+	Text           string                `json:"text,omitempty"`
+	Options        character.TurnOptions `json:"options"`
 }
 
 func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
@@ -470,7 +471,7 @@ func prepareLint(data []byte) (runner, string, error) {
 
 func lint(data []byte, filename string) runner {
 	return func(_ context.Context, s *Server, _ *op.Call) (any, error) {
-		found, err := s.engine.Lint(data, filename)
+		found, err := s.characters.Lint(data, filename)
 		if err != nil {
 			return nil, err
 		}

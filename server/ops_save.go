@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"nodest/character"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -122,9 +123,9 @@ func saveDelete(ctx context.Context, s *Server, c *op.Call, in saveData) (any, e
 }
 
 type savePreviewData struct {
-	SaveID  string             `json:"saveId"`
-	Text    string             `json:"text,omitempty"`
-	Options nodest.TurnOptions `json:"options"`
+	SaveID  string                `json:"saveId"`
+	Text    string                `json:"text,omitempty"`
+	Options character.TurnOptions `json:"options"`
 }
 
 func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"nodest/character"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -64,9 +65,9 @@ type wireCharacterHead struct {
 	UpdatedAt wireTime `json:"updatedAt"`
 }
 
-func wireCharacterHeadOf(c *nodest.Character) any { return characterHead(c) }
+func wireCharacterHeadOf(c *character.Character) any { return characterHead(c) }
 
-func characterHead(c *nodest.Character) wireCharacterHead {
+func characterHead(c *character.Character) wireCharacterHead {
 	return wireCharacterHead{
 		ID: c.ID, Name: c.Name, Dialect: c.Dialect, IsCradle: c.IsCradle, HasAvatar: c.HasAvatar, Version: c.Version,
 		CreatedAt: wireTime(c.CreatedAt), UpdatedAt: wireTime(c.UpdatedAt),
@@ -82,7 +83,7 @@ type wireCharacter struct {
 	RegexScripts json.RawMessage `json:"regexScripts,omitempty"`
 }
 
-func wireCharacterOf(c *nodest.Character) any {
+func wireCharacterOf(c *character.Character) any {
 	return wireCharacter{
 		wireCharacterHead: characterHead(c),
 		RoleCard:          present(c.RoleCard), WorldBook: present(c.WorldBook), Preset: present(c.Preset),
@@ -99,15 +100,15 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-func characterOf(c *nodest.Character, err error) (any, error) {
+func characterOf(c *character.Character, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
 	return versioned{wireCharacterOf(c), c.Version}, nil
 }
 
-func characterCreate(ctx context.Context, s *Server, c *op.Call, in nodest.CharacterInput) (any, error) {
-	return characterOf(s.engine.CreateCharacter(ctx, c, in))
+func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
+	return characterOf(s.characters.Create(ctx, c, in))
 }
 
 type cursorData struct {
@@ -120,7 +121,7 @@ func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (a
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.engine.Characters(ctx, c.UserID, in.Cursor, limit)
+	p, err := s.characters.List(ctx, c.UserID, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -132,21 +133,21 @@ type idData struct {
 }
 
 func characterGet(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return characterOf(s.engine.Character(ctx, c.UserID, in.ID))
+	return characterOf(s.characters.Get(ctx, c.UserID, in.ID))
 }
 
 type characterData struct {
-	nodest.CharacterInput
+	character.Input
 	ID        string `json:"id"`
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
 func characterReplace(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, true, in.IfVersion))
+	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
 }
 
 func characterUpdate(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.engine.UpdateCharacter(ctx, c, in.ID, in.CharacterInput, false, in.IfVersion))
+	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
 }
 
 func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
@@ -154,7 +155,7 @@ func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any
 }
 
 func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	settings, version, err := s.engine.CharacterSettings(ctx, c.UserID, in.ID)
+	settings, version, err := s.characters.Settings(ctx, c.UserID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in charact
 	if err != nil {
 		return nil, err
 	}
-	settings, version, err := s.engine.PutCharacterSettings(ctx, c, id, document, ifVersion)
+	settings, version, err := s.characters.PutSettings(ctx, c, id, document, ifVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -199,15 +200,15 @@ func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in charact
 }
 
 type wireSettings struct {
-	nodest.Settings
+	character.UserSettings
 	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
 }
 
-func settingsOf(set *nodest.Settings, err error) (any, error) {
+func settingsOf(set *character.UserSettings, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := wireSettings{Settings: *set}
+	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
 		at := wireTime(set.UpdatedAt)
 		w.UpdatedAt = &at
@@ -216,26 +217,26 @@ func settingsOf(set *nodest.Settings, err error) (any, error) {
 }
 
 func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
-	return settingsOf(s.engine.Settings(ctx, c.UserID))
+	return settingsOf(s.characters.UserSettings(ctx, c.UserID))
 }
 
 type settingsData struct {
-	nodest.TurnOptions
-	PersonaID          string                `json:"personaId"`
-	UserName           string                `json:"userName"`
-	GlobalPreset       nodest.GlobalResource `json:"globalPreset"`
-	GlobalWorldBook    nodest.GlobalResource `json:"globalWorldBook"`
-	GlobalRegexEnabled bool                  `json:"globalRegexEnabled"`
-	CustomSetting      json.RawMessage       `json:"customSetting,omitempty"`
-	TimeZone           string                `json:"timeZone"`
-	DeviceTimeZone     string                `json:"deviceTimeZone,omitempty"` // of the settings that were read; ignored
-	Version            int64                 `json:"version,omitempty"`        // likewise
-	UpdatedAt          json.RawMessage       `json:"updatedAt,omitempty"`      // likewise
-	IfVersion          int64                 `json:"ifVersion,omitempty"`
+	character.TurnOptions
+	PersonaID          string                   `json:"personaId"`
+	UserName           string                   `json:"userName"`
+	GlobalPreset       character.GlobalResource `json:"globalPreset"`
+	GlobalWorldBook    character.GlobalResource `json:"globalWorldBook"`
+	GlobalRegexEnabled bool                     `json:"globalRegexEnabled"`
+	CustomSetting      json.RawMessage          `json:"customSetting,omitempty"`
+	TimeZone           string                   `json:"timeZone"`
+	DeviceTimeZone     string                   `json:"deviceTimeZone,omitempty"` // of the settings that were read; ignored
+	Version            int64                    `json:"version,omitempty"`        // likewise
+	UpdatedAt          json.RawMessage          `json:"updatedAt,omitempty"`      // likewise
+	IfVersion          int64                    `json:"ifVersion,omitempty"`
 }
 
 func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.engine.PutSettings(ctx, c, nodest.Settings{
+	return settingsOf(s.characters.PutUserSettings(ctx, c, character.UserSettings{
 		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
 		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
 		TimeZone: in.TimeZone,
@@ -247,7 +248,7 @@ type deviceZoneData struct {
 }
 
 func settingsDeviceZone(ctx context.Context, s *Server, c *op.Call, in deviceZoneData) (any, error) {
-	return settingsOf(s.engine.DeviceZone(ctx, c.UserID, in.TimeZone))
+	return settingsOf(s.characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
 type usageData struct {

@@ -17,8 +17,8 @@ import (
 
 	"nodest/account"
 	"nodest/card"
+	"nodest/character"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -38,7 +38,7 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 	e.PUT(base+"/characters/:id/avatar", s.signedIn(only(s.putAvatar)))
 	s.archiveRoutes(e)
 	for _, r := range resourcePaths {
-		if r.kind == nodest.Persona {
+		if r.kind == character.Persona {
 			continue // there is no file form of a persona
 		}
 		e.POST(base+r.path+"/import", s.signedIn(only(s.importResource(forKind(r.kind)))))
@@ -127,7 +127,7 @@ func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []by
 	if err != nil {
 		return err
 	}
-	got, err := s.engine.ImportCharacter(detached(c.Request().Context()), call, data, filename)
+	got, err := s.characters.Import(detached(c.Request().Context()), call, data, filename)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (i imported) MarshalJSON() ([]byte, error) {
 }
 
 func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
-	data, contentType, filename, err := s.engine.ExportCharacter(c.Request().Context(), who.User.ID, c.Param("id"),
+	data, contentType, filename, err := s.characters.Export(c.Request().Context(), who.User.ID, c.Param("id"),
 		orDefault(c.QueryParam("format"), "json"), orDefault(c.QueryParam("spec"), "v3"))
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.engine.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
+	a, err := s.characters.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	got, err := characterOf(s.engine.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
+	got, err := characterOf(s.characters.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *Server) importResource(k forKind) handler {
 		if err != nil {
 			return err
 		}
-		r, warnings, err := s.engine.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
+		r, warnings, err := s.characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func (s *Server) importResource(k forKind) handler {
 
 func (s *Server) exportResource(k forKind) handler {
 	return func(c echo.Context, who *account.Identity) error {
-		data, filename, err := s.engine.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
+		data, filename, err := s.characters.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
 		if err != nil {
 			return err
 		}

@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"nodest/nodest"
+	"nodest/character"
 	"nodest/op"
 )
 
 // resourcePaths names the four kinds of free-standing documents in paths.
 var resourcePaths = []struct {
 	path string
-	kind nodest.ResourceKind
+	kind character.ResourceKind
 }{
-	{"/worldbooks", nodest.WorldBook},
-	{"/presets", nodest.Preset},
-	{"/regexscripts", nodest.RegexScript},
-	{"/personas", nodest.Persona},
+	{"/worldbooks", character.WorldBook},
+	{"/presets", character.Preset},
+	{"/regexscripts", character.RegexScript},
+	{"/personas", character.Persona},
 }
 
 // resourceOperations makes the operations of every kind.
@@ -43,9 +43,9 @@ func resourceOperations() []operation {
 }
 
 // forKind is the operations on one kind.
-type forKind nodest.ResourceKind
+type forKind character.ResourceKind
 
-func (k forKind) kind() nodest.ResourceKind { return nodest.ResourceKind(k) }
+func (k forKind) kind() character.ResourceKind { return character.ResourceKind(k) }
 
 type wireResource struct {
 	ID         string          `json:"id"`
@@ -60,22 +60,22 @@ type wireResource struct {
 	UpdatedAt  wireTime        `json:"updatedAt"`
 }
 
-func wireResourceOf(r *nodest.Resource) any {
+func wireResourceOf(r *character.Resource) any {
 	return wireResource{
 		ID: r.ID, Kind: string(r.Kind), Name: r.Name, Dialect: r.Dialect, Document: r.Document, BindAll: r.BindAll,
 		Characters: orEmpty(r.Characters), Version: r.Version, CreatedAt: wireTime(r.CreatedAt), UpdatedAt: wireTime(r.UpdatedAt),
 	}
 }
 
-func resourceOf(r *nodest.Resource, err error) (any, error) {
+func resourceOf(r *character.Resource, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
 	return versioned{wireResourceOf(r), r.Version}, nil
 }
 
-func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in nodest.ResourceInput) (any, error) {
-	return resourceOf(s.engine.CreateResource(ctx, c, k.kind(), in))
+func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character.ResourceInput) (any, error) {
+	return resourceOf(s.characters.CreateResource(ctx, c, k.kind(), in))
 }
 
 func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
@@ -83,7 +83,7 @@ func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.engine.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
+	p, err := s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +91,23 @@ func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData)
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return resourceOf(s.engine.Resource(ctx, c.UserID, k.kind(), in.ID))
+	return resourceOf(s.characters.Resource(ctx, c.UserID, k.kind(), in.ID))
 }
 
 type resourceData struct {
-	nodest.ResourceInput
+	character.ResourceInput
 	ID        string `json:"id"`
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
 func (k forKind) replace(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
+	return resourceOf(s.characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
 }
 
 func (k forKind) update(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.engine.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
+	return resourceOf(s.characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
 }
 
 func (k forKind) remove(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return nil, s.engine.DeleteResource(ctx, c, k.kind(), in.ID)
+	return nil, s.characters.DeleteResource(ctx, c, k.kind(), in.ID)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -29,11 +30,12 @@ import (
 
 // Deps are what a Server cannot work without.
 type Deps struct {
-	Engine    *nodest.Engine
-	Memory    *memory.Service
-	Accounts  *account.Service
-	Hub       *stream.Hub
-	Providers Providers
+	Engine     *nodest.Engine
+	Characters *character.Service
+	Memory     *memory.Service
+	Accounts   *account.Service
+	Hub        *stream.Hub
+	Providers  Providers
 }
 
 // Options tune a Server. The zero value is ready to use.
@@ -95,18 +97,19 @@ func (o Options) withDefaults() Options {
 
 // Server serves the API. It is safe for concurrent use.
 type Server struct {
-	engine   *nodest.Engine
-	memory   *memory.Service
-	accounts *account.Service
-	hub      *stream.Hub
-	provs    Providers
-	opts     Options
-	echo     *echo.Echo
-	ops      map[string]*operation // by command
-	calls    inflight
-	sockets  sockets
-	places   chan struct{} // for large bodies
-	requests *prometheus.CounterVec
+	engine     *nodest.Engine
+	characters *character.Service
+	memory     *memory.Service
+	accounts   *account.Service
+	hub        *stream.Hub
+	provs      Providers
+	opts       Options
+	echo       *echo.Echo
+	ops        map[string]*operation // by command
+	calls      inflight
+	sockets    sockets
+	places     chan struct{} // for large bodies
+	requests   *prometheus.CounterVec
 
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does
@@ -117,7 +120,10 @@ type Server struct {
 
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
-	s := &Server{engine: d.Engine, memory: d.Memory, accounts: d.Accounts, hub: d.Hub, provs: d.Providers, opts: opts.withDefaults()}
+	s := &Server{
+		engine: d.Engine, characters: d.Characters, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
+		provs: d.Providers, opts: opts.withDefaults(),
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
 	s.places = make(chan struct{}, s.opts.LargeBodies)

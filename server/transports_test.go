@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"nodest/account"
-	"nodest/nodest"
+	"nodest/character"
 	"nodest/op"
 )
 
@@ -240,7 +240,7 @@ func (h *house) newTransport(username string) *transport {
 	u, err := h.accounts.CreateUser(context.Background(), h.user, account.NewUser{Username: username, Password: "a long enough password"})
 	h.must(err)
 	d := &transport{h: h, userID: u.ID, token: h.newToken(u.ID), ids: map[string]string{}, seen: map[string]string{}}
-	ch, err := h.engine.CreateCharacter(context.Background(), &op.Call{UserID: u.ID}, nodest.CharacterInput{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := h.characters.Create(context.Background(), &op.Call{UserID: u.ID}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
 	d.ids["char"] = ch.ID
 	d.ids["made"] = h.chatOf(u.ID) // another one, that has a summary

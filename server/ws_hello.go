@@ -131,7 +131,7 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 		c.device = "s-" + c.id
 	}
 	if in.TimeZone != "" {
-		if _, err := c.s.engine.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := c.s.characters.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -19,19 +20,19 @@ import (
 func TestSettingsHaveVersions(t *testing.T) {
 	conform(t, func(e *env) {
 		e.view(func(tx nodest.Tx) error {
-			s, err := tx.Settings()
-			e.equal("settings", *s, nodest.Settings{})
+			s, err := tx.Characters.Settings()
+			e.equal("settings", *s, character.UserSettings{})
 			return err
 		})
-		s := &nodest.Settings{PersonaID: "p", UserName: "Ada <&>", Version: 1}
+		s := &character.UserSettings{PersonaID: "p", UserName: "Ada <&>", Version: 1}
 		s.Model = "m"
-		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.PutSettings(&nodest.Settings{Version: 2}) })
-		e.update(func(tx nodest.Tx) error { return tx.PutSettings(s) })
-		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.PutSettings(s) })
+		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.Characters.PutSettings(&character.UserSettings{Version: 2}) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.PutSettings(s) })
+		e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.Characters.PutSettings(s) })
 		s.Version, s.GlobalRegexEnabled, s.CustomSetting = 2, true, []byte(`{ }`)
-		e.update(func(tx nodest.Tx) error { return tx.PutSettings(s) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.PutSettings(s) })
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Settings()
+			got, err := tx.Characters.Settings()
 			e.equal("settings", got, s)
 			return err
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -31,7 +32,7 @@ func newChat(b *testing.B, postgres bool, n int) *chat {
 		b.Fatal(err)
 	}
 	err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error {
-		if err := tx.InsertCharacter(&nodest.Character{ID: c.character}); err != nil {
+		if err := tx.Characters.InsertCharacter(&character.Character{ID: c.character}); err != nil {
 			return err
 		}
 		return tx.InsertConversation(&nodest.Conversation{ID: c.conv, CharacterID: c.character})

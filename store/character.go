@@ -6,8 +6,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/character"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type characterRow struct {
@@ -81,8 +81,8 @@ const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS up
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
-func (r *storedCharacter) character() *nodest.Character {
-	return &nodest.Character{
+func (r *storedCharacter) character() *character.Character {
+	return &character.Character{
 		ID: r.ID, Name: string(r.Name), Dialect: string(r.Dialect), IsCradle: r.IsCradle,
 		RoleCard: []byte(r.RoleCard), WorldBook: []byte(r.WorldBook), Preset: []byte(r.Preset),
 		AuthorNote: []byte(r.AuthorNote), RegexScripts: []byte(r.RegexScripts), Source: []byte(r.Source),
@@ -92,7 +92,7 @@ func (r *storedCharacter) character() *nodest.Character {
 }
 
 // InsertCharacter stores a new character as version 1.
-func (t *tx) InsertCharacter(c *nodest.Character) error {
+func (t *tx) InsertCharacter(c *character.Character) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (t *tx) InsertCharacter(c *nodest.Character) error {
 	return t.insertCharacterVersion(c, c.Version)
 }
 
-func (t *tx) insertCharacterVersion(c *nodest.Character, sourceVersion int64) error {
+func (t *tx) insertCharacterVersion(c *character.Character, sourceVersion int64) error {
 	row := &characterVersionRow{
 		CharacterID: c.ID, Version: c.Version, UserID: t.userID, Name: text(c.Name), Dialect: text(c.Dialect),
 		IsCradle: c.IsCradle, RoleCard: document(c.RoleCard), WorldBook: document(c.WorldBook),
@@ -121,16 +121,16 @@ func (t *tx) insertCharacterVersion(c *nodest.Character, sourceVersion int64) er
 }
 
 // Character returns the newest version, without Source.
-func (t *tx) Character(id string) (*nodest.Character, error) {
+func (t *tx) Character(id string) (*character.Character, error) {
 	return t.oneCharacter(selectDocuments+"AND c.id = ? AND v.version = c.version", text(id))
 }
 
 // CharacterVersion returns one version, Source included.
-func (t *tx) CharacterVersion(id string, version int64) (*nodest.Character, error) {
+func (t *tx) CharacterVersion(id string, version int64) (*character.Character, error) {
 	return t.oneCharacter(selectCharacters+"AND c.id = ? AND v.version = ?", text(id), version)
 }
 
-func (t *tx) oneCharacter(query string, args ...any) (*nodest.Character, error) {
+func (t *tx) oneCharacter(query string, args ...any) (*character.Character, error) {
 	var row storedCharacter
 	found, err := t.scan(t.raw(query, append([]any{text(t.userID)}, args...)...), &row)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *tx) oneCharacter(query string, args ...any) (*nodest.Character, error) 
 }
 
 // Characters lists newest first, without documents and settings.
-func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, error) {
+func (t *tx) Characters(cursor string, limit int) ([]*character.Character, string, error) {
 	limit = pageLength(limit)
 	where, args := "", []any{text(t.userID)}
 	if cursor != "" {
@@ -161,7 +161,7 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 		return nil, "", err
 	}
 	rows, next := cut(rows, limit, func(r *storedCharacter) place { return place{r.CreatedAt, r.ID} })
-	items := make([]*nodest.Character, len(rows))
+	items := make([]*character.Character, len(rows))
 	for i, row := range rows {
 		items[i] = row.character()
 	}
@@ -169,7 +169,7 @@ func (t *tx) Characters(cursor string, limit int) ([]*nodest.Character, string, 
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
-func (t *tx) UpdateCharacter(c *nodest.Character) error {
+func (t *tx) UpdateCharacter(c *character.Character) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (t *tx) DeleteCharacter(id string) error {
 }
 
 // PutAvatar replaces the avatar.
-func (t *tx) PutAvatar(characterID string, a *nodest.Avatar) error {
+func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (t *tx) PutAvatar(characterID string, a *nodest.Avatar) error {
 }
 
 // Avatar returns the picture; fault.NotFound without one.
-func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
+func (t *tx) Avatar(characterID string) (*character.Avatar, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (t *tx) Avatar(characterID string) (*nodest.Avatar, error) {
 	if !found {
 		return nil, fault.New(fault.NotFound, "the character has no avatar")
 	}
-	return &nodest.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
+	return &character.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
 }
 
 func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }

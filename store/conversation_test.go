@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -82,16 +83,16 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				e.clock.advance(time.Millisecond)
 			}
 			c := &nodest.Conversation{ID: id(), CharacterID: []string{tea, other}[i%2], Archived: i%7 == 3}
-			ch := &nodest.Character{ID: id(), Name: "n"}
-			r := &nodest.Resource{ID: id(), Kind: nodest.WorldBook, Name: "w"}
+			ch := &character.Character{ID: id(), Name: "n"}
+			r := &character.Resource{ID: id(), Kind: character.WorldBook, Name: "w"}
 			e.update(func(tx nodest.Tx) error {
 				if err := tx.InsertConversation(c); err != nil {
 					return err
 				}
-				if err := tx.InsertCharacter(ch); err != nil {
+				if err := tx.Characters.InsertCharacter(ch); err != nil {
 					return err
 				}
-				return tx.InsertResource(r)
+				return tx.Characters.InsertResource(r)
 			})
 			want = append(want, c.ID)
 			if i%2 == 0 && i%7 != 3 {
@@ -118,7 +119,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				conversations(nodest.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
 			e.equal(fmt.Sprint("characters by ", size),
 				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Characters(cursor, size)
+					items, next, err := tx.Characters.Characters(cursor, size)
 					for _, c := range items {
 						ids = append(ids, c.ID)
 					}
@@ -126,7 +127,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 				}), characters)
 			e.equal(fmt.Sprint("world books by ", size),
 				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Resources(nodest.WorldBook, cursor, size)
+					items, next, err := tx.Characters.Resources(character.WorldBook, cursor, size)
 					for _, r := range items {
 						ids = append(ids, r.ID)
 					}
@@ -145,9 +146,9 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 func TestPinsAreKeptWithEachVersion(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
-		pins := []*nodest.Pins{
-			nil, {Character: 2, Settings: &nodest.Settings{UserName: "Ada", Version: 4}, Over: &nodest.Over{Character: 5, Settings: 6}},
-			{Character: 2, Settings: &nodest.Settings{UserName: "Ada", Version: 4}, Over: &nodest.Over{Character: 5, Settings: 6}}, nil,
+		pins := []*character.Pins{
+			nil, {Character: 2, Settings: &character.UserSettings{UserName: "Ada", Version: 4}, Over: &character.Over{Character: 5, Settings: 6}},
+			{Character: 2, Settings: &character.UserSettings{UserName: "Ada", Version: 4}, Over: &character.Over{Character: 5, Settings: 6}}, nil,
 		}
 		for _, p := range pins[1:] {
 			e.update(func(tx nodest.Tx) error {
@@ -160,7 +161,7 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 				return tx.UpdateConversation(c)
 			})
 		}
-		shown := func(p *nodest.Pins) string {
+		shown := func(p *character.Pins) string {
 			if p == nil {
 				return "none"
 			}

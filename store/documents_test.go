@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -30,21 +31,21 @@ func TestDocumentsGoOutByteForByte(t *testing.T) {
 		for i, doc := range oddDocuments {
 			name := doc[:min(len(doc), 40)]
 			raw := []byte(doc)
-			c := &nodest.Character{
+			c := &character.Character{
 				ID: id(), RoleCard: raw, WorldBook: raw, Preset: raw, AuthorNote: raw, RegexScripts: raw, Source: raw, Settings: raw,
 			}
-			r := &nodest.Resource{ID: id(), Kind: nodest.Preset, Document: raw}
+			r := &character.Resource{ID: id(), Kind: character.Preset, Document: raw}
 			e.update(func(tx nodest.Tx) error {
-				if err := tx.InsertCharacter(c); err != nil {
+				if err := tx.Characters.InsertCharacter(c); err != nil {
 					return err
 				}
-				if err := tx.PutSettings(&nodest.Settings{CustomSetting: raw, Version: int64(i + 1)}); err != nil {
+				if err := tx.Characters.PutSettings(&character.UserSettings{CustomSetting: raw, Version: int64(i + 1)}); err != nil {
 					return err
 				}
-				return tx.InsertResource(r)
+				return tx.Characters.InsertResource(r)
 			})
 			e.view(func(tx nodest.Tx) error {
-				got, err := tx.CharacterVersion(c.ID, c.Version)
+				got, err := tx.Characters.CharacterVersion(c.ID, c.Version)
 				if err != nil {
 					return err
 				}
@@ -53,18 +54,18 @@ func TestDocumentsGoOutByteForByte(t *testing.T) {
 						e.Errorf("document %q came back as %.40q", name, d)
 					}
 				}
-				list, _, err := tx.Characters("", 1)
+				list, _, err := tx.Characters.Characters("", 1)
 				if err != nil {
 					return err
 				}
 				if len(list) != 1 || list[0].Source != nil || list[0].RoleCard != nil || list[0].Settings != nil {
 					e.Errorf("a list of characters has documents: %+v", list)
 				}
-				res, err := tx.Resource(nodest.Preset, r.ID)
+				res, err := tx.Characters.Resource(character.Preset, r.ID)
 				if err != nil {
 					return err
 				}
-				s, err := tx.Settings()
+				s, err := tx.Characters.Settings()
 				if err != nil {
 					return err
 				}
@@ -81,17 +82,17 @@ func TestDocumentsGoOutByteForByte(t *testing.T) {
 
 func TestVersionsStayReadable(t *testing.T) {
 	conform(t, func(e *env) {
-		c := &nodest.Character{
+		c := &character.Character{
 			ID: id(), Name: "Mei", Dialect: "sillytavern", IsCradle: true, RoleCard: []byte(`{"v":1}`), Source: []byte(`{"big":1}`),
 		}
-		r := &nodest.Resource{
-			ID: id(), Kind: nodest.WorldBook, Name: "w", Dialect: "nodest", Document: []byte(`{"v":1}`), Characters: []string{c.ID},
+		r := &character.Resource{
+			ID: id(), Kind: character.WorldBook, Name: "w", Dialect: "nodest", Document: []byte(`{"v":1}`), Characters: []string{c.ID},
 		}
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.InsertCharacter(c); err != nil {
+			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
 			}
-			return tx.InsertResource(r)
+			return tx.Characters.InsertResource(r)
 		})
 		for version := int64(2); version <= 4; version++ {
 			e.clock.advance(time.Minute)
@@ -104,34 +105,34 @@ func TestVersionsStayReadable(t *testing.T) {
 				c.Source, r.Characters, r.BindAll = []byte(`{"big":4}`), []string{}, true
 			}
 			e.update(func(tx nodest.Tx) error {
-				if err := tx.UpdateCharacter(c); err != nil {
+				if err := tx.Characters.UpdateCharacter(c); err != nil {
 					return err
 				}
-				return tx.UpdateResource(r)
+				return tx.Characters.UpdateResource(r)
 			})
 		}
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Character(c.ID)
+			got, err := tx.Characters.Character(c.ID)
 			if err != nil {
 				return err
 			}
 			e.equal("source of the newest character", got.Source == nil, true)
 			got.Source = c.Source
 			e.equal("newest character", got, c)
-			res, err := tx.Resource(nodest.WorldBook, r.ID)
+			res, err := tx.Characters.Resource(character.WorldBook, r.ID)
 			e.equal("newest resource", res, r)
 			if err != nil {
 				return err
 			}
 			for version, source := range map[int64]string{1: `{"big":1}`, 2: `{"big":1}`, 3: `{"big":1}`, 4: `{"big":4}`} {
-				old, err := tx.CharacterVersion(c.ID, version)
+				old, err := tx.Characters.CharacterVersion(c.ID, version)
 				if err != nil {
 					return err
 				}
 				e.equal("card", string(old.RoleCard), fmt.Sprintf(`{"v":%d}`, version))
 				e.equal("source", string(old.Source), source)
 				e.equal("version", old.Version, version)
-				book, err := tx.ResourceVersion(nodest.WorldBook, r.ID, version)
+				book, err := tx.Characters.ResourceVersion(character.WorldBook, r.ID, version)
 				if err != nil {
 					return err
 				}
@@ -147,16 +148,16 @@ func TestVersionsStayReadable(t *testing.T) {
 		e.equal("versions that hold the source", sources, []int64{1, 4})
 		for _, version := range []int64{2, 4, 6} {
 			c.Version, r.Version = version, version
-			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.UpdateCharacter(c) })
-			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.UpdateResource(r) })
+			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.Characters.UpdateCharacter(c) })
+			e.refused(fault.PreconditionFailed, func(tx nodest.Tx) error { return tx.Characters.UpdateResource(r) })
 		}
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.CharacterVersion(c.ID, 5); return err })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Resource(nodest.Preset, r.ID); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.CharacterVersion(c.ID, 5); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Resource(character.Preset, r.ID); return err })
 		// A save point may still name a version of a deleted resource.
-		e.update(func(tx nodest.Tx) error { return tx.DeleteResource(nodest.WorldBook, r.ID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Resource(nodest.WorldBook, r.ID); return err })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteResource(character.WorldBook, r.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Resource(character.WorldBook, r.ID); return err })
 		e.view(func(tx nodest.Tx) error {
-			book, err := tx.ResourceVersion(nodest.WorldBook, r.ID, 2)
+			book, err := tx.Characters.ResourceVersion(character.WorldBook, r.ID, 2)
 			if err == nil {
 				e.equal("book of a deleted one", string(book.Document), `{"v":2}`)
 			}
@@ -167,47 +168,47 @@ func TestVersionsStayReadable(t *testing.T) {
 
 func TestADeletedCharacterTakesItsConversations(t *testing.T) {
 	conform(t, func(e *env) {
-		c := &nodest.Character{ID: id(), Name: "Mei"}
+		c := &character.Character{ID: id(), Name: "Mei"}
 		talk := &nodest.Conversation{ID: id(), CharacterID: c.ID}
 		other := e.conversation()
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.InsertCharacter(c); err != nil {
+			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
 			}
 			if err := tx.InsertConversation(talk); err != nil {
 				return err
 			}
-			return tx.DeleteCharacter(c.ID)
+			return tx.Characters.DeleteCharacter(c.ID)
 		})
 		e.view(func(tx nodest.Tx) error {
-			_, err := tx.Character(c.ID)
+			_, err := tx.Characters.Character(c.ID)
 			e.code(fault.NotFound, err)
 			_, err = tx.Conversation(talk.ID)
 			e.code(fault.NotFound, err)
 			_, err = tx.Conversation(other)
 			return err
 		})
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteCharacter(c.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.ID) })
 	})
 }
 
 func TestAPictureIsReplaced(t *testing.T) {
 	conform(t, func(e *env) {
-		c := &nodest.Character{ID: id(), Name: "Mei"}
-		e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Avatar(c.ID); return err })
+		c := &character.Character{ID: id(), Name: "Mei"}
+		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Characters.Avatar(c.ID); return err })
 		for _, data := range [][]byte{bytes.Repeat([]byte{0, 0xff, '\''}, 400_000), {}, {1, 2}} {
-			want := &nodest.Avatar{ContentType: "image/png", ETag: fmt.Sprint(len(data)), Data: data}
-			e.update(func(tx nodest.Tx) error { return tx.PutAvatar(c.ID, want) })
+			want := &character.Avatar{ContentType: "image/png", ETag: fmt.Sprint(len(data)), Data: data}
+			e.update(func(tx nodest.Tx) error { return tx.Characters.PutAvatar(c.ID, want) })
 			e.view(func(tx nodest.Tx) error {
-				got, err := tx.Avatar(c.ID)
+				got, err := tx.Characters.Avatar(c.ID)
 				if err != nil {
 					return err
 				}
 				if !bytes.Equal(got.Data, data) || got.ETag != want.ETag || got.ContentType != want.ContentType {
 					e.Errorf("a picture of %d bytes came back as one of %d", len(data), len(got.Data))
 				}
-				with, err := tx.Character(c.ID)
+				with, err := tx.Characters.Character(c.ID)
 				e.equal("hasAvatar", with.HasAvatar, true)
 				return err
 			})
@@ -218,23 +219,23 @@ func TestAPictureIsReplaced(t *testing.T) {
 func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
 	conform(t, func(e *env) {
 		mei, bo := id(), id()
-		e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(&nodest.Character{ID: mei}) })
-		var r [5]*nodest.Resource
-		for i, in := range []nodest.Resource{
-			{Kind: nodest.WorldBook, Characters: []string{mei, bo, mei}},
-			{Kind: nodest.WorldBook, BindAll: true},
-			{Kind: nodest.Preset, Characters: []string{mei}},
-			{Kind: nodest.WorldBook},
-			{Kind: nodest.WorldBook, Characters: []string{bo}},
+		e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(&character.Character{ID: mei}) })
+		var r [5]*character.Resource
+		for i, in := range []character.Resource{
+			{Kind: character.WorldBook, Characters: []string{mei, bo, mei}},
+			{Kind: character.WorldBook, BindAll: true},
+			{Kind: character.Preset, Characters: []string{mei}},
+			{Kind: character.WorldBook},
+			{Kind: character.WorldBook, Characters: []string{bo}},
 		} {
 			in.ID = id()
 			r[i] = &in
-			e.update(func(tx nodest.Tx) error { return tx.InsertResource(r[i]) })
+			e.update(func(tx nodest.Tx) error { return tx.Characters.InsertResource(r[i]) })
 		}
-		bound := func(kind nodest.ResourceKind, character string, want ...*nodest.Resource) {
+		bound := func(kind character.ResourceKind, character string, want ...*character.Resource) {
 			e.Helper()
 			e.view(func(tx nodest.Tx) error {
-				items, err := tx.BoundResources(kind, character)
+				items, err := tx.Characters.BoundResources(kind, character)
 				var got, ids []string
 				for _, x := range items {
 					got = append(got, x.ID)
@@ -246,31 +247,31 @@ func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
 				return err
 			})
 		}
-		bound(nodest.WorldBook, mei, r[0], r[1])
-		bound(nodest.WorldBook, bo, r[0], r[1], r[4])
-		bound(nodest.WorldBook, id(), r[1])
-		bound(nodest.Preset, mei, r[2])
+		bound(character.WorldBook, mei, r[0], r[1])
+		bound(character.WorldBook, bo, r[0], r[1], r[4])
+		bound(character.WorldBook, id(), r[1])
+		bound(character.Preset, mei, r[2])
 		e.view(func(tx nodest.Tx) error {
-			s, err := tx.Stamps(mei, r[3].ID, id(), r[0].ID)
-			e.equal("stamps", s, &nodest.Stamps{Character: 1, Resources: []nodest.ResourceStamp{
-				{Kind: nodest.WorldBook, ID: r[0].ID, Version: 1, Bound: true},
-				{Kind: nodest.WorldBook, ID: r[1].ID, Version: 1, Bound: true},
-				{Kind: nodest.Preset, ID: r[2].ID, Version: 1, Bound: true},
-				{Kind: nodest.WorldBook, ID: r[3].ID, Version: 1},
-				{Kind: nodest.WorldBook, ID: r[0].ID, Version: 1},
+			s, err := tx.Characters.Stamps(mei, r[3].ID, id(), r[0].ID)
+			e.equal("stamps", s, &character.Stamps{Character: 1, Resources: []character.ResourceStamp{
+				{Kind: character.WorldBook, ID: r[0].ID, Version: 1, Bound: true},
+				{Kind: character.WorldBook, ID: r[1].ID, Version: 1, Bound: true},
+				{Kind: character.Preset, ID: r[2].ID, Version: 1, Bound: true},
+				{Kind: character.WorldBook, ID: r[3].ID, Version: 1},
+				{Kind: character.WorldBook, ID: r[0].ID, Version: 1},
 			}})
 			return err
 		})
 		r[0].Version, r[0].Characters = 2, []string{bo}
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.UpdateResource(r[0]); err != nil {
+			if err := tx.Characters.UpdateResource(r[0]); err != nil {
 				return err
 			}
-			return tx.DeleteResource(nodest.WorldBook, r[1].ID)
+			return tx.Characters.DeleteResource(character.WorldBook, r[1].ID)
 		})
-		bound(nodest.WorldBook, mei)
-		bound(nodest.WorldBook, bo, r[0], r[4])
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteResource(nodest.WorldBook, r[1].ID) })
+		bound(character.WorldBook, mei)
+		bound(character.WorldBook, bo, r[0], r[4])
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Characters.DeleteResource(character.WorldBook, r[1].ID) })
 	})
 }
 

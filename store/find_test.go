@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -91,7 +92,7 @@ func TestTextsAreWalkedFromTheNewest(t *testing.T) {
 		var ofTea, first, second, gone string
 		e.update(func(tx nodest.Tx) error {
 			for _, c := range []string{tea, coffee} {
-				if err := tx.InsertCharacter(&nodest.Character{ID: c, Name: "n"}); err != nil {
+				if err := tx.Characters.InsertCharacter(&character.Character{ID: c, Name: "n"}); err != nil {
 					return err
 				}
 			}

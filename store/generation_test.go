@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -23,7 +24,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 		heat, at := 0.7, start.Add(time.Second)
 		want := generation(conversation, "p1", start.Add(time.Minute))
 		want.MessageID, want.SwipeID, want.Instruction, want.By = id(), id(), "shorter, it's", "phone"
-		want.Options = nodest.TurnOptions{Model: "m", Temperature: &heat, Stop: []string{"\n"}}
+		want.Options = character.TurnOptions{Model: "m", Temperature: &heat, Stop: []string{"\n"}}
 		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
 		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = nodest.GenFailed, "error", "half a", "hm", "b"
 		want.Blocks = []nodest.Block{{Part: "mem", Text: "x", At: 2}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -50,19 +51,19 @@ func fill(e *env, user string) things {
 		m.ClientMsgID, m.Swipes[0].RevisionID = x.clientMsgID, x.revision
 		x.message = m.ID
 		for _, err := range []error{
-			tx.PutSettings(&nodest.Settings{UserName: "private", Version: 1}),
+			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
 			tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 1}),
 			tx.Ack("phone", 1, nil),
 			tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "h"}),
-			tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "private"}),
-			tx.PutAvatar(x.character, &nodest.Avatar{Data: []byte("private")}),
-			tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
+			tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "private"}),
+			tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("private")}),
+			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.InsertConversation(&nodest.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.InsertMessage(m),
 			tx.InsertSummary(x.kept(m)),
 			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
 			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
-				Pins: &nodest.Pins{Resources: []nodest.ResourceStamp{{Kind: nodest.WorldBook, ID: x.book, Version: 1}}}}),
+				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			tx.PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
@@ -126,14 +127,14 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return tx.PutKey(&op.KeyRecord{Key: x.key, Hash: "intruder"})
 	},
 	"Settings": func(e *env, tx nodest.Tx, x things) error {
-		s, err := tx.Settings()
+		s, err := tx.Characters.Settings()
 		return nothing(e, s.UserName == "", err)
 	},
 	"PutSettings": func(e *env, tx nodest.Tx, x things) error {
-		return tx.PutSettings(&nodest.Settings{UserName: "intruder", Version: 1})
+		return tx.Characters.PutSettings(&character.UserSettings{UserName: "intruder", Version: 1})
 	},
 	"PutDeviceZone": func(e *env, tx nodest.Tx, x things) error {
-		return tx.PutDeviceZone("Asia/Tokyo")
+		return tx.Characters.PutDeviceZone("Asia/Tokyo")
 	},
 	"AddUsage": func(e *env, tx nodest.Tx, x things) error {
 		return tx.AddUsage(nodest.UsageRow{Provider: "p", Requests: 100})
@@ -148,56 +149,61 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"InsertCharacter": func(e *env, tx nodest.Tx, x things) error {
-		return tx.InsertCharacter(&nodest.Character{ID: x.character, Name: "intruder"})
+		return tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "intruder"})
 	},
 	"Character": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Character(x.character)
+		_, err := tx.Characters.Character(x.character)
 		return unknown(e, err)
 	},
 	"CharacterVersion": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.CharacterVersion(x.character, 1)
+		_, err := tx.Characters.CharacterVersion(x.character, 1)
 		return unknown(e, err)
 	},
 	"Characters": func(e *env, tx nodest.Tx, x things) error {
-		items, _, err := tx.Characters("", 50)
+		items, _, err := tx.Characters.Characters("", 50)
 		return nothing(e, len(items) == 0, err)
 	},
 	"UpdateCharacter": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateCharacter(&nodest.Character{ID: x.character, Name: "intruder", Version: 2}))
+		return unknown(e, tx.Characters.UpdateCharacter(&character.Character{ID: x.character, Name: "intruder", Version: 2}))
 	},
-	"DeleteCharacter": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteCharacter(x.character)) },
+	"DeleteCharacter": func(e *env, tx nodest.Tx, x things) error {
+		return unknown(e, tx.Characters.DeleteCharacter(x.character))
+	},
 	"PutAvatar": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.PutAvatar(x.character, &nodest.Avatar{Data: []byte("intruder")}))
+		return unknown(e, tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("intruder")}))
 	},
-	"Avatar": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Avatar(x.character); return unknown(e, err) },
+	"Avatar": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Characters.Avatar(x.character)
+		return unknown(e, err)
+	},
 
 	"InsertResource": func(e *env, tx nodest.Tx, x things) error {
-		return tx.InsertResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder"})
+		return tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "intruder"})
 	},
 	"Resource": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Resource(nodest.WorldBook, x.book)
+		_, err := tx.Characters.Resource(character.WorldBook, x.book)
 		return unknown(e, err)
 	},
 	"ResourceVersion": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.ResourceVersion(nodest.WorldBook, x.book, 1)
+		_, err := tx.Characters.ResourceVersion(character.WorldBook, x.book, 1)
 		return unknown(e, err)
 	},
 	"Resources": func(e *env, tx nodest.Tx, x things) error {
-		items, _, err := tx.Resources(nodest.WorldBook, "", 50)
+		items, _, err := tx.Characters.Resources(character.WorldBook, "", 50)
 		return nothing(e, len(items) == 0, err)
 	},
 	"BoundResources": func(e *env, tx nodest.Tx, x things) error {
-		items, err := tx.BoundResources(nodest.WorldBook, x.character)
+		items, err := tx.Characters.BoundResources(character.WorldBook, x.character)
 		return nothing(e, len(items) == 0, err)
 	},
 	"UpdateResource": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateResource(&nodest.Resource{ID: x.book, Kind: nodest.WorldBook, Name: "intruder", Version: 2}))
+		return unknown(e, tx.Characters.UpdateResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "intruder", Version: 2}))
 	},
 	"DeleteResource": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.DeleteResource(nodest.WorldBook, x.book))
+		return unknown(e, tx.Characters.DeleteResource(character.WorldBook, x.book))
 	},
 	"Stamps": func(e *env, tx nodest.Tx, x things) error {
-		s, err := tx.Stamps(x.character, x.book)
+		s, err := tx.Characters.Stamps(x.character, x.book)
 		return nothing(e, s.Character == 0 && len(s.Resources) == 0, err)
 	},
 

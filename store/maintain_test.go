@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -35,10 +36,10 @@ func TestMaintenanceRemovesWhatIsOver(t *testing.T) {
 		e.clock.advance(2 * day)
 		e.equal("removed after two days", e.maintain(), store.Removed{Keys: 1, Tickets: 1})
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.DeleteResource(nodest.WorldBook, x.book); err != nil {
+			if err := tx.Characters.DeleteResource(character.WorldBook, x.book); err != nil {
 				return err
 			}
-			return tx.DeleteCharacter(x.character) // with its conversation
+			return tx.Characters.DeleteCharacter(x.character) // with its conversation
 		})
 		e.clock.advance(30*day - time.Millisecond)
 		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{Jobs: 1})
@@ -108,15 +109,15 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
 		said := e.talk(conversation, "", 3)
-		book := &nodest.Resource{ID: id(), Kind: nodest.WorldBook, Name: "n"}
-		pins := &nodest.Pins{Resources: []nodest.ResourceStamp{{Kind: book.Kind, ID: book.ID, Version: 1}}}
+		book := &character.Resource{ID: id(), Kind: character.WorldBook, Name: "n"}
+		pins := &character.Pins{Resources: []character.ResourceStamp{{Kind: book.Kind, ID: book.ID, Version: 1}}}
 		save := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Pins: pins}
 		automatic := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Automatic: true}
 		e.update(func(tx nodest.Tx) error {
-			return errors.Join(tx.InsertResource(book), tx.InsertSave(save), tx.InsertSave(automatic))
+			return errors.Join(tx.Characters.InsertResource(book), tx.InsertSave(save), tx.InsertSave(automatic))
 		})
 		e.clock.advance(time.Hour)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteResource(book.Kind, book.ID) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteResource(book.Kind, book.ID) })
 		for _, m := range said[1:] {
 			e.change(m.ID, func(m *nodest.Message) { now := e.clock.now(); m.DeletedAt = &now })
 		}

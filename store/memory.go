@@ -4,11 +4,15 @@ import (
 	"context"
 	"slices"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
 )
+
+// Characters is the store of character.Service.
+func (db *DB) Characters() character.Store { return part[character.Tx]{db, (*tx).characters} }
 
 // Memory is the store of memory.Service.
 func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).memory}} }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -50,8 +51,8 @@ func init() { maps.Copy(intrusions, memoryIntrusions) }
 // own is a character of the intruder's.
 func own(e *env, tx nodest.Tx) string {
 	e.Helper()
-	c := &nodest.Character{ID: id(), Name: "own"}
-	if err := tx.InsertCharacter(c); err != nil {
+	c := &character.Character{ID: id(), Name: "own"}
+	if err := tx.Characters.InsertCharacter(c); err != nil {
 		e.Fatal(err)
 	}
 	return c.ID
@@ -274,7 +275,7 @@ func TestScopesWithoutVectorsAreThoseOfAllUsers(t *testing.T) {
 		e.equal("scopes after the first", []any{rest, err}, []any{scopes[1:], nil})
 		scopes, err = e.db.Memory().Unembedded(context.Background(), "m", memory.Scope{}, 10)
 		e.equal("scopes in which all is done", []any{scopes, err}, []any{[]memory.Scope(nil), nil})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(a.character) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(a.character) })
 		scopes, _ = e.db.Memory().Unembedded(context.Background(), "other", memory.Scope{}, 10)
 		e.equal("scopes after a deletion", scopes, []memory.Scope{{UserID: b.user, CharacterID: b.character}})
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Memory.MemoryVersion(a.character); return err })

@@ -401,7 +401,7 @@ func TestJobsOfAMemoryAreListedAndEnd(t *testing.T) {
 		e.equal("jobs", list(a), []string{"memory.extract queued", "memory.embed queued"})
 		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
 		e.equal("jobs of a deleted conversation", list(a), []string{"memory.extract cancelled", "memory.embed queued"})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteCharacter(b) })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(b) })
 		open, err := store.Query[string](e.db, "SELECT kind FROM jobs WHERE user_id = ? AND state = 'queued' ORDER BY kind", e.user)
 		e.equal("open jobs", []any{open, err}, []any{[]string{"memory.embed", "test.other"}, nil})
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -16,8 +17,8 @@ import (
 // character stores one.
 func (e *env) character() string {
 	e.Helper()
-	c := &nodest.Character{ID: id(), Name: "Ruth"}
-	e.update(func(tx nodest.Tx) error { return tx.InsertCharacter(c) })
+	c := &character.Character{ID: id(), Name: "Ruth"}
+	e.update(func(tx nodest.Tx) error { return tx.Characters.InsertCharacter(c) })
 	return c.ID
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/character"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type resourceRow struct {
@@ -67,9 +67,9 @@ var listResources = strings.Replace(selectResources, "v.document, ", "", 1)
 
 const living = "AND r.deleted_at IS NULL "
 
-func (r *storedResource) resource() (*nodest.Resource, error) {
-	item := &nodest.Resource{
-		ID: r.ID, Kind: nodest.ResourceKind(r.Kind), Name: string(r.Name), Dialect: string(r.Dialect),
+func (r *storedResource) resource() (*character.Resource, error) {
+	item := &character.Resource{
+		ID: r.ID, Kind: character.ResourceKind(r.Kind), Name: string(r.Name), Dialect: string(r.Dialect),
 		Document: []byte(r.Document), BindAll: r.BindAll, Characters: []string{}, Version: r.Version,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
 	}
@@ -77,7 +77,7 @@ func (r *storedResource) resource() (*nodest.Resource, error) {
 }
 
 // InsertResource stores a new resource as version 1.
-func (t *tx) InsertResource(r *nodest.Resource) error {
+func (t *tx) InsertResource(r *character.Resource) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *tx) InsertResource(r *nodest.Resource) error {
 	return t.insertResourceVersion(r)
 }
 
-func (t *tx) insertResourceVersion(r *nodest.Resource) error {
+func (t *tx) insertResourceVersion(r *character.Resource) error {
 	if r.Characters == nil {
 		r.Characters = []string{}
 	}
@@ -122,17 +122,17 @@ func (t *tx) insertResourceVersion(r *nodest.Resource) error {
 }
 
 // Resource returns the newest version.
-func (t *tx) Resource(kind nodest.ResourceKind, id string) (*nodest.Resource, error) {
+func (t *tx) Resource(kind character.ResourceKind, id string) (*character.Resource, error) {
 	return t.oneResource(kind, living+"AND r.id = ? AND v.version = r.version", text(id))
 }
 
 // ResourceVersion returns one version, also of a resource that is deleted: a save
 // point may name it.
-func (t *tx) ResourceVersion(kind nodest.ResourceKind, id string, version int64) (*nodest.Resource, error) {
+func (t *tx) ResourceVersion(kind character.ResourceKind, id string, version int64) (*character.Resource, error) {
 	return t.oneResource(kind, "AND r.id = ? AND v.version = ?", text(id), version)
 }
 
-func (t *tx) oneResource(kind nodest.ResourceKind, rest string, args ...any) (*nodest.Resource, error) {
+func (t *tx) oneResource(kind character.ResourceKind, rest string, args ...any) (*character.Resource, error) {
 	items, err := t.resources(kind, rest, args...)
 	if err != nil {
 		return nil, err
@@ -143,17 +143,17 @@ func (t *tx) oneResource(kind nodest.ResourceKind, rest string, args ...any) (*n
 	return items[0], nil
 }
 
-func (t *tx) resources(kind nodest.ResourceKind, rest string, args ...any) ([]*nodest.Resource, error) {
+func (t *tx) resources(kind character.ResourceKind, rest string, args ...any) ([]*character.Resource, error) {
 	return t.readResources(selectResources+rest, kind, args...)
 }
 
-func (t *tx) readResources(query string, kind nodest.ResourceKind, args ...any) ([]*nodest.Resource, error) {
+func (t *tx) readResources(query string, kind character.ResourceKind, args ...any) ([]*character.Resource, error) {
 	var rows []*storedResource
 	_, err := t.scan(t.raw(query, append([]any{text(t.userID), text(kind)}, args...)...), &rows)
 	if err != nil {
 		return nil, err
 	}
-	items := make([]*nodest.Resource, len(rows))
+	items := make([]*character.Resource, len(rows))
 	for i, row := range rows {
 		if items[i], err = row.resource(); err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (t *tx) readResources(query string, kind nodest.ResourceKind, args ...any) 
 }
 
 // Resources lists newest first, without documents.
-func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*nodest.Resource, string, error) {
+func (t *tx) Resources(kind character.ResourceKind, cursor string, limit int) ([]*character.Resource, string, error) {
 	limit = pageLength(limit)
 	rest, args := living+"AND v.version = r.version", []any{}
 	if cursor != "" {
@@ -178,7 +178,7 @@ func (t *tx) Resources(kind nodest.ResourceKind, cursor string, limit int) ([]*n
 	if err != nil {
 		return nil, "", err
 	}
-	items, next := cut(items, limit, func(r *nodest.Resource) place { return place{millis(r.CreatedAt), r.ID} })
+	items, next := cut(items, limit, func(r *character.Resource) place { return place{millis(r.CreatedAt), r.ID} })
 	return items, next, nil
 }
 
@@ -187,12 +187,12 @@ const boundTo = "(r.bind_all OR EXISTS (SELECT 1 FROM resource_bindings b" +
 	" WHERE b.user_id = r.user_id AND b.resource_id = r.id AND b.character_id = ?))"
 
 // BoundResources returns those bound to the character or to all, oldest first.
-func (t *tx) BoundResources(kind nodest.ResourceKind, characterID string) ([]*nodest.Resource, error) {
+func (t *tx) BoundResources(kind character.ResourceKind, characterID string) ([]*character.Resource, error) {
 	return t.resources(kind, living+"AND v.version = r.version AND "+boundTo+" ORDER BY r.created_at, r.id", text(characterID))
 }
 
 // UpdateResource stores r as the next version.
-func (t *tx) UpdateResource(r *nodest.Resource) error {
+func (t *tx) UpdateResource(r *character.Resource) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (t *tx) UpdateResource(r *nodest.Resource) error {
 }
 
 // DeleteResource hides it; maintenance removes it later.
-func (t *tx) DeleteResource(kind nodest.ResourceKind, id string) error {
+func (t *tx) DeleteResource(kind character.ResourceKind, id string) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func (t *tx) DeleteResource(kind nodest.ResourceKind, id string) error {
 }
 
 // Stamps tells the versions of a turn's documents without reading them.
-func (t *tx) Stamps(characterID string, more ...string) (*nodest.Stamps, error) {
-	s := &nodest.Stamps{}
+func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
+	s := &character.Stamps{}
 	_, err := t.scan(t.raw("SELECT version FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
 		text(t.userID), text(characterID)), &s.Character)
 	if err != nil {
@@ -260,6 +260,6 @@ func (t *tx) Stamps(characterID string, more ...string) (*nodest.Stamps, error) 
 	return s, nil
 }
 
-func stamp(r *resourceRow, bound bool) nodest.ResourceStamp {
-	return nodest.ResourceStamp{Kind: nodest.ResourceKind(r.Kind), ID: r.ID, Version: r.Version, Bound: bound}
+func stamp(r *resourceRow, bound bool) character.ResourceStamp {
+	return character.ResourceStamp{Kind: character.ResourceKind(r.Kind), ID: r.ID, Version: r.Version, Bound: bound}
 }

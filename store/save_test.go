@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -19,11 +20,11 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 			ID: id(), ConversationID: conversation, CharacterID: id(), Version: 1, HeadID: "h", Description: "before the 茶 \x00",
 			PreviewText: "it's", MessageCount: 12, Automatic: true, Thumbnail: "data:image/png;base64,AA==",
 			Extra: []byte(`{"z":1, "a":2}`), ImportedAt: &imported, CreatedAt: start.Add(-time.Minute),
-			Pins: &nodest.Pins{Character: 3, Resources: []nodest.ResourceStamp{
-				{Kind: nodest.WorldBook, ID: book, Version: 2, Bound: true},
-				{Kind: nodest.Persona, ID: persona, Version: 1},
-				{Kind: nodest.WorldBook, ID: book, Version: 2},
-			}, Settings: &nodest.Settings{UserName: "Ada", CustomSetting: []byte(`{"x":1}`)}},
+			Pins: &character.Pins{Character: 3, Resources: []character.ResourceStamp{
+				{Kind: character.WorldBook, ID: book, Version: 2, Bound: true},
+				{Kind: character.Persona, ID: persona, Version: 1},
+				{Kind: character.WorldBook, ID: book, Version: 2},
+			}, Settings: &character.UserSettings{UserName: "Ada", CustomSetting: []byte(`{"x":1}`)}},
 		}
 		e.update(func(tx nodest.Tx) error { return tx.InsertSave(want) })
 		e.view(func(tx nodest.Tx) error {

@@ -82,7 +82,7 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return unknown(e, err)
 	},
 	"LastSummarised": func(e *env, tx nodest.Tx, x things) error {
-		at, err := tx.LastSummarised(x.character)
+		at, err := tx.Characters.LastSummarised(x.character)
 		return nothing(e, at.IsZero(), err)
 	},
 	"Standing": func(e *env, tx nodest.Tx, x things) error {

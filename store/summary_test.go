@@ -113,7 +113,7 @@ func TestEachGenerationOfAConversationIsOne(t *testing.T) {
 			e.view(func(tx nodest.Tx) error {
 				items, err := tx.Summaries(conv)
 				newest, err2 := tx.LatestGeneration(conv)
-				at, err3 := tx.LastSummarised(character)
+				at, err3 := tx.Characters.LastSummarised(character)
 				var generations []int
 				for _, k := range items {
 					generations = append(generations, k.Generation)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
@@ -38,9 +39,14 @@ type tx struct {
 // turn is t as the engine has it.
 func (t *tx) turn() nodest.Tx {
 	return nodest.Tx{
-		Tx: t, Jobs: t, Memory: t.memory(), UserTx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, ConversationTx: t,
+		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), UserTx: t, ConversationTx: t,
 		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, SummaryTx: t,
 	}
+}
+
+// characters is t as package character has it.
+func (t *tx) characters() character.Tx {
+	return character.Tx{Tx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t}
 }
 
 // memory is t as the memory has it.

@@ -238,7 +238,7 @@ func TestATransactionThatWasKeptIsUseless(t *testing.T) {
 	conform(t, func(e *env) {
 		var kept nodest.Tx
 		e.update(func(tx nodest.Tx) error { kept = tx; return nil })
-		if _, err := kept.Settings(); err == nil {
+		if _, err := kept.Characters.Settings(); err == nil {
 			e.Error("a transaction that has ended can be read")
 		}
 		if err := kept.Emit(&stream.Event{}); err == nil {

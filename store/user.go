@@ -8,6 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -23,9 +24,9 @@ type settingsRow struct {
 }
 
 // Settings returns the user's defaults.
-func (t *tx) Settings() (*nodest.Settings, error) {
+func (t *tx) Settings() (*character.UserSettings, error) {
 	var row settingsRow
-	s := &nodest.Settings{}
+	s := &character.UserSettings{}
 	found, err := t.scan(t.raw(`SELECT s.*, u.time_zone FROM users u LEFT JOIN settings s ON s.user_id = u.id WHERE u.id = ?`,
 		text(t.userID)), &row)
 	if err != nil || !found {
@@ -44,7 +45,7 @@ func (t *tx) Settings() (*nodest.Settings, error) {
 }
 
 // PutSettings stores s as the next version.
-func (t *tx) PutSettings(s *nodest.Settings) error {
+func (t *tx) PutSettings(s *character.UserSettings) error {
 	if err := t.writable(); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"nodest/character"
 	"nodest/nodest"
 )
 
@@ -13,7 +14,7 @@ func TestADevicesZoneIsNoChangeOfTheSettings(t *testing.T) {
 		expect := func(what, zone, name string, version int64) {
 			t.Helper()
 			e.view(func(tx nodest.Tx) error {
-				s, err := tx.Settings()
+				s, err := tx.Characters.Settings()
 				if err == nil && (s.DeviceTimeZone != zone || s.UserName != name || s.Version != version) {
 					e.Errorf("%s: %+v", what, s)
 				}
@@ -21,13 +22,13 @@ func TestADevicesZoneIsNoChangeOfTheSettings(t *testing.T) {
 			})
 		}
 		expect("at first", "", "", 0)
-		e.update(func(tx nodest.Tx) error { return tx.PutDeviceZone("Asia/Tokyo") })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.PutDeviceZone("Asia/Tokyo") })
 		expect("told", "Asia/Tokyo", "", 0)
 		e.update(func(tx nodest.Tx) error {
-			return tx.PutSettings(&nodest.Settings{Version: 1, UserName: "Ann", DeviceTimeZone: "Asia/Seoul"})
+			return tx.Characters.PutSettings(&character.UserSettings{Version: 1, UserName: "Ann", DeviceTimeZone: "Asia/Seoul"})
 		})
 		expect("with settings", "Asia/Tokyo", "Ann", 1)
-		e.update(func(tx nodest.Tx) error { return tx.PutDeviceZone("Europe/Berlin") })
+		e.update(func(tx nodest.Tx) error { return tx.Characters.PutDeviceZone("Europe/Berlin") })
 		expect("told again", "Europe/Berlin", "Ann", 1)
 	})
 }

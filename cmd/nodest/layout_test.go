@@ -12,7 +12,7 @@ var layers = []string{
 	"fault lru migrations web",
 	"llm card stream jobs",
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
-	"account memory/lang",
+	"account character memory/lang",
 	"summary memory",
 	"memory/extract",
 	"nodest",

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/character"
 	"nodest/framework"
-	"nodest/nodest"
 )
 
 func (p *program) lintCommand() *cobra.Command {
@@ -74,7 +74,7 @@ func (p *program) lint(ctx context.Context, word string) ([]framework.Finding, e
 		}
 		return findings, err
 	}
-	findings, err := nodest.Lint(data, word)
+	findings, err := character.Lint(data, word)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", word, oneLine(err))
 	}

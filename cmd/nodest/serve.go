@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/account"
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -142,21 +143,22 @@ func shellWord(word string) string {
 
 // running is a server with everything below it.
 type running struct {
-	cfg      *config
-	log      *slog.Logger
-	db       *store.DB
-	accounts *account.Service
-	models   *models
-	hub      *stream.Hub
-	jobs     *jobs.Runner
-	memory   *memory.Service
-	engine   *nodest.Engine
-	server   *server.Server
-	http     *http.Server
-	addr     string // where it listens
-	failed   chan error
-	end      context.CancelFunc
-	tended   chan struct{} // closed when tend has returned
+	cfg        *config
+	log        *slog.Logger
+	db         *store.DB
+	accounts   *account.Service
+	models     *models
+	hub        *stream.Hub
+	jobs       *jobs.Runner
+	memory     *memory.Service
+	characters *character.Service
+	engine     *nodest.Engine
+	server     *server.Server
+	http       *http.Server
+	addr       string // where it listens
+	failed     chan error
+	end        context.CancelFunc
+	tended     chan struct{} // closed when tend has returned
 }
 
 // open builds everything from the database up. It is closed with close.
@@ -201,7 +203,15 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	}
 	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
 	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
-	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
+	r.characters = character.New(r.db.Characters(), character.Options{
+		CheckProvider: func(ctx context.Context, userID, name string) error {
+			_, err := r.models.Resolve(ctx, userID, name, "", "")
+			return err
+		},
+	})
+	r.engine = nodest.New(nodest.Deps{
+		Store: r.db, Characters: r.characters, Models: r.models, Publisher: r.hub,
+	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
 	})
@@ -209,7 +219,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
-	r.server = server.New(server.Deps{Engine: r.engine, Memory: r.memory, Accounts: r.accounts, Hub: r.hub, Providers: r.models}, server.Options{
+	r.server = server.New(server.Deps{
+		Engine: r.engine, Characters: r.characters, Memory: r.memory,
+		Accounts: r.accounts, Hub: r.hub, Providers: r.models,
+	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
 		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck,

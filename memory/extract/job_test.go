@@ -255,7 +255,7 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 func TestWhatGoesWhileTheModelThinks(t *testing.T) {
 	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
 		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.DeleteConversation(c.chat) },
-		"character":    func(c *chatter, tx nodest.Tx) error { return tx.DeleteCharacter(c.character) },
+		"character":    func(c *chatter, tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.character) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newChatter(t, "sqlite")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/character"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -170,16 +171,16 @@ func (c *chatter) serviceOn(s memory.Store) *extract.Service {
 }
 
 // meet gives a user a character and a chat.
-func (c *chatter) meet(user string) (character, chat string) {
+func (c *chatter) meet(user string) (ch, chat string) {
 	c.Helper()
-	character, chat = newUUID(), newUUID()
+	ch, chat = newUUID(), newUUID()
 	c.as(user, func(tx nodest.Tx) error {
-		if err := tx.InsertCharacter(&nodest.Character{ID: character, Name: "小雪"}); err != nil {
+		if err := tx.Characters.InsertCharacter(&character.Character{ID: ch, Name: "小雪"}); err != nil {
 			return err
 		}
-		return tx.InsertConversation(&nodest.Conversation{ID: chat, CharacterID: character, Settings: []byte(`{}`)})
+		return tx.InsertConversation(&nodest.Conversation{ID: chat, CharacterID: ch, Settings: []byte(`{}`)})
 	})
-	return character, chat
+	return ch, chat
 }
 
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"cmp"
@@ -13,28 +13,28 @@ import (
 	"nodest/stream"
 )
 
-// CreateCharacter stores a character from its documents, as they are given (see
+// Create stores a character from its documents, as they are given (see
 // documents.go for what stands in for absent ones).
 //
 // Errors: Invalid with the field, UnsupportedCard for a role card without a
 // name, InvalidWorldBook.
-func (e *Engine) CreateCharacter(ctx context.Context, c *op.Call, in CharacterInput) (*Character, error) {
-	docs, err := in.prepare(true)
+func (svc *Service) Create(ctx context.Context, c *op.Call, in Input) (*Character, error) {
+	docs, err := in.Prepare(true)
 	if err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Character, error) {
 		ch := &Character{}
-		docs.apply(ch)
-		return ch, insertCharacter(tx, c, ch)
+		docs.Apply(ch)
+		return ch, Insert(tx, c, ch)
 	})
 }
 
-// ImportCharacter makes a character from a card file: PNG, JSON, CHARX or the
+// Import makes a character from a card file: PNG, JSON, CHARX or the
 // JSON of the NodeST app. A picture in the file becomes the avatar.
 //
 // Errors: TooLarge, UnsupportedCard, InvalidWorldBook.
-func (e *Engine) ImportCharacter(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error) {
+func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error) {
 	doc, err := card.Import(data, filename, card.Limits{})
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func (e *Engine) ImportCharacter(ctx context.Context, c *op.Call, data []byte, f
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
 			Detail: fmt.Sprintf("%d files of the archive were left out: together they exceed the limit of %s", dropped, fault.Size(maxAssets))})
 	}
-	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Imported, error) {
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Imported, error) {
 		ch := &Character{
-			Name: op.Truncate(oneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
+			Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
 			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
 			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
 			HasAvatar: avatar != nil,
 		}
-		if err := insertCharacter(tx, c, ch); err != nil {
+		if err := Insert(tx, c, ch); err != nil {
 			return nil, err
 		}
 		if avatar != nil {
@@ -76,8 +76,8 @@ const maxCharacterName = 200
 // as much as an archive may weigh, so that only packed texts can be dropped.
 const maxAssets = 32 << 20
 
-// source is what is kept of an imported file beside the documents, for export.
-type source struct {
+// Source is what is kept of an imported file beside the documents, for export.
+type Source struct {
 	Extra  json.RawMessage `json:"extra,omitempty"`
 	Assets []card.Asset    `json:"assets,omitempty"`
 }
@@ -85,7 +85,7 @@ type source struct {
 // sourceOf returns what to keep of an imported file, nil for nothing, and how
 // many assets were too large to keep.
 func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
-	s := source{Extra: op.JSONOrNil(doc.Extra)}
+	s := Source{Extra: op.JSONOrNil(doc.Extra)}
 	size := 0
 	for _, a := range doc.Assets {
 		if size += len(a.Data); size > maxAssets {
@@ -101,8 +101,8 @@ func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
 	return op.MustJSON(s), dropped
 }
 
-// insertCharacter stores a new character with its regex group and tells of it.
-func insertCharacter(tx Tx, c *op.Call, ch *Character) error {
+// Insert stores a new character with its regex group and tells of it.
+func Insert(tx Tx, c *op.Call, ch *Character) error {
 	ch.ID, ch.Version = op.NewID(), 1
 	ch.CreatedAt, ch.UpdatedAt = tx.Now(), tx.Now()
 	if err := tx.InsertCharacter(ch); err != nil {
@@ -117,43 +117,43 @@ func insertCharacter(tx Tx, c *op.Call, ch *Character) error {
 	return putAutoGroup(tx, c, ch)
 }
 
-// Character returns a character of the user with its documents.
-func (e *Engine) Character(ctx context.Context, userID, id string) (*Character, error) {
+// Get returns a character of the user with its documents.
+func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, error) {
 	var ch *Character
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		ch, err = tx.Character(id)
 		return err
 	})
 	return ch, err
 }
 
-// Characters lists the user's characters without their documents, newest first;
+// List lists the user's characters without their documents, newest first;
 // limit is 1 to 200, 0 = 50.
-func (e *Engine) Characters(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
+func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[*Character]{}
-	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Characters(cursor, limit)
 		return err
 	})
 	return page, err
 }
 
-// UpdateCharacter replaces the documents (replace), or those that are given; a
+// Update replaces the documents (replace), or those that are given; a
 // document that is null is removed. Conversations keep their history and use the
 // new documents from the next turn on.
 //
 // Errors: those of CreateCharacter; PreconditionFailed when ifVersion is not 0
 // and not the character's version.
-func (e *Engine) UpdateCharacter(ctx context.Context, c *op.Call, id string, in CharacterInput, replace bool, ifVersion int64) (*Character, error) {
-	docs, err := in.prepare(replace)
+func (svc *Service) Update(ctx context.Context, c *op.Call, id string, in Input, replace bool, ifVersion int64) (*Character, error) {
+	docs, err := in.Prepare(replace)
 	if err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, svc.store, c, ifVersion, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
@@ -161,16 +161,16 @@ func (e *Engine) UpdateCharacter(ctx context.Context, c *op.Call, id string, in 
 		if err := op.CheckVersion(ifVersion, ch.Version); err != nil {
 			return nil, err
 		}
-		return ch, replaceDocuments(tx, c, ch, docs)
+		return ch, PutDocuments(tx, c, ch, docs)
 	})
 }
 
-// replaceDocuments stores ch with other documents, and its regex group if that has
+// PutDocuments stores ch with other documents, and its regex group if that has
 // changed.
-func replaceDocuments(tx Tx, c *op.Call, ch *Character, docs *checkedInput) error {
+func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	before := ch.RegexScripts
-	docs.apply(ch)
-	if err := updateCharacter(tx, c, ch); err != nil {
+	docs.Apply(ch)
+	if err := Put(tx, c, ch); err != nil {
 		return err
 	}
 	if string(before) == string(ch.RegexScripts) {
@@ -179,8 +179,8 @@ func replaceDocuments(tx Tx, c *op.Call, ch *Character, docs *checkedInput) erro
 	return putAutoGroup(tx, c, ch)
 }
 
-// updateCharacter stores ch as its next version and tells of it.
-func updateCharacter(tx Tx, c *op.Call, ch *Character) error {
+// Put stores ch as its next version and tells of it.
+func Put(tx Tx, c *op.Call, ch *Character) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
 	if err := tx.UpdateCharacter(ch); err != nil {
@@ -189,9 +189,9 @@ func updateCharacter(tx Tx, c *op.Call, ch *Character) error {
 	return tx.Emit(characterEvent(c, "character.updated", ch))
 }
 
-// deleteCharacter deletes a character with its conversations. Documents that were
+// Delete deletes a character with its conversations. Documents that were
 // bound to it stay, without it; the regex group made from its card goes with it.
-func deleteCharacter(tx Tx, c *op.Call, id string) error {
+func Delete(tx Tx, c *op.Call, id string) error {
 	ch, err := tx.Character(id)
 	if err != nil {
 		return err
@@ -230,11 +230,11 @@ func unbind(tx Tx, c *op.Call, characterID string) error {
 	return nil
 }
 
-// ExportCharacter writes a character as a file: format png, json (default) or
+// Export writes a character as a file: format png, json (default) or
 // charx; spec v2, v3 (default) or, for json, nodest. Other names are Invalid.
-func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error) {
+func (svc *Service) Export(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error) {
 	doc := &card.Character{}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		newest, err := tx.Character(id)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (e *Engine) ExportCharacter(ctx context.Context, userID, id, format, spec s
 			RoleCard: ch.RoleCard, WorldBook: ch.WorldBook, Preset: ch.Preset,
 			AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts,
 		}
-		var kept source
+		var kept Source
 		if len(ch.Source) > 0 {
 			if err := json.Unmarshal(ch.Source, &kept); err != nil {
 				return fmt.Errorf("source of character %s: %w", id, err)
@@ -286,33 +286,33 @@ func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {
 	}{ch.ID, ch.Name, ch.Version})
 }
 
-// checkedInput are documents that may be stored, with what is inside the card.
-type checkedInput struct {
-	CharacterInput
+// Checked are documents that may be stored, with what is inside the card.
+type Checked struct {
+	Input
 	all    bool // absent documents are removed, not left
 	name   string
 	inside embedded
 }
 
-// prepare checks the documents. It reads all of them, which can take a while: it
+// Prepare checks the documents. It reads all of them, which can take a while: it
 // is done before a transaction begins.
-func (in CharacterInput) prepare(all bool) (*checkedInput, error) {
+func (in Input) Prepare(all bool) (*Checked, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	view, err := card.ParseRoleCard(op.JSONOrNil(in.RoleCard))
 	if err != nil {
-		return nil, inField("roleCard", err)
+		return nil, op.InField("roleCard", err)
 	}
-	p := &checkedInput{CharacterInput: in, all: all, name: op.Truncate(oneLine(view.Name), maxCharacterName)}
+	p := &Checked{Input: in, all: all, name: op.Truncate(OneLine(view.Name), maxCharacterName)}
 	if all {
-		p.inside, err = embeddedIn(in.RoleCard)
+		p.inside, err = EmbeddedIn(in.RoleCard)
 	}
 	return p, err
 }
 
-// apply puts the documents into ch.
-func (in *checkedInput) apply(ch *Character) {
+// Apply puts the documents into ch.
+func (in *Checked) Apply(ch *Character) {
 	for _, d := range []struct{ given, into *json.RawMessage }{
 		{&in.RoleCard, &ch.RoleCard}, {&in.WorldBook, &ch.WorldBook}, {&in.Preset, &ch.Preset},
 		{&in.AuthorNote, &ch.AuthorNote}, {&in.RegexScripts, &ch.RegexScripts},
@@ -322,10 +322,10 @@ func (in *checkedInput) apply(ch *Character) {
 		}
 	}
 	if in.all && len(in.WorldBook) == 0 {
-		ch.WorldBook = in.inside.book
+		ch.WorldBook = in.inside.Book
 	}
 	if in.all && len(in.RegexScripts) == 0 {
-		ch.RegexScripts = in.inside.scripts
+		ch.RegexScripts = in.inside.Scripts
 	}
 	if in.all || len(in.RoleCard) > 0 {
 		ch.Name = in.name

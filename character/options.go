@@ -1,13 +1,14 @@
-package nodest
+package character
 
 import (
 	"cmp"
 	"fmt"
-	"nodest/op"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"nodest/op"
 )
 
 // Limits of the lists and words in TurnOptions.
@@ -38,9 +39,9 @@ func (o TurnOptions) Validate(path string) error {
 	return c.Err()
 }
 
-// over returns o with what it leaves open taken from base. A model belongs to
+// Over returns o with what it leaves open taken from base. A model belongs to
 // its provider: who names another provider does not get base's model.
-func (o TurnOptions) over(base TurnOptions) TurnOptions {
+func (o TurnOptions) Over(base TurnOptions) TurnOptions {
 	if o.Provider == "" || o.Provider == base.Provider {
 		o.Model = cmp.Or(o.Model, base.Model)
 	}

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"context"
@@ -10,29 +10,29 @@ import (
 	"nodest/op"
 )
 
-// Settings returns the user's defaults; version 0 if none were ever stored.
-func (e *Engine) Settings(ctx context.Context, userID string) (*Settings, error) {
-	var s *Settings
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+// UserSettings returns the user's defaults; version 0 if none were ever stored.
+func (svc *Service) UserSettings(ctx context.Context, userID string) (*UserSettings, error) {
+	var s *UserSettings
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		s, err = tx.Settings()
 		return err
 	})
 	return s, err
 }
 
-// PutSettings replaces the user's defaults. Everything that they name must exist
+// PutUserSettings replaces the user's defaults. Everything that they name must exist
 // and be the user's.
 //
 // Errors: Invalid with the field; NotFound for an unknown id;
 // PreconditionFailed when ifVersion is not 0 and not their version.
-func (e *Engine) PutSettings(ctx context.Context, c *op.Call, s Settings, ifVersion int64) (*Settings, error) {
-	if err := s.check(); err != nil {
+func (svc *Service) PutUserSettings(ctx context.Context, c *op.Call, s UserSettings, ifVersion int64) (*UserSettings, error) {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if err := e.knowsProvider(ctx, c.UserID, s.Provider); err != nil {
+	if err := svc.knowsProvider(ctx, c.UserID, s.Provider); err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Settings, error) {
+	return op.LastWins(ctx, svc.store, c, ifVersion, func(tx Tx) (*UserSettings, error) {
 		before, err := tx.Settings()
 		if err != nil {
 			return nil, err
@@ -51,19 +51,18 @@ func (e *Engine) PutSettings(ctx context.Context, c *op.Call, s Settings, ifVers
 
 // knowsProvider refuses the name of a provider that does not exist, which would
 // fail every turn later. One without a key may be chosen: the key can come.
-func (e *Engine) knowsProvider(ctx context.Context, userID, name string) error {
-	if name == "" {
+func (svc *Service) knowsProvider(ctx context.Context, userID, name string) error {
+	if name == "" || svc.opts.CheckProvider == nil {
 		return nil
 	}
-	_, err := e.models.Resolve(ctx, userID, name, "", "")
-	if fault.Is(err, fault.Invalid) {
+	if fault.Is(svc.opts.CheckProvider(ctx, userID, name), fault.Invalid) {
 		return fault.InvalidField("provider", "value", "unknown provider %q", name)
 	}
 	return nil
 }
 
 // storeSettings stores s as the next version and tells of it.
-func storeSettings(tx Tx, c *op.Call, s *Settings) error {
+func storeSettings(tx Tx, c *op.Call, s *UserSettings) error {
 	s.Version++
 	s.UpdatedAt = tx.Now()
 	if err := tx.PutSettings(s); err != nil {
@@ -77,12 +76,12 @@ func storeSettings(tx Tx, c *op.Call, s *Settings) error {
 
 // TellProvider tells that the user's own key of a provider was stored, or
 // deleted. The key itself is in no event.
-func (e *Engine) TellProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
+func (svc *Service) TellProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
 	kind := "resource.updated"
 	if deleted {
 		kind = "resource.deleted"
 	}
-	return e.store.Update(ctx, c.UserID, func(tx Tx) error {
+	return svc.store.Update(ctx, c.UserID, func(tx Tx) error {
 		return tx.Emit(op.Event(c.UserID, kind, c.By(), struct {
 			Kind string `json:"kind"`
 			ID   string `json:"id"`
@@ -91,7 +90,7 @@ func (e *Engine) TellProvider(ctx context.Context, c *op.Call, name string, dele
 }
 
 // changeSettings stores the settings again if change says that it changed them.
-func changeSettings(tx Tx, c *op.Call, change func(*Settings) bool) error {
+func changeSettings(tx Tx, c *op.Call, change func(*UserSettings) bool) error {
 	s, err := tx.Settings()
 	if err != nil || !change(s) {
 		return err
@@ -101,7 +100,7 @@ func changeSettings(tx Tx, c *op.Call, change func(*Settings) bool) error {
 
 // forgetInSettings takes a deleted resource out of the settings.
 func forgetInSettings(tx Tx, c *op.Call, id string) error {
-	return changeSettings(tx, c, func(s *Settings) bool {
+	return changeSettings(tx, c, func(s *UserSettings) bool {
 		changed := false
 		if s.PersonaID == id {
 			s.PersonaID, changed = "", true
@@ -115,8 +114,8 @@ func forgetInSettings(tx Tx, c *op.Call, id string) error {
 	})
 }
 
-// check refuses values out of range.
-func (s Settings) check() error {
+// Check refuses values out of range.
+func (s UserSettings) Check() error {
 	if err := s.Validate(""); err != nil {
 		return err
 	}
@@ -149,7 +148,7 @@ func (s Settings) check() error {
 }
 
 // checkNamed refuses ids that are not the user's.
-func (s Settings) checkNamed(tx Tx) error {
+func (s UserSettings) checkNamed(tx Tx) error {
 	for _, n := range []struct {
 		field, id string
 		kind      ResourceKind
@@ -162,7 +161,7 @@ func (s Settings) checkNamed(tx Tx) error {
 			continue
 		}
 		if _, err := tx.Resource(n.kind, n.id); err != nil {
-			return inField(n.field, err)
+			return op.InField(n.field, err)
 		}
 	}
 	return nil

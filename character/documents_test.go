@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 
 func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
 	ch := &Character{Dialect: "nodest", RoleCard: json.RawMessage(`{"name":"Alice","personality":"calm"}`)}
-	s, err := ch.sources(&promptSettings{})
+	s, err := ch.sources(&Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {
 		"an empty book of its own": {Dialect: "nodest", RoleCard: ch.RoleCard, WorldBook: json.RawMessage(`{"entries":{}}`)},
 		"an imported card":         {Dialect: "sillytavern", RoleCard: ch.RoleCard},
 	} {
-		s, err := other.sources(&promptSettings{})
+		s, err := other.sources(&Settings{})
 		if err != nil || len(s.Book.Entries) != 0 {
 			t.Errorf("%s: %d entries, error %v; want none", name, len(s.Book.Entries), err)
 		}

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"bytes"
@@ -58,7 +58,7 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 	if err != nil {
 		return err
 	}
-	return changeSettings(tx, c, func(s *Settings) bool {
+	return changeSettings(tx, c, func(s *UserSettings) bool {
 		was := s.GlobalRegexEnabled
 		s.GlobalRegexEnabled = true
 		return !was

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"nodest/card"
@@ -11,7 +11,7 @@ import (
 // world book, a preset or regex scripts. Nothing is stored.
 //
 // Errors: those of the import of such a file.
-func (e *Engine) Lint(data []byte, filename string) ([]framework.Finding, error) {
+func (svc *Service) Lint(data []byte, filename string) ([]framework.Finding, error) {
 	return Lint(data, filename)
 }
 
@@ -83,7 +83,7 @@ func viewsOf(ch *card.Character) (*framework.Documents, error) {
 		}
 		views.Preset = &preset
 	}
-	if views.Note, err = noteOf(ch.AuthorNote); err != nil {
+	if views.Note, err = NoteOf(ch.AuthorNote); err != nil {
 		return nil, err
 	}
 	scripts, err := scriptObjects(ch.RegexScripts) // as the character's group will hold them

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"encoding/json"
@@ -29,7 +29,7 @@ import (
 // Built-in texts are in the language of the character.
 
 // sources returns the character's own documents as a prompt is built from them.
-func (ch *Character) sources(set *promptSettings) (framework.Sources, error) {
+func (ch *Character) sources(set *Settings) (framework.Sources, error) {
 	s := framework.Sources{Dialect: card.Dialect(ch.Dialect), CardFields: framework.CardFields(set.Prompt.CardFields)}
 	var err error
 	if s.Card, err = card.ParseRoleCard(ch.RoleCard); err != nil {
@@ -41,7 +41,7 @@ func (ch *Character) sources(set *promptSettings) (framework.Sources, error) {
 	if op.IsNull(ch.WorldBook) && s.Dialect == card.NodeST {
 		s.Book = attributeBook(s.Card)
 	}
-	s.Card.Nickname = nickname(s.Card)
+	s.Card.Nickname = Nickname(s.Card)
 	s.Language = set.language(s.Card)
 	preset, err := parsePreset(ch.Preset, s.Language)
 	s.Preset = &preset
@@ -111,7 +111,7 @@ func isHistory(p card.Prompt) bool {
 }
 
 // check refuses documents that are of another kind than they should be.
-func (in CharacterInput) check() error {
+func (in Input) check() error {
 	for _, d := range []struct {
 		field, kinds string
 		doc          json.RawMessage
@@ -126,23 +126,23 @@ func (in CharacterInput) check() error {
 	if err := checkDialect(in.Dialect); err != nil {
 		return err
 	}
-	if !op.IsNull(in.RoleCard) && cardName(in.RoleCard) == "" {
-		return inField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
+	if !op.IsNull(in.RoleCard) && CardName(in.RoleCard) == "" {
+		return op.InField("roleCard", fault.New(fault.UnsupportedCard, "the card has no name"))
 	}
 	if _, err := card.ParseRoleCard(in.RoleCard); err != nil {
-		return inField("roleCard", err)
+		return op.InField("roleCard", err)
 	}
 	if _, err := card.ParseWorldBook(in.WorldBook, card.NodeST); err != nil {
-		return inField("worldBook", err)
+		return op.InField("worldBook", err)
 	}
 	if _, err := card.ParsePreset(in.Preset); err != nil {
-		return inField("preset", err)
+		return op.InField("preset", err)
 	}
-	if err := checkNote("authorNote", in.AuthorNote); err != nil {
+	if err := CheckNote("authorNote", in.AuthorNote); err != nil {
 		return err
 	}
 	if _, err := card.ParseRegexScripts(in.RegexScripts); err != nil {
-		return inField("regexScripts", err)
+		return op.InField("regexScripts", err)
 	}
 	return nil
 }
@@ -155,9 +155,9 @@ func checkDialect(dialect string) error {
 	return fault.InvalidField("dialect", "range", "must be %s or %s", card.NodeST, card.SillyTavern)
 }
 
-// checkNote refuses an author's note that would not do what it says: a role or
+// CheckNote refuses an author's note that would not do what it says: a role or
 // depth that does not exist. An absent note passes.
-func checkNote(field string, doc json.RawMessage) error {
+func CheckNote(field string, doc json.RawMessage) error {
 	if op.IsNull(doc) {
 		return nil
 	}
@@ -178,8 +178,8 @@ func checkNote(field string, doc json.RawMessage) error {
 	return op.CheckRange(field+".injection_depth", note.Depth, 0, 10_000)
 }
 
-// cardName is the name that a role card of any version says; "" without one.
-func cardName(doc json.RawMessage) string {
+// CardName is the name that a role card of any version says; "" without one.
+func CardName(doc json.RawMessage) string {
 	var in struct {
 		Name     any `json:"name"`
 		CharName any `json:"char_name"`
@@ -189,19 +189,19 @@ func cardName(doc json.RawMessage) string {
 	}
 	_ = json.Unmarshal(doc, &in) // of odd types nothing is read, which is the answer
 	for _, v := range []any{in.Data.Name, in.Name, in.CharName} {
-		if s, ok := v.(string); ok && oneLine(s) != "" {
-			return oneLine(s)
+		if s, ok := v.(string); ok && OneLine(s) != "" {
+			return OneLine(s)
 		}
 	}
 	return ""
 }
 
-// nickname is what {{char}} stands for in place of the character's name; "" = none.
-func nickname(c card.RoleCard) string { return op.Truncate(oneLine(c.Nickname), maxCharacterName) }
+// Nickname is what {{char}} stands for in place of the character's name; "" = none.
+func Nickname(c card.RoleCard) string { return op.Truncate(OneLine(c.Nickname), maxCharacterName) }
 
-// oneLine makes a name of a document fit to be shown in a list: no control
+// OneLine makes a name of a document fit to be shown in a list: no control
 // characters, no blanks around it.
-func oneLine(s string) string {
+func OneLine(s string) string {
 	s = strings.ToValidUTF8(s, "")
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -212,11 +212,11 @@ func oneLine(s string) string {
 }
 
 // embedded are documents inside a role card.
-type embedded struct{ book, scripts json.RawMessage }
+type embedded struct{ Book, Scripts json.RawMessage }
 
-// embeddedIn takes the world book and the regex scripts out of a card in the V2
+// EmbeddedIn takes the world book and the regex scripts out of a card in the V2
 // or V3 form; a plain role card has only scripts, if anything.
-func embeddedIn(roleCard json.RawMessage) (embedded, error) {
+func EmbeddedIn(roleCard json.RawMessage) (embedded, error) {
 	var head struct {
 		Spec any `json:"spec"`
 	}
@@ -226,9 +226,9 @@ func embeddedIn(roleCard json.RawMessage) (embedded, error) {
 	if json.Unmarshal(roleCard, &head) == nil && head.Spec != nil {
 		doc, err := card.Import(roleCard, "roleCard", card.Limits{})
 		if err != nil {
-			return embedded{}, inField("roleCard", err)
+			return embedded{}, op.InField("roleCard", err)
 		}
-		return embedded{book: doc.WorldBook, scripts: doc.RegexScripts}, nil
+		return embedded{Book: doc.WorldBook, Scripts: doc.RegexScripts}, nil
 	}
 	type extensions struct {
 		Extensions struct {
@@ -246,17 +246,8 @@ func embeddedIn(roleCard json.RawMessage) (embedded, error) {
 	_ = json.Unmarshal(roleCard, &deep) // of odd types nothing is read
 	for _, scripts := range []json.RawMessage{deep.Data.Extensions.Scripts, deep.Data.Chara.Data.Extensions.Scripts} {
 		if s, err := card.ParseRegexScripts(scripts); err == nil && len(s) > 0 {
-			return embedded{scripts: scripts}, nil
+			return embedded{Scripts: scripts}, nil
 		}
 	}
 	return embedded{}, nil
-}
-
-// inField gives an error about a document the place where it stood.
-func inField(field string, err error) error {
-	e := fault.Public(err)
-	out := fault.Wrap(err, e.Code, "%s: %s", field, e.Message)
-	out.Details = e.Details
-	out.Fields = []fault.Field{{Field: field, Code: "document", Detail: e.Message}}
-	return out
 }

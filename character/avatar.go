@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ const (
 )
 
 // Avatar returns a character's picture; NotFound without one.
-func (e *Engine) Avatar(ctx context.Context, userID, id string) (*Avatar, error) {
+func (svc *Service) Avatar(ctx context.Context, userID, id string) (*Avatar, error) {
 	var a *Avatar
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		a, err = tx.Avatar(id)
 		return err
 	})
@@ -37,12 +37,12 @@ func (e *Engine) Avatar(ctx context.Context, userID, id string) (*Avatar, error)
 // content, at most 10 MiB and 8,192 pixels on each side.
 //
 // Errors: TooLarge, UnsupportedMedia.
-func (e *Engine) PutAvatar(ctx context.Context, c *op.Call, id string, data []byte) (*Character, error) {
+func (svc *Service) PutAvatar(ctx context.Context, c *op.Call, id string, data []byte) (*Character, error) {
 	avatar, err := newAvatar(data)
 	if err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*Character, error) {
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Character, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (e *Engine) PutAvatar(ctx context.Context, c *op.Call, id string, data []by
 			return nil, err
 		}
 		ch.HasAvatar = true
-		return ch, updateCharacter(tx, c, ch)
+		return ch, Put(tx, c, ch)
 	})
 }
 

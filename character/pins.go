@@ -1,15 +1,11 @@
-package nodest
+package character
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"nodest/fault"
-)
-
-// stampsInForce is what counts for a conversation with pins: now are the newest
+) // StampsInForce is what counts for a conversation with pins: now are the newest
 // versions of the character, of everything that is bound to it, of what named
 // lists and of what the pins name. named are the resources that are wanted by
 // their ids.
@@ -18,7 +14,7 @@ import (
 // whether it still exists or not; one that is not pinned did not count then and
 // does not count now. A document that was changed, made, bound, unbound or
 // deleted since counts as it is now.
-func (p *Pins) stampsInForce(now *Stamps, named []string) *Stamps {
+func (p *Pins) StampsInForce(now *Stamps, named []string) *Stamps {
 	was, is := Over{}, versionsOf(now.Resources)
 	if p.Over != nil {
 		was = *p.Over
@@ -107,17 +103,17 @@ func versionsOf(list []ResourceStamp) map[string]int64 {
 	return versions
 }
 
-// settingsInForce are the user's settings for a conversation with pins: the
+// SettingsInForce are the user's settings for a conversation with pins: the
 // pinned ones as long as the user has not changed theirs.
-func (p *Pins) settingsInForce(now *Settings) *Settings {
+func (p *Pins) SettingsInForce(now *UserSettings) *UserSettings {
 	if p == nil || p.Settings == nil || p.Over == nil || p.Over.Settings != now.Version {
 		return now
 	}
 	return p.Settings
 }
 
-// ids are the resources that p names, each once.
-func (p *Pins) ids() []string {
+// IDs are the resources that p names, each once.
+func (p *Pins) IDs() []string {
 	var ids []string
 	for _, r := range p.Resources {
 		if !slices.Contains(ids, r.ID) {
@@ -129,56 +125,12 @@ func (p *Pins) ids() []string {
 
 // missingIn are the resources that p names and now does not.
 func (p *Pins) missingIn(now *Stamps) []string {
-	return slices.DeleteFunc(p.ids(), func(id string) bool { return names(now.Resources, id) })
+	return slices.DeleteFunc(p.IDs(), func(id string) bool { return names(now.Resources, id) })
 }
 
-// pinnedNow are the documents that are in force for a conversation, to be kept
-// with a save point of it.
-func pinnedNow(tx Tx, conv *Conversation) (*Pins, error) {
-	user, err := tx.Settings()
-	if err != nil {
-		return nil, err
-	}
-	settings := conv.Pins.settingsInForce(user)
-	set, err := optionsOf(conv)
-	if err != nil {
-		return nil, err
-	}
-	character := cmp.Or(set.CharacterID, conv.CharacterID)
-	stamps, err := wantedBy(settings, conv.PersonaID, character).stamps(tx, conv.pinsOf(character))
-	if err != nil {
-		return nil, err
-	}
-	pins := &Pins{Character: stamps.Character, Resources: stamps.Resources, Settings: settings}
-	if character != conv.CharacterID {
-		pins.CharacterID = character
-	}
-	return pins, nil
-}
-
-// pinsOf are the pins for a turn of that character; nil = the newest documents
-// count.
-func (c *Conversation) pinsOf(characterID string) *Pins {
-	if c.Pins == nil || cmp.Or(c.Pins.CharacterID, c.CharacterID) != characterID {
-		return nil
-	}
-	return c.Pins
-}
-
-// optionsOf are the settings of a conversation.
-func optionsOf(conv *Conversation) (TurnOptions, error) {
-	var set TurnOptions
-	if len(conv.Settings) > 0 {
-		if err := json.Unmarshal(conv.Settings, &set); err != nil {
-			return set, fmt.Errorf("settings of conversation %s: %w", conv.ID, err)
-		}
-	}
-	return set, nil
-}
-
-// over is p for a conversation with that character: from now on it counts where
+// InForce is p for a conversation with that character: from now on it counts where
 // nothing is changed.
-func (p *Pins) over(tx Tx, characterID string) (*Pins, error) {
+func (p *Pins) InForce(tx Tx, characterID string) (*Pins, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -186,7 +138,7 @@ func (p *Pins) over(tx Tx, characterID string) (*Pins, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := tx.Stamps(cmp.Or(p.CharacterID, characterID), p.ids()...)
+	now, err := tx.Stamps(cmp.Or(p.CharacterID, characterID), p.IDs()...)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +147,9 @@ func (p *Pins) over(tx Tx, characterID string) (*Pins, error) {
 	return &set, nil
 }
 
-// characterAt reads a version of a character; the newest where that one was
+// At reads a version of a character; the newest where that one was
 // purged.
-func characterAt(tx Tx, id string, version int64) (*Character, error) {
+func At(tx Tx, id string, version int64) (*Character, error) {
 	newest, err := tx.Character(id)
 	if err != nil || newest.Version == version {
 		return newest, err
@@ -209,9 +161,9 @@ func characterAt(tx Tx, id string, version int64) (*Character, error) {
 	return old, err
 }
 
-// resourceAt reads a version of a resource, deleted or not; the newest where that
+// ResourceAt reads a version of a resource, deleted or not; the newest where that
 // one was purged, and nil where nothing is left.
-func resourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
+func ResourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
 	newest, err := tx.Resource(stamp.Kind, stamp.ID)
 	if err == nil && newest.Version == stamp.Version {
 		return newest, nil
@@ -224,4 +176,23 @@ func resourceAt(tx Tx, stamp ResourceStamp) (*Resource, error) {
 		return newest, nil
 	}
 	return old, err
+}
+
+// Pins name versions of the documents of a turn, and hold the user's settings. A
+// save point keeps those that were in force. A conversation that was restored is
+// bound to them until a document is changed again: Over says what was newest when
+// they were set, and where that is no longer so the newest counts.
+type Pins struct {
+	CharacterID string          `json:"characterId,omitempty"` // "" = that of the conversation
+	Character   int64           `json:"character"`
+	Resources   []ResourceStamp `json:"resources,omitempty"`
+	Settings    *UserSettings   `json:"settings,omitempty"`
+	Over        *Over           `json:"over,omitempty"` // nil in a save point
+}
+
+// Over is what was newest when pins were set.
+type Over struct {
+	Character int64           `json:"character"`
+	Resources []ResourceStamp `json:"resources,omitempty"`
+	Settings  int64           `json:"settings"` // version
 }

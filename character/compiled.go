@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"cmp"
@@ -15,24 +15,24 @@ import (
 // the compiled form takes a few times as much.
 const keepDocs = 32 << 20
 
-// docs are the documents of a turn, read, parsed and compiled. They are
+// Documents are the documents of a turn, read, parsed and compiled. They are
 // immutable and shared by all turns that name the same versions.
-type docs struct {
-	characterID string
-	card        card.RoleCard
-	language    framework.Language // of built-in words
-	compiled    *framework.Compiled
-	sampling    TurnOptions // of the preset in force
-	scripts     *framework.Scripts
-	note        *framework.Note // the character's; nil = none
-	settings    promptSettings
-	personas    map[string]framework.Persona
-	bound       string // persona that is bound to the character; "" = none
+type Documents struct {
+	CharacterID string
+	Card        card.RoleCard
+	Language    framework.Language // of built-in words
+	Compiled    *framework.Compiled
+	Sampling    TurnOptions // of the preset in force
+	Scripts     *framework.Scripts
+	Note        *framework.Note // the character's; nil = none
+	Settings    Settings
+	Personas    map[string]framework.Persona
+	Bound       string // persona that is bound to the character; "" = none
 	size        int    // of the documents, in bytes
 }
 
-// wanted says which documents a turn needs besides the character's own.
-type wanted struct {
+// Wanted says which documents a turn needs besides the character's own.
+type Wanted struct {
 	characterID string
 	preset      string // global preset; "" = off
 	book        string // global world book; "" = off
@@ -41,8 +41,9 @@ type wanted struct {
 	personas    []string
 }
 
-func wantedBy(s *Settings, personaID, characterID string) wanted {
-	w := wanted{characterID: characterID}
+// WantedBy tells what a character (characterID) needs in a chat where personaID is chosen.
+func WantedBy(s *UserSettings, personaID, characterID string) Wanted {
+	w := Wanted{characterID: characterID}
 	if s.GlobalPreset.Enabled {
 		w.preset = s.GlobalPreset.ID
 	}
@@ -58,9 +59,9 @@ func wantedBy(s *Settings, personaID, characterID string) wanted {
 	return w
 }
 
-// stamps are the versions of the documents that count. pins are those of the
+// Stamps are the versions of the documents that count. pins are those of the
 // conversation; nil = the newest count.
-func (w wanted) stamps(tx Tx, pins *Pins) (*Stamps, error) {
+func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 	named := append([]string(nil), w.personas...)
 	for _, id := range []string{w.preset, w.book} {
 		if id != "" {
@@ -76,11 +77,11 @@ func (w wanted) stamps(tx Tx, pins *Pins) (*Stamps, error) {
 			return nil, err
 		}
 	}
-	return pins.stampsInForce(now, named), nil
+	return pins.StampsInForce(now, named), nil
 }
 
 // key names everything that compiling looks at: equal keys, equal docs.
-func (w wanted) key(s *Stamps) string {
+func (w Wanted) key(s *Stamps) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s@%d|%s|%s|%s|%t", w.characterID, s.Character, w.preset, w.book, w.priority, w.regex)
 	for _, r := range s.Resources {
@@ -89,38 +90,38 @@ func (w wanted) key(s *Stamps) string {
 	return b.String()
 }
 
-// documentsOf returns the compiled documents of a turn. It reads them only where
+// Documents returns the compiled documents of a turn. It reads them only where
 // one of the versions is new.
-func (e *Engine) documentsOf(tx Tx, w wanted, pins *Pins) (*docs, error) {
-	stamps, err := w.stamps(tx, pins)
+func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
+	stamps, err := w.Stamps(tx, pins)
 	if err != nil {
 		return nil, err
 	}
 	key := w.key(stamps)
-	if d, ok := e.compiled.Get(key); ok {
+	if d, ok := svc.compiled.Get(key); ok {
 		return d, nil
 	}
 	d, err := readDocs(tx, w, stamps)
 	if err != nil {
 		return nil, err
 	}
-	e.compiled.Put(key, d, min(d.size, keepDocs)) // larger ones stay too, alone
+	svc.compiled.Put(key, d, min(d.size, keepDocs)) // larger ones stay too, alone
 	return d, nil
 }
 
-func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
-	ch, err := characterAt(tx, w.characterID, stamps.Character)
+func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
+	ch, err := At(tx, w.characterID, stamps.Character)
 	if err != nil {
 		return nil, err
 	}
-	d := &docs{characterID: ch.ID, size: 16 << 10, personas: map[string]framework.Persona{}}
+	d := &Documents{CharacterID: ch.ID, size: 16 << 10, Personas: map[string]framework.Persona{}}
 	sources, err := d.readCharacter(ch)
 	if err != nil {
 		return nil, err
 	}
 	var groups []framework.ScriptGroup
 	for _, r := range stamps.Resources {
-		res, err := resourceAt(tx, r)
+		res, err := ResourceAt(tx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -136,37 +137,37 @@ func readDocs(tx Tx, w wanted, stamps *Stamps) (*docs, error) {
 			groups = append(groups, *group)
 		}
 	}
-	d.compiled = framework.Compile(sources)
-	d.sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
+	d.Compiled = framework.Compile(sources)
+	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
 	if !w.regex {
 		groups = nil
 	}
-	d.scripts = framework.CompileScripts(groups, ch.ID)
+	d.Scripts = framework.CompileScripts(groups, ch.ID)
 	return d, nil
 }
 
 // readCharacter parses the character's own documents. Its regex scripts are not
 // among them: those work as a group of their own (autogroup.go).
-func (d *docs) readCharacter(ch *Character) (framework.Sources, error) {
+func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	d.size += len(ch.RoleCard) + len(ch.WorldBook) + len(ch.Preset) + len(ch.AuthorNote)
 	var err error
-	if d.settings, err = ch.promptSettings(); err != nil {
+	if d.Settings, err = ch.ParseSettings(); err != nil {
 		return framework.Sources{}, err
 	}
-	s, err := ch.sources(&d.settings)
+	s, err := ch.sources(&d.Settings)
 	if err != nil {
 		return s, fmt.Errorf("documents of character %s: %w", ch.ID, err)
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
-	d.card, d.language = s.Card, s.Language
-	if d.note, err = noteOf(ch.AuthorNote); err != nil {
+	d.Card, d.Language = s.Card, s.Language
+	if d.Note, err = NoteOf(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
 	return s, nil
 }
 
 // language is that of the built-in words in a character's prompts.
-func (s *promptSettings) language(c card.RoleCard) framework.Language {
+func (s *Settings) language(c card.RoleCard) framework.Language {
 	if l := s.Prompt.Language; l != "auto" {
 		return framework.Language(l)
 	}
@@ -174,7 +175,7 @@ func (s *promptSettings) language(c card.RoleCard) framework.Language {
 }
 
 // addResource puts a free-standing document where it belongs.
-func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
+func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) (*framework.ScriptGroup, error) {
 	switch r.Kind {
 	case WorldBook:
 		dialect := card.Dialect(cmp.Or(res.Dialect, string(s.Dialect)))
@@ -208,9 +209,9 @@ func (d *docs) addResource(w wanted, r ResourceStamp, res *Resource, s *framewor
 		}
 		return &framework.ScriptGroup{ID: r.ID, BindType: "all", Scripts: scripts}, nil
 	case Persona:
-		d.personas[r.ID] = personaOf(res)
+		d.Personas[r.ID] = personaOf(res)
 		if r.Bound {
-			d.bound = r.ID
+			d.Bound = r.ID
 		}
 	}
 	return nil, nil
@@ -225,8 +226,8 @@ func samplingOf(p *card.Preset) TurnOptions {
 	return TurnOptions{Temperature: s.Temperature, TopP: s.TopP, MaxTokens: s.MaxTokens, ContextTokens: s.ContextTokens}
 }
 
-// noteOf reads an author's note; nil for none.
-func noteOf(doc json.RawMessage) (*framework.Note, error) {
+// NoteOf reads an author's note; nil for none.
+func NoteOf(doc json.RawMessage) (*framework.Note, error) {
 	note, ok, err := card.ParseAuthorNote(doc)
 	if err != nil || !ok {
 		return nil, err
@@ -243,8 +244,8 @@ func personaOf(r *Resource) framework.Persona {
 	return framework.Persona{Name: p.Name, Description: p.Description}
 }
 
-// settingOf reads a user custom setting (自设); nil for none.
-func settingOf(doc json.RawMessage) *framework.Setting {
+// SettingOf reads a user custom setting (自设); nil for none.
+func SettingOf(doc json.RawMessage) *framework.Setting {
 	if op.IsNull(doc) {
 		return nil
 	}

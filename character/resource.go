@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"cmp"
@@ -27,11 +27,11 @@ const (
 //
 // Errors: Invalid with the field, InvalidWorldBook, InvalidImport; NotFound for
 // a character that the user does not have.
-func (e *Engine) CreateResource(ctx context.Context, c *op.Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
+func (svc *Service) CreateResource(ctx context.Context, c *op.Call, kind ResourceKind, in ResourceInput) (*Resource, error) {
 	if op.IsNull(in.Document) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Resource, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Resource, error) {
 		r := &Resource{Kind: kind}
 		if err := in.apply(tx, r, true); err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ type importedResource struct {
 // NodeST app that is for all characters is bound to all.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport.
-func (e *Engine) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
+func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename string) (*Resource, []card.Warning, error) {
 	read, ok := map[ResourceKind]func([]byte, string, card.Limits) (*card.Resource, error){
 		WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts,
 	}[kind]
@@ -65,9 +65,9 @@ func (e *Engine) ImportResource(ctx context.Context, c *op.Call, kind ResourceKi
 	var group struct {
 		BindType string `json:"bindType"`
 	}
-	answer, err := op.Once(ctx, e.store, c, func(tx Tx) (*importedResource, error) {
+	answer, err := op.Once(ctx, svc.store, c, func(tx Tx) (*importedResource, error) {
 		r := &Resource{
-			Kind: kind, Name: cmp.Or(op.Truncate(oneLine(doc.Name), maxResourceName), string(kind)),
+			Kind: kind, Name: cmp.Or(op.Truncate(OneLine(doc.Name), maxResourceName), string(kind)),
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{},
 			BindAll: kind == RegexScript && json.Unmarshal(data, &group) == nil && group.BindType == "all",
 		}
@@ -80,9 +80,9 @@ func (e *Engine) ImportResource(ctx context.Context, c *op.Call, kind ResourceKi
 }
 
 // Resource returns one of the user's resources of a kind.
-func (e *Engine) Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error) {
+func (svc *Service) Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error) {
 	var r *Resource
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		r, err = tx.Resource(kind, id)
 		return err
 	})
@@ -91,13 +91,13 @@ func (e *Engine) Resource(ctx context.Context, userID string, kind ResourceKind,
 
 // Resources lists the user's resources of a kind without their documents, newest
 // first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error) {
+func (svc *Service) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[*Resource]{}
-	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Resources(kind, cursor, limit)
 		return err
 	})
@@ -108,11 +108,11 @@ func (e *Engine) Resources(ctx context.Context, userID string, kind ResourceKind
 //
 // Errors: those of CreateResource; PreconditionFailed when ifVersion is not 0
 // and not its version.
-func (e *Engine) UpdateResource(ctx context.Context, c *op.Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
+func (svc *Service) UpdateResource(ctx context.Context, c *op.Call, kind ResourceKind, id string, in ResourceInput, replace bool, ifVersion int64) (*Resource, error) {
 	if op.IsNull(in.Document) && (replace || len(in.Document) > 0) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
-	return op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*Resource, error) {
+	return op.LastWins(ctx, svc.store, c, ifVersion, func(tx Tx) (*Resource, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return nil, err
@@ -129,8 +129,8 @@ func (e *Engine) UpdateResource(ctx context.Context, c *op.Call, kind ResourceKi
 
 // DeleteResource deletes a resource. Where the user's settings named it, they
 // name nothing afterwards.
-func (e *Engine) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error {
-	_, err := op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
+func (svc *Service) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error {
+	_, err := op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (struct{}, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
 			return struct{}{}, err
@@ -144,8 +144,8 @@ func (e *Engine) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKi
 }
 
 // ExportResource writes the document of a resource as a JSON file.
-func (e *Engine) ExportResource(ctx context.Context, userID string, kind ResourceKind, id string) (data []byte, filename string, err error) {
-	r, err := e.Resource(ctx, userID, kind, id)
+func (svc *Service) ExportResource(ctx context.Context, userID string, kind ResourceKind, id string) (data []byte, filename string, err error) {
+	r, err := svc.Resource(ctx, userID, kind, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -211,8 +211,8 @@ func documentName(doc json.RawMessage) string {
 	}
 	_ = json.Unmarshal(doc, &in) // an array has no name
 	for _, v := range []any{in.Name, in.Script} {
-		if s, ok := v.(string); ok && oneLine(s) != "" {
-			return oneLine(s)
+		if s, ok := v.(string); ok && OneLine(s) != "" {
+			return OneLine(s)
 		}
 	}
 	return ""
@@ -242,7 +242,7 @@ func checkDocument(kind ResourceKind, doc json.RawMessage) error {
 		return fault.New(fault.NotFound, "unknown kind %q", kind)
 	}
 	if err != nil {
-		return inField(field, err)
+		return op.InField(field, err)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func boundCharacters(tx Tx, ids []string) ([]string, error) {
 			continue
 		}
 		if _, err := tx.Character(id); err != nil {
-			return nil, inField(fmt.Sprintf("characterIds[%d]", i), err)
+			return nil, op.InField(fmt.Sprintf("characterIds[%d]", i), err)
 		}
 		bound = append(bound, id)
 	}

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"context"
@@ -32,8 +32,8 @@ func loadZone(name string) (*time.Location, bool) {
 	return zone, true
 }
 
-// zone is that of the user's days.
-func (s *Settings) zone() *time.Location {
+// Zone is that of the user's days.
+func (s *UserSettings) Zone() *time.Location {
 	for _, name := range []string{s.TimeZone, s.DeviceTimeZone} {
 		if zone, ok := loadZone(name); ok {
 			return zone
@@ -54,17 +54,17 @@ func checkZone(name string) error {
 // settings does not change.
 //
 // Errors: Invalid for an unknown name.
-func (e *Engine) DeviceZone(ctx context.Context, userID, name string) (*Settings, error) {
+func (svc *Service) DeviceZone(ctx context.Context, userID, name string) (*UserSettings, error) {
 	if name == "" {
 		return nil, fault.InvalidField("timeZone", "required", "required")
 	}
 	if err := checkZone(name); err != nil {
 		return nil, err
 	}
-	s, err := e.Settings(ctx, userID)
+	s, err := svc.UserSettings(ctx, userID)
 	if err != nil || s.DeviceTimeZone == name {
 		return s, err
 	}
 	s.DeviceTimeZone = name
-	return s, e.store.Update(ctx, userID, func(tx Tx) error { return tx.PutDeviceZone(name) })
+	return s, svc.store.Update(ctx, userID, func(tx Tx) error { return tx.PutDeviceZone(name) })
 }

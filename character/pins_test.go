@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"fmt"
@@ -57,14 +57,14 @@ func TestWhatIsInForce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &Pins{Character: 1, Resources: stamps(tt.pinned), Over: &Over{Character: 2, Resources: stamps(tt.over)}}
-			got := p.stampsInForce(&Stamps{Character: 2, Resources: stamps(tt.now)}, strings.Fields(tt.named))
+			got := p.StampsInForce(&Stamps{Character: 2, Resources: stamps(tt.now)}, strings.Fields(tt.named))
 			if !slices.Equal(got.Resources, stamps(tt.want)) {
 				t.Errorf("in force: %v, want %v", got.Resources, stamps(tt.want))
 			}
 			if got.Character != 1 {
 				t.Errorf("character at version %d, want the pinned 1", got.Character)
 			}
-			if got = p.stampsInForce(&Stamps{Character: 3}, nil); got.Character != 3 {
+			if got = p.StampsInForce(&Stamps{Character: 3}, nil); got.Character != 3 {
 				t.Errorf("changed character at version %d, want 3", got.Character)
 			}
 		})
@@ -72,10 +72,10 @@ func TestWhatIsInForce(t *testing.T) {
 }
 
 func TestWhichSettingsAreInForce(t *testing.T) {
-	then, now := &Settings{Version: 1}, &Settings{Version: 5}
+	then, now := &UserSettings{Version: 1}, &UserSettings{Version: 5}
 	for name, tt := range map[string]struct {
 		pins *Pins
-		want *Settings
+		want *UserSettings
 	}{
 		"no pins":               {nil, now},
 		"of a save point":       {&Pins{Settings: then}, now},
@@ -83,7 +83,7 @@ func TestWhichSettingsAreInForce(t *testing.T) {
 		"changed since":         {&Pins{Settings: then, Over: &Over{Settings: 4}}, now},
 		"none with those saved": {&Pins{Over: &Over{Settings: 5}}, now},
 	} {
-		if got := tt.pins.settingsInForce(now); got != tt.want {
+		if got := tt.pins.SettingsInForce(now); got != tt.want {
 			t.Errorf("%s: version %d, want %d", name, got.Version, tt.want.Version)
 		}
 	}

@@ -1,4 +1,4 @@
-package nodest
+package character
 
 import (
 	"bytes"
@@ -17,23 +17,23 @@ import (
 	"nodest/op"
 )
 
-// CharacterSettings returns the settings of a character in full: what was set,
+// Settings returns the settings of a character in full: what was set,
 // and the default of everything else. Their version is the character's.
-func (e *Engine) CharacterSettings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+func (svc *Service) Settings(ctx context.Context, userID, id string) (settings json.RawMessage, version int64, err error) {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		ch, err := tx.Character(id)
 		if err == nil {
 			version = ch.Version
-			settings, err = shownSettings(tx, ch)
+			settings, err = FullSettings(tx, ch)
 		}
 		return err
 	})
 	return settings, version, err
 }
 
-// shownSettings are the settings in full. When a summary was made last is read from
+// FullSettings are the settings in full. When a summary was made last is read from
 // the summaries: a summary makes no version of the character.
-func shownSettings(tx Tx, ch *Character) (json.RawMessage, error) {
+func FullSettings(tx Tx, ch *Character) (json.RawMessage, error) {
 	last, err := tx.LastSummarised(ch.ID)
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ type keptSettings struct {
 	Version  int64           `json:"version"`
 }
 
-// PutCharacterSettings replaces the settings. A member that is not given has
+// PutSettings replaces the settings. A member that is not given has
 // its default again.
 //
 // Errors: Invalid with the member and its range; PreconditionFailed when
 // ifVersion is not 0 and not the character's version.
-func (e *Engine) PutCharacterSettings(ctx context.Context, c *op.Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
-	kept, err := op.LastWins(ctx, e.store, c, ifVersion, func(tx Tx) (*keptSettings, error) {
+func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, settings json.RawMessage, ifVersion int64) (json.RawMessage, int64, error) {
+	kept, err := op.LastWins(ctx, svc.store, c, ifVersion, func(tx Tx) (*keptSettings, error) {
 		ch, err := tx.Character(id)
 		if err != nil {
 			return nil, err
@@ -85,10 +85,10 @@ func (e *Engine) PutCharacterSettings(ctx context.Context, c *op.Call, id string
 		if ch.Settings, err = givenSettings(settings, ch.Settings); err != nil {
 			return nil, err
 		}
-		if err := updateCharacter(tx, c, ch); err != nil {
+		if err := Put(tx, c, ch); err != nil {
 			return nil, err
 		}
-		full, err := shownSettings(tx, ch)
+		full, err := FullSettings(tx, ch)
 		return &keptSettings{full, ch.Version}, err
 	})
 	if err != nil {
@@ -168,8 +168,8 @@ var characterSettings = []settingGroup{
 	}},
 }
 
-// promptSettings are those of a character's settings that a prompt is built by.
-type promptSettings struct {
+// Settings are those of a character's settings that a prompt is built by.
+type Settings struct {
 	Memory struct {
 		Enabled      bool `json:"enabled"`
 		ExtractEvery int  `json:"extractEvery"`     // exchanges
@@ -196,9 +196,9 @@ type promptSettings struct {
 	} `json:"user"`
 }
 
-// promptSettings reads what a turn needs, with the defaults.
-func (ch *Character) promptSettings() (promptSettings, error) {
-	var s promptSettings
+// ParseSettings reads what a turn needs, with the defaults.
+func (ch *Character) ParseSettings() (Settings, error) {
+	var s Settings
 	full, err := fullSettings(ch.Settings, ch.Dialect)
 	if err != nil {
 		return s, err
@@ -369,4 +369,24 @@ func (r settingRule) checkText(path, v string) error {
 		return op.CheckLine(path, v, r.text)
 	}
 	return nil
+}
+
+// SetUserName makes name what the character calls the user; "" changes nothing.
+func (ch *Character) SetUserName(name string) (changed bool, err error) {
+	own, err := ch.ParseSettings()
+	if err != nil || name == "" || own.User.Name == name {
+		return false, err
+	}
+	set := map[string]map[string]json.RawMessage{}
+	if len(ch.Settings) > 0 {
+		if err := json.Unmarshal(ch.Settings, &set); err != nil {
+			return false, fmt.Errorf("settings of character %s: %w", ch.ID, err)
+		}
+	}
+	if set["user"] == nil {
+		set["user"] = map[string]json.RawMessage{}
+	}
+	set["user"]["name"] = op.MustJSON(name)
+	ch.Settings = op.MustJSON(set)
+	return true, nil
 }

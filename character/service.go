@@ -1,0 +1,44 @@
+// Package character keeps characters and the documents that shape a chat with
+// them: cards, world books, presets, regex scripts, personas, and the user's own
+// settings. It stores every document byte for byte as it came, checks what goes
+// in, and compiles for a turn what is in force.
+package character
+
+import (
+	"context"
+
+	"nodest/lru"
+	"nodest/op"
+)
+
+// Tx is what a transaction offers for the acting user's characters.
+type Tx struct {
+	op.Tx
+	SettingsTx
+	CharacterTx
+	ResourceTx
+	StampTx
+}
+
+// Store keeps what a Service needs; package store provides it.
+type Store = op.Store[Tx]
+
+// Service has the operations on characters, resources and the user's settings. It
+// is safe for concurrent use.
+type Service struct {
+	store    Store
+	opts     Options
+	compiled *lru.Cache[string, *Documents] // documents by version
+}
+
+// Options tune a Service. The zero value is ready to use.
+type Options struct {
+	// CheckProvider returns fault.Invalid for the name of a provider that does not
+	// exist; nil = all names pass.
+	CheckProvider func(ctx context.Context, userID, name string) error
+}
+
+// New returns a Service.
+func New(store Store, o Options) *Service {
+	return &Service{store: store, opts: o, compiled: lru.New[string, *Documents](keepDocs)}
+}

@@ -1,0 +1,80 @@
+package character
+
+import (
+	"time"
+)
+
+// StampTx knows versions.
+type StampTx interface {
+	// Stamps tells which versions the documents of a turn have, without reading
+	// the documents: the character (0 when there is none), then the world books,
+	// presets, regex scripts and personas that are bound to it or to all, in the
+	// order of their creation, then the resources named in more, in that order and
+	// left out where they do not exist.
+	Stamps(characterID string, more ...string) (*Stamps, error)
+}
+
+// Stamps names versions of documents; equal Stamps mean equal documents.
+type Stamps struct {
+	Character int64
+	Resources []ResourceStamp
+}
+
+// ResourceStamp names one version of a resource.
+type ResourceStamp struct {
+	Kind    ResourceKind `json:"kind"`
+	ID      string       `json:"id"`
+	Version int64        `json:"version"`
+	Bound   bool         `json:"bound,omitempty"` // false: it was asked for by its id
+}
+
+// SettingsTx keeps the user's defaults.
+type SettingsTx interface {
+	// Settings returns the user's defaults (zero Settings, version 0, if none were stored).
+	Settings() (*UserSettings, error)
+	// PutSettings stores s with s.Version, which must be one more than the stored
+	// one, else fault.PreconditionFailed.
+	PutSettings(s *UserSettings) error
+	// PutDeviceZone stores Settings.DeviceTimeZone, without another version of them.
+	PutDeviceZone(name string) error
+}
+
+// CharacterTx keeps characters. Each version stays readable, so that a
+// conversation state can name the version it was made with.
+type CharacterTx interface {
+	InsertCharacter(c *Character) error
+	// Character returns the newest version, without Source.
+	Character(id string) (*Character, error)
+	// CharacterVersion returns one version, Source included.
+	CharacterVersion(id string, version int64) (*Character, error)
+	// Characters lists newest first, at most limit, beginning after cursor ("" =
+	// start), without documents and settings; next is "" at the end.
+	Characters(cursor string, limit int) (items []*Character, next string, err error)
+	// UpdateCharacter stores c as a new version; c.Version must be one more than
+	// the newest, else fault.PreconditionFailed. A nil Source stays what it was.
+	UpdateCharacter(c *Character) error
+	// DeleteCharacter deletes the character and its conversations (both stay as
+	// hidden rows until purged).
+	DeleteCharacter(id string) error
+	// LastSummarised is when a summary of a conversation with the character was made
+	// last; zero = never.
+	LastSummarised(characterID string) (time.Time, error)
+	// PutAvatar replaces the avatar; Avatar returns fault.NotFound without one.
+	PutAvatar(characterID string, a *Avatar) error
+	Avatar(characterID string) (*Avatar, error)
+}
+
+// ResourceTx keeps world books, presets, regex scripts and personas.
+type ResourceTx interface {
+	InsertResource(r *Resource) error
+	Resource(kind ResourceKind, id string) (*Resource, error)
+	// ResourceVersion returns one version, also of a deleted resource.
+	ResourceVersion(kind ResourceKind, id string, version int64) (*Resource, error)
+	// Resources lists newest first, as Characters does, without documents.
+	Resources(kind ResourceKind, cursor string, limit int) (items []*Resource, next string, err error)
+	// BoundResources returns all resources of a kind that are bound to the
+	// character or to all, in the order of their creation.
+	BoundResources(kind ResourceKind, characterID string) ([]*Resource, error)
+	UpdateResource(r *Resource) error
+	DeleteResource(kind ResourceKind, id string) error
+}
