@@ -57,6 +57,23 @@ func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
 	return &asker{store: e.store, userID: userID, model: model, options: options, thought: &e.thought}, nil
 }
 
+// MemoryModel returns what reads a user's chats for facts, nil where there is only
+// the offline model: extract.Options.Model.
+func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, error) {
+	model, _, err := e.SummaryModel(ctx, userID)
+	return model, err
+}
+
+// SummaryModel returns what writes a user's summaries, and its name; nil where there is
+// only the offline model: chat.Options.Model.
+func (e *Engine) SummaryModel(ctx context.Context, userID string) (model llm.Asker, name string, err error) {
+	a, err := e.asker(ctx, userID)
+	if a == nil {
+		return nil, "", err // not a nil *asker, which would be something
+	}
+	return a, a.model.Name, err
+}
+
 // Ask returns the model's whole reply to one prompt. It sends one request: who asks
 // counts them, and repeats what failed. Where a model's thinking uses up the limit of
 // tokens the reply is an empty one, and from then on the model is asked without one.

@@ -25,7 +25,7 @@ func (ch change) store(tx Tx, c *op.Call, chat *Conversation) error {
 			return err
 		}
 		if m.ID == chat.HeadID {
-			chat.LastMessage = preview(m)
+			chat.LastMessage = m.Preview()
 		}
 	}
 	for _, m := range ch.created {
@@ -35,7 +35,7 @@ func (ch change) store(tx Tx, c *op.Call, chat *Conversation) error {
 	}
 	other := ch.head != nil && ch.created[0].ParentID != chat.HeadID
 	if ch.head != nil {
-		chat.HeadID, chat.LastMessage = ch.head.ID, preview(ch.head)
+		chat.HeadID, chat.LastMessage = ch.head.ID, ch.head.Preview()
 	}
 	if other {
 		if err := chooseSummary(tx, chat); err != nil {

@@ -211,7 +211,7 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 	}
 	chat.Version++
 	if m.ID == chat.HeadID {
-		chat.LastMessage = preview(m)
+		chat.LastMessage = m.Preview()
 	}
 	if err := tx.UpdateConversation(chat); err != nil {
 		return nil, nil, err

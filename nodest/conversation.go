@@ -56,7 +56,7 @@ func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in Conversa
 func insertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
-		conv.HeadID, conv.LastMessage = last.ID, preview(last)
+		conv.HeadID, conv.LastMessage = last.ID, last.Preview()
 	}
 	if err := tx.InsertConversation(conv); err != nil {
 		return err

@@ -205,7 +205,7 @@ func moveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 		if err != nil {
 			return err
 		}
-		conv.LastMessage = preview(m)
+		conv.LastMessage = m.Preview()
 	}
 	return updateConversation(tx, c, conv)
 }

@@ -38,7 +38,7 @@ func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, mes
 		if m, err = comeBack(tx, c, conv, m); err != nil {
 			return nil, err
 		}
-		conv.HeadID, conv.LastMessage = m.ID, preview(m)
+		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
 		if err := chooseSummary(tx, conv); err != nil {
 			return nil, err
 		}

@@ -32,16 +32,6 @@ const shownShare = 0.7
 // every turn, which at 40 messages took longer than the recall itself.
 const readWords = 8
 
-// MemoryModel returns what reads a user's chats for facts, nil where there is only
-// the offline model: memory.Options.Model.
-func (e *Engine) MemoryModel(ctx context.Context, userID, _ string) (llm.Asker, error) {
-	a, err := e.asker(ctx, userID)
-	if a == nil {
-		return nil, err // not a nil *asker, which would be something
-	}
-	return a, err
-}
-
 // ground is what of the chat a turn rests on, for its memories.
 type ground struct {
 	here  memory.Place // the branch that is written

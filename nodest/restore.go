@@ -98,7 +98,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 		if err := tx.InsertMessage(m); err != nil {
 			return err
 		}
-		conv.HeadID, conv.LastMessage = m.ID, preview(m)
+		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
 		return tx.Emit(messageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.
@@ -111,7 +111,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 		return nil
 	}
 	m, err := tx.Message(head)
-	conv.LastMessage = preview(m)
+	conv.LastMessage = m.Preview()
 	return err
 }
 

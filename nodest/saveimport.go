@@ -255,7 +255,7 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 		s.HeadID, last = m.ID, m
 	}
 	if last != nil {
-		s.PreviewText = cmp.Or(s.PreviewText, preview(last).Text)
+		s.PreviewText = cmp.Or(s.PreviewText, last.Preview().Text)
 	}
 	if x.State, err = in.state(tx, conv.CharacterID); err != nil {
 		return nil, err

@@ -42,6 +42,7 @@ type Tx struct {
 	ForkTx
 	SaveTx
 	ArchiveTx
+	RunningTx
 	GenerationTx
 	SummaryTx
 }
@@ -108,14 +109,18 @@ type MessageTx interface {
 	Revisions(messageID string) ([]*Revision, error)
 }
 
+// RunningTx knows what is being written.
+type RunningTx interface {
+	// Running returns the user's generations that have not ended (queued ones too),
+	// oldest first; conversationID "" = of all conversations.
+	Running(conversationID string) ([]*Generation, error)
+}
+
 // GenerationTx keeps generations and the prompts they sent.
 type GenerationTx interface {
 	InsertGeneration(g *Generation) error
 	Generation(id string) (*Generation, error)
 	UpdateGeneration(g *Generation) error
-	// Running returns the user's generations that have not ended (queued ones too),
-	// oldest first; conversationID "" = of all conversations.
-	Running(conversationID string) ([]*Generation, error)
 	PutPrompt(p *StoredPrompt) error
 	Prompt(id string) (*StoredPrompt, error)
 	// LastPrompt returns the newest prompt of a conversation, nil without one.

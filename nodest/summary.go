@@ -243,21 +243,3 @@ func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
 	}
 	return from, true
 }
-
-// measure notes how much of the chat is sent, for whether a summary is due.
-func (t *turn) measure(path []*Message) {
-	lines := linesOf(path)
-	t.lines, t.length = len(lines), summary.EffectiveLength(lines, nil)
-	if t.summary != nil {
-		t.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.summary.Text}}, nil)
-	}
-}
-
-// sent is what a turn sends of the chat. What it did not even read is long.
-func (t *turn) sent() sent {
-	s := sent{length: t.length, lines: t.lines, settings: t.scene.summaries()}
-	if t.unread {
-		s.length = max(s.length, s.settings.Threshold)
-	}
-	return s
-}

@@ -12,7 +12,6 @@ import (
 
 	"nodest/character"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
@@ -57,27 +56,10 @@ func errNotDue(skip summary.Skip) error {
 	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
 
-// sent is how much of a chat a turn has sent.
-type sent struct {
-	length   int // in UTF-16 units
-	lines    int // messages
-	settings summary.Settings
-}
-
-// dueSummary enqueues a summary after a reply, when the turn has found so much that
-// one may be due. Whether it is the job finds out.
-func (t *task) dueSummary(tx Tx, ended landed) error {
-	if ended.message == nil || t.generation().Kind == KindImpersonate {
-		return nil
-	}
-	t.mu.Lock()
-	sent := t.sent
-	t.mu.Unlock()
-	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
-	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
-		return nil
-	}
-	return enqueueSummary(tx, t.conversationID, summaryOrder{}, time.Time{})
+// SummaryDue enqueues the summary of a conversation. Whether one is due the job finds
+// out.
+func SummaryDue(tx Tx, conversationID string) error {
+	return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
 }
 
 // enqueueSummary enqueues the job of a conversation, unless one waits that the user
@@ -250,7 +232,7 @@ type draft struct {
 // Errors: NotFound; Conflict with details.reason when there is nothing to do;
 // Invalid for a range.
 func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string, o summaryOrder) (*draft, error) {
-	model, err := e.asker(ctx, userID)
+	model, err := e.model(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -270,18 +252,33 @@ func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string
 	return d, nil
 }
 
+// writer is a model that writes summaries.
+type writer struct {
+	llm.Asker
+	name string
+}
+
+// model is what writes the summaries of a user; nil = rules do.
+func (e *Engine) model(ctx context.Context, userID string) (*writer, error) {
+	asker, name, err := e.SummaryModel(ctx, userID)
+	if asker == nil {
+		return nil, err
+	}
+	return &writer{asker, name}, err
+}
+
 // write writes the text with a model, nil = by rule. Its only error is that ctx
 // ended.
-func (d *draft) write(ctx context.Context, model *asker) (err error) {
-	var writer llm.Asker
+func (d *draft) write(ctx context.Context, model *writer) (err error) {
+	var asker llm.Asker
 	if d.asked = model != nil; d.asked {
-		writer = model
+		asker = model.Asker
 	}
-	if d.written, err = summary.Write(ctx, writer, d.work); err != nil {
+	if d.written, err = summary.Write(ctx, asker, d.work); err != nil {
 		return err
 	}
 	if d.written.Method == summary.MethodModel {
-		d.model = model.model.Name
+		d.model = model.name
 	}
 	return nil
 }

@@ -2,12 +2,53 @@ package nodest
 
 import (
 	"context"
-	"time"
 
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/summary"
 )
+
+// sent is how much of a chat a turn has sent.
+type sent struct {
+	length   int // in UTF-16 units
+	lines    int // messages
+	settings summary.Settings
+}
+
+// measure notes how much of the chat is sent, for whether a summary is due.
+func (t *turn) measure(path []*Message) {
+	lines := linesOf(path)
+	t.lines, t.length = len(lines), summary.EffectiveLength(lines, nil)
+	if t.summary != nil {
+		t.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.summary.Text}}, nil)
+	}
+}
+
+// sent is what a turn sends of the chat. What it did not even read is long.
+func (t *turn) sent() sent {
+	s := sent{length: t.length, lines: t.lines, settings: t.scene.summaries()}
+	if t.unread {
+		s.length = max(s.length, s.settings.Threshold)
+	}
+	return s
+}
+
+// dueSummary enqueues a summary after a reply, when the turn has found so much that
+// one may be due. Whether it is the job finds out.
+func (t *task) dueSummary(tx Tx, ended landed) error {
+	if ended.message == nil || t.generation().Kind == KindImpersonate {
+		return nil
+	}
+	t.mu.Lock()
+	sent := t.sent
+	t.mu.Unlock()
+	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
+	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
+		return nil
+	}
+	return SummaryDue(tx, t.conversationID)
+}
 
 // overfull says that the chat has no room in the context of the model, and that a
 // summary may be due. Only the shown branch is summarised.
@@ -33,7 +74,7 @@ func (t *turn) overfull(g *Generation, target *Message) bool {
 // where the prompt stays as it is; a turn does not fail for want of a summary.
 func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
 	id := t.scene.Conversation.ID
-	made, err := e.hurriedSummary(ctx, userID, id)
+	made, err := e.SummariseNow(ctx, userID, id, e.opts.SummaryWait)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
 		return false
@@ -43,46 +84,4 @@ func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool 
 	}
 	t.made = made
 	return true
-}
-
-func (e *Engine) hurriedSummary(ctx context.Context, userID, conversationID string) (*summary.Summary, error) {
-	model, err := e.asker(ctx, userID)
-	if err != nil {
-		return nil, err
-	}
-	d, err := e.planSummary(ctx, userID, conversationID, summaryOrder{}, model == nil)
-	if err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, e.opts.SummaryWait)
-	defer cancel()
-	err = d.write(limited, model)
-	switch {
-	case err == nil:
-		var kept *KeptSummary
-		err := e.store.Update(ctx, userID, func(tx Tx) (err error) {
-			kept, err = d.land(tx, "server")
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		return kept.Summary, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	}
-	// It takes too long: the model writes it in the background.
-	err = e.store.Update(ctx, userID, func(tx Tx) error {
-		if _, err := tx.LockConversation(conversationID); err != nil {
-			return err
-		}
-		return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := d.write(ctx, nil); err != nil {
-		return nil, err
-	}
-	return d.plan.Summary(d.work, d.written), nil
 }

@@ -110,8 +110,11 @@ func (m *Message) Chosen() *Swipe {
 // previewSize is the length of the beginnings of messages in lists, code points.
 const previewSize = 200
 
-// Preview is the beginning of the message for lists.
+// Preview is the beginning of the message for lists; nil for no message.
 func (m *Message) Preview() *Preview {
+	if m == nil {
+		return nil
+	}
 	text := m.Text()
 	for i, n := 0, 0; i < len(text); n++ {
 		if n == previewSize {

@@ -40,7 +40,7 @@ type tx struct {
 func (t *tx) turn() nodest.Tx {
 	return nodest.Tx{
 		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), UserTx: t, ConversationTx: t,
-		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, SummaryTx: t,
+		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, RunningTx: t, SummaryTx: t,
 	}
 }
 
