@@ -78,7 +78,7 @@ func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	c := &chat{o: o, n: fullSizes, dir: dir, out: out}
+	c := &chatRun{o: o, n: fullSizes, dir: dir, out: out}
 	if o.Small {
 		c.n = smallSizes
 	}
@@ -96,8 +96,8 @@ func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
 	return nil
 }
 
-// chat is one run of Chat.
-type chat struct {
+// chatRun is one run of Chat.
+type chatRun struct {
 	o       ChatOptions
 	n       sizes
 	dir     string
@@ -105,7 +105,7 @@ type chat struct {
 	figures figures
 }
 
-func (c *chat) run(ctx context.Context) error {
+func (c *chatRun) run(ctx context.Context) error {
 	parts := map[string]func(context.Context) error{
 		"ttft": c.ttft, "cpu": c.cpu, "idle": c.idle, "startup": c.startup, "append": c.appending, "store": c.storing,
 	}
@@ -135,7 +135,7 @@ func machine() string {
 }
 
 // folder is a new data folder.
-func (c *chat) folder(name string) string { return filepath.Join(c.dir, name) }
+func (c *chatRun) folder(name string) string { return filepath.Join(c.dir, name) }
 
 // at is the value below which share of the sorted times are.
 func at(times []time.Duration, share float64) time.Duration {

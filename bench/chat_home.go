@@ -177,7 +177,7 @@ func (g *guest) settle(ctx context.Context, base string) error {
 }
 
 // house is a running server with guests who have a conversation each.
-func (c *chat) house(ctx context.Context, name string, n int, models string) (*child, []*guest, error) {
+func (c *chatRun) house(ctx context.Context, name string, n int, models string) (*child, []*guest, error) {
 	dir := c.folder(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err

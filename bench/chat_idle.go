@@ -27,7 +27,7 @@ const perUser = 8
 // footprint is the memory of a process.
 type footprint struct{ resident, heap, stack float64 }
 
-func (c *chat) idle(ctx context.Context) error {
+func (c *chatRun) idle(ctx context.Context) error {
 	dir := c.folder("idle")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (c *chat) idle(ctx context.Context) error {
 	return nil
 }
 
-func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*idleFigures, error) {
+func (c *chatRun) holdIdle(ctx context.Context, s *child, list []*guest) (*idleFigures, error) {
 	warm, err := c.connect(ctx, s, list, min(100, c.n.idle))
 	hangUpAll(warm)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *chat) holdIdle(ctx context.Context, s *child, list []*guest) (*idleFigu
 }
 
 // connect opens n connections, spread over the guests.
-func (c *chat) connect(ctx context.Context, s *child, list []*guest, n int) ([]*websocket.Conn, error) {
+func (c *chatRun) connect(ctx context.Context, s *child, list []*guest, n int) ([]*websocket.Conn, error) {
 	all := make([]*websocket.Conn, n)
 	err := each(n, 64, func(i int) (err error) {
 		all[i], err = greet(ctx, s.base, list[i/perUser], fmt.Sprintf("d%d", i%perUser))

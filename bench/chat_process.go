@@ -75,7 +75,7 @@ func (c *child) stop() error {
 
 // server starts nodest on a data folder. models is the address of the provider,
 // "" = the offline model.
-func (c *chat) server(ctx context.Context, dir, models string) (*child, error) {
+func (c *chatRun) server(ctx context.Context, dir, models string) (*child, error) {
 	env := append([]string{
 		"NODEST_DATA=" + dir, "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", "NODEST_MAX_CONNECTIONS=20000",
 		"HOME=" + c.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "NODEST_PROVIDER=offline", "NODEST_OFFLINE_DELAY=0s",
@@ -87,7 +87,7 @@ func (c *chat) server(ctx context.Context, dir, models string) (*child, error) {
 }
 
 // floor starts the bare proxy.
-func (c *chat) floor(ctx context.Context, models string) (*child, error) {
+func (c *chatRun) floor(ctx context.Context, models string) (*child, error) {
 	env := append([]string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")}, c.o.Env...)
 	return launch(ctx, c.o.Program, env, "bench", "floor", models)
 }

@@ -41,7 +41,7 @@ const shortChat = 100
 
 // longHouse is a data folder with one chat of 100 messages and one of 100,000; it
 // is made once for the parts that need it. middle is a message of the long one.
-func (c *chat) longHouse(ctx context.Context) (dir string, g *guest, short, long, middle string, err error) {
+func (c *chatRun) longHouse(ctx context.Context) (dir string, g *guest, short, long, middle string, err error) {
 	dir = c.folder("long")
 	s, list, err := c.house(ctx, "long", 1, "")
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *chat) longHouse(ctx context.Context) (dir string, g *guest, short, long
 	return dir, g, short, long, ids[len(ids)/2], nil
 }
 
-func (c *chat) startup(ctx context.Context) error {
+func (c *chatRun) startup(ctx context.Context) error {
 	dir, _, _, _, _, err := c.longHouse(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *chat) startup(ctx context.Context) error {
 	return nil
 }
 
-func (c *chat) appending(ctx context.Context) error {
+func (c *chatRun) appending(ctx context.Context) error {
 	dir, g, short, long, middle, err := c.longHouse(ctx)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func takeTurns(n int, kinds ...func() error) ([][]time.Duration, error) {
 	return times, nil
 }
 
-func (c *chat) storing(ctx context.Context) error {
+func (c *chatRun) storing(ctx context.Context) error {
 	const clients = 32
 	s, list, err := c.house(ctx, "store", clients, "")
 	if err != nil {

@@ -43,7 +43,7 @@ const (
 )
 
 // both runs f against NodeST and against the floor, with n apps each.
-func (c *chat) both(ctx context.Context, name string, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
+func (c *chatRun) both(ctx context.Context, name string, n, tokens int, f func(s *child, apps []*talker, p *provider, floor bool) error) error {
 	p, err := newProvider(ctx, tokens, firstToken, tokenGap)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func turns(apps []*talker, each, tokens int, number *atomic.Int64) ([]turnTimes,
 	return all, failed
 }
 
-func (c *chat) ttft(ctx context.Context) error {
+func (c *chatRun) ttft(ctx context.Context) error {
 	rows := make([]ttftFigures, len(c.n.streams))
 	most := c.n.streams[len(c.n.streams)-1]
 	var number atomic.Int64
@@ -148,7 +148,7 @@ func (r *ttftFigures) add(streams int, times []turnTimes, p *provider, floor boo
 	r.ThereP50, r.BackP50 = millis(at(there, 0.5)), millis(at(back, 0.5))
 }
 
-func (c *chat) cpu(ctx context.Context) error {
+func (c *chatRun) cpu(ctx context.Context) error {
 	f := &cpuFigures{Streams: c.n.cpuStreams, PerReply: c.n.cpuTokens, Tokens: c.n.cpuStreams * c.n.cpuTurns * c.n.cpuTokens}
 	var number atomic.Int64
 	err := c.both(ctx, "cpu", c.n.cpuStreams, c.n.cpuTokens, func(s *child, apps []*talker, _ *provider, floor bool) error {

@@ -89,7 +89,7 @@ func History(ctx context.Context, out io.Writer, o HistoryOptions) error {
 	}
 	f := historyFigures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second), Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
 	fmt.Fprintf(shown, "%s, SQLite, %s\n", f.Machine, f.Measured.Format(time.RFC3339))
-	c := &chat{o: ChatOptions{Program: o.Program, Env: o.Env}, dir: dir, out: shown}
+	c := &chatRun{o: ChatOptions{Program: o.Program, Env: o.Env}, dir: dir, out: shown}
 	for _, messages := range n.chats {
 		h, err := c.history(ctx, n, messages)
 		if err != nil {
@@ -130,7 +130,7 @@ type longChat struct {
 	times  map[string][]time.Duration
 }
 
-func (c *chat) history(ctx context.Context, n historySizes, messages int) (h *chatHistory, err error) {
+func (c *chatRun) history(ctx context.Context, n historySizes, messages int) (h *chatHistory, err error) {
 	name := fmt.Sprintf("history-%d", messages)
 	s, list, err := c.house(ctx, name, 1, "")
 	if err != nil {

@@ -163,7 +163,7 @@ func (c *checker) save(path string, s *Save) (err error) {
 	if err := c.pins(path, s.Pins); err != nil || s.Extra == nil {
 		return err
 	}
-	x, err := s.extra()
+	x, err := importedWith(s)
 	if err != nil {
 		return c.damaged(path+".extra", "not valid data of an imported save point")
 	}

@@ -114,7 +114,7 @@ func (a *archive) fit(tx Tx, characterID string) error {
 		}
 	}
 	for _, s := range a.Saves {
-		x, err := s.extra()
+		x, err := importedWith(s)
 		if err != nil {
 			return err
 		}

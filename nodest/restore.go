@@ -77,7 +77,7 @@ func saveBefore(tx Tx, c *op.Call, conv *Conversation) (*Save, error) {
 
 // apply gives conv what a save point holds besides the messages.
 func (s *Save) apply(tx Tx, conv *Conversation) error {
-	then, _, err := s.state(tx)
+	then, err := s.state(tx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 
 	"nodest/card"
@@ -31,8 +32,8 @@ type importedExtra struct {
 // members are those of a JSON object.
 type members map[string]json.RawMessage
 
-// extra is what came with an imported save point.
-func (s *Save) extra() (*importedExtra, error) {
+// importedWith is what came with an imported save point.
+func importedWith(s *Save) (*importedExtra, error) {
 	x := &importedExtra{}
 	if len(s.Extra) == 0 {
 		return x, nil
@@ -59,7 +60,11 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	state, x, err := v.Save.state(tx)
+	state, err := v.Save.state(tx)
+	if err != nil {
+		return nil, "", err
+	}
+	x, err := importedWith(v.Save)
 	if err != nil {
 		return nil, "", err
 	}
@@ -74,17 +79,21 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	return data, card.FileName(cmp.Or(v.Save.Description, ch.Name), ".json"), err
 }
 
-// state is what the conversation was at a save point.
-func (s *Save) state(tx Tx) (*Conversation, *importedExtra, error) {
+// state is what the conversation was at a save point. Persona, author's note and
+// settings of an imported one came with its file, in Extra.
+func (s *Save) state(tx Tx) (*Conversation, error) {
 	then, err := tx.StateAt(s.ConversationID, s.Version)
-	if err != nil {
-		return nil, nil, err
+	if err != nil || s.ImportedAt == nil || len(s.Extra) == 0 {
+		return then, err
 	}
-	x, err := s.extra()
-	if s.ImportedAt != nil {
-		then.PersonaID, then.AuthorNote, then.Settings = x.State.PersonaID, x.State.AuthorNote, x.State.Settings
+	var came struct {
+		State Conversation `json:"state"`
 	}
-	return then, x, err
+	if err := json.Unmarshal(s.Extra, &came); err != nil {
+		return nil, fmt.Errorf("extra members of save point %s: %w", s.ID, err)
+	}
+	then.PersonaID, then.AuthorNote, then.Settings = came.State.PersonaID, came.State.AuthorNote, came.State.Settings
+	return then, nil
 }
 
 // archiveOf is the archive of a save point: its path as it was, and nothing else.

@@ -13,15 +13,15 @@ import (
 	"nodest/store/storetest"
 )
 
-// chat is a database with one conversation of n messages in a line.
-type chat struct {
+// talk is a database with one conversation of n messages in a line.
+type talk struct {
 	db                          *store.DB
 	user, character, conv, last string
 }
 
-func newChat(b *testing.B, postgres bool, n int) *chat {
+func newChat(b *testing.B, postgres bool, n int) *talk {
 	b.Helper()
-	c := &chat{user: id(), character: id(), conv: id()}
+	c := &talk{user: id(), character: id(), conv: id()}
 	o := store.Options{}
 	if postgres {
 		o.URL = storetest.PostgresURL(b)
@@ -218,7 +218,7 @@ func BenchmarkClients(b *testing.B) {
 // lived gives a chat the history of one that was written: every message was a
 // placeholder at one version and a text at the next, one in a hundred is deleted.
 // It returns the message in the middle.
-func (c *chat) lived(b *testing.B) (middle string) {
+func (c *talk) lived(b *testing.B) (middle string) {
 	b.Helper()
 	err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		for _, statement := range []string{
@@ -255,7 +255,7 @@ func (c *chat) lived(b *testing.B) (middle string) {
 }
 
 // next is one change of the conversation.
-func (c *chat) next(change func(tx nodest.Tx, conv *nodest.Conversation) error) error {
+func (c *talk) next(change func(tx nodest.Tx, conv *nodest.Conversation) error) error {
 	return c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 		conv, err := tx.LockConversation(c.conv)
 		if err != nil {
@@ -318,7 +318,7 @@ func BenchmarkHistory(b *testing.B) {
 	})
 }
 
-func (c *chat) benchmarkSave(b *testing.B) {
+func (c *talk) benchmarkSave(b *testing.B) {
 	for b.Loop() {
 		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
 			conv, err := tx.LockConversation(c.conv)
@@ -339,7 +339,7 @@ func (c *chat) benchmarkSave(b *testing.B) {
 
 // benchmarkRewind edits ten messages before the middle, and goes back over that
 // and forth again.
-func (c *chat) benchmarkRewind(b *testing.B, middle string) {
+func (c *talk) benchmarkRewind(b *testing.B, middle string) {
 	err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
 		items, _, err := tx.Path(c.conv, middle, "", 10)
 		if err != nil {
@@ -387,7 +387,7 @@ func BenchmarkFork(b *testing.B) {
 	})
 }
 
-func (c *chat) fork(tx nodest.Tx, n int) error {
+func (c *talk) fork(tx nodest.Tx, n int) error {
 	conv, err := tx.LockConversation(c.conv)
 	if err != nil {
 		return err

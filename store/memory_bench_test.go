@@ -54,7 +54,7 @@ func BenchmarkMemoryChanges(b *testing.B) {
 
 // talkAndEmbed stores n texts of some length, all of them different, each with a
 // vector of 512 numbers.
-func (c *chat) talkAndEmbed(b *testing.B, n int) {
+func (c *talk) talkAndEmbed(b *testing.B, n int) {
 	b.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	for done := 0; done < n; done += 500 {
