@@ -151,3 +151,12 @@ func readPrompt(tx Tx, id string) (*SentPrompt, error) {
 	}
 	return &SentPrompt{ID: stored.ID, ConversationID: stored.ConversationID, GenerationID: stored.GenerationID, Prompt: p}, nil
 }
+
+// StoredPrompt is what was sent for a generation, in compact form.
+type StoredPrompt struct {
+	ID             string
+	ConversationID string
+	GenerationID   string
+	Body           []byte // framework.Compact
+	CreatedAt      time.Time
+}

@@ -219,29 +219,3 @@ func (g *Generation) Ended() bool {
 	}
 	return false
 }
-
-// StoredPrompt is what was sent for a generation, in compact form.
-type StoredPrompt struct {
-	ID             string
-	ConversationID string
-	GenerationID   string
-	Body           []byte // framework.Compact
-	CreatedAt      time.Time
-}
-
-// UserLimits are limits of one user; 0 = the server's default.
-type UserLimits struct {
-	TokensPerDay int64 `json:"tokensPerDay"`
-	Generations  int   `json:"generations"`
-}
-
-// UsageRow is the meter of one day and model.
-type UsageRow struct {
-	Day              string  `json:"day"`
-	Provider         string  `json:"provider"`
-	Model            string  `json:"model"`
-	Requests         int64   `json:"requests"`
-	PromptTokens     int64   `json:"promptTokens"`
-	CompletionTokens int64   `json:"completionTokens"`
-	CostUSD          float64 `json:"costUsd"`
-}
