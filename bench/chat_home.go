@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -81,7 +82,7 @@ func fill(ctx context.Context, dir string, g *guest, conversation string, n int)
 }
 
 func fillSome(tx nodest.Tx, conversation string, n int) ([]string, error) {
-	conv, err := tx.LockConversation(conversation)
+	conv, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -89,20 +90,20 @@ func fillSome(tx nodest.Tx, conversation string, n int) ([]string, error) {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = uuid.Must(uuid.NewV7()).String()
-		m := &nodest.Message{
-			ID: ids[i], ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser, Name: "Ada", Status: nodest.StatusComplete, Rev: 1,
-			Swipes: []nodest.Swipe{{
+		m := &chat.Message{
+			ID: ids[i], ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
+			Swipes: []chat.Swipe{{
 				ID: uuid.Must(uuid.NewV7()).String(), RevisionID: uuid.Must(uuid.NewV7()).String(), Rev: 1,
 				Text: "The tea is almost ready, and the rain has not stopped since noon.", CreatedAt: tx.Now(),
 			}},
 			CreatedAt: tx.Now(),
 		}
-		if err := tx.InsertMessage(m); err != nil {
+		if err := tx.Chats.InsertMessage(m); err != nil {
 			return nil, err
 		}
 		conv.HeadID = m.ID
 	}
-	return ids, tx.UpdateConversation(conv)
+	return ids, tx.Chats.UpdateConversation(conv)
 }
 
 // each runs f for 0 to n-1, at most width at a time, and returns the errors.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm/offline"
 	"nodest/memory"
@@ -64,7 +65,7 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	if err := f.embedAll(ctx); err != nil {
 		return nil, err
 	}
-	conv, err := l.engine.CreateConversation(ctx, f.call(), nodest.ConversationInput{CharacterID: f.character})
+	conv, err := l.engine.Chats.CreateConversation(ctx, f.call(), chat.ConversationInput{CharacterID: f.character})
 	if err == nil {
 		f.here = conv.ID
 	}

@@ -14,6 +14,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm/offline"
@@ -68,15 +69,17 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	scenes := l.scene
 	if o.chat {
 		scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-			return l.engine.MemoryScene(ctx, userID, characterID, conversationID)
+			return l.engine.Chats.MemoryScene(ctx, userID, characterID, conversationID)
 		}
 	}
 	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: scenes, Log: log})
 	if o.chat {
 		options.Memory = l.memory
 	}
+	characters := character.New(l.db.Characters(), character.Options{})
 	l.engine = nodest.New(nodest.Deps{
-		Store: l.db, Characters: character.New(l.db.Characters(), character.Options{}), Models: noModel{}, Publisher: nobody{},
+		Store: l.db, Characters: characters, Chats: chat.New(l.db.Chats(), characters, chat.Options{Memory: o.chat, Log: log}),
+		Models: noModel{}, Publisher: nobody{},
 	}, options)
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
 	l.jobs.Handle(l.memory.Kinds()...)
@@ -200,13 +203,13 @@ func (t *talk) logs(messages, bytes int) (logs []chatLog, err error) {
 }
 
 // name notes which item the text of each message of an import belongs to.
-func (l *library) name(ctx context.Context, t *talk, conv *nodest.Conversation, of []int) error {
+func (l *library) name(ctx context.Context, t *talk, conv *chat.Conversation, of []int) error {
 	return l.db.View(ctx, l.user, func(tx nodest.Tx) error {
 		at := len(of)
 		for before, more := "", true; more; {
-			var page []*nodest.Message
+			var page []*chat.Message
 			var err error
-			if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 500); err != nil {
+			if page, more, err = tx.Chats.Path(conv.ID, conv.HeadID, before, 500); err != nil {
 				return err
 			}
 			if len(page) == 0 || len(page) > at {

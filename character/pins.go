@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"nodest/fault"
-) // StampsInForce is what counts for a conversation with pins: now are the newest
+)
+
+// StampsInForce is what counts for a conversation with pins: now are the newest
 // versions of the character, of everything that is bound to it, of what named
 // lists and of what the pins name. named are the resources that are wanted by
 // their ids.

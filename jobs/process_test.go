@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"nodest/chat"
 	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/store"
@@ -50,7 +51,7 @@ func effect(db *store.DB, done func(j *jobs.Job)) jobs.Kind {
 		// A runner that looks at the queue between the commit and its answer sees an
 		// attempt that has ended, and ends ctx: the answer would be lost, and done not told.
 		err := db.Update(context.WithoutCancel(ctx), j.UserID, func(tx nodest.Tx) error {
-			if err := tx.InsertConversation(&nodest.Conversation{ID: j.Subject}); err != nil {
+			if err := tx.Chats.InsertConversation(&chat.Conversation{ID: j.Subject}); err != nil {
 				return err
 			}
 			return tx.Jobs.FinishJob(j)
@@ -131,7 +132,7 @@ func done(t *testing.T, db *store.DB, user string) int {
 				ended++
 			}
 		}
-		all, _, err := tx.Conversations(nodest.ConversationFilter{}, "", 1000)
+		all, _, err := tx.Chats.Conversations(chat.ConversationFilter{}, "", 1000)
 		effects = len(all)
 		return err
 	})

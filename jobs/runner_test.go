@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -302,7 +303,7 @@ func TestWhoLosesAJobIsToldAndLeavesNothing(t *testing.T) {
 			<-ctx.Done()
 			d.note("%v", errors.Is(context.Cause(ctx), jobs.ErrLost))
 			return y.db.Update(context.Background(), j.UserID, func(tx nodest.Tx) error {
-				if err := tx.InsertConversation(&nodest.Conversation{ID: j.Subject}); err != nil {
+				if err := tx.Chats.InsertConversation(&chat.Conversation{ID: j.Subject}); err != nil {
 					return err
 				}
 				return tx.Jobs.FinishJob(j)
@@ -317,7 +318,7 @@ func TestWhoLosesAJobIsToldAndLeavesNothing(t *testing.T) {
 		later(5 * time.Second)
 		y.equal("told", d.all(), []string{"1s true"})
 		y.equal("state", y.states(), []string{"s running 2 internal"}) // the first attempt was a crash, as far as one can tell
-		err := y.db.View(context.Background(), y.user, func(tx nodest.Tx) error { _, err := tx.Conversation("s"); return err })
+		err := y.db.View(context.Background(), y.user, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation("s"); return err })
 		y.equal("nothing is left", fault.Is(err, fault.NotFound), true)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
@@ -28,41 +29,41 @@ const (
 func TestWhatIsNotShownIsNotRecalled(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		hide    func(r *rig, m *nodest.Message)
+		hide    func(r *rig, m *chat.Message)
 		instead []string // is found while it is hidden
-		back    func(r *rig, m *nodest.Message, version int64)
+		back    func(r *rig, m *chat.Message, version int64)
 	}{
 		{
 			"an edit, and a restore before it",
-			func(r *rig, m *nodest.Message) { r.change(m.ID, editTo(windmill)) }, []string{windmill},
-			func(r *rig, m *nodest.Message, version int64) { r.rewind(m.ConversationID, version) },
+			func(r *rig, m *chat.Message) { r.change(m.ID, editTo(windmill)) }, []string{windmill},
+			func(r *rig, m *chat.Message, version int64) { r.rewind(m.ConversationID, version) },
 		},
 		{
 			"another swipe, and the first one again",
-			func(r *rig, m *nodest.Message) { r.change(m.ID, swipeTo(windmill)) }, []string{windmill},
-			func(r *rig, m *nodest.Message, _ int64) { r.change(m.ID, func(m *nodest.Message) { m.SwipeIndex = 0 }) },
+			func(r *rig, m *chat.Message) { r.change(m.ID, swipeTo(windmill)) }, []string{windmill},
+			func(r *rig, m *chat.Message, _ int64) { r.change(m.ID, func(m *chat.Message) { m.SwipeIndex = 0 }) },
 		},
 		{
 			"a deletion that is undone",
-			func(r *rig, m *nodest.Message) { r.change(m.ID, func(m *nodest.Message) { m.DeletedAt = &noon }) }, nil,
-			func(r *rig, m *nodest.Message, _ int64) {
-				r.change(m.ID, func(m *nodest.Message) { m.DeletedAt = nil })
+			func(r *rig, m *chat.Message) { r.change(m.ID, func(m *chat.Message) { m.DeletedAt = &noon }) }, nil,
+			func(r *rig, m *chat.Message, _ int64) {
+				r.change(m.ID, func(m *chat.Message) { m.DeletedAt = nil })
 			},
 		},
 		{
 			"another branch",
-			func(r *rig, m *nodest.Message) { r.say(m.ConversationID, m.ParentID, "Ann: "+windmill) }, []string{windmill},
-			func(r *rig, m *nodest.Message, _ int64) { r.show(m.ConversationID, m.ID) },
+			func(r *rig, m *chat.Message) { r.say(m.ConversationID, m.ParentID, "Ann: "+windmill) }, []string{windmill},
+			func(r *rig, m *chat.Message, _ int64) { r.show(m.ConversationID, m.ID) },
 		},
 		{
 			"the branch in front of it",
-			func(r *rig, m *nodest.Message) { r.show(m.ConversationID, m.ParentID) }, nil,
-			func(r *rig, m *nodest.Message, version int64) { r.rewind(m.ConversationID, version) },
+			func(r *rig, m *chat.Message) { r.show(m.ConversationID, m.ParentID) }, nil,
+			func(r *rig, m *chat.Message, version int64) { r.rewind(m.ConversationID, version) },
 		},
 		{
 			"the end of its conversation",
-			func(r *rig, m *nodest.Message) {
-				r.update(func(tx nodest.Tx) error { return tx.DeleteConversation(m.ConversationID) })
+			func(r *rig, m *chat.Message) {
+				r.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(m.ConversationID) })
 			}, nil, nil,
 		},
 	} {
@@ -165,14 +166,14 @@ func TestAFactCountsInTheVersionOfItsBranch(t *testing.T) {
 func TestAHiddenMajorityDoesNotHideTheRest(t *testing.T) {
 	r := newRig(t, memory.Options{})
 	character := r.character()
-	chat := r.conversation(character)
-	m := r.say(chat, "", "Reed: The lantern of the lighthouse is lit.")
-	r.change(m.ID, func(m *nodest.Message) { // all better than the one that is shown, and none of them shown
+	conv := r.conversation(character)
+	m := r.say(conv, "", "Reed: The lantern of the lighthouse is lit.")
+	r.change(m.ID, func(m *chat.Message) { // all better than the one that is shown, and none of them shown
 		for i := range 300 {
 			swipeTo(fmt.Sprintf("Lantern, lighthouse: take %d.", i))(m)
 		}
 	})
-	r.say(chat, m.ID, "Ann: There once was a lighthouse, and many other things which I do not remember any more today.")
+	r.say(conv, m.ID, "Ann: There once was a lighthouse, and many other things which I do not remember any more today.")
 	r.change(m.ID, swipeTo("Hm."))
 	r.expect("the one that counts", memory.Ask{CharacterID: character, Text: "lantern of the lighthouse", Search: true}, "There once was a lighthouse, and many other things which I do not remember any more today.")
 }
@@ -221,11 +222,11 @@ func TestWhatStoodBesideAHiddenTextStaysAway(t *testing.T) {
 	r := newRig(t, memory.Options{})
 	r.pause = time.Minute
 	character := r.character()
-	chat := r.conversation(character)
-	m := r.say(chat, r.say(chat, "", "Ann: Good morning!").ID, "Ann: "+sunrise)
+	conv := r.conversation(character)
+	m := r.say(conv, r.say(conv, "", "Ann: Good morning!").ID, "Ann: "+sunrise)
 	ask := memory.Ask{CharacterID: character, Text: "the sunrise over the lighthouse", Search: true}
 	r.expect("with its neighbour", ask, sunrise, "Good morning!")
-	r.change(m.ID, func(m *nodest.Message) { m.DeletedAt = &noon })
+	r.change(m.ID, func(m *chat.Message) { m.DeletedAt = &noon })
 	r.expect("deleted", ask)
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
@@ -17,7 +18,7 @@ import (
 type owner struct {
 	*rig
 	character, chat, mark string
-	head                  *nodest.Message
+	head                  *chat.Message
 	count                 int
 }
 
@@ -113,11 +114,11 @@ func TestManyCharactersFitIntoTheBudget(t *testing.T) {
 	r.update(func(tx nodest.Tx) error {
 		for i := range characters {
 			c := cardOf()
-			chat := &nodest.Conversation{ID: newID(), CharacterID: c.ID, Settings: []byte(`{}`)}
+			chat := &chat.Conversation{ID: newID(), CharacterID: c.ID, Settings: []byte(`{}`)}
 			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
 			}
-			if err := tx.InsertConversation(chat); err != nil {
+			if err := tx.Chats.InsertConversation(chat); err != nil {
 				return err
 			}
 			if _, err := sayIn(tx, chat.ID, "", fmt.Sprintf("Ann: My boat is called boat%d.", i)); err != nil {

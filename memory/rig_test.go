@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -81,17 +82,17 @@ func cardOf() *character.Character {
 
 func (r *rig) conversation(character string) string {
 	r.Helper()
-	c := &nodest.Conversation{ID: newID(), CharacterID: character, Settings: []byte(`{}`)}
-	r.update(func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+	c := &chat.Conversation{ID: newID(), CharacterID: character, Settings: []byte(`{}`)}
+	r.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) })
 	return c.ID
 }
 
 // say stores a message below parent and shows it: "Ann: text" or "Reed: text".
-func (r *rig) say(conversation, parent, line string) *nodest.Message {
+func (r *rig) say(conversation, parent, line string) *chat.Message {
 	r.Helper()
 	r.now = r.now.Add(r.pause)
 	r.clock.Store(r.now.UnixMilli())
-	var m *nodest.Message
+	var m *chat.Message
 	r.update(func(tx nodest.Tx) (err error) {
 		m, err = sayIn(tx, conversation, parent, line)
 		return err
@@ -99,61 +100,61 @@ func (r *rig) say(conversation, parent, line string) *nodest.Message {
 	return m
 }
 
-func sayIn(tx nodest.Tx, conversation, parent, line string) (*nodest.Message, error) {
-	c, err := tx.LockConversation(conversation)
+func sayIn(tx nodest.Tx, conversation, parent, line string) (*chat.Message, error) {
+	c, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
 		return nil, err
 	}
 	name, text, _ := strings.Cut(line, ": ")
-	role := nodest.RoleAssistant
+	role := chat.RoleAssistant
 	if name == "Ann" {
-		role = nodest.RoleUser
+		role = chat.RoleUser
 	}
-	m := &nodest.Message{
+	m := &chat.Message{
 		ID: newID(), ConversationID: conversation, ParentID: parent, Role: role, Name: name,
-		Status: nodest.StatusComplete, Swipes: []nodest.Swipe{{ID: newID(), RevisionID: newID(), Rev: 1, Text: text}},
+		Status: chat.StatusComplete, Swipes: []chat.Swipe{{ID: newID(), RevisionID: newID(), Rev: 1, Text: text}},
 	}
-	if err := tx.InsertMessage(m); err != nil {
+	if err := tx.Chats.InsertMessage(m); err != nil {
 		return nil, err
 	}
 	c.Version++
 	c.HeadID = m.ID
-	return m, tx.UpdateConversation(c)
+	return m, tx.Chats.UpdateConversation(c)
 }
 
 // change changes a message as the engine does.
-func (r *rig) change(id string, change func(m *nodest.Message)) {
+func (r *rig) change(id string, change func(m *chat.Message)) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		m, err := tx.Message(id)
+		m, err := tx.Chats.Message(id)
 		if err != nil {
 			return err
 		}
-		c, err := tx.LockConversation(m.ConversationID)
+		c, err := tx.Chats.LockConversation(m.ConversationID)
 		if err != nil {
 			return err
 		}
 		change(m)
 		m.Rev++
-		if err := tx.UpdateMessage(m); err != nil {
+		if err := tx.Chats.UpdateMessage(m); err != nil {
 			return err
 		}
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 }
 
-func editTo(text string) func(*nodest.Message) {
-	return func(m *nodest.Message) {
+func editTo(text string) func(*chat.Message) {
+	return func(m *chat.Message) {
 		s := m.Chosen()
 		s.Text, s.RevisionID = text, newID()
 		s.Rev++
 	}
 }
 
-func swipeTo(text string) func(*nodest.Message) {
-	return func(m *nodest.Message) {
-		m.Swipes = append(m.Swipes, nodest.Swipe{ID: newID(), RevisionID: newID(), Rev: 1, Text: text})
+func swipeTo(text string) func(*chat.Message) {
+	return func(m *chat.Message) {
+		m.Swipes = append(m.Swipes, chat.Swipe{ID: newID(), RevisionID: newID(), Rev: 1, Text: text})
 		m.SwipeIndex = len(m.Swipes) - 1
 	}
 }
@@ -161,13 +162,13 @@ func swipeTo(text string) func(*nodest.Message) {
 func (r *rig) show(conversation, head string) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(conversation)
+		c, err := tx.Chats.LockConversation(conversation)
 		if err != nil {
 			return err
 		}
 		c.Version++
 		c.HeadID = head
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 }
 
@@ -175,27 +176,27 @@ func (r *rig) show(conversation, head string) {
 func (r *rig) rewind(conversation string, version int64) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(conversation)
+		c, err := tx.Chats.LockConversation(conversation)
 		if err != nil {
 			return err
 		}
-		then, err := tx.StateAt(conversation, version)
+		then, err := tx.Chats.StateAt(conversation, version)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Rewind(c, version, then.HeadID); err != nil {
+		if _, err := tx.Chats.Rewind(c, version, then.HeadID); err != nil {
 			return err
 		}
 		c.HeadID = then.HeadID
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 }
 
 func (r *rig) version(conversation string) (version int64) {
 	r.Helper()
 	r.update(func(tx nodest.Tx) error {
-		c, err := tx.Conversation(conversation)
+		c, err := tx.Chats.Conversation(conversation)
 		if err == nil {
 			version = c.Version
 		}
@@ -205,7 +206,7 @@ func (r *rig) version(conversation string) (version int64) {
 }
 
 // learn stores a fact that rests on messages.
-func (r *rig) learn(character, text string, change func(*memory.Memory), from ...*nodest.Message) *memory.Memory {
+func (r *rig) learn(character, text string, change func(*memory.Memory), from ...*chat.Message) *memory.Memory {
 	r.Helper()
 	id := newID()
 	m := &memory.Memory{
@@ -226,7 +227,7 @@ func (r *rig) updateFact(character string, m *memory.Memory, change func(*memory
 	r.update(func(tx nodest.Tx) error { return tx.Memory.UpdateFact(character, m) })
 }
 
-func evidenceOf(from ...*nodest.Message) []memory.Evidence {
+func evidenceOf(from ...*chat.Message) []memory.Evidence {
 	var evidence []memory.Evidence
 	for _, m := range from {
 		evidence = append(evidence, memory.Evidence{ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq})

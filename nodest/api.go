@@ -2,9 +2,9 @@ package nodest
 
 import (
 	"encoding/json"
-	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/framework"
 )
 
@@ -25,9 +25,9 @@ type SendInput struct {
 
 // Sent is the answer to a send: nothing of it will be lost.
 type Sent struct {
-	UserMessage  *Message `json:"userMessage,omitempty"`
-	Message      *Message `json:"message,omitempty"` // the reply's placeholder
-	GenerationID string   `json:"generationId,omitempty"`
+	UserMessage  *chat.Message `json:"userMessage,omitempty"`
+	Message      *chat.Message `json:"message,omitempty"` // the reply's placeholder
+	GenerationID string        `json:"generationId,omitempty"`
 }
 
 // GenerateInput asks for a regenerate or continue of a message, or for an
@@ -41,120 +41,11 @@ type GenerateInput struct {
 	APIKey         string                `json:"-"` // as in SendInput; regenerate and continue
 }
 
-// Modes of an edit.
-const (
-	EditInPlace = "in_place" // a new revision of the chosen swipe
-	EditBranch  = "branch"   // a message of its own beside the old one
-)
-
-// EditInput changes a text.
-type EditInput struct {
-	MessageID  string `json:"-"`
-	Text       string `json:"text"`
-	IfRev      int64  `json:"ifRev,omitempty"`      // 0 = last write wins
-	Mode       string `json:"mode,omitempty"`       // "" = EditInPlace
-	Regenerate bool   `json:"regenerate,omitempty"` // a user's message is answered again
-}
-
-// SwipeInput chooses a swipe: its id, "next" or "prev".
-type SwipeInput struct {
-	MessageID      string `json:"-"`
-	Swipe          string `json:"swipe"`
-	GenerateIfLast bool   `json:"generateIfLast,omitempty"` // "next" on the last one of a reply regenerates
-	IfRev          int64  `json:"ifRev,omitempty"`
-}
-
-// Changed is a message after a change, and the generation that the change began.
-type Changed struct {
-	Message      *Message `json:"message"`
-	Reply        *Message `json:"reply,omitempty"` // an edit that is answered: the message that is written
-	GenerationID string   `json:"generationId,omitempty"`
-}
-
-// Deleted tells what was hidden or brought back.
-type Deleted struct {
-	MessageIDs    []string  `json:"messageIds"`
-	HeadID        string    `json:"headId"`
-	RestoredUntil time.Time `json:"restoredUntil,omitzero"` // a delete can be undone until then; zero after a restore
-}
-
 // Attached is the text of a generation from a position.
 type Attached struct {
-	Generation *Generation `json:"generation"`
-	Off        int         `json:"off"`  // code points
-	Text       string      `json:"text"` // from Off to now
-}
-
-// ConversationInput creates a conversation; nil members of a patch stay.
-type ConversationInput struct {
-	CharacterID string          `json:"characterId"`
-	Title       string          `json:"title,omitempty"`
-	PersonaID   string          `json:"personaId,omitempty"`
-	Settings    json.RawMessage `json:"settings,omitempty"`
-}
-
-// ConversationPatch changes the members that are not nil.
-type ConversationPatch struct {
-	ID         string
-	Title      *string
-	PersonaID  *string
-	AuthorNote json.RawMessage // nil = stays; null = none of its own
-	Settings   json.RawMessage
-	Archived   *bool
-	IfVersion  int64 // 0 = any
-}
-
-// ForkInput makes a conversation of a branch.
-type ForkInput struct {
-	ConversationID string `json:"-"`
-	MessageID      string `json:"messageId,omitempty"` // the last one that is copied; "" = the head
-	Title          string `json:"title,omitempty"`     // "" = that of the source
-}
-
-// Branch is one end of a conversation's tree.
-type Branch struct {
-	Head         *Message
-	Shown        bool // it is the conversation's head
-	MessageCount int
-}
-
-// SearchInput looks for words in the user's messages.
-type SearchInput struct {
-	Query          string
-	ConversationID string
-	CharacterID    string
-	Cursor         string
-	Limit          int // 1 to 200, 0 = 50
-}
-
-// Hit is a text that holds all words of a search.
-type Hit struct {
-	Message *Message
-	SwipeID string
-	Snippet string   // of the swipe's text, around the first match
-	Matches [][2]int // in the snippet, from and to, code points
-}
-
-// SaveInput makes a save point.
-type SaveInput struct {
-	ConversationID string `json:"-"`
-	Description    string `json:"description"`
-	PreviewText    string `json:"previewText,omitempty"` // "" = the beginning of the last message
-	Thumbnail      string `json:"thumbnail,omitempty"`
-}
-
-// SaveView is a save point with the messages it stands for, rendered now.
-type SaveView struct {
-	Save     *Save
-	Messages []*Message // oldest first, as they were then
-	More     bool       // there are older ones
-}
-
-// Restored is a conversation after it was set back to a save point.
-type Restored struct {
-	Conversation *Conversation `json:"conversation"`
-	HeadID       string        `json:"headId"`
-	Before       *Save         `json:"before,omitempty"` // automatic: what was shown until now
+	Generation *chat.Generation `json:"generation"`
+	Off        int              `json:"off"`  // code points
+	Text       string           `json:"text"` // from Off to now
 }
 
 // Statuses of a NodeST call: the seed's words and ours.
@@ -215,12 +106,6 @@ type PortHistory struct {
 	History  json.RawMessage `json:"history"`            // the ChatHistoryEntity afterwards
 }
 
-// HistoryPage is a part of the shown branch, oldest first.
-type HistoryPage struct {
-	Items []*Message
-	More  bool // there are older ones
-}
-
 // PreviewInput asks for the request that a message would cause.
 type PreviewInput struct {
 	ConversationID string                `json:"-"`
@@ -238,7 +123,7 @@ type SentPrompt struct {
 
 // Snapshot is what a client loads when it cannot resume.
 type Snapshot struct {
-	Conversations   []*Conversation        `json:"conversations"` // newest first, at most 200
+	Conversations   []*chat.Conversation   `json:"conversations"` // newest first, at most 200
 	Characters      []*character.Character `json:"characters"`    // without documents
 	SettingsVersion int64                  `json:"settingsVersion"`
 	Epoch           string                 `json:"epoch"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/chat"
 	"nodest/op"
 )
 
@@ -36,14 +37,14 @@ type archive struct {
 		Name string `json:"name"`
 	} `json:"character"`
 	Conversation struct {
-		Conversation
+		chat.Conversation
 		Extra json.RawMessage `json:"extra,omitempty"` // Conversation.Extra
 	} `json:"conversation"`
-	Messages  []*DumpedMessage `json:"messages"`            // by seq
-	States    []*Conversation  `json:"states,omitempty"`    // of the conversation, by version
-	Rewinds   []Rewind         `json:"rewinds,omitempty"`   // oldest first
-	Saves     []*Save          `json:"saves,omitempty"`     // oldest first
-	Summaries []*DumpedSummary `json:"summaries,omitempty"` // by generation
+	Messages  []*chat.DumpedMessage `json:"messages"`            // by seq
+	States    []*chat.Conversation  `json:"states,omitempty"`    // of the conversation, by version
+	Rewinds   []chat.Rewind         `json:"rewinds,omitempty"`   // oldest first
+	Saves     []*chat.Save          `json:"saves,omitempty"`     // oldest first
+	Summaries []*chat.DumpedSummary `json:"summaries,omitempty"` // by generation
 }
 
 // ExportArchive writes all of a conversation, hidden branches and save points
@@ -61,7 +62,7 @@ func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID strin
 }
 
 func exportArchive(tx Tx, conversationID string) (*archive, error) {
-	conv, err := tx.Conversation(conversationID)
+	conv, err := tx.Chats.Conversation(conversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +75,14 @@ func exportArchive(tx Tx, conversationID string) (*archive, error) {
 	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), op.JSONOrNil(conv.Extra)
 	to := &a.Conversation.Conversation
 	to.ID, to.Title, to.Archived, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
-	if a.Messages, err = tx.Dump(conv.ID); err != nil {
+	if a.Messages, err = tx.Chats.Dump(conv.ID); err != nil {
 		return nil, err
 	}
 	there := map[string]bool{"": true} // what was purged is still named by old states
 	for _, m := range a.Messages {
 		there[exported(m).ID] = true
 	}
-	summaries, err := tx.DumpSummaries(conv.ID)
+	summaries, err := tx.Chats.DumpSummaries(conv.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ const savesAtOnce = 200
 // readHistory reads the rewinds, the save points, and the states that they name.
 func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 	conv := &a.Conversation.Conversation
-	if a.Rewinds, err = tx.Rewinds(conv.ID); err != nil {
+	if a.Rewinds, err = tx.Chats.Rewinds(conv.ID); err != nil {
 		return err
 	}
 	versions := map[int64]bool{}
@@ -106,8 +107,8 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 		versions[r.At-1], versions[r.At], versions[r.To] = true, true, true
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		var page []*Save
-		if page, cursor, err = tx.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
+		var page []*chat.Save
+		if page, cursor, err = tx.Chats.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
 			return err
 		}
 		for _, s := range page {
@@ -120,7 +121,7 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 	slices.Reverse(a.Saves)
 	delete(versions, conv.Version) // that one is the conversation's own
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
-		state, err := tx.StateAt(conv.ID, version)
+		state, err := tx.Chats.StateAt(conv.ID, version)
 		if err != nil {
 			return err
 		}
@@ -133,18 +134,18 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 }
 
 // stateOf is what is versioned of a conversation.
-func stateOf(c *Conversation) *Conversation {
-	return &Conversation{
+func stateOf(c *chat.Conversation) *chat.Conversation {
+	return &chat.Conversation{
 		Version: c.Version, HeadID: c.HeadID, PersonaID: c.PersonaID, AuthorNote: op.JSONOrNil(c.AuthorNote),
 		Settings: op.JSONOrNil(c.Settings), Pins: c.Pins, SummaryID: c.SummaryID,
 	}
 }
 
 // exported makes m what a file says of it.
-func exported(m *DumpedMessage) *DumpedMessage {
+func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", settled(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {
-		m.Swipes[i] = Swipe{ID: s.ID, RevisionID: s.RevisionID, Deleted: s.Deleted, CreatedAt: s.CreatedAt}
+		m.Swipes[i] = chat.Swipe{ID: s.ID, RevisionID: s.RevisionID, Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
 	for i := range m.Texts {
 		t := &m.Texts[i]
@@ -158,8 +159,8 @@ func exported(m *DumpedMessage) *DumpedMessage {
 
 // settled is the status of a message that nobody writes any more.
 func settled(status string) string {
-	if status == StatusPending || status == StatusStreaming {
-		return StatusInterrupted
+	if status == chat.StatusPending || status == chat.StatusStreaming {
+		return chat.StatusInterrupted
 	}
 	return status
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 	"nodest/summary"
@@ -19,7 +20,7 @@ type checker struct {
 	at             string // where the archive stands in its file
 	conversationID string
 	newest         int64 // version of the conversation
-	messages       map[string]*Message
+	messages       map[string]*chat.Message
 	texts          map[string]string // ids of revisions
 	summaries      map[string]string
 	clientIDs      map[string]bool // that are taken
@@ -29,13 +30,13 @@ type checker struct {
 // can be stored: everything in it gets a new id, and what a database cannot hold is
 // taken out. at is where it stands in its file. It returns the messages by their
 // ids in the file.
-func (a *archive) check(path string) (map[string]*Message, error) {
+func (a *archive) check(path string) (map[string]*chat.Message, error) {
 	c := &checker{
-		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*Message{},
+		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
 	}
 	conv := &a.Conversation.Conversation
-	if err := op.CheckLine("title", conv.Title, maxTitle); err != nil {
+	if err := op.CheckLine("title", conv.Title, chat.MaxTitle); err != nil {
 		return nil, damagedBy(at(path, "conversation"), err)
 	}
 	if c.newest < 1 || c.newest > maxCounted {
@@ -106,7 +107,7 @@ func (c *checker) history(a *archive) error {
 }
 
 // state checks what the conversation was at a version.
-func (c *checker) state(path string, s *Conversation) error {
+func (c *checker) state(path string, s *chat.Conversation) error {
 	err := character.CheckNote("authorNote", s.AuthorNote)
 	var settings character.TurnOptions
 	if err == nil && !op.IsNull(s.Settings) {
@@ -147,7 +148,7 @@ func (c *checker) head(path, id string) (string, error) {
 	return m.ID, nil
 }
 
-func (c *checker) save(path string, s *Save) (err error) {
+func (c *checker) save(path string, s *chat.Save) (err error) {
 	if s.MessageCount < 0 {
 		return c.damaged(path+".messageCount", "must not be negative")
 	}
@@ -155,9 +156,9 @@ func (c *checker) save(path string, s *Save) (err error) {
 		return err
 	}
 	s.ID, s.ConversationID, s.Extra = op.NewID(), c.conversationID, op.JSONOrNil(s.Extra)
-	s.Description, s.PreviewText, s.Thumbnail = clean(s.Description), clean(s.PreviewText), clean(s.Thumbnail)
-	limits := SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
-	if err := limits.check(); err != nil {
+	s.Description, s.PreviewText, s.Thumbnail = chat.CleanText(s.Description), chat.CleanText(s.PreviewText), chat.CleanText(s.Thumbnail)
+	limits := chat.SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
+	if err := limits.Check(); err != nil {
 		return damagedBy(at(c.at, path), err)
 	}
 	if err := c.pins(path, s.Pins); err != nil || s.Extra == nil {
@@ -176,11 +177,11 @@ func (c *checker) save(path string, s *Save) (err error) {
 }
 
 var (
-	messageRoles    = []string{RoleUser, RoleAssistant, RoleSystem, RoleNarrator}
-	messageStatuses = []string{StatusComplete, StatusPending, StatusStreaming, StatusInterrupted, StatusCancelled, StatusError}
+	messageRoles    = []string{chat.RoleUser, chat.RoleAssistant, chat.RoleSystem, chat.RoleNarrator}
+	messageStatuses = []string{chat.StatusComplete, chat.StatusPending, chat.StatusStreaming, chat.StatusInterrupted, chat.StatusCancelled, chat.StatusError}
 )
 
-func (c *checker) message(path string, m *DumpedMessage) error {
+func (c *checker) message(path string, m *chat.DumpedMessage) error {
 	parent := c.messages[m.ParentID]
 	switch {
 	case m.ID == "" || c.messages[m.ID] != nil:
@@ -203,10 +204,10 @@ func (c *checker) message(path string, m *DumpedMessage) error {
 	if parent != nil {
 		m.ParentID = parent.ID
 	}
-	m.Name, m.AuthorID, m.Status = clean(m.Name), clean(m.AuthorID), settled(m.Status)
+	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), settled(m.Status)
 	m.Message.Extra = op.JSONOrNil(m.Extra)
 	if m.Error != nil {
-		m.Error.Message = clean(m.Error.Message)
+		m.Error.Message = chat.CleanText(m.Error.Message)
 	}
 	if err := c.swipes(path, m); err != nil {
 		return err
@@ -216,7 +217,7 @@ func (c *checker) message(path string, m *DumpedMessage) error {
 
 // swipes checks the texts that the swipes of a message have had, and gives the
 // swipes those that they show.
-func (c *checker) swipes(path string, m *DumpedMessage) error {
+func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
 	places := map[string]int{}
 	named := make([]string, len(m.Swipes)) // the texts that are shown
 	for i, s := range m.Swipes {
@@ -224,7 +225,7 @@ func (c *checker) swipes(path string, m *DumpedMessage) error {
 			return c.damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be present and unique")
 		}
 		places[s.ID], named[i] = i, s.RevisionID
-		m.Swipes[i] = Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
+		m.Swipes[i] = chat.Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
 	type place struct {
 		swipe int
@@ -264,23 +265,23 @@ func (c *checker) swipes(path string, m *DumpedMessage) error {
 }
 
 // text makes t a text of that swipe.
-func (c *checker) text(path string, t, of *Swipe) error {
-	*t = Swipe{
-		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: clean(t.Text), Reasoning: clean(t.Reasoning), Blocks: t.Blocks,
-		Model: clean(t.Model), Finish: clean(t.Finish), Usage: t.Usage, Wish: clean(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
+func (c *checker) text(path string, t, of *chat.Swipe) error {
+	*t = chat.Swipe{
+		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
+		Model: chat.CleanText(t.Model), Finish: chat.CleanText(t.Finish), Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if b.At < 0 {
 			return c.damaged(fmt.Sprintf("%s.blocks[%d].at", path, i), "must not be negative")
 		}
-		b.Part, b.Text = clean(b.Part), clean(b.Text)
+		b.Part, b.Text = chat.CleanText(b.Part), chat.CleanText(b.Text)
 	}
 	return nil
 }
 
 // messageStates checks what the message was from which version on.
-func (c *checker) messageStates(path string, m *DumpedMessage) error {
+func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
 	own := map[string]bool{"": true} // a text that was purged has no name
 	for _, t := range m.Texts {
 		own[t.RevisionID] = true
@@ -311,7 +312,7 @@ func (c *checker) messageStates(path string, m *DumpedMessage) error {
 }
 
 // summaryList checks the summaries. It comes before the states, which name them.
-func (c *checker) summaryList(all []*DumpedSummary) error {
+func (c *checker) summaryList(all []*chat.DumpedSummary) error {
 	generation := 0
 	for i, s := range all {
 		path := fmt.Sprintf("summaries[%d]", i)
@@ -361,7 +362,7 @@ func (c *checker) summary(path string, s *summary.Summary) error {
 	case s.Generation < 1 || s.Generation > maxCounted || s.Count < 1:
 		return c.damaged(path, "generation and count must be at least 1")
 	}
-	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], clean(s.Text)
+	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], chat.CleanText(s.Text)
 	s.Range.StartID, s.Range.StartSeq = first.ID, first.Seq
 	s.Range.EndID, s.Range.EndSeq = last.ID, last.Seq
 	if err := s.Validate(summary.Settings{Length: maxCounted / 2}); err != nil {

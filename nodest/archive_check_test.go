@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 )
 
@@ -124,7 +125,7 @@ func agrees(t *testing.T, a *archive) {
 		}
 	}
 	versions := map[int64]bool{conv.Version: true}
-	for _, s := range append([]*Conversation{conv}, a.States...) {
+	for _, s := range append([]*chat.Conversation{conv}, a.States...) {
 		versions[s.Version] = true
 		if !seen[s.HeadID] || s.ID != conv.ID {
 			t.Fatalf("conversation %+v", s)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -27,13 +28,13 @@ const (
 // Errors: NotFound for the character (field characterId); InvalidImport with the
 // field (and details.path) of what is damaged or contradicts itself; NewerVersion for
 // a format that came after this program; TooLarge for more than 200,000 messages.
-func (e *Engine) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*Conversation, error) {
+func (e *Engine) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*chat.Conversation, error) {
 	known, err := op.Answered(ctx, e.store, c)
 	if err != nil {
 		return nil, err
 	}
 	if known { // nothing need be loaded to say it again
-		return op.Once(ctx, e.store, c, func(Tx) (*Conversation, error) {
+		return op.Once(ctx, e.store, c, func(Tx) (*chat.Conversation, error) {
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
@@ -50,14 +51,14 @@ func (e *Engine) ImportArchive(ctx context.Context, c *op.Call, characterID stri
 	if err := e.load(ctx, c.UserID, a); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) { return a.finish(tx, c) })
+	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Conversation, error) { return a.finish(tx, c) })
 }
 
 // load stores the messages, hidden, in small transactions.
 func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 	err := e.store.Update(ctx, userID, func(tx Tx) error {
 		conv := a.Conversation.Conversation
-		return tx.BeginLoad(&conv)
+		return tx.Chats.BeginLoad(&conv)
 	})
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 			rows += len(rest[n].Texts) + len(rest[n].States)
 			n++
 		}
-		err := e.store.Update(ctx, userID, func(tx Tx) error { return tx.Load(a.Conversation.ID, rest[:n]) })
+		err := e.store.Update(ctx, userID, func(tx Tx) error { return tx.Chats.Load(a.Conversation.ID, rest[:n]) })
 		if err != nil {
 			return err
 		}
@@ -78,25 +79,25 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 }
 
 // finish shows what was loaded.
-func (a *archive) finish(tx Tx, c *op.Call) (*Conversation, error) {
+func (a *archive) finish(tx Tx, c *op.Call) (*chat.Conversation, error) {
 	conv := a.Conversation.Conversation
 	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, op.InField("characterId", err)
 	}
 	conv.UpdatedAt = tx.Now()
-	if err := tx.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
+	if err := tx.Chats.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
 		return nil, err
 	}
-	if err := tx.LoadSummaries(conv.ID, a.Summaries); err != nil {
+	if err := tx.Chats.LoadSummaries(conv.ID, a.Summaries); err != nil {
 		return nil, err
 	}
 	for _, s := range a.Saves {
 		save := *s
-		if err := tx.InsertSave(&save); err != nil {
+		if err := tx.Chats.InsertSave(&save); err != nil {
 			return nil, err
 		}
 	}
-	return &conv, tx.Emit(conversationEvent(c.UserID, "chat.created", c.By(), &conv))
+	return &conv, tx.Emit(chat.ConversationEvent(c.UserID, "chat.created", c.By(), &conv))
 }
 
 // fit makes a checked archive the user's own, and a conversation of the character:
@@ -108,7 +109,7 @@ func (a *archive) fit(tx Tx, characterID string) error {
 	known := a.owned(tx, characterID)
 	conv := &a.Conversation.Conversation
 	conv.CharacterID = characterID
-	for _, c := range append([]*Conversation{conv}, a.States...) {
+	for _, c := range append([]*chat.Conversation{conv}, a.States...) {
 		if err := known.fit(c); err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ type ownership struct {
 
 // fit leaves out of a state what the user does not have: pinned documents, a
 // persona that neither exists nor is pinned, the character of the settings.
-func (o *ownership) fit(c *Conversation) (err error) {
+func (o *ownership) fit(c *chat.Conversation) (err error) {
 	if c.Pins, err = o.pins(c.Pins); err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (o *ownership) fit(c *Conversation) (err error) {
 			c.PersonaID = ""
 		}
 	}
-	settings, err := optionsOf(c)
+	settings, err := chat.OptionsOf(c)
 	if err != nil {
 		return err
 	}

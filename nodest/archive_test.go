@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -70,26 +71,26 @@ func sortedNames(m map[string]any) []string {
 
 // fullLife makes a conversation that has seen everything: swipes, edits, deleted
 // messages and swipes, branches, a failed reply, save points, a restore.
-func (h *home) fullLife(t *testing.T) *nodest.Conversation {
+func (h *home) fullLife(t *testing.T) *chat.Conversation {
 	t.Helper()
 	conv, all := h.talk(t, 6)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
 	must(t, err)
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
 	must(t, err)
-	first, err := h.CreateSave(t.Context(), h.call(), nodest.SaveInput{ConversationID: conv.ID, Description: "first"})
+	first, err := h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "first"})
 	must(t, err)
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[3].ID, Text: "edited & again"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[3].ID, Text: "edited & again"})
 	must(t, err)
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
 	must(t, err)
 	h.say(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
-	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, PersonaID: &persona.ID, AuthorNote: json.RawMessage(`{"content":"It rains."}`),
 		Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
 	must(t, err)
-	_, err = h.CreateSave(t.Context(), h.call(), nodest.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
+	_, err = h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
 	must(t, err)
 	file, _, err := h.ExportSave(t.Context(), me, first.ID)
 	must(t, err)
@@ -97,18 +98,18 @@ func (h *home) fullLife(t *testing.T) *nodest.Conversation {
 	file = bytes.Replace(file, []byte(`"description":"first"`), []byte(`"description":"from a file","chapter":3`), 1)
 	_, err = h.ImportSave(t.Context(), h.call(), conv.ID, file)
 	must(t, err)
-	_, err = h.RestoreSave(t.Context(), h.call(), first.ID)
+	_, err = h.Chats.RestoreSave(t.Context(), h.call(), first.ID)
 	must(t, err)
-	conv, err = h.Conversation(t.Context(), me, conv.ID)
+	conv, err = h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	conv = h.say(t, conv.ID, conv.HeadID, "after the restore")
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
-		m := &nodest.Message{
-			ID: NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Alice",
-			AuthorID: "guest", Hidden: true, Rev: 1, Status: nodest.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
+		m := &chat.Message{
+			ID: NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Alice",
+			AuthorID: "guest", Hidden: true, Rev: 1, Status: chat.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
 			Error: fault.New(fault.UpstreamDown, "no answer").With("provider", "p"),
 		}
-		return tx.InsertMessage(m)
+		return tx.Chats.InsertMessage(m)
 	}))
 	return conv
 }
@@ -167,8 +168,8 @@ func TestImportedSavePointsRestore(t *testing.T) {
 	must(t, err)
 	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
-	list := func(id string) []*nodest.Save {
-		page, err := h.Saves(t.Context(), me, id, true, "", 200)
+	list := func(id string) []*chat.Save {
+		page, err := h.Chats.Saves(t.Context(), me, id, true, "", 200)
 		must(t, err)
 		return page.Items
 	}
@@ -188,13 +189,13 @@ func TestImportedSavePointsRestore(t *testing.T) {
 			old[i].Thumbnail != fresh[i].Thumbnail || !old[i].CreatedAt.Equal(fresh[i].CreatedAt) || fresh[i].CharacterID != conv.CharacterID {
 			t.Errorf("save point %+v, want %+v", fresh[i], old[i])
 		}
-		_, err := h.RestoreSave(t.Context(), h.call(), old[i].ID)
+		_, err := h.Chats.RestoreSave(t.Context(), h.call(), old[i].ID)
 		must(t, err)
-		_, err = h.RestoreSave(t.Context(), h.call(), fresh[i].ID)
+		_, err = h.Chats.RestoreSave(t.Context(), h.call(), fresh[i].ID)
 		must(t, err)
-		was, err := h.Conversation(t.Context(), me, conv.ID)
+		was, err := h.Chats.Conversation(t.Context(), me, conv.ID)
 		must(t, err)
-		is, err := h.Conversation(t.Context(), me, loaded.ID)
+		is, err := h.Chats.Conversation(t.Context(), me, loaded.ID)
 		must(t, err)
 		if was.PersonaID != is.PersonaID || string(was.AuthorNote) != string(is.AuthorNote) || string(was.Settings) != string(is.Settings) ||
 			(was.Pins == nil) != (is.Pins == nil) {
@@ -205,7 +206,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 }
 
 // bare leaves out when messages were edited, which a restore sets.
-func bare(messages []*nodest.Message) []*nodest.Message {
+func bare(messages []*chat.Message) []*chat.Message {
 	for _, m := range messages {
 		m.EditedAt = nil
 	}
@@ -217,7 +218,7 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	h := newHome(t)
 	conv := h.fullLife(t)
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
-	_, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Settings: settings})
+	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
 	must(t, err)
 	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
@@ -234,16 +235,16 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	if loaded.CharacterID != bobs.ID || loaded.PersonaID != "" || loaded.Pins != nil || string(loaded.Settings) != "{}" {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	page, err := h.Saves(t.Context(), stranger, loaded.ID, true, "", 200)
+	page, err := h.Chats.Saves(t.Context(), stranger, loaded.ID, true, "", 200)
 	must(t, err)
 	for _, s := range page.Items {
 		if s.Pins != nil || s.CharacterID != bobs.ID {
 			t.Errorf("save point %+v", s)
 		}
-		_, err := h.RestoreSave(t.Context(), theirs, s.ID)
+		_, err := h.Chats.RestoreSave(t.Context(), theirs, s.ID)
 		must(t, err)
 	}
-	if found, err := h.Search(t.Context(), me, nodest.SearchInput{Query: "restore", ConversationID: conv.ID}); err != nil || len(found.Items) != 1 {
+	if found, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "restore", ConversationID: conv.ID}); err != nil || len(found.Items) != 1 {
 		t.Errorf("of the original %d are found, %v", len(found.Items), err)
 	}
 }
@@ -263,7 +264,7 @@ func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
 	loaded, err := s.ImportArchive(t.Context(), s.call(), c.CharacterID, data)
 	s.must(err)
 	m := s.message(loaded.HeadID)
-	if m.Status != nodest.StatusInterrupted || m.Role != nodest.RoleAssistant {
+	if m.Status != chat.StatusInterrupted || m.Role != chat.RoleAssistant {
 		t.Errorf("the reply is %+v", m)
 	}
 	s.say(loaded, "And now?")
@@ -317,7 +318,7 @@ func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
 func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 0)
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
 	must(t, err)
 	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
@@ -326,7 +327,7 @@ func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 	if loaded.HeadID != "" || len(h.whole(t, loaded.ID, 50)) != 0 {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: loaded.ID})
+	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: loaded.ID})
 	must(t, err)
 	if fork.HeadID != "" {
 		t.Errorf("fork = %+v", fork)
@@ -416,7 +417,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 	_, err := h.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
 	refused(t, err, fault.NotFound, "characterId")
-	page, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 0)
+	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 {
 		t.Errorf("%d conversations are stored, want none", len(page.Items))
@@ -448,7 +449,7 @@ func TestALongArchive(t *testing.T) {
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {
 		t.Errorf("%d messages are exported", n)
 	}
-	page, err := h.Branches(t.Context(), me, conv.ID, "", 0)
+	page, err := h.Chats.Branches(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 1 || page.Items[0].MessageCount != 2500 {
 		t.Errorf("%d branches, %d messages", len(page.Items), page.Items[0].MessageCount)

@@ -11,6 +11,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -52,7 +53,7 @@ func BenchmarkFirstWord(b *testing.B) {
 			watch := &stopwatch{first: map[string]time.Time{}, puppets: puppets{&puppet{}}}
 			e := newEngine(db, watch, watch, nodest.Options{Log: quiet, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
-			chats := make([]*nodest.Conversation, streams)
+			chats := make([]*chat.Conversation, streams)
 			for i := range chats {
 				chats[i] = benchChat(b, db, e, fmt.Sprintf("user-%d", i))
 			}
@@ -91,7 +92,7 @@ func BenchmarkFirstWord(b *testing.B) {
 	}
 }
 
-func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *nodest.Conversation {
+func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *chat.Conversation {
 	b.Helper()
 	if err := db.InsertUser(b.Context(), &account.User{ID: user, Username: user, CreatedAt: time.Now()}); err != nil {
 		b.Fatal(err)
@@ -101,7 +102,7 @@ func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *nodes
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := e.CreateConversation(b.Context(), call, nodest.ConversationInput{CharacterID: ch.ID})
+	c, err := e.Chats.CreateConversation(b.Context(), call, chat.ConversationInput{CharacterID: ch.ID})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"testing"
 
+	"nodest/chat"
 	"nodest/nodest"
 )
 
@@ -38,9 +39,9 @@ func TestNoReplyIsLostInItsBlocks(t *testing.T) {
 			}
 			s.model.next(says(letters...))
 			m := s.say(c, "Hello")
-			check := func(m *nodest.Message) {
+			check := func(m *chat.Message) {
 				t.Helper()
-				if m.Status != nodest.StatusComplete || m.Text() != tt.text || m.Chosen().Reasoning != tt.reasoning || len(m.Chosen().Blocks) != tt.blocks {
+				if m.Status != chat.StatusComplete || m.Text() != tt.text || m.Chosen().Reasoning != tt.reasoning || len(m.Chosen().Blocks) != tt.blocks {
 					t.Errorf("%s %q, reasoning %q, blocks %+v", m.Status, m.Text(), m.Chosen().Reasoning, m.Chosen().Blocks)
 				}
 				if got := s.ears.deltas(t, m.GenerationID, "text", 0); got != m.Text() {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
@@ -16,7 +16,7 @@ func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
 	third := h.say(t, conv.ID, all[3].ID, "third way")
 	read := func(limit int) (heads []string, counts []int, shown []bool) {
 		for cursor, more := "", true; more; more = cursor != "" {
-			page, err := h.Branches(t.Context(), me, conv.ID, cursor, limit)
+			page, err := h.Chats.Branches(t.Context(), me, conv.ID, cursor, limit)
 			must(t, err)
 			for _, b := range page.Items {
 				heads, counts, shown = append(heads, b.Head.Text()), append(counts, b.MessageCount), append(shown, b.Shown)
@@ -33,30 +33,30 @@ func TestBranchesAreTheEndsOfTheTree(t *testing.T) {
 		}
 	}
 	// Without its end a branch ends where it lives on, and counts what lives.
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[4].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[4].ID, "one")
 	must(t, err)
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
 	must(t, err)
 	heads, counts, _ := read(0)
 	if !slices.Equal(heads, []string{"third way", "second way"}) || !slices.Equal(counts, []int{4, 3}) {
 		t.Errorf("%v %v", heads, counts)
 	}
 	// A head in the middle has the others below it.
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	must(t, err)
 	if _, _, shown := read(0); slices.Contains(shown, true) {
 		t.Error("an end is shown that is not the head")
 	}
-	_, err = h.Branches(t.Context(), stranger, conv.ID, "", 0)
+	_, err = h.Chats.Branches(t.Context(), stranger, conv.ID, "", 0)
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Branches(t.Context(), me, conv.ID, "", 201)
+	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "", 201)
 	refused(t, err, fault.Invalid, "limit")
-	_, err = h.Branches(t.Context(), me, conv.ID, "nonsense", 0)
+	_, err = h.Chats.Branches(t.Context(), me, conv.ID, "nonsense", 0)
 	refused(t, err, fault.Invalid, "cursor")
 
-	page, err := h.Branches(t.Context(), me, conv.ID, "", 1)
+	page, err := h.Chats.Branches(t.Context(), me, conv.ID, "", 1)
 	must(t, err)
-	wire, err := json.Marshal(nodest.WireBranch(page.Items[0]))
+	wire, err := json.Marshal(chat.WireBranch(page.Items[0]))
 	must(t, err)
 	var got struct {
 		Head struct {

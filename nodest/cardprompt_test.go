@@ -12,6 +12,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/framework"
 	"nodest/nodest"
 )
@@ -24,7 +25,7 @@ func (s *studio) imported(file string) *character.Character {
 	return got.Character
 }
 
-func (s *studio) preview(c *nodest.Conversation, text string) *framework.Prompt {
+func (s *studio) preview(c *chat.Conversation, text string) *framework.Prompt {
 	s.t.Helper()
 	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
 	s.must(err)

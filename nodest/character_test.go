@@ -9,8 +9,8 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 func TestACharacterKeepsItsDocumentsAsTheyWereGiven(t *testing.T) {
@@ -44,7 +44,7 @@ func TestACharacterWithoutDocumentsIsABasicOne(t *testing.T) {
 	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
 		t.Errorf("character = %q with role card %s, preset %s", ch.Name, ch.RoleCard, ch.Preset)
 	}
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	if conv.LastMessage.Text != "Hello!" {
 		t.Errorf("greeting = %q, want Hello!", conv.LastMessage.Text)
@@ -186,7 +186,7 @@ func TestDeletingACharacterTakesItsConversations(t *testing.T) {
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
 	_, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Conversation(t.Context(), me, conv.ID)
+	_, err = h.Chats.Conversation(t.Context(), me, conv.ID)
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -345,7 +345,7 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 			if ch.Name == "" || ch.RoleCard == nil {
 				t.Fatalf("character %q with card %.40s", ch.Name, ch.RoleCard)
 			}
-			conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+			conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 			must(t, err)
 			if conv.LastMessage == nil || conv.LastMessage.Text == "" {
 				t.Error("no greeting")

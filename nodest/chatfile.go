@@ -11,6 +11,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/op"
 )
 
@@ -20,8 +21,8 @@ const maxImportedMessages = 10_000
 
 // ImportedChat is the answer of ImportChat.
 type ImportedChat struct {
-	Conversation *Conversation  `json:"conversation"`
-	Warnings     []card.Warning `json:"warnings"`
+	Conversation *chat.Conversation `json:"conversation"`
+	Warnings     []card.Warning     `json:"warnings"`
 }
 
 // ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
@@ -43,7 +44,7 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 	if err != nil {
 		return nil, err
 	}
-	chat, err := card.ImportChat(data, names, card.Limits{Messages: maxImportedMessages})
+	file, err := card.ImportChat(data, names, card.Limits{Messages: maxImportedMessages})
 	if err != nil {
 		return nil, err
 	}
@@ -51,18 +52,18 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 		if _, err := tx.Characters.Character(characterID); err != nil {
 			return nil, op.InField("characterId", err)
 		}
-		conv := &Conversation{
+		conv := &chat.Conversation{
 			ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
-			AuthorNote: noteFromLog(chat.Metadata), Settings: json.RawMessage("{}"),
-			Extra: extraOf(chat), Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
+			AuthorNote: noteFromLog(file.Metadata), Settings: json.RawMessage("{}"),
+			Extra: extraOf(file), Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		}
-		messages := make([]*Message, len(chat.Messages))
-		for i := range chat.Messages {
-			m := importedMessage(&chat.Messages[i], names, conv)
-			m.Greeting = i == 0 && m.Role == RoleAssistant
+		messages := make([]*chat.Message, len(file.Messages))
+		for i := range file.Messages {
+			m := importedMessage(&file.Messages[i], names, conv)
+			m.Greeting = i == 0 && m.Role == chat.RoleAssistant
 			messages[i] = m
 		}
-		return &ImportedChat{conv, chat.Warnings}, insertConversation(tx, c, conv, messages...)
+		return &ImportedChat{conv, file.Warnings}, chat.InsertConversation(tx.Chats, c, conv, messages...)
 	})
 }
 
@@ -72,21 +73,21 @@ func importedTitle(filename, ch string) string {
 	if title == "" || title == "." || title == "/" {
 		title = ch
 	}
-	return op.Truncate(title, maxTitle)
+	return op.Truncate(title, chat.MaxTitle)
 }
 
-func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversation) *Message {
-	m := &Message{
+func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *chat.Conversation) *chat.Message {
+	m := &chat.Message{
 		ID: op.NewID(), Role: in.Role, Name: character.OneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
-		Rev: 1, Status: StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
+		Rev: 1, Status: chat.StatusComplete, CreatedAt: in.SentAt, Extra: in.Raw,
 	}
 	if m.CreatedAt.IsZero() {
 		m.CreatedAt = conv.CreatedAt
 	}
 	switch in.Role {
-	case RoleUser:
+	case chat.RoleUser:
 		m.Name = cmp.Or(m.Name, names.User)
-	case RoleAssistant:
+	case chat.RoleAssistant:
 		m.Name = cmp.Or(m.Name, names.Character)
 	}
 	for i, s := range in.Swipes {
@@ -94,10 +95,10 @@ func importedMessage(in *card.ChatMessage, names card.ChatNames, conv *Conversat
 		if at.IsZero() {
 			at = m.CreatedAt
 		}
-		swipe := newSwipe(s.Text, at)
-		swipe.Reasoning, swipe.Model = clean(s.Reasoning), character.OneLine(s.Model)
+		swipe := chat.NewSwipe(s.Text, at)
+		swipe.Reasoning, swipe.Model = chat.CleanText(s.Reasoning), character.OneLine(s.Model)
 		if i == in.Swipe {
-			swipe.Reasoning = cmp.Or(swipe.Reasoning, clean(in.Reasoning))
+			swipe.Reasoning = cmp.Or(swipe.Reasoning, chat.CleanText(in.Reasoning))
 		}
 		m.Swipes = append(m.Swipes, swipe)
 	}
@@ -110,11 +111,11 @@ type logExtra struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
-func extraOf(chat *card.Chat) json.RawMessage {
-	if op.IsNull(chat.Header) && op.IsNull(chat.Metadata) {
+func extraOf(file *card.Chat) json.RawMessage {
+	if op.IsNull(file.Header) && op.IsNull(file.Metadata) {
 		return nil
 	}
-	return op.MustJSON(logExtra{op.JSONOrNil(chat.Header), op.JSONOrNil(chat.Metadata)})
+	return op.MustJSON(logExtra{op.JSONOrNil(file.Header), op.JSONOrNil(file.Metadata)})
 }
 
 // logNote are the members of chat_metadata that make an author's note.
@@ -153,59 +154,59 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 // ExportChat writes the shown branch of a conversation as SillyTavern JSONL, with
 // all its swipes.
 func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	chat := &card.Chat{}
+	file := &card.Chat{}
 	title := ""
 	err = e.store.View(ctx, userID, func(tx Tx) error {
-		conv, err := tx.Conversation(conversationID)
+		conv, err := tx.Chats.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
 		title = conv.Title
-		*chat, err = logOf(tx, conv)
+		*file, err = logOf(tx, conv)
 		return err
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	return card.ExportChat(chat), card.FileName(title, ".jsonl"), nil
+	return card.ExportChat(file), card.FileName(title, ".jsonl"), nil
 }
 
-func logOf(tx Tx, conv *Conversation) (card.Chat, error) {
-	chat := card.Chat{}
+func logOf(tx Tx, conv *chat.Conversation) (card.Chat, error) {
+	file := card.Chat{}
 	if len(conv.Extra) > 0 {
 		var extra logExtra
 		if err := json.Unmarshal(conv.Extra, &extra); err == nil {
-			chat.Header, chat.Metadata = extra.Header, extra.Metadata
+			file.Header, file.Metadata = extra.Header, extra.Metadata
 		}
 	}
-	chat.Metadata = metadataWithNote(chat.Metadata, conv.AuthorNote)
+	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
-		return chat, err
+		return file, err
 	}
-	chat.CharacterName = ch.Name
-	if chat.UserName, err = calledIn(tx, ch, conv); err != nil {
-		return chat, err
+	file.CharacterName = ch.Name
+	if file.UserName, err = chat.UserNameIn(tx.Chats, ch, conv); err != nil {
+		return file, err
 	}
 	branch, err := wholeBranch(tx, conv)
 	for _, m := range branch {
 		if line, ok := exportedMessage(m); ok {
-			chat.Messages = append(chat.Messages, line)
+			file.Messages = append(file.Messages, line)
 		}
 	}
-	return chat, err
+	return file, err
 }
 
 // wholeBranch returns the shown branch, oldest first.
-func wholeBranch(tx Tx, conv *Conversation) ([]*Message, error) {
+func wholeBranch(tx Tx, conv *chat.Conversation) ([]*chat.Message, error) {
 	if conv.HeadID == "" {
 		return nil, nil
 	}
-	var newestFirst []*Message
+	var newestFirst []*chat.Message
 	for before, more := "", true; more; {
-		var page []*Message
+		var page []*chat.Message
 		var err error
-		if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 200); err != nil {
+		if page, more, err = tx.Chats.Path(conv.ID, conv.HeadID, before, 200); err != nil {
 			return nil, err
 		}
 		if len(page) == 0 {
@@ -235,7 +236,7 @@ type rawInfo struct {
 }
 
 // exportedMessage is a message as a line of a log; false for one without text.
-func exportedMessage(m *Message) (card.ChatMessage, bool) {
+func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 	var raw rawLine
 	_ = json.Unmarshal(m.Extra, &raw) // a line that is none has nothing to keep
 	line := card.ChatMessage{Role: m.Role, Name: m.Name, SentAt: m.CreatedAt, Hidden: m.Hidden, Raw: m.Extra}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
@@ -25,7 +25,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
 	must(t, err)
 	conv := imported.Conversation
-	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 3 {
 		t.Fatalf("%d messages, want 3", len(page.Items))
@@ -34,7 +34,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	if len(first.Swipes) != 2 || first.Text() != "Hi" || first.Chosen().Model != "m2" || !first.Greeting {
 		t.Errorf("first = %+v", first)
 	}
-	if second.Role != nodest.RoleUser || second.Name != "Mia" || second.CreatedAt.Minute() != 1 {
+	if second.Role != chat.RoleUser || second.Name != "Mia" || second.CreatedAt.Minute() != 1 {
 		t.Errorf("second = %+v", second)
 	}
 	if !third.Hidden || second.Hidden {
@@ -106,9 +106,9 @@ func sameLines(t *testing.T, got, want []byte) {
 func TestAnExportHoldsWhatWasSaidHere(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 2)
-	_, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[1].ID, Text: "edited"})
+	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
 	must(t, err)
-	_, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+	_, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, AuthorNote: json.RawMessage(`{"content":"Dusk.","role":"model","injection_depth":5}`),
 	})
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/op"
@@ -44,16 +45,16 @@ type chatPart struct {
 // prompt would be made of. So hidden messages, places without a text and failed
 // exchanges are not in it, and a message whose reply was rewritten carries the wish
 // of that alone.
-func chatHistoryOf(messages []*Message) json.RawMessage {
+func chatHistoryOf(messages []*chat.Message) json.RawMessage {
 	h := chatHistory{
 		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []chatEntry{},
 	}
 	answered := -1 // the newest message of the user in Parts
 	for _, m := range cleanOf(messages) {
 		switch m.Role {
-		case RoleUser:
+		case chat.RoleUser:
 			answered = len(h.Parts)
-		case RoleAssistant:
+		case chat.RoleAssistant:
 			written := m.Chosen()
 			if answered >= 0 && (written.Wish != "" || written.GenerationID != "" && answered == len(h.Parts)-1) {
 				part := &h.Parts[answered].Parts[0]
@@ -69,11 +70,11 @@ func chatHistoryOf(messages []*Message) json.RawMessage {
 }
 
 // chatRole is the app's word for who said m.
-func chatRole(m *Message) string {
+func chatRole(m *chat.Message) string {
 	switch m.Role {
-	case RoleUser:
+	case chat.RoleUser:
 		return "user"
-	case RoleAssistant:
+	case chat.RoleAssistant:
 		return "model"
 	}
 	return "system"
@@ -119,7 +120,7 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 		if content, ok := p.Content.(string); ok && len(p.Parts) == 0 {
 			texts = []string{content}
 		}
-		text := clean(strings.Join(texts, "\n"))
+		text := chat.CleanText(strings.Join(texts, "\n"))
 		if p.Inserted || p.Note || p.Placeholder || strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -133,20 +134,20 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 
 // messagesOfHistory are entries as new messages of a conversation, said by these
 // two. One without a time of its own, or with one to come, was said now.
-func messagesOfHistory(entries []chatEntry, character, user string, now time.Time) []*Message {
-	messages := make([]*Message, len(entries))
+func messagesOfHistory(entries []chatEntry, character, user string, now time.Time) []*chat.Message {
+	messages := make([]*chat.Message, len(entries))
 	for i, p := range entries {
-		m := &Message{ID: op.NewID(), Role: RoleSystem, Rev: 1, Status: StatusComplete, CreatedAt: now}
+		m := &chat.Message{ID: op.NewID(), Role: chat.RoleSystem, Rev: 1, Status: chat.StatusComplete, CreatedAt: now}
 		switch p.Role {
 		case "user":
-			m.Role, m.Name = RoleUser, user
+			m.Role, m.Name = chat.RoleUser, user
 		case "model", "assistant":
-			m.Role, m.Name, m.Greeting = RoleAssistant, character, p.FirstMes
+			m.Role, m.Name, m.Greeting = chat.RoleAssistant, character, p.FirstMes
 		}
 		if at := time.UnixMilli(p.Timestamp).UTC(); p.Timestamp > 0 && at.Before(now) {
 			m.CreatedAt = at
 		}
-		m.Swipes = []Swipe{newSwipe(p.Parts[0].Text, m.CreatedAt)}
+		m.Swipes = []chat.Swipe{chat.NewSwipe(p.Parts[0].Text, m.CreatedAt)}
 		messages[i] = m
 	}
 	return messages
@@ -154,8 +155,8 @@ func messagesOfHistory(entries []chatEntry, character, user string, now time.Tim
 
 // cleanOf are the messages of a branch that count as history. A reply that failed
 // before its first word is left out with the message that it was to answer.
-func cleanOf(branch []*Message) []*Message {
-	clean := make([]*Message, 0, len(branch))
+func cleanOf(branch []*chat.Message) []*chat.Message {
+	clean := make([]*chat.Message, 0, len(branch))
 	for _, m := range branch {
 		if m.Hidden {
 			continue
@@ -164,7 +165,7 @@ func cleanOf(branch []*Message) []*Message {
 			clean = append(clean, m)
 			continue
 		}
-		if last := len(clean) - 1; m.Status == StatusError && last >= 0 && clean[last].ID == m.ParentID && clean[last].Role == RoleUser {
+		if last := len(clean) - 1; m.Status == chat.StatusError && last >= 0 && clean[last].ID == m.ParentID && clean[last].Role == chat.RoleUser {
 			clean = clean[:last]
 		}
 	}

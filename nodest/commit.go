@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/op"
@@ -56,7 +57,7 @@ func (e *Engine) conclude(t *task, how end) {
 		e.opts.Log.Error("final state of a generation not stored", "generation", t.id, "err", err)
 		return
 	}
-	if g.Kind == KindReply && ended.message != nil {
+	if g.Kind == chat.KindReply && ended.message != nil {
 		e.pasts.grow(t.conversationID, ended.version, ended.message)
 	}
 	t.became(ended.gen)
@@ -65,33 +66,33 @@ func (e *Engine) conclude(t *task, how end) {
 
 // polish applies the regex scripts for replies to what the model wrote, decides
 // whether it is a reply at all, and counts what it cost.
-func (e *Engine) polish(t *task, g *Generation, how end) end {
+func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.built = t.buildTime
 	how.usage = t.metered()
-	if g.Kind != KindImpersonate && hasText(g) {
+	if g.Kind != chat.KindImpersonate && hasText(g) {
 		text, warnings := t.scene.Docs.Scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}
 		g.Text = text
 	}
-	if how.status == GenDone {
+	if how.status == chat.GenDone {
 		how.finish = t.finished
 		if !hasText(g) {
-			how = end{built: how.built, usage: how.usage, status: GenFailed, finish: llm.FinishError,
+			how = end{built: how.built, usage: how.usage, status: chat.GenFailed, finish: llm.FinishError,
 				err: fault.New(fault.EmptyReply, "the model returned no text")}
 		}
 	}
 	return how
 }
 
-func hasText(g *Generation) bool { return strings.TrimSpace(g.Text) != "" }
+func hasText(g *chat.Generation) bool { return strings.TrimSpace(g.Text) != "" }
 
-func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err error) {
+func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended landed, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
 	defer cancel()
 	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
-		ended, err = land(tx, t.conversationID, t.id, t.device, func(stored *Generation) (*Generation, end, error) {
+		ended, err = land(tx, t.conversationID, t.id, t.device, func(stored *chat.Generation) (*chat.Generation, end, error) {
 			if stored.LeaseOwner != e.opts.Process {
 				return nil, how, errLost
 			}
@@ -105,17 +106,17 @@ func (e *Engine) commit(t *task, g *Generation, how end) (ended landed, err erro
 		if err := t.dueSummary(tx, ended); err != nil {
 			return err
 		}
-		return e.heard(tx, ended.chat)
+		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
 	return ended, err
 }
 
 // landed is a generation that has ended.
 type landed struct {
-	gen     *Generation
-	message *Message      // that it has changed; nil = none
-	version int64         // of the chat after that
-	chat    *Conversation // of the message
+	gen     *chat.Generation
+	message *chat.Message      // that it has changed; nil = none
+	version int64              // of the chat after that
+	chat    *chat.Conversation // of the message
 }
 
 // land ends a generation: its text goes into its message, and the events tell of
@@ -125,8 +126,8 @@ type landed struct {
 // decide gets the generation as it is stored, under the lock of its conversation
 // (so that of two who end it one comes first), and says how it ends. It is not
 // asked for one that has ended already: that is errLost.
-func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Generation, end, error)) (landed, error) {
-	chat, err := tx.LockConversation(conversationID)
+func land(tx Tx, conversationID, id, by string, decide func(*chat.Generation) (*chat.Generation, end, error)) (landed, error) {
+	chat, err := tx.Chats.LockConversation(conversationID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return landed{}, err
 	}
@@ -165,8 +166,8 @@ func land(tx Tx, conversationID, id, by string, decide func(*Generation) (*Gener
 	return ended, tx.Emit(append(events, endEvent(tx.UserID(), by, g, how))...)
 }
 
-func endEvent(userID, by string, g *Generation, how end) *stream.Event {
-	if how.status == GenFailed {
+func endEvent(userID, by string, g *chat.Generation, how end) *stream.Event {
+	if how.status == chat.GenFailed {
 		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: op.FailureOf(g.Error)})
 	}
 	return generationEvent(userID, "gen.done", by, g, genDone{
@@ -177,11 +178,11 @@ func endEvent(userID, by string, g *Generation, how end) *stream.Event {
 // settle brings the text of a generation into its message and returns the
 // message, nil if there is none or nothing of it has changed, and the events that
 // tell of it. chat is nil when the conversation is gone.
-func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Message, []*stream.Event, error) {
-	if g.MessageID == "" || chat == nil {
+func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by string) (*chat.Message, []*stream.Event, error) {
+	if g.MessageID == "" || conv == nil {
 		return nil, nil, nil
 	}
-	m, err := tx.Message(g.MessageID)
+	m, err := tx.Chats.Message(g.MessageID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil, nil
 	}
@@ -189,60 +190,66 @@ func settle(tx Tx, chat *Conversation, g *Generation, how end, by string) (*Mess
 	if err != nil || !place(m, g, how, tx.Now()) {
 		return nil, nil, err
 	}
-	head := chat.HeadID
-	before, err := usesBefore(tx, m, g)
-	if err != nil {
-		return nil, nil, err
-	}
-	if beside {
-		if err := unveil(tx, chat, m, how); err != nil {
-			return nil, nil, err
-		}
-	}
-	m.Rev++
-	if err := tx.UpdateMessage(m); err != nil {
-		return nil, nil, err
-	}
-	if err := keepUses(tx, m, g, before); err != nil {
-		return nil, nil, err
-	}
-	if err := repairSummary(tx, chat, m); err != nil {
-		return nil, nil, err
-	}
-	chat.Version++
-	if m.ID == chat.HeadID {
-		chat.LastMessage = m.Preview()
-	}
-	if err := tx.UpdateConversation(chat); err != nil {
+	head := conv.HeadID
+	if err := storeSettled(tx, conv, m, g, how, beside); err != nil {
 		return nil, nil, err
 	}
 	if m.DeletedAt != nil && beside {
-		gone := deletedEvent(tx.UserID(), by, []*Message{m}, scopeOne)
+		gone := chat.DeletedEvent(tx.UserID(), by, []*chat.Message{m}, chat.ScopeOne)
 		gone.GenerationID = g.ID
 		return nil, []*stream.Event{gone}, nil
 	}
 	if m.DeletedAt != nil {
 		return nil, nil, nil // nobody sees a deleted message change
 	}
-	events := []*stream.Event{messageEvent(tx.UserID(), "message.updated", by, m)}
-	if chat.HeadID != head {
-		events = append(events, conversationEvent(tx.UserID(), "chat.updated", by, chat))
+	events := []*stream.Event{chat.MessageEvent(tx.UserID(), "message.updated", by, m)}
+	if conv.HeadID != head {
+		events = append(events, chat.ConversationEvent(tx.UserID(), "chat.updated", by, conv))
 	}
 	return m, events, nil
 }
 
+// storeSettled stores a message with the text of a generation. beside says that it was
+// made beside a reply for this text.
+func storeSettled(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Generation, how end, beside bool) error {
+	before, err := usesBefore(tx, m, g)
+	if err != nil {
+		return err
+	}
+	if beside {
+		if err := unveil(tx, conv, m, how); err != nil {
+			return err
+		}
+	}
+	m.Rev++
+	if err := tx.Chats.UpdateMessage(m); err != nil {
+		return err
+	}
+	if err := keepUses(tx, m, g, before); err != nil {
+		return err
+	}
+	if err := chat.RepairSummary(tx.Chats, conv, m); err != nil {
+		return err
+	}
+	conv.Version++
+	if m.ID == conv.HeadID {
+		conv.LastMessage = m.Preview()
+	}
+	return tx.Chats.UpdateConversation(conv)
+}
+
 // madeFor says that m is the place that was made, beside a reply with messages
 // after it, for g to write, and that nothing stands there yet.
-func madeFor(g *Generation, m *Message) bool {
-	return g.Kind == KindRegenerate && m.GenerationID == g.ID && m.Status == StatusPending && m.DeletedAt == nil
+func madeFor(g *chat.Generation, m *chat.Message) bool {
+	return g.Kind == chat.KindRegenerate && m.GenerationID == g.ID && m.Status == chat.StatusPending && m.DeletedAt == nil
 }
 
 // unveil decides what becomes of a message that was written beside a reply. It
 // ends the shown branch when it is whole or was stopped by the user, unless
 // something was said since it was asked for. Without a text it goes again.
-func unveil(tx Tx, chat *Conversation, m *Message, how end) error {
+func unveil(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
 	if m.Chosen() == nil {
-		taken, err := followed(tx, m)
+		taken, err := chat.IsFollowed(tx.Chats, m)
 		if err != nil || taken {
 			return err
 		}
@@ -250,17 +257,17 @@ func unveil(tx Tx, chat *Conversation, m *Message, how end) error {
 		m.DeletedAt = &now
 		return nil
 	}
-	if how.status != GenDone && how.status != GenCancelled {
+	if how.status != chat.GenDone && how.status != chat.GenCancelled {
 		return nil
 	}
-	if chat.HeadID != "" {
-		head, err := tx.Message(chat.HeadID)
+	if conv.HeadID != "" {
+		head, err := tx.Chats.Message(conv.HeadID)
 		if err != nil || head.Seq > m.Seq {
 			return err
 		}
 	}
-	chat.HeadID = m.ID
-	return chooseSummary(tx, chat)
+	conv.HeadID = m.ID
+	return chat.ChooseSummary(tx.Chats, conv)
 }
 
 // place puts the text of a generation that has ended into its message. It
@@ -269,7 +276,7 @@ func unveil(tx Tx, chat *Conversation, m *Message, how end) error {
 // A first reply ends with whatever came. A further swipe of a message that has
 // one already is shown when it is whole or was stopped by the user, and only kept
 // beside the shown one when it failed; without text nothing changes.
-func place(m *Message, g *Generation, how end, at time.Time) bool {
+func place(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	first := m.Chosen() == nil
 	if !hasText(g) {
 		if !first {
@@ -278,8 +285,8 @@ func place(m *Message, g *Generation, how end, at time.Time) bool {
 		m.Status, m.Error, m.GenerationID = messageStatus(how.status), how.err, g.ID
 		return true
 	}
-	shown := first || how.status == GenDone || how.status == GenCancelled
-	if g.Kind == KindContinue {
+	shown := first || how.status == chat.GenDone || how.status == chat.GenCancelled
+	if g.Kind == chat.KindContinue {
 		shown = lengthen(m, g, at)
 	} else {
 		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, at))
@@ -297,7 +304,7 @@ func place(m *Message, g *Generation, how end, at time.Time) bool {
 // lengthen adds the text of a continue to the swipe that it was asked for, as a
 // new revision. If that swipe has changed meanwhile its text stays, and the
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
-func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
+func lengthen(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 	longer := swipeOf(g, g.Base+g.Text, at)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -322,8 +329,8 @@ func lengthen(m *Message, g *Generation, at time.Time) (shown bool) {
 }
 
 // swipeOf is what a generation has written, as a swipe of its own.
-func swipeOf(g *Generation, text string, at time.Time) Swipe {
-	return Swipe{
+func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
+	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model,
 		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Wish: g.Instruction, CreatedAt: at,
 	}
@@ -332,18 +339,18 @@ func swipeOf(g *Generation, text string, at time.Time) Swipe {
 // messageStatus is what a message is after a generation has ended so.
 func messageStatus(generation string) string {
 	switch generation {
-	case GenDone:
-		return StatusComplete
-	case GenCancelled:
-		return StatusCancelled
-	case GenInterrupted:
-		return StatusInterrupted
+	case chat.GenDone:
+		return chat.StatusComplete
+	case chat.GenCancelled:
+		return chat.StatusCancelled
+	case chat.GenInterrupted:
+		return chat.StatusInterrupted
 	}
-	return StatusError
+	return chat.StatusError
 }
 
 // logEnd leaves one line per generation in the log, without any of its text.
-func (e *Engine) logEnd(g *Generation, how end) {
+func (e *Engine) logEnd(g *chat.Generation, how end) {
 	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
 	if how.cause != nil {
 		e.opts.Log.Warn("generation failed", append(args, "err", how.cause)...)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -21,14 +21,14 @@ func TestAConversationBeginsWithTheGreetings(t *testing.T) {
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"$1 Mia"}`)})
 	must(t, err)
 	h.told()
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{
 		CharacterID: ch.ID, PersonaID: persona.ID, Settings: json.RawMessage(`{"temperature":1.5}`),
 	})
 	must(t, err)
 	if told := h.told(); !slices.Equal(told, []string{"chat.created", "message.created"}) {
 		t.Errorf("events = %v", told)
 	}
-	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 1 || page.More {
 		t.Fatalf("%d messages, more %v; want the greeting", len(page.Items), page.More)
@@ -41,7 +41,7 @@ func TestAConversationBeginsWithTheGreetings(t *testing.T) {
 	if want := []string{"Hello $1 Mia.", "Good day, $1 Mia.", "$1 Mia!"}; !slices.Equal(texts, want) {
 		t.Errorf("greetings = %q, want %q", texts, want)
 	}
-	if !first.Greeting || first.Role != nodest.RoleAssistant || first.Name != "Alice" || first.ID != conv.HeadID {
+	if !first.Greeting || first.Role != chat.RoleAssistant || first.Name != "Alice" || first.ID != conv.HeadID {
 		t.Errorf("first message = %+v", first)
 	}
 	if conv.Title != "Alice" || conv.Version != 1 || string(conv.Settings) != `{"temperature":1.5}` {
@@ -59,7 +59,7 @@ func TestWhatTheUserIsCalled(t *testing.T) {
 		return r.ID
 	}
 	called := func(personaID string) string {
-		conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID, PersonaID: personaID})
+		conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: personaID})
 		must(t, err)
 		return conv.LastMessage.Text
 	}
@@ -93,28 +93,28 @@ func TestConversationsThatCannotBeAreRefused(t *testing.T) {
 	must(t, err)
 	tests := []struct {
 		name  string
-		in    nodest.ConversationInput
+		in    chat.ConversationInput
 		code  fault.Code
 		field string
 	}{
-		{"no character", nodest.ConversationInput{}, fault.Invalid, "characterId"},
-		{"an unknown character", nodest.ConversationInput{CharacterID: "x"}, fault.NotFound, "characterId"},
-		{"another user's character", nodest.ConversationInput{CharacterID: theirs.ID}, fault.NotFound, "characterId"},
-		{"an unknown persona", nodest.ConversationInput{CharacterID: ch.ID, PersonaID: "x"}, fault.NotFound, "personaId"},
-		{"a title of 201 characters", nodest.ConversationInput{CharacterID: ch.ID, Title: strings.Repeat("茶", 201)}, fault.Invalid, "title"},
-		{"settings out of range", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"temperature":3}`)}, fault.Invalid, "settings.temperature"},
-		{"settings of another type", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"maxTokens":"many"}`)}, fault.Invalid, "settings.maxTokens"},
-		{"settings that are not known", nodest.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"mood":1}`)}, fault.Invalid, "settings.mood"},
-		{"another user's character in the settings", nodest.ConversationInput{CharacterID: ch.ID,
+		{"no character", chat.ConversationInput{}, fault.Invalid, "characterId"},
+		{"an unknown character", chat.ConversationInput{CharacterID: "x"}, fault.NotFound, "characterId"},
+		{"another user's character", chat.ConversationInput{CharacterID: theirs.ID}, fault.NotFound, "characterId"},
+		{"an unknown persona", chat.ConversationInput{CharacterID: ch.ID, PersonaID: "x"}, fault.NotFound, "personaId"},
+		{"a title of 201 characters", chat.ConversationInput{CharacterID: ch.ID, Title: strings.Repeat("茶", 201)}, fault.Invalid, "title"},
+		{"settings out of range", chat.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"temperature":3}`)}, fault.Invalid, "settings.temperature"},
+		{"settings of another type", chat.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"maxTokens":"many"}`)}, fault.Invalid, "settings.maxTokens"},
+		{"settings that are not known", chat.ConversationInput{CharacterID: ch.ID, Settings: json.RawMessage(`{"mood":1}`)}, fault.Invalid, "settings.mood"},
+		{"another user's character in the settings", chat.ConversationInput{CharacterID: ch.ID,
 			Settings: json.RawMessage(`{"characterId":"` + theirs.ID + `"}`)}, fault.NotFound, "settings.characterId"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := h.CreateConversation(t.Context(), h.call(), tt.in)
+			_, err := h.Chats.CreateConversation(t.Context(), h.call(), tt.in)
 			refused(t, err, tt.code, tt.field)
 		})
 	}
-	page, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 0)
+	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 {
 		t.Errorf("%d are stored, want none", len(page.Items))
@@ -127,34 +127,34 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	title, archived, nobody := strings.Repeat("茶", 200), true, "x"
 	note := json.RawMessage(`{"content":"It rains.","injection_depth":2}`)
 
-	conv, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Title: &title, AuthorNote: note, IfVersion: 1})
+	conv, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Title: &title, AuthorNote: note, IfVersion: 1})
 	must(t, err)
-	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, Archived: &archived, Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
 	must(t, err)
 	if conv.Title != title || string(conv.AuthorNote) != string(note) || !conv.Archived || conv.Version != 3 || string(conv.Settings) != `{"maxTokens":50}` {
 		t.Errorf("conversation = %+v", conv)
 	}
-	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, AuthorNote: json.RawMessage("null")})
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, AuthorNote: json.RawMessage("null")})
 	must(t, err)
 	if conv.AuthorNote != nil {
 		t.Errorf("note = %s, want none", conv.AuthorNote)
 	}
-	for field, patch := range map[string]nodest.ConversationPatch{
+	for field, patch := range map[string]chat.ConversationPatch{
 		"personaId":       {PersonaID: &nobody},
 		"authorNote.role": {AuthorNote: json.RawMessage(`{"role":"x"}`)},
 		"settings.topP":   {Settings: json.RawMessage(`{"topP":2}`)},
 	} {
 		patch.ID = conv.ID
-		_, err := h.UpdateConversation(t.Context(), h.call(), patch)
+		_, err := h.Chats.UpdateConversation(t.Context(), h.call(), patch)
 		code := fault.Invalid
 		if field == "personaId" {
 			code = fault.NotFound
 		}
 		refused(t, err, code, field)
 	}
-	_, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: conv.ID, Title: &nobody, IfVersion: 1})
+	_, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Title: &nobody, IfVersion: 1})
 	refused(t, err, fault.PreconditionFailed, "")
 }
 
@@ -163,17 +163,17 @@ func TestConversationsAreListedByCharacterAndShelf(t *testing.T) {
 	first, _ := h.talk(t, 0)
 	second, _ := h.talk(t, 0)
 	yes, no := true, false
-	_, err := h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{ID: second.ID, Archived: &yes})
+	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: second.ID, Archived: &yes})
 	must(t, err)
 	for name, tt := range map[string]struct {
-		filter nodest.ConversationFilter
+		filter chat.ConversationFilter
 		want   []string
 	}{
-		"of a character": {nodest.ConversationFilter{CharacterID: first.CharacterID}, []string{first.ID}},
-		"archived":       {nodest.ConversationFilter{Archived: &yes}, []string{second.ID}},
-		"not archived":   {nodest.ConversationFilter{Archived: &no}, []string{first.ID}},
+		"of a character": {chat.ConversationFilter{CharacterID: first.CharacterID}, []string{first.ID}},
+		"archived":       {chat.ConversationFilter{Archived: &yes}, []string{second.ID}},
+		"not archived":   {chat.ConversationFilter{Archived: &no}, []string{first.ID}},
 	} {
-		page, err := h.Conversations(t.Context(), me, tt.filter, "", 0)
+		page, err := h.Chats.Conversations(t.Context(), me, tt.filter, "", 0)
 		must(t, err)
 		var got []string
 		for _, conv := range page.Items {
@@ -183,7 +183,7 @@ func TestConversationsAreListedByCharacterAndShelf(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	_, err = h.Conversations(t.Context(), me, nodest.ConversationFilter{}, "", 500)
+	_, err = h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 500)
 	refused(t, err, fault.Invalid, "limit")
 }
 
@@ -192,7 +192,7 @@ func TestHistoryIsReadBackwardsInPages(t *testing.T) {
 	conv, all := h.talk(t, 6)
 	var read []string
 	for before, more := "", true; more; {
-		page, err := h.History(t.Context(), me, conv.ID, before, 3)
+		page, err := h.Chats.History(t.Context(), me, conv.ID, before, 3)
 		must(t, err)
 		for _, m := range slices.Backward(page.Items) {
 			read = append(read, m.ID)
@@ -204,13 +204,13 @@ func TestHistoryIsReadBackwardsInPages(t *testing.T) {
 		t.Errorf("read %v, want %v", read, messageIDs(all))
 	}
 	other, _ := h.talk(t, 0)
-	_, err := h.History(t.Context(), me, other.ID, all[2].ID, 3)
+	_, err := h.Chats.History(t.Context(), me, other.ID, all[2].ID, 3)
 	refused(t, err, fault.NotFound, "before")
-	_, err = h.History(t.Context(), me, conv.ID, "", 201)
+	_, err = h.Chats.History(t.Context(), me, conv.ID, "", 201)
 	refused(t, err, fault.Invalid, "limit")
 }
 
-func messageIDs(messages []*nodest.Message) []string {
+func messageIDs(messages []*chat.Message) []string {
 	ids := []string{}
 	for _, m := range messages {
 		ids = append(ids, m.ID)
@@ -221,34 +221,34 @@ func messageIDs(messages []*nodest.Message) []string {
 func TestChoosingAHeadShowsItsBranch(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 4)
-	conv, err := h.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
+	conv, err := h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
 	must(t, err)
 	if conv.HeadID != all[2].ID || conv.LastMessage.ID != all[2].ID || conv.Version != 6 {
 		t.Errorf("conversation = %+v", conv)
 	}
 	h.say(t, conv.ID, all[2].ID, "another way")
-	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	if len(page.Items) != 4 || page.Items[3].Text() != "another way" {
 		t.Errorf("the branch has %d messages", len(page.Items))
 	}
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
 	must(t, err) // the old branch is still there
 	h.told()
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[4].ID)
 	must(t, err) // it is the head already
 	if told := h.told(); len(told) != 0 {
 		t.Errorf("events = %v, want none", told)
 	}
 
 	other, _ := h.talk(t, 0)
-	_, err = h.ChooseHead(t.Context(), h.call(), other.ID, all[1].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), other.ID, all[1].ID)
 	refused(t, err, fault.NotFound, "messageId")
 	end := h.writing(t, all[4])
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	refused(t, err, fault.Busy, "")
 	end()
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[1].ID)
 	must(t, err)
 }
 
@@ -260,9 +260,9 @@ func TestADeletedConversationIsGone(t *testing.T) {
 	if told := h.told(); !slices.Equal(told, []string{"chat.deleted"}) {
 		t.Errorf("events = %v", told)
 	}
-	_, err := h.History(t.Context(), me, conv.ID, "", 0)
+	_, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Message(t.Context(), me, all[1].ID)
+	_, err = h.Chats.Message(t.Context(), me, all[1].ID)
 	refused(t, err, fault.NotFound, "")
 	refused(t, h.DeleteConversation(t.Context(), h.call(), conv.ID), fault.NotFound, "")
 	refused(t, h.DeleteConversation(t.Context(), h.call(), ""), fault.NotFound, "")

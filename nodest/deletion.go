@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -12,7 +13,7 @@ import (
 // being written there are cancelled first. Documents that were bound to it stay,
 // without it; the regex group made from its card goes with it.
 func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) error {
-	running := func(tx Tx) ([]*Generation, error) { return runningFor(tx, id) }
+	running := func(tx Tx) ([]*chat.Generation, error) { return runningFor(tx, id) }
 	if err := e.cancelRunning(ctx, c.UserID, running); err != nil {
 		return err
 	}
@@ -34,40 +35,40 @@ func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) 
 	if id == "" { // for Running that would mean all conversations
 		return fault.New(fault.NotFound, "no such conversation")
 	}
-	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*Generation, error) { return tx.Running(id) })
+	err := e.cancelRunning(ctx, c.UserID, func(tx Tx) ([]*chat.Generation, error) { return tx.Chats.Running(id) })
 	if err != nil {
 		return err
 	}
 	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
-		if _, err := tx.LockConversation(id); err != nil {
+		if _, err := tx.Chats.LockConversation(id); err != nil {
 			return struct{}{}, err
 		}
-		if err := noneRuns(tx.Running(id)); err != nil {
+		if err := noneRuns(tx.Chats.Running(id)); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, deleteConversation(tx, c, id)
+		return struct{}{}, chat.Delete(tx.Chats, c, id)
 	})
 	return err
 }
 
 // noneRuns is Busy with the first of running: it began after the others had been
 // cancelled.
-func noneRuns(running []*Generation, err error) error {
+func noneRuns(running []*chat.Generation, err error) error {
 	if err == nil && len(running) > 0 {
-		err = busy(running[0])
+		err = chat.Busy(running[0])
 	}
 	return err
 }
 
 // runningFor returns the running generations in conversations of a character.
-func runningFor(tx Tx, characterID string) ([]*Generation, error) {
-	running, err := tx.Running("")
+func runningFor(tx Tx, characterID string) ([]*chat.Generation, error) {
+	running, err := tx.Chats.Running("")
 	if err != nil {
 		return nil, err
 	}
-	var of []*Generation
+	var of []*chat.Generation
 	for _, g := range running {
-		conv, err := tx.Conversation(g.ConversationID)
+		conv, err := tx.Chats.Conversation(g.ConversationID)
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
@@ -83,8 +84,8 @@ func runningFor(tx Tx, characterID string) ([]*Generation, error) {
 
 // cancelRunning cancels the generations that which names and waits until they
 // have ended.
-func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*Generation, error)) error {
-	var running []*Generation
+func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*chat.Generation, error)) error {
+	var running []*chat.Generation
 	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
 		running, err = which(tx)
 		return err

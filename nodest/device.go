@@ -27,7 +27,7 @@ func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string
 	}
 	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
 		for _, conversationID := range slices.Sorted(maps.Keys(read)) {
-			m, err := tx.Message(read[conversationID])
+			m, err := tx.Chats.Message(read[conversationID])
 			if err != nil {
 				return struct{}{}, op.InField("read."+conversationID, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -23,7 +24,7 @@ func (e *ears) last(n int) string {
 }
 
 // edit edits and waits for the answer, if there is one.
-func (s *studio) edit(in nodest.EditInput) *nodest.Changed {
+func (s *studio) edit(in chat.EditInput) *chat.Changed {
 	s.t.Helper()
 	done, err := s.Edit(s.t.Context(), s.call(), in)
 	s.must(err)
@@ -36,7 +37,7 @@ func (s *studio) edit(in nodest.EditInput) *nodest.Changed {
 // reads are the texts of the shown branch.
 func (s *studio) reads(conversationID string) []string {
 	s.t.Helper()
-	page, err := s.History(s.t.Context(), ann, conversationID, "", 200)
+	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
 	s.must(err)
 	texts := []string{}
 	for _, m := range page.Items {
@@ -52,21 +53,21 @@ func TestEdits(t *testing.T) {
 	tests := []struct {
 		name     string
 		at       int // 1 and 3 the user's messages, 2 and 4 the replies, 0 the greeting
-		in       nodest.EditInput
+		in       chat.EditInput
 		reads    []string
 		asked    []string // parts of the request to the model; nil = it is not asked
 		replaced bool     // the old messages at and behind stay as a branch
 	}{
-		{"a user's message in place", 1, nodest.EditInput{Text: "new"}, []string{hello, "new", "a1", "q2", "a2"}, nil, false},
-		{"a reply in place", 2, nodest.EditInput{Text: "new", Mode: "in_place"}, []string{hello, "q1", "new", "q2", "a2"}, nil, false},
-		{"the newest user's message, and its reply", 3, nodest.EditInput{Text: "new", Regenerate: true},
+		{"a user's message in place", 1, chat.EditInput{Text: "new"}, []string{hello, "new", "a1", "q2", "a2"}, nil, false},
+		{"a reply in place", 2, chat.EditInput{Text: "new", Mode: "in_place"}, []string{hello, "q1", "new", "q2", "a2"}, nil, false},
+		{"the newest user's message, and its reply", 3, chat.EditInput{Text: "new", Regenerate: true},
 			[]string{hello, "q1", "a1", "new", "fresh"}, []string{"a1", "new"}, false},
-		{"an earlier user's message, and its reply", 1, nodest.EditInput{Text: "new", Regenerate: true},
+		{"an earlier user's message, and its reply", 1, chat.EditInput{Text: "new", Regenerate: true},
 			[]string{hello, "new", "fresh"}, []string{"new"}, false},
-		{"a user's message as a branch", 3, nodest.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "a1", "new"}, nil, true},
-		{"a reply as a branch", 2, nodest.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "new"}, nil, true},
-		{"the greeting as a branch", 0, nodest.EditInput{Text: "new", Mode: "branch"}, []string{"new"}, nil, true},
-		{"a user's message as a branch with a reply", 1, nodest.EditInput{Text: "new", Mode: "branch", Regenerate: true},
+		{"a user's message as a branch", 3, chat.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "a1", "new"}, nil, true},
+		{"a reply as a branch", 2, chat.EditInput{Text: "new", Mode: "branch"}, []string{hello, "q1", "new"}, nil, true},
+		{"the greeting as a branch", 0, chat.EditInput{Text: "new", Mode: "branch"}, []string{"new"}, nil, true},
+		{"a user's message as a branch with a reply", 1, chat.EditInput{Text: "new", Mode: "branch", Regenerate: true},
 			[]string{hello, "new", "fresh"}, []string{hello, "new"}, true},
 	}
 	for _, tt := range tests {
@@ -76,7 +77,7 @@ func TestEdits(t *testing.T) {
 			s.model.next(says("a1"), says("a2"), says("fresh"))
 			s.say(c, "q1")
 			end := s.say(c, "q2")
-			page, err := s.History(t.Context(), ann, c.ID, "", 200)
+			page, err := s.Chats.History(t.Context(), ann, c.ID, "", 200)
 			s.must(err)
 			old := page.Items[tt.at]
 			before, requests := s.shown(c.ID), len(s.model.asked())
@@ -105,7 +106,7 @@ func TestEdits(t *testing.T) {
 				t.Fatalf("the edited message is %s, the old one %s", m.ID, old.ID)
 			}
 			if tt.replaced { // the old branch is one step away, word for word
-				_, err := s.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
+				_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
 				s.must(err)
 				if got := s.shown(c.ID); got != before {
 					t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
@@ -129,20 +130,20 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	before := s.shown(c.ID)
 	tests := []struct {
 		name  string
-		in    nodest.EditInput
+		in    chat.EditInput
 		code  fault.Code
 		field string
 	}{
-		{"another reply is being written", nodest.EditInput{MessageID: said.ID, Regenerate: true}, fault.Busy, ""},
-		{"so as a branch", nodest.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
-		{"so as a branch without a reply", nodest.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
-		{"the message is being answered", nodest.EditInput{MessageID: sent.UserMessage.ID, Regenerate: true}, fault.Busy, ""},
-		{"the message is being written", nodest.EditInput{MessageID: sent.Message.ID}, fault.Busy, ""},
-		{"it has changed", nodest.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
-		{"as a branch too", nodest.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
-		{"a reply is not answered", nodest.EditInput{MessageID: reply.ID, Regenerate: true}, fault.Invalid, "regenerate"},
-		{"the mode", nodest.EditInput{MessageID: said.ID, Mode: "over"}, fault.Invalid, "mode"},
-		{"nobody's message", nodest.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
+		{"another reply is being written", chat.EditInput{MessageID: said.ID, Regenerate: true}, fault.Busy, ""},
+		{"so as a branch", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch"}, fault.Busy, ""},
+		{"so as a branch without a reply", chat.EditInput{MessageID: said.ID, Mode: "branch"}, fault.Busy, ""},
+		{"the message is being answered", chat.EditInput{MessageID: sent.UserMessage.ID, Regenerate: true}, fault.Busy, ""},
+		{"the message is being written", chat.EditInput{MessageID: sent.Message.ID}, fault.Busy, ""},
+		{"it has changed", chat.EditInput{MessageID: said.ID, Regenerate: true, IfRev: 7}, fault.Conflict, ""},
+		{"as a branch too", chat.EditInput{MessageID: said.ID, Regenerate: true, Mode: "branch", IfRev: 7}, fault.Conflict, ""},
+		{"a reply is not answered", chat.EditInput{MessageID: reply.ID, Regenerate: true}, fault.Invalid, "regenerate"},
+		{"the mode", chat.EditInput{MessageID: said.ID, Mode: "over"}, fault.Invalid, "mode"},
+		{"nobody's message", chat.EditInput{MessageID: "nobody", Regenerate: true}, fault.NotFound, ""},
 	}
 	for _, tt := range tests {
 		tt.in.Text = "new"
@@ -158,7 +159,7 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
 		}
 	}
-	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, nodest.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
+	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, chat.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
 	s.wants(err, fault.NotFound)
 	held.release()
 	s.wait(sent.GenerationID)
@@ -173,24 +174,24 @@ func TestWhichReplyAnEditWritesAnew(t *testing.T) {
 	said := first.ParentID
 	s.say(c, "q2")
 	second := s.regenerate(first.ID, "") // it is the end of the shown branch
-	again := nodest.EditInput{MessageID: said, Text: "new", Regenerate: true}
+	again := chat.EditInput{MessageID: said, Text: "new", Regenerate: true}
 
 	if done := s.edit(again); done.Reply.ID != second.ID || len(s.message(second.ID).Swipes) != 2 {
 		t.Errorf("%s was written, want the shown one, %s", done.Reply.ID, second.ID)
 	}
-	_, err := s.ChooseHead(t.Context(), s.call(), c.ID, first.ID)
+	_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, first.ID)
 	s.must(err)
 	third := s.edit(again).Reply
 	if third.ID == first.ID || third.ID == second.ID || s.head(c.ID) != third.ID {
 		t.Errorf("%s was written, want one beside %s, which is shown and has been answered", third.ID, first.ID)
 	}
-	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, said)
+	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, said)
 	s.must(err)
 	if done := s.edit(again); done.Reply.ID != third.ID || s.head(c.ID) != said {
 		t.Errorf("%s was written, want the newest, %s; the head is %s", done.Reply.ID, third.ID, s.head(c.ID))
 	}
 	for _, id := range []string{first.ID, second.ID, third.ID} {
-		_, err := s.DeleteMessage(t.Context(), s.call(), id, "one")
+		_, err := s.Chats.DeleteMessage(t.Context(), s.call(), id, "one")
 		s.must(err)
 	}
 	done := s.edit(again)
@@ -205,8 +206,8 @@ func TestAnEditRepairsAFailedReply(t *testing.T) {
 	c := s.chat()
 	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
 	failed := s.say(c, "q1")
-	done := s.edit(nodest.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
-	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != nodest.StatusComplete {
+	done := s.edit(chat.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
+	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != chat.StatusComplete {
 		t.Errorf("the reply is %+v", m)
 	}
 }
@@ -216,7 +217,7 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 	c := s.chat()
 	reply := s.say(c, "q1")
 	for _, mode := range []string{"in_place", "branch"} {
-		in := nodest.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
+		in := chat.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
 		call := s.call()
 		first, err := s.Edit(t.Context(), call, in)
 		s.must(err)
@@ -241,7 +242,7 @@ func TestAnotherBranchIsTold(t *testing.T) {
 		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
 		return err
 	}
-	edit := func(in nodest.EditInput) error {
+	edit := func(in chat.EditInput) error {
 		in.Text = "new"
 		_, err := s.Edit(t.Context(), s.call(), in)
 		return err
@@ -253,8 +254,8 @@ func TestAnotherBranchIsTold(t *testing.T) {
 	}{
 		{"a message at the end", func() error { return note("") }, "gen.done message.created"},
 		{"a message elsewhere", func() error { return note(reply.ID) }, "message.created chat.updated"},
-		{"an edit in place", func() error { return edit(nodest.EditInput{MessageID: end.ID}) }, "chat.updated message.updated"},
-		{"an edit as a branch", func() error { return edit(nodest.EditInput{MessageID: end.ID, Mode: "branch"}) }, "message.created chat.updated"},
+		{"an edit in place", func() error { return edit(chat.EditInput{MessageID: end.ID}) }, "chat.updated message.updated"},
+		{"an edit as a branch", func() error { return edit(chat.EditInput{MessageID: end.ID, Mode: "branch"}) }, "message.created chat.updated"},
 	}
 	for _, tt := range tests {
 		s.must(tt.do())
@@ -271,7 +272,7 @@ func TestReset(t *testing.T) {
 	old := s.say(c, "q1")
 	before := s.shown(c.ID)
 	call := s.call()
-	now, err := s.Reset(t.Context(), call, c.ID)
+	now, err := s.Chats.Reset(t.Context(), call, c.ID)
 	s.must(err)
 	first := s.message(now.HeadID)
 	if !first.Greeting || first.ParentID != "" || first.Text() != "Hello, User." || len(first.Swipes) != 2 || now.LastMessage.ID != first.ID {
@@ -283,7 +284,7 @@ func TestReset(t *testing.T) {
 	if got := s.ears.last(2); got != "message.created chat.updated" {
 		t.Errorf("events = %s", got)
 	}
-	if twice, err := s.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
+	if twice, err := s.Chats.Reset(t.Context(), again(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
 		t.Errorf("repeated: %+v, %v", twice, err)
 	}
 	s.say(c, "q2")
@@ -291,7 +292,7 @@ func TestReset(t *testing.T) {
 		t.Errorf("the prompt has what was said before:\n%s", s.model.last())
 	}
 	// The old history is a branch.
-	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
+	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
 	s.must(err)
 	if got := s.shown(c.ID); got != before {
 		t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
@@ -301,20 +302,20 @@ func TestReset(t *testing.T) {
 	s.model.next(held)
 	sent := s.send(c, "q3")
 	<-held.begun
-	_, err = s.Reset(t.Context(), s.call(), c.ID)
+	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
 	s.wants(err, fault.Busy)
 	held.release()
 	s.wait(sent.GenerationID)
-	_, err = s.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
+	_, err = s.Chats.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
 	s.wants(err, fault.NotFound)
 }
 
 func TestResetWithoutAGreeting(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
-	_, err := s.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
+	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
 	s.must(err)
-	_, err = s.Reset(t.Context(), s.call(), c.ID)
+	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
 	s.must(err)
 	if got := s.reads(c.ID); !slices.Equal(got, []string{"Hello!"}) {
 		t.Errorf("the chat reads %q", got)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 )
@@ -17,6 +18,7 @@ type Engine struct {
 	opts   Options
 
 	Characters *character.Service
+	Chats      *chat.Service
 
 	pasts  pasts            // the ends of chats by version
 	counts *framework.Cache // token counts and key scans by content
@@ -35,6 +37,7 @@ type Engine struct {
 type Deps struct {
 	Store      Store
 	Characters *character.Service
+	Chats      *chat.Service
 	Models     Models
 	Publisher  Publisher
 }
@@ -43,7 +46,7 @@ type Deps struct {
 func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
-		Characters: d.Characters, pasts: newPasts(), counts: framework.NewCache(0),
+		Characters: d.Characters, Chats: d.Chats, pasts: newPasts(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }

@@ -3,6 +3,7 @@ package nodest
 import (
 	"time"
 
+	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/op"
@@ -36,7 +37,7 @@ type genBudget struct {
 	Reserve int `json:"reserve"` // kept for the reply
 }
 
-func startedData(g *Generation, t *turn) genStarted {
+func startedData(g *chat.Generation, t *turn) genStarted {
 	o := t.input.Options
 	return genStarted{
 		Kind: g.Kind, Provider: t.scene.model.Provider, Model: g.Model, Offline: t.scene.model.Offline, PromptID: g.PromptID,
@@ -127,7 +128,7 @@ type genTimes struct {
 	Total      int64 `json:"total"`
 }
 
-func timesOf(g *Generation, build time.Duration) genTimes {
+func timesOf(g *chat.Generation, build time.Duration) genTimes {
 	times := genTimes{Build: build.Milliseconds()}
 	if g.FirstTokenAt != nil {
 		times.FirstToken = g.FirstTokenAt.Sub(g.CreatedAt).Milliseconds()
@@ -139,7 +140,7 @@ func timesOf(g *Generation, build time.Duration) genTimes {
 }
 
 // generationEvent makes an event of a generation.
-func generationEvent(userID, kind, by string, g *Generation, data any) *stream.Event {
+func generationEvent(userID, kind, by string, g *chat.Generation, data any) *stream.Event {
 	ev := op.Event(userID, kind, by, data)
 	ev.ConversationID, ev.MessageID, ev.GenerationID = g.ConversationID, g.MessageID, g.ID
 	return ev

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
@@ -19,11 +20,11 @@ import (
 )
 
 // whole is the shown branch, read as clients read it.
-func (h *home) whole(t *testing.T, conversationID string, pageLength int) []*nodest.Message {
+func (h *home) whole(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
-	var all []*nodest.Message
+	var all []*chat.Message
 	for before, more := "", true; more; {
-		page, err := h.History(t.Context(), me, conversationID, before, pageLength)
+		page, err := h.Chats.History(t.Context(), me, conversationID, before, pageLength)
 		must(t, err)
 		all = slices.Concat(page.Items, all)
 		if more = page.More; more {
@@ -34,7 +35,7 @@ func (h *home) whole(t *testing.T, conversationID string, pageLength int) []*nod
 }
 
 // shown is what people read of messages, without what names them.
-func shown(t *testing.T, messages []*nodest.Message) string {
+func shown(t *testing.T, messages []*chat.Message) string {
 	t.Helper()
 	var b strings.Builder
 	for _, m := range messages {
@@ -51,7 +52,7 @@ func shown(t *testing.T, messages []*nodest.Message) string {
 }
 
 // alike checks that two branches show the same.
-func alike(t *testing.T, what string, got, want []*nodest.Message) {
+func alike(t *testing.T, what string, got, want []*chat.Message) {
 	t.Helper()
 	a, b := strings.Split(shown(t, got), "\n"), strings.Split(shown(t, want), "\n")
 	for i := range min(len(a), len(b)) {
@@ -68,14 +69,14 @@ func alike(t *testing.T, what string, got, want []*nodest.Message) {
 func TestAForkIsTheBranch(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 100)
-	_, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[40].ID, Text: "edited"})
+	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[40].ID, Text: "edited"})
 	must(t, err)
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[10].ID, "one")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[10].ID, "one")
 	must(t, err)
 	h.say(t, conv.ID, all[60].ID, "one way", "another way")
 	conv = h.say(t, conv.ID, all[70].ID, "the end")
 	note := json.RawMessage(`{"content":"It rains."}`)
-	conv, err = h.UpdateConversation(t.Context(), h.call(), nodest.ConversationPatch{
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
 		ID: conv.ID, AuthorNote: note, Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
 	must(t, err)
@@ -83,7 +84,7 @@ func TestAForkIsTheBranch(t *testing.T) {
 	h.told()
 
 	call := h.call()
-	fork, err := h.Fork(t.Context(), call, nodest.ForkInput{ConversationID: conv.ID})
+	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	if told := h.told(); !slices.Equal(told, []string{"chat.created"}) {
 		t.Errorf("events = %v", told)
@@ -99,7 +100,7 @@ func TestAForkIsTheBranch(t *testing.T) {
 			t.Errorf("message %s is of both", m.ID)
 		}
 	}
-	second, err := h.Fork(t.Context(), again(call), nodest.ForkInput{ConversationID: conv.ID})
+	second, err := h.Chats.Fork(t.Context(), again(call), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	if second.ID != fork.ID {
 		t.Error("the same call made another fork")
@@ -114,13 +115,13 @@ func TestAForkIsTheBranch(t *testing.T) {
 func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 90)
-	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
+	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
 	must(t, err)
 	if fork.Title != "before the storm" {
 		t.Errorf("title = %q", fork.Title)
 	}
 	alike(t, "the fork", h.whole(t, fork.ID, 50), all[:81])
-	second, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: fork.ID})
+	second, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: fork.ID})
 	must(t, err)
 	alike(t, "the fork of a fork", h.whole(t, second.ID, 50), all[:81])
 }
@@ -129,43 +130,43 @@ func TestWhatCannotBeForked(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 4)
 	other, otherMessages := h.talk(t, 1)
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
 	must(t, err)
 	tests := []struct {
 		name  string
-		in    nodest.ForkInput
+		in    chat.ForkInput
 		code  fault.Code
 		field string
 	}{
-		{"an unknown conversation", nodest.ForkInput{ConversationID: "x"}, fault.NotFound, ""},
-		{"an unknown message", nodest.ForkInput{ConversationID: conv.ID, MessageID: "x"}, fault.NotFound, "messageId"},
-		{"a message of another conversation", nodest.ForkInput{ConversationID: conv.ID, MessageID: otherMessages[0].ID}, fault.NotFound, "messageId"},
-		{"a deleted message", nodest.ForkInput{ConversationID: conv.ID, MessageID: all[1].ID}, fault.NotFound, "messageId"},
-		{"a title of 201 characters", nodest.ForkInput{ConversationID: conv.ID, Title: strings.Repeat("茶", 201)}, fault.Invalid, "title"},
+		{"an unknown conversation", chat.ForkInput{ConversationID: "x"}, fault.NotFound, ""},
+		{"an unknown message", chat.ForkInput{ConversationID: conv.ID, MessageID: "x"}, fault.NotFound, "messageId"},
+		{"a message of another conversation", chat.ForkInput{ConversationID: conv.ID, MessageID: otherMessages[0].ID}, fault.NotFound, "messageId"},
+		{"a deleted message", chat.ForkInput{ConversationID: conv.ID, MessageID: all[1].ID}, fault.NotFound, "messageId"},
+		{"a title of 201 characters", chat.ForkInput{ConversationID: conv.ID, Title: strings.Repeat("茶", 201)}, fault.Invalid, "title"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := h.Fork(t.Context(), h.call(), tt.in)
+			_, err := h.Chats.Fork(t.Context(), h.call(), tt.in)
 			refused(t, err, tt.code, tt.field)
 		})
 	}
-	_, err = h.Fork(t.Context(), &op.Call{UserID: stranger}, nodest.ForkInput{ConversationID: conv.ID})
+	_, err = h.Chats.Fork(t.Context(), &op.Call{UserID: stranger}, chat.ForkInput{ConversationID: conv.ID})
 	refused(t, err, fault.NotFound, "")
 
 	end := h.writing(t, all[4])
-	_, err = h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	refused(t, err, fault.Busy, "")
-	_, err = h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
+	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
 	must(t, err) // what comes before it can be had
 	end()
 	end = h.writing(t, all[2])
-	_, err = h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	refused(t, err, fault.Busy, "")
 	end()
-	_, err = h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 
-	list, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{CharacterID: other.CharacterID}, "", 0)
+	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: other.CharacterID}, "", 0)
 	must(t, err)
 	if len(list.Items) != 1 {
 		t.Errorf("the other character has %d conversations, want 1", len(list.Items))
@@ -176,7 +177,7 @@ func TestWhatCannotBeForked(t *testing.T) {
 func TestAForkReadsLikeItsSource(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 30)
-	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	for name, read := range map[string]func(id string) string{
 		"export": func(id string) string {
@@ -194,7 +195,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 			return text
 		},
 		"branches": func(id string) string {
-			page, err := h.Branches(t.Context(), me, id, "", 0)
+			page, err := h.Chats.Branches(t.Context(), me, id, "", 0)
 			must(t, err)
 			return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
 		},
@@ -204,7 +205,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 		},
 		"search": func(id string) string {
-			return strings.Join(h.search(t, nodest.SearchInput{Query: all[1].Text(), ConversationID: id}), "|")
+			return strings.Join(h.search(t, chat.SearchInput{Query: all[1].Text(), ConversationID: id}), "|")
 		},
 	} {
 		if got, want := read(fork.ID), read(conv.ID); got != want {
@@ -231,7 +232,7 @@ func (d *dying) Update(ctx context.Context, userID string, fn func(nodest.Tx) er
 // claimFork claims the job of a fork in the name of a process.
 func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	t.Helper()
-	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: nodest.JobFork, Free: 5, PerUser: 5}})
+	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
 	must(t, err)
 	if len(claimed) != 1 {
 		t.Fatalf("%d jobs, want the one of the fork", len(claimed))
@@ -240,7 +241,7 @@ func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 }
 
 func runFork(e *nodest.Engine, j *jobs.Job) error {
-	return e.JobKinds()[1].Run(context.Background(), j)
+	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
 // A fork of more than 5,000 messages is hidden until its job has copied the rest. It is
@@ -250,7 +251,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	h := newHome(t)
 	conv := h.longChat(t, h.character(t, alice).ID, 11_000)
 	all := h.whole(t, conv.ID, 200)
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[10_990].ID, "one")
 	must(t, err)
 	h.say(t, conv.ID, conv.HeadID, "one way", "another way")
 	all = h.whole(t, conv.ID, 200)
@@ -258,27 +259,27 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 
 	call := h.call()
 	begun := time.Now()
-	fork, err := h.Fork(t.Context(), call, nodest.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
 	must(t, err)
 	t.Logf("answered after %v", time.Since(begun))
 	if !fork.Copying || len(h.told()) != 0 {
 		t.Fatal("it was told of before it is there")
 	}
-	_, err = h.Conversation(t.Context(), me, fork.ID)
+	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
 	refused(t, err, fault.NotFound, "")
 	_, err = h.Send(t.Context(), h.call(), nodest.SendInput{ConversationID: fork.ID, Text: "too early"})
 	refused(t, err, fault.NotFound, "")
-	again, err := h.Fork(t.Context(), again(call), nodest.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	again, err := h.Chats.Fork(t.Context(), again(call), chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
 	must(t, err)
 	if again.ID != fork.ID || !again.Copying {
 		t.Errorf("the same call answers %+v", again)
 	}
 	// The source is rewritten and deleted meanwhile.
-	for _, m := range []*nodest.Message{all[7000], all[10_995]} {
-		_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: m.ID, Text: "edited"})
+	for _, m := range []*chat.Message{all[7000], all[10_995]} {
+		_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
 		must(t, err)
 	}
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[9000].ID, "after")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[9000].ID, "after")
 	must(t, err)
 	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
 	h.told()
@@ -292,7 +293,7 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		page, _, err := memory.New(h.db.Memory(), memory.Options{}).Jobs(t.Context(), me, conv.CharacterID, "", 0)
 		must(t, err)
 		for _, j := range page {
-			if j.Kind == nodest.JobFork {
+			if j.Kind == chat.JobFork {
 				return string(j.State) + " " + string(j.Progress)
 			}
 		}
@@ -301,12 +302,12 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	if got := progress(); got != `running {"copied":10000,"total":11001}` {
 		t.Errorf("after the first process: %s", got)
 	}
-	must(t, h.db.RecoverJobs(t.Context(), map[string]int{nodest.JobFork: 100}, "second"))
+	must(t, h.db.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
 	second := claimFork(t, h.db, "second")
 	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was not dead after all
 		t.Errorf("the first process goes on: %v", err)
 	}
-	_, err = h.Conversation(t.Context(), stranger, fork.ID)
+	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
 	refused(t, err, fault.NotFound, "")
 	must(t, runFork(h.Engine, second))
 	if got := progress(); got != `done {"copied":11001,"total":11001}` {
@@ -323,13 +324,13 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 		got[i].EditedAt = nil // that of the newest text, which is not the fork's
 	}
 	alike(t, "the fork", got, all)
-	list, err := h.Conversations(t.Context(), me, nodest.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
+	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
 	must(t, err)
 	if len(list.Items) != 1 || list.Items[0].ID != fork.ID || list.Items[0].Title != "kept" || list.Items[0].Copying || list.Items[0].Version != 1 {
 		t.Errorf("conversations = %+v", list.Items)
 	}
 	h.say(t, fork.ID, fork.HeadID, "on")
-	_, err = h.Conversation(t.Context(), stranger, fork.ID)
+	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -337,12 +338,12 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 func TestALongForkGoesWithItsCharacter(t *testing.T) {
 	h := newHome(t)
 	conv := h.longChat(t, h.character(t, alice).ID, 5001)
-	fork, err := h.Fork(t.Context(), h.call(), nodest.ForkInput{ConversationID: conv.ID})
+	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
 	must(t, err)
 	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
 	h.told()
 	must(t, runFork(h.Engine, claimFork(t, h.db, "p")))
-	_, err = h.Conversation(t.Context(), me, fork.ID)
+	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
 	refused(t, err, fault.NotFound, "")
 	if told := h.told(); len(told) != 0 {
 		t.Errorf("events = %v", told)

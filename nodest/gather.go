@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -111,12 +112,12 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 }
 
 // aim fixes what is written over or behind.
-func (t *turn) aim(g *Generation, target *Message) error {
+func (t *turn) aim(g *chat.Generation, target *chat.Message) error {
 	if target == nil {
 		return nil
 	}
 	t.variant = len(target.Swipes)
-	if g.Kind != KindContinue {
+	if g.Kind != chat.KindContinue {
 		return nil
 	}
 	chosen := target.Chosen()
@@ -128,17 +129,17 @@ func (t *turn) aim(g *Generation, target *Message) error {
 }
 
 // compose reads the chat and completes the input of the build.
-func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
+func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Message) error {
 	e.prepare(t, seedOf(g.ID))
 	in := &t.input
 	head := t.scene.Conversation.HeadID
 	switch g.Kind {
-	case KindReply, KindRegenerate:
+	case chat.KindReply, chat.KindRegenerate:
 		head = target.ParentID
-	case KindContinue:
+	case chat.KindContinue:
 		head = target.ID
 		t.continues()
-	case KindImpersonate:
+	case chat.KindImpersonate:
 		t.task = llm.Impersonate
 		in.Instruction = &framework.Instruction{Task: llm.Impersonate}
 	}
@@ -146,7 +147,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 	if err != nil {
 		return err
 	}
-	if g.Kind == KindRegenerate {
+	if g.Kind == chat.KindRegenerate {
 		path = t.upToUser(path)
 		if t.variant, err = textsAt(tx, target); err != nil {
 			return err
@@ -155,9 +156,9 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 	t.rests(g.CreatedAt, path, "")
 	in.History = t.chatOf(path)
 	switch g.Kind {
-	case KindReply:
+	case chat.KindReply:
 		t.answerLast()
-	case KindRegenerate:
+	case chat.KindRegenerate:
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, g.Instruction)
 	}
@@ -166,8 +167,8 @@ func (e *Engine) compose(tx Tx, t *turn, g *Generation, target *Message) error {
 
 // textsAt counts the texts that were written in the place of a reply, those of
 // the replies beside it and the deleted ones too: the next one is another.
-func textsAt(tx Tx, reply *Message) (n int, err error) {
-	beside, err := tx.Children(reply.ConversationID, reply.ParentID)
+func textsAt(tx Tx, reply *chat.Message) (n int, err error) {
+	beside, err := tx.Chats.Children(reply.ConversationID, reply.ParentID)
 	for _, m := range beside {
 		n += len(m.Swipes)
 	}
@@ -228,23 +229,17 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// Sizes of the pages in which a chat is read backwards, in messages.
-const (
-	firstPage = 32
-	largePage = 512
-)
-
 // readHistory reads the branch that ends in head, oldest first, as far back as
 // the budget can reach. What is older is noted as dropped, unread, so the cost of
 // a turn does not grow with the chat. What the summary in force stands for is left
 // out (turn.summary).
-func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
-	chat := t.scene.Conversation
+func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
+	conv := t.scene.Conversation
 	version := int64(0)
 	if t.scene.save != nil {
 		if t.scene.save.HeadID == "" {
-			m, err := greetingNow(tx, chat)
-			return []*Message{m}, err
+			m, err := chat.FreshGreeting(tx.Chats, conv)
+			return []*chat.Message{m}, err
 		}
 		head, version = t.scene.save.HeadID, t.scene.save.Version
 	}
@@ -253,7 +248,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
 	}
 	t.summary, t.front = t.made, 0
 	if t.made == nil {
-		k, err := standing(tx, chat.SummaryID, head, version)
+		k, err := chat.ActiveSummary(tx.Chats, conv.SummaryID, head, version)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +264,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*Message, error) {
 }
 
 // readSummarised is readHistory with the summary that was found.
-func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error) {
+func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, error) {
 	room := t.input.Options.Context - t.input.Options.Reserve
 	read := t.reader(tx, head)
 	if t.summary == nil {
@@ -281,7 +276,7 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 	if err != nil {
 		return nil, err
 	}
-	a, ok, err := readAround(t.summary, tail, t.behind, more, room, read)
+	a, ok, err := chat.ReadSummarised(t.summary, tail, t.behind, more, room, read)
 	if err != nil {
 		return nil, err
 	}
@@ -289,101 +284,81 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*Message, error)
 		t.summary = nil
 		return e.readSummarised(tx, t, head)
 	}
-	t.front, t.unread = len(a.front), a.more
-	return slices.Concat(a.front, a.behind), nil
+	t.front, t.unread = len(a.Front), a.More
+	return slices.Concat(a.Front, a.Rest), nil
 }
 
 // reader reads the branch that ends in head, as it is or as the save point of the
 // scene has it.
-func (t *turn) reader(tx Tx, head string) pageReader {
+func (t *turn) reader(tx Tx, head string) chat.PageReader {
 	if s := t.scene.save; s != nil {
-		return func(before string, size int) ([]*Message, bool, error) {
-			return tx.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
+		return func(before string, size int) ([]*chat.Message, bool, error) {
+			return tx.Chats.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
 		}
 	}
-	return func(before string, size int) ([]*Message, bool, error) {
-		return tx.Path(t.scene.Conversation.ID, head, before, size)
+	return func(before string, size int) ([]*chat.Message, bool, error) {
+		return tx.Chats.Path(t.scene.Conversation.ID, head, before, size)
 	}
 }
 
 // readTail reads the end of a branch, as far back as room or the message until.
-func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read pageReader) ([]*Message, bool, error) {
-	chat := t.scene.Conversation.ID
+func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read chat.PageReader) ([]*chat.Message, bool, error) {
+	conv := t.scene.Conversation.ID
 	if t.scene.save == nil {
-		if path, more, ok := e.pasts.find(chat, t.version, head, until, room); ok {
+		if path, more, ok := e.pasts.find(conv, t.version, head, until, room); ok {
 			return path, more, nil
 		}
 	}
-	path, more, err := readPath("", room, until, read)
+	path, more, err := chat.ReadPath("", room, until, read)
 	if err != nil {
 		return nil, false, err
 	}
-	now, err := tx.Conversation(chat) // its version in this snapshot
+	now, err := tx.Chats.Conversation(conv) // its version in this snapshot
 	if err != nil {
 		return nil, false, err
 	}
 	if t.scene.save == nil {
-		e.pasts.put(chat, now.Version, path, !more, room)
+		e.pasts.put(conv, now.Version, path, !more, room)
 	}
 	return path, more, nil
-}
-
-// readPath reads a branch backwards, page by page, the messages before one ("" =
-// from its end on), until room tokens are full or a page has the message until.
-func readPath(before string, room int, until string, read pageReader) (path []*Message, more bool, err error) {
-	var pages [][]*Message
-	for size := firstPage; ; size = min(size*2, largePage) {
-		page, more, err := read(before, size)
-		if err != nil {
-			return nil, false, err
-		}
-		pages = append(pages, page)
-		room -= weigh(page)
-		reached := until != "" && slices.ContainsFunc(page, func(m *Message) bool { return m.ID == until })
-		if !more || len(page) == 0 || room <= 0 || reached {
-			slices.Reverse(pages)
-			return slices.Concat(pages...), more, nil
-		}
-		before = page[0].ID
-	}
 }
 
 // chatOf turns messages into the chat of a prompt, with the summary in its place.
 // Hidden messages and places without a text are left out, and so is a failed
 // exchange: a reply that failed before its first word, with the message that it was
 // to answer. (nodest.md 9.)
-func (t *turn) chatOf(path []*Message) []framework.Message {
-	chat := make([]framework.Message, 0, len(path)+1)
-	var last *Message // that stands at the end of chat
+func (t *turn) chatOf(path []*chat.Message) []framework.Message {
+	conv := make([]framework.Message, 0, len(path)+1)
+	var last *chat.Message // that stands at the end of chat
 	for i, m := range path {
 		if t.summary != nil && i == t.front {
-			chat, last = append(chat, t.summary.Message()), nil
+			conv, last = append(conv, t.summary.Message()), nil
 		}
 		if m.Hidden { // of an imported log: shown, never sent
 			continue
 		}
 		if strings.TrimSpace(m.Text()) == "" {
-			if m.Status == StatusError && last != nil && last.ID == m.ParentID && last.Role == RoleUser {
-				chat, last = chat[:len(chat)-1], nil
+			if m.Status == chat.StatusError && last != nil && last.ID == m.ParentID && last.Role == chat.RoleUser {
+				conv, last = conv[:len(conv)-1], nil
 			}
 			continue
 		}
-		chat, last = append(chat, t.said(m)), m
-		t.addWish(chat, m.Chosen())
+		conv, last = append(conv, t.said(m)), m
+		t.addWish(conv, m.Chosen())
 	}
-	return chat
+	return conv
 }
 
 // addWish puts the wish that the text at the end of chat was written on into the
 // user's message before it. A wish in the text of that message, as logs of the app
 // have it, was for another reply: directly before a text of ours it goes.
-func (t *turn) addWish(chat []framework.Message, written *Swipe) {
-	for i := len(chat) - 1; i >= 0 && chat[i].Role != framework.RoleSummary; i-- {
-		if chat[i].Role != RoleUser {
+func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
+	for i := len(conv) - 1; i >= 0 && conv[i].Role != framework.RoleSummary; i-- {
+		if conv[i].Role != chat.RoleUser {
 			continue
 		}
-		if written.Wish != "" || written.GenerationID != "" && i == len(chat)-2 {
-			chat[i] = t.withWish(chat[i], written.Wish)
+		if written.Wish != "" || written.GenerationID != "" && i == len(conv)-2 {
+			conv[i] = t.withWish(conv[i], written.Wish)
 		}
 		return
 	}
@@ -401,14 +376,14 @@ func (t *turn) withWish(m framework.Message, wish string) framework.Message {
 // said is one message as it is sent: what the user typed went through the
 // scripts for user input, and tagged blocks are no part of what was said (those
 // of our replies are stored apart; imported and edited texts may have some).
-func (t *turn) said(m *Message) framework.Message {
+func (t *turn) said(m *chat.Message) framework.Message {
 	s := m.Chosen()
 	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
 	sent := s.Text
 	switch m.Role {
-	case RoleUser:
+	case chat.RoleUser:
 		sent = t.input.Scripts.User(s.Text)
-	case RoleAssistant:
+	case chat.RoleAssistant:
 		sent = framework.StripBlocks(s.Text)
 	}
 	if sent != s.Text {
@@ -421,7 +396,7 @@ func (t *turn) said(m *Message) framework.Message {
 // answered.
 func (t *turn) answerLast() {
 	h := t.input.History
-	if len(h) == 0 || h[len(h)-1].Role != RoleUser {
+	if len(h) == 0 || h[len(h)-1].Role != chat.RoleUser {
 		return
 	}
 	t.input.History, t.input.User = h[:len(h)-1], h[len(h)-1]
@@ -429,9 +404,9 @@ func (t *turn) answerLast() {
 
 // upToUser cuts what follows the newest user message, if there is one behind the
 // summary.
-func (t *turn) upToUser(path []*Message) []*Message {
+func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 	for i := len(path) - 1; i >= t.front; i-- {
-		if path[i].Role == RoleUser {
+		if path[i].Role == chat.RoleUser {
 			return path[:i+1]
 		}
 	}

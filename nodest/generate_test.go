@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -231,7 +232,7 @@ func TestFailures(t *testing.T) {
 			c := s.chat()
 			s.model.next(tt.reply)
 			m := s.say(c, "Tell me")
-			if m.Status != nodest.StatusError || m.Error == nil || m.Error.Code != tt.code {
+			if m.Status != chat.StatusError || m.Error == nil || m.Error.Code != tt.code {
 				t.Errorf("status %s, error %v; want %s", m.Status, m.Error, tt.code)
 			}
 			if tt.text == "" && len(m.Swipes) != 0 {
@@ -241,7 +242,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("kept %q with finish %q, want %q with %q", m.Text(), m.Chosen().Finish, tt.text, tt.finish)
 			}
 			g := s.generation(m.GenerationID)
-			if g.Status != nodest.GenFailed || g.Error.Code != tt.code {
+			if g.Status != chat.GenFailed || g.Error.Code != tt.code {
 				t.Errorf("generation %s, %v", g.Status, g.Error)
 			}
 			if want := "message.created gen.started gen.context message.updated gen.failed"; s.ears.durable(g.ID) != want {
@@ -274,7 +275,7 @@ func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 	}
 	// Once it is answered it belongs to the chat.
 	m := s.regenerate(failed.ID, "")
-	if m.Status != nodest.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
+	if m.Status != chat.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
 		t.Errorf("after the repair: %+v", m)
 	}
 	if !strings.Contains(s.model.last(), "Lost words") || strings.Contains(s.model.last(), "New words") {
@@ -298,22 +299,22 @@ func TestCancel(t *testing.T) {
 	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
 	s.must(err)
 	t.Logf("cancelled and stored after %v", time.Since(began))
-	if status != nodest.GenCancelled || s.model.hungUp() != 1 {
+	if status != chat.GenCancelled || s.model.hungUp() != 1 {
 		t.Errorf("status %s, %d requests closed", status, s.model.hungUp())
 	}
 	m := s.message(sent.Message.ID)
-	if m.Text() != "One two" || m.Status != nodest.StatusCancelled || m.Chosen().Finish != "cancelled" || m.Error != nil {
+	if m.Text() != "One two" || m.Status != chat.StatusCancelled || m.Chosen().Finish != "cancelled" || m.Error != nil {
 		t.Errorf("kept %+v", m)
 	}
 	if want := "message.created gen.started gen.context message.updated gen.done"; s.ears.durable(sent.GenerationID) != want {
 		t.Errorf("events = %s, want %s", s.ears.durable(sent.GenerationID), want)
 	}
 	// Again, and of one that has ended by itself: no change.
-	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("a second cancel: %s, %v", status, err)
 	}
 	done := s.say(c, "Go on")
-	if status, err := s.Cancel(t.Context(), ann, done.GenerationID); status != nodest.GenDone || err != nil {
+	if status, err := s.Cancel(t.Context(), ann, done.GenerationID); status != chat.GenDone || err != nil {
 		t.Errorf("a late cancel: %s, %v", status, err)
 	}
 	if !strings.Contains(s.model.last(), "One two") {
@@ -330,11 +331,11 @@ func TestCancelBeforeTheFirstWord(t *testing.T) {
 	s.model.next(reply)
 	sent := s.send(c, "Count")
 	<-reply.begun
-	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
 	}
 	m := s.message(sent.Message.ID)
-	if len(m.Swipes) != 0 || m.Status != nodest.StatusCancelled {
+	if len(m.Swipes) != 0 || m.Status != chat.StatusCancelled {
 		t.Errorf("kept %+v", m)
 	}
 	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
@@ -355,7 +356,7 @@ func TestAttachAndActive(t *testing.T) {
 	for off, want := range map[int]string{0: "茶tea😀", 1: "tea😀", 4: "😀", 5: "", 9: ""} {
 		a, err := s.Attach(t.Context(), ann, sent.GenerationID, off)
 		s.must(err)
-		if a.Text != want || a.Off != min(off, 5) || a.Generation.Status != nodest.GenStreaming {
+		if a.Text != want || a.Off != min(off, 5) || a.Generation.Status != chat.GenStreaming {
 			t.Errorf("from %d: %q at %d, %s; want %q", off, a.Text, a.Off, a.Generation.Status, want)
 		}
 	}
@@ -370,7 +371,7 @@ func TestAttachAndActive(t *testing.T) {
 	s.wait(sent.GenerationID)
 	a, err := s.Attach(t.Context(), ann, sent.GenerationID, 4)
 	s.must(err)
-	if a.Text != "😀!" || a.Generation.Status != nodest.GenDone {
+	if a.Text != "😀!" || a.Generation.Status != chat.GenDone {
 		t.Errorf("after the end: %q, %s", a.Text, a.Generation.Status)
 	}
 	if active, err := s.Active(t.Context(), ann); err != nil || len(active) != 0 {
@@ -401,7 +402,7 @@ func TestTheWholeGenerationHasALimit(t *testing.T) {
 	s.model.next(says("never").gated())
 	sent := s.send(c, "Hello")
 	s.wait(sent.GenerationID)
-	if m := s.message(sent.Message.ID); m.Status != nodest.StatusError || m.Error.Code != fault.UpstreamTimeout {
+	if m := s.message(sent.Message.ID); m.Status != chat.StatusError || m.Error.Code != fault.UpstreamTimeout {
 		t.Errorf("%s, %v", m.Status, m.Error)
 	}
 }
@@ -426,7 +427,7 @@ func TestClose(t *testing.T) {
 		})
 		reply.release()
 		s.must(<-closed)
-		if m := s.message(sent.Message.ID); m.Text() != "All of it." || m.Status != nodest.StatusComplete {
+		if m := s.message(sent.Message.ID); m.Text() != "All of it." || m.Status != chat.StatusComplete {
 			t.Errorf("%s: %q", m.Status, m.Text())
 		}
 		s.must(s.Close(t.Context())) // a second time
@@ -445,10 +446,10 @@ func TestClose(t *testing.T) {
 		if err := s.Close(now); !errors.Is(err, context.Canceled) {
 			t.Errorf("Close = %v", err)
 		}
-		if m := s.message(sent.Message.ID); m.Text() != "Part" || m.Status != nodest.StatusInterrupted || m.Chosen().Finish != "interrupted" {
+		if m := s.message(sent.Message.ID); m.Text() != "Part" || m.Status != chat.StatusInterrupted || m.Chosen().Finish != "interrupted" {
 			t.Errorf("%s: %+v", m.Status, m.Chosen())
 		}
-		if m := s.message(queued.Message.ID); m.Status != nodest.StatusInterrupted || len(m.Swipes) != 0 {
+		if m := s.message(queued.Message.ID); m.Status != chat.StatusInterrupted || len(m.Swipes) != 0 {
 			t.Errorf("the queued one: %s, %+v", m.Status, m.Swipes)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -198,7 +199,7 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 // preset does not list.
 func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
 	t.Helper()
-	conv, err := s.Conversation(t.Context(), ann, conversationID)
+	conv, err := s.Chats.Conversation(t.Context(), ann, conversationID)
 	must(t, err)
 	raw, _, err := s.Characters.Settings(t.Context(), ann, conv.CharacterID)
 	must(t, err)
@@ -236,10 +237,10 @@ func (s *studio) exchange(t *testing.T, conversationID string, in historyOp) {
 	must(t, json.Unmarshal(in.Args[0], &said))
 	must(t, json.Unmarshal(in.Args[1], &reply))
 	s.model.next(says(reply))
-	page, err := s.History(t.Context(), ann, conversationID, "", 1)
+	page, err := s.Chats.History(t.Context(), ann, conversationID, "", 1)
 	must(t, err)
-	if last := page.Items[0]; last.Role == nodest.RoleUser && last.Text() == said {
-		done, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: last.ID, Text: said, Regenerate: true})
+	if last := page.Items[0]; last.Role == chat.RoleUser && last.Text() == said {
+		done, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: last.ID, Text: said, Regenerate: true})
 		must(t, err)
 		s.wait(done.GenerationID)
 		return

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"testing"
 
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -43,12 +44,12 @@ func TestAnEmptySavePointKeepsItsGreeting(t *testing.T) {
 	w.same("preview", w.preview(), want)
 
 	// The card of then counts until it is changed again.
-	w.must(last(w.Reset(t.Context(), w.call(), w.ID)))
+	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hello, traveller." {
 		t.Errorf("begun anew with %s", got)
 	}
 	w.card(alicia)
-	w.must(last(w.Reset(t.Context(), w.call(), w.ID)))
+	w.must(last(w.Chats.Reset(t.Context(), w.call(), w.ID)))
 	if got := w.texts(); got != "Hi." {
 		t.Errorf("begun anew after a change with %s", got)
 	}
@@ -61,7 +62,7 @@ func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
 	done, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.greeting.ID})
 	w.must(err)
 	w.wait(done.GenerationID)
-	if m := w.message(w.greeting.ID); m.Text() != "Hello, traveller. Sit down" || m.Status == nodest.StatusComplete {
+	if m := w.message(w.greeting.ID); m.Text() != "Hello, traveller. Sit down" || m.Status == chat.StatusComplete {
 		t.Fatalf("continued: %q, %s", m.Text(), m.Status)
 	}
 	w.resetGreeting()
@@ -69,7 +70,7 @@ func TestAGreetingThatWasContinuedIsSetBack(t *testing.T) {
 	if s := m.Chosen(); s.Text != "Hello, traveller." || s.Model != "" || s.Finish != "stop" || s.ID != w.greeting.Chosen().ID {
 		t.Errorf("set back: %+v", s)
 	}
-	if m.Status != nodest.StatusComplete || m.Error != nil {
+	if m.Status != chat.StatusComplete || m.Error != nil {
 		t.Errorf("status %s, error %v", m.Status, m.Error)
 	}
 }

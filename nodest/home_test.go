@@ -16,7 +16,9 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
+	"nodest/llm"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -62,16 +64,21 @@ func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *ho
 
 // newEngine makes an engine with the services below it, all on one store.
 func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *nodest.Engine {
-	characters := part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}
-	return nodest.New(nodest.Deps{
-		Store: s, Models: models, Publisher: pub,
-		Characters: character.New(characters, character.Options{
-			CheckProvider: func(ctx context.Context, userID, name string) error {
-				_, err := models.Resolve(ctx, userID, name, "", "")
-				return err
-			},
-		}),
-	}, o)
+	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
+		CheckProvider: func(ctx context.Context, userID, name string) error {
+			_, err := models.Resolve(ctx, userID, name, "", "")
+			return err
+		},
+	})
+	var e *nodest.Engine
+	chats := chat.New(part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}, characters, chat.Options{
+		Memory: o.Memory != nil, Log: o.Log,
+		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
+			return e.SummaryModel(ctx, userID)
+		},
+	})
+	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
+	return e
 }
 
 // part is a store with a part of the transactions of another.
@@ -167,63 +174,63 @@ func (h *home) character(t *testing.T, card string) *character.Character {
 
 // talk begins a conversation and says n things in it, mine and the character's
 // in turn. It returns the messages from the greeting on.
-func (h *home) talk(t *testing.T, n int) (*nodest.Conversation, []*nodest.Message) {
+func (h *home) talk(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
 	ch := h.character(t, alice)
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	for i := range n {
 		conv = h.say(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
 	}
-	page, err := h.History(t.Context(), me, conv.ID, "", 200)
+	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 200)
 	must(t, err)
 	return conv, page.Items
 }
 
 // say stores a message below a parent and makes it the head, as a turn does.
-func (h *home) say(t *testing.T, conversationID, parentID string, texts ...string) *nodest.Conversation {
+func (h *home) say(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
-	var conv *nodest.Conversation
+	var conv *chat.Conversation
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
 		var err error
-		if conv, err = tx.LockConversation(conversationID); err != nil {
+		if conv, err = tx.Chats.LockConversation(conversationID); err != nil {
 			return err
 		}
-		parent, err := tx.Message(parentID)
+		parent, err := tx.Chats.Message(parentID)
 		if err != nil {
 			return err
 		}
-		m := &nodest.Message{
-			ID: NewID(tx), ConversationID: conversationID, ParentID: parentID, Role: nodest.RoleUser, Name: "User",
-			Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
+		m := &chat.Message{
+			ID: NewID(tx), ConversationID: conversationID, ParentID: parentID, Role: chat.RoleUser, Name: "User",
+			Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
 		}
-		if parent.Role == nodest.RoleUser {
-			m.Role, m.Name = nodest.RoleAssistant, "Alice"
+		if parent.Role == chat.RoleUser {
+			m.Role, m.Name = chat.RoleAssistant, "Alice"
 		}
 		for _, text := range texts {
-			m.Swipes = append(m.Swipes, nodest.Swipe{Text: text, Rev: 1, Finish: "stop"})
+			m.Swipes = append(m.Swipes, chat.Swipe{Text: text, Rev: 1, Finish: "stop"})
 		}
 		conv.HeadID, conv.Version = m.ID, conv.Version+1
-		if err := tx.InsertMessage(m); err != nil {
+		if err := tx.Chats.InsertMessage(m); err != nil {
 			return err
 		}
-		return tx.UpdateConversation(conv)
+		return tx.Chats.UpdateConversation(conv)
 	}))
 	return conv
 }
 
 // writing makes a message one that a generation of another process writes.
-func (h *home) writing(t *testing.T, m *nodest.Message) (end func()) {
+func (h *home) writing(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
-	g := &nodest.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: nodest.KindReply,
-		Status: nodest.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
+	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
+		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
 		g.ID = NewID(tx)
 		return tx.InsertGeneration(g)
 	}))
 	return func() {
 		must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
-			g.Status = nodest.GenDone
+			g.Status = chat.GenDone
 			return tx.UpdateGeneration(g)
 		}))
 	}

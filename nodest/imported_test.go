@@ -10,6 +10,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/nodest"
 )
 
@@ -18,9 +19,9 @@ func TestExtraGreetingsOfTheAppAreSwipes(t *testing.T) {
 	file := `{"roleCard":{"name":"Ada","first_mes":"Hi, {{user}}."},"extraGreetings":["Ho, {{user}}.",""],"worldBook":{"entries":{}}}`
 	got, err := h.Characters.Import(t.Context(), h.call(), []byte(file), "ada.json")
 	must(t, err)
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: got.Character.ID})
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: got.Character.ID})
 	must(t, err)
-	m, err := h.Message(t.Context(), me, conv.HeadID)
+	m, err := h.Chats.Message(t.Context(), me, conv.HeadID)
 	must(t, err)
 	if len(m.Swipes) != 2 || m.Swipes[0].Text != "Hi, User." || m.Swipes[1].Text != "Ho, User." || m.SwipeIndex != 0 {
 		t.Errorf("swipes = %+v", m.Swipes)
@@ -61,7 +62,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 func TestKeyedEntriesOfASillyTavernBookWaitForTheirKeys(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
 	must(t, err)
 	book := func(name, dialect string, bound ...string) *character.Resource {
 		doc := `{"entries":{"0":{"key":["dragon"],"content":"Dragons of ` + name + ` sleep.","constant":false,"position":0},
@@ -142,7 +143,7 @@ func TestAChatOutlivesItsPersona(t *testing.T) {
 	ch := h.character(t, alice)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: []byte(`{"name":"Mia"}`)})
 	must(t, err)
-	conv, err := h.CreateConversation(t.Context(), h.call(), nodest.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
+	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
 	must(t, err)
 	must(t, h.Characters.DeleteResource(t.Context(), h.call(), character.Persona, persona.ID))
 	_, _, err = h.ExportChat(t.Context(), me, conv.ID)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -382,7 +383,7 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	told := s.chatWith(alice.ID)
 	reply := s.say(told, birthday)
 	said := s.message(reply.ParentID)
-	rests := func(text string, m *nodest.Message) {
+	rests := func(text string, m *chat.Message) {
 		fact := &memory.Memory{
 			ID: text, RootID: text, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
 			Origin: memory.ByRule, Status: memory.Active, ConversationID: told.ID, Evidence: []memory.Evidence{{
@@ -413,7 +414,7 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	if got := shown(); !slices.Equal(got, every) {
 		t.Errorf("%q count, want %q", got, every)
 	}
-	_, err = s.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
 	if got := shown(); !slices.Equal(got, every[:2]) {
 		t.Errorf("without the message %q count, want %q", got, every[:2])

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
@@ -240,7 +241,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	s := newRemembering(t)
 	alice := s.character(alicesCard)
 	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
-	for _, c := range []*nodest.Conversation{later, now, archived} {
+	for _, c := range []*chat.Conversation{later, now, archived} {
 		s.say(c, birthday)
 		if j := s.extraction(c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
@@ -248,9 +249,9 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 	}
 	s.must(s.mem().ExtractNow(t.Context(), s.call(), now.ID))
 	yes := true
-	_, err := s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: archived.ID, Archived: &yes})
+	_, err := s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
-	for _, c := range []*nodest.Conversation{now, archived} {
+	for _, c := range []*chat.Conversation{now, archived} {
 		if j := s.extraction(c.ID); j == nil || j.NotBefore.After(j.UpdatedAt) {
 			t.Errorf("the job is %+v, want one for now", j)
 		}

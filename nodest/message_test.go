@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -16,9 +17,9 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 	conv, all := h.talk(t, 2)
 	was := all[2].Chosen()
 	h.told()
-	out, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[2].ID, Text: "better", IfRev: 1})
+	out, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "better", IfRev: 1})
 	must(t, err)
-	m, err := h.Message(t.Context(), me, out.Message.ID)
+	m, err := h.Chats.Message(t.Context(), me, out.Message.ID)
 	must(t, err)
 	if m.Text() != "better" || m.Rev != 2 || m.EditedAt == nil || m.Chosen().ID != was.ID || m.Chosen().RevisionID == was.RevisionID {
 		t.Errorf("message = %+v", m)
@@ -27,13 +28,13 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 		t.Errorf("events = %v", told)
 	}
 	must(t, h.db.View(t.Context(), me, func(tx nodest.Tx) error {
-		old, err := tx.Revision(was.RevisionID)
+		old, err := tx.Chats.Revision(was.RevisionID)
 		if err == nil && old.Text != "text 2" {
 			t.Errorf("the old text reads %q", old.Text)
 		}
 		return err
 	}))
-	after, err := h.Conversation(t.Context(), me, conv.ID)
+	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	if after.Version != conv.Version+1 || after.LastMessage.Text != "better" {
 		t.Errorf("conversation is at version %d and ends in %q", after.Version, after.LastMessage.Text)
@@ -43,9 +44,9 @@ func TestAnEditKeepsTheOldText(t *testing.T) {
 func TestAnEditOfWhatHasChangedIsAConflict(t *testing.T) {
 	h := newHome(t)
 	_, all := h.talk(t, 1)
-	_, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[1].ID, Text: "one", IfRev: 1})
+	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "one", IfRev: 1})
 	must(t, err)
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[1].ID, Text: "two", IfRev: 1})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "two", IfRev: 1})
 	refused(t, err, fault.Conflict, "")
 	var e *fault.Error
 	errors.As(err, &e)
@@ -56,7 +57,7 @@ func TestAnEditOfWhatHasChangedIsAConflict(t *testing.T) {
 			t.Errorf("details.current = %s, want %s in it", current, part)
 		}
 	}
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[1].ID, Text: "two"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "two"})
 	must(t, err) // without a rev the last write wins
 }
 
@@ -64,9 +65,9 @@ func TestAReplyThatFailedCanBeWrittenByHand(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 1)
 	conv = h.say(t, conv.ID, all[1].ID)
-	out, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: conv.HeadID, Text: "mine"})
+	out, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: conv.HeadID, Text: "mine"})
 	must(t, err)
-	if m := out.Message; m.Text() != "mine" || m.Status != nodest.StatusComplete || len(m.Swipes) != 1 {
+	if m := out.Message; m.Text() != "mine" || m.Status != chat.StatusComplete || len(m.Swipes) != 1 {
 		t.Errorf("message = %+v", m)
 	}
 }
@@ -76,13 +77,13 @@ func TestSwipes(t *testing.T) {
 	conv, all := h.talk(t, 1)
 	conv = h.say(t, conv.ID, all[1].ID, "a", "b", "c")
 	id := conv.HeadID
-	m, err := h.Message(t.Context(), me, id)
+	m, err := h.Chats.Message(t.Context(), me, id)
 	must(t, err)
 	swipe := func(to, want string) {
 		t.Helper()
-		out, err := h.Swipe(t.Context(), h.call(), nodest.SwipeInput{MessageID: id, Swipe: to})
+		out, err := h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: to})
 		must(t, err)
-		stored, err := h.Message(t.Context(), me, id)
+		stored, err := h.Chats.Message(t.Context(), me, id)
 		must(t, err)
 		if out.Message.Text() != want || stored.Text() != want {
 			t.Errorf("%s shows %q, want %q", to, stored.Text(), want)
@@ -94,23 +95,23 @@ func TestSwipes(t *testing.T) {
 	swipe("next", "c") // nor at the end
 	swipe(m.Swipes[0].ID, "a")
 
-	_, err = h.Swipe(t.Context(), h.call(), nodest.SwipeInput{MessageID: id, Swipe: "nothing"})
+	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "nothing"})
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Swipe(t.Context(), h.call(), nodest.SwipeInput{MessageID: id, Swipe: "next", IfRev: 1})
+	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "next", IfRev: 1})
 	refused(t, err, fault.Conflict, "")
-	_, err = h.Swipe(t.Context(), h.call(), nodest.SwipeInput{MessageID: id})
+	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id})
 	refused(t, err, fault.Invalid, "swipe")
 
-	_, err = h.DeleteMessage(t.Context(), h.call(), id, "swipe")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), id, "swipe")
 	must(t, err)
 	swipe("prev", "b") // a is hidden
 	swipe("next", "c")
-	_, err = h.DeleteMessage(t.Context(), h.call(), id, "swipe")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), id, "swipe")
 	must(t, err)
 	swipe("prev", "b")
-	_, err = h.DeleteMessage(t.Context(), h.call(), id, "swipe")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), id, "swipe")
 	refused(t, err, fault.Invalid, "scope") // the last one
-	_, err = h.RestoreMessage(t.Context(), h.call(), id)
+	_, err = h.Chats.RestoreMessage(t.Context(), h.call(), id)
 	must(t, err)
 	swipe("prev", "a")
 }
@@ -119,27 +120,27 @@ func TestAMessageThatIsBeingWrittenStaysAsItIs(t *testing.T) {
 	h := newHome(t)
 	_, all := h.talk(t, 3)
 	end := h.writing(t, all[2])
-	_, err := h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[2].ID, Text: "x"})
+	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
 	refused(t, err, fault.Busy, "")
-	_, err = h.Swipe(t.Context(), h.call(), nodest.SwipeInput{MessageID: all[2].ID, Swipe: "next"})
+	_, err = h.Swipe(t.Context(), h.call(), chat.SwipeInput{MessageID: all[2].ID, Swipe: "next"})
 	refused(t, err, fault.Busy, "")
 	for _, scope := range []string{"one", "after", "swipe"} {
-		_, err = h.DeleteMessage(t.Context(), h.call(), all[2].ID, scope)
+		_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, scope)
 		refused(t, err, fault.Busy, "")
 	}
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // it is among them
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after") // it is among them
 	refused(t, err, fault.Busy, "")
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
 	must(t, err) // another message is not
 	end()
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[2].ID, Text: "x"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
 	must(t, err)
 }
 
 // texts of the shown branch.
 func (h *home) texts(t *testing.T, conversationID string) []string {
 	t.Helper()
-	page, err := h.History(t.Context(), me, conversationID, "", 200)
+	page, err := h.Chats.History(t.Context(), me, conversationID, "", 200)
 	must(t, err)
 	texts := []string{}
 	for _, m := range page.Items {
@@ -153,7 +154,7 @@ func TestADeletedMessageLeavesItsChildrenAndComesBack(t *testing.T) {
 	conv, all := h.talk(t, 4)
 	whole := h.texts(t, conv.ID)
 	h.told()
-	out, err := h.DeleteMessage(t.Context(), h.call(), all[2].ID, "")
+	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "")
 	must(t, err)
 	if !slices.Equal(out.MessageIDs, []string{all[2].ID}) || out.HeadID != conv.HeadID || out.RestoredUntil.IsZero() {
 		t.Errorf("deleted = %+v", out)
@@ -161,14 +162,14 @@ func TestADeletedMessageLeavesItsChildrenAndComesBack(t *testing.T) {
 	if got, want := h.texts(t, conv.ID), slices.Delete(slices.Clone(whole), 2, 3); !slices.Equal(got, want) {
 		t.Errorf("the branch reads %q, want %q", got, want)
 	}
-	_, err = h.Message(t.Context(), me, all[2].ID)
+	_, err = h.Chats.Message(t.Context(), me, all[2].ID)
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: all[2].ID, Text: "x"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[2].ID, Text: "x"})
 	refused(t, err, fault.NotFound, "")
-	_, err = h.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
+	_, err = h.Chats.ChooseHead(t.Context(), h.call(), conv.ID, all[2].ID)
 	refused(t, err, fault.NotFound, "")
 
-	back, err := h.RestoreMessage(t.Context(), h.call(), all[2].ID)
+	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[2].ID)
 	must(t, err)
 	if !slices.Equal(back.MessageIDs, []string{all[2].ID}) || back.HeadID != conv.HeadID {
 		t.Errorf("restored = %+v", back)
@@ -184,12 +185,12 @@ func TestADeletedMessageLeavesItsChildrenAndComesBack(t *testing.T) {
 func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 3)
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
 	must(t, err)
 	h.told()
-	out, err := h.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
+	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
 	must(t, err)
-	after, err := h.Conversation(t.Context(), me, conv.ID)
+	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	if out.HeadID != all[1].ID || after.HeadID != all[1].ID || after.LastMessage.ID != all[1].ID {
 		t.Errorf("the head is %s, want %s", after.HeadID, all[1].ID)
@@ -197,7 +198,7 @@ func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
 	if told := h.told(); !slices.Equal(told, []string{"message.deleted", "chat.updated"}) {
 		t.Errorf("events = %v", told)
 	}
-	back, err := h.RestoreMessage(t.Context(), h.call(), all[3].ID)
+	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[3].ID)
 	must(t, err)
 	if back.HeadID != all[3].ID {
 		t.Errorf("the head is %s again, want %s", back.HeadID, all[3].ID)
@@ -207,7 +208,7 @@ func TestDeletingTheHeadShowsWhatStoodBeforeIt(t *testing.T) {
 func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 3)
-	out, err := h.DeleteMessage(t.Context(), h.call(), all[0].ID, "after")
+	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "after")
 	must(t, err)
 	if len(out.MessageIDs) != 4 || out.HeadID != "" {
 		t.Errorf("deleted = %+v", out)
@@ -215,12 +216,12 @@ func TestDeletingAllLeavesAnEmptyConversation(t *testing.T) {
 	if got := h.texts(t, conv.ID); len(got) != 0 {
 		t.Errorf("the branch reads %q, want nothing", got)
 	}
-	after, err := h.Conversation(t.Context(), me, conv.ID)
+	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	if after.LastMessage != nil {
 		t.Errorf("the last message is %+v", after.LastMessage)
 	}
-	back, err := h.RestoreMessage(t.Context(), h.call(), all[0].ID)
+	back, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[0].ID)
 	must(t, err)
 	if len(back.MessageIDs) != 4 || back.HeadID != all[3].ID || len(h.texts(t, conv.ID)) != 4 {
 		t.Errorf("restored = %+v", back)
@@ -231,19 +232,19 @@ func TestDeletingAfterTakesTheBranchesToo(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 3)
 	h.say(t, conv.ID, all[1].ID, "a side branch") // the head is there now
-	_, err := h.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
+	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[3].ID, "one")
 	must(t, err)
-	out, err := h.DeleteMessage(t.Context(), h.call(), all[1].ID, "after")
+	out, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "after")
 	must(t, err)
 	if len(out.MessageIDs) != 3 || out.HeadID != all[0].ID {
 		t.Errorf("deleted = %+v, want three messages", out)
 	}
-	_, err = h.RestoreMessage(t.Context(), h.call(), all[1].ID)
+	_, err = h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
 	must(t, err)
 	if got := h.texts(t, conv.ID); !slices.Equal(got[1:], []string{"text 1", "a side branch"}) {
 		t.Errorf("the branch reads %q", got)
 	}
-	_, err = h.Message(t.Context(), me, all[3].ID)
+	_, err = h.Chats.Message(t.Context(), me, all[3].ID)
 	refused(t, err, fault.NotFound, "") // deleted on its own, and still so
 }
 
@@ -251,11 +252,11 @@ func TestRestoringWhatIsThereChangesNothing(t *testing.T) {
 	h := newHome(t)
 	conv, all := h.talk(t, 1)
 	h.told()
-	out, err := h.RestoreMessage(t.Context(), h.call(), all[1].ID)
+	out, err := h.Chats.RestoreMessage(t.Context(), h.call(), all[1].ID)
 	must(t, err)
 	if len(out.MessageIDs) != 0 || out.HeadID != conv.HeadID || len(h.told()) != 0 {
 		t.Errorf("restored = %+v", out)
 	}
-	_, err = h.DeleteMessage(t.Context(), h.call(), all[1].ID, "everything")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "everything")
 	refused(t, err, fault.Invalid, "scope")
 }

@@ -57,7 +57,6 @@ type Options struct {
 	GenerationsPerUser int             // running at once; default 2
 	QueuePerUser       int             // waiting behind them; default 4
 	TokensPerDay       int64           // default 0 = no limit
-	TextLimit          int             // of a message, code points; default 32,000
 	TurnTimeout        time.Duration   // whole generation; default 10 min
 	CheckpointEvery    time.Duration   // default 2 s
 	CheckpointChars    int             // default 1,000 code points
@@ -73,7 +72,6 @@ func (o Options) withDefaults() Options {
 	o.Process = cmp.Or(o.Process, uuid.NewString())
 	o.GenerationsPerUser = cmp.Or(o.GenerationsPerUser, 2)
 	o.QueuePerUser = cmp.Or(o.QueuePerUser, 4)
-	o.TextLimit = cmp.Or(o.TextLimit, 32_000)
 	o.TurnTimeout = cmp.Or(o.TurnTimeout, 10*time.Minute)
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)

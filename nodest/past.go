@@ -3,7 +3,7 @@ package nodest
 import (
 	"slices"
 
-	"nodest/llm"
+	"nodest/chat"
 	"nodest/lru"
 )
 
@@ -17,9 +17,9 @@ type pasts struct{ byChat *lru.Cache[string, *past] }
 type past struct {
 	chat    string
 	version int64
-	path    []*Message // oldest first; shared, never changed
-	whole   bool       // it begins with the first message
-	room    int        // tokens that it was read for
+	path    []*chat.Message // oldest first; shared, never changed
+	whole   bool            // it begins with the first message
+	room    int             // tokens that it was read for
 }
 
 // keepPasts bounds the kept texts, in bytes.
@@ -30,8 +30,8 @@ func newPasts() pasts { return pasts{lru.New[string, *past](keepPasts)} }
 // find returns the branch that ends in head as it stands at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
-func (p pasts) find(chat string, version int64, head, until string, room int) (path []*Message, more, ok bool) {
-	kept, ok := p.byChat.Get(chat)
+func (p pasts) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
+	kept, ok := p.byChat.Get(conv)
 	if !ok || kept.version != version {
 		return nil, false, false
 	}
@@ -40,7 +40,7 @@ func (p pasts) find(chat string, version int64, head, until string, room int) (p
 			continue
 		}
 		path = kept.path[:end:end]
-		if !kept.whole && weigh(path) < room && !holds(path, until) {
+		if !kept.whole && chat.PathTokens(path) < room && !holds(path, until) {
 			return nil, false, false
 		}
 		return path, !kept.whole, true
@@ -49,33 +49,33 @@ func (p pasts) find(chat string, version int64, head, until string, room int) (p
 }
 
 // holds says whether a message is on a path, not among its first.
-func holds(path []*Message, id string) bool {
-	return id != "" && len(path) >= firstPage && slices.ContainsFunc(path, func(m *Message) bool { return m.ID == id })
+func holds(path []*chat.Message, id string) bool {
+	return id != "" && len(path) >= chat.FirstPage && slices.ContainsFunc(path, func(m *chat.Message) bool { return m.ID == id })
 }
 
 // put keeps what was read.
-func (p pasts) put(chat string, version int64, path []*Message, whole bool, room int) {
-	slim := make([]*Message, len(path))
+func (p pasts) put(conv string, version int64, path []*chat.Message, whole bool, room int) {
+	slim := make([]*chat.Message, len(path))
 	for i, m := range path {
 		slim[i] = slimmed(m)
 	}
-	p.keep(&past{chat: chat, version: version, path: slim, whole: whole, room: room})
+	p.keep(&past{chat: conv, version: version, path: slim, whole: whole, room: room})
 }
 
 // grow follows a change that did nothing but add m at the end of the kept branch
 // and made the chat's version. After any other change the entry goes.
-func (p pasts) grow(chat string, version int64, m *Message) {
-	old, ok := p.byChat.Get(chat)
+func (p pasts) grow(conv string, version int64, m *chat.Message) {
+	old, ok := p.byChat.Get(conv)
 	if !ok {
 		return
 	}
 	if old.version != version-1 || len(old.path) == 0 || old.path[len(old.path)-1].ID != m.ParentID {
-		p.byChat.Take(chat)
+		p.byChat.Take(conv)
 		return
 	}
-	next := &past{chat: chat, version: version, whole: old.whole, room: old.room}
-	next.path = slices.Concat(old.path, []*Message{slimmed(m)})
-	if weigh(next.path) > 2*next.room {
+	next := &past{chat: conv, version: version, whole: old.whole, room: old.room}
+	next.path = slices.Concat(old.path, []*chat.Message{slimmed(m)})
+	if chat.PathTokens(next.path) > 2*next.room {
 		next.cut()
 	}
 	p.keep(next)
@@ -86,7 +86,7 @@ func (p *past) cut() {
 	from, weight := len(p.path), 0
 	for from > 0 && weight <= p.room+p.room/4 {
 		from--
-		weight += weightOf(p.path[from])
+		weight += chat.MessageTokens(p.path[from])
 	}
 	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
 }
@@ -101,24 +101,11 @@ func (p pasts) keep(n *past) {
 }
 
 // slimmed is a copy of m with the chosen text alone: all that a prompt needs.
-func slimmed(m *Message) *Message {
+func slimmed(m *chat.Message) *chat.Message {
 	slim := *m
 	slim.Swipes, slim.SwipeIndex = nil, 0
 	if s := m.Chosen(); s != nil {
-		slim.Swipes = []Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text, Wish: s.Wish, GenerationID: s.GenerationID}}
+		slim.Swipes = []chat.Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text, Wish: s.Wish, GenerationID: s.GenerationID}}
 	}
 	return &slim
-}
-
-// weightOf is at most about the number of tokens of a message. Tokenizers make
-// fewer tokens than the estimate out of some texts, so that three quarters of it
-// count; the exact limit is the business of the build.
-func weightOf(m *Message) int { return llm.EstimateTokens(m.Text())*3/4 + 3 }
-
-func weigh(path []*Message) int {
-	n := 0
-	for _, m := range path {
-		n += weightOf(m)
-	}
-	return n
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -19,8 +20,8 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 2))
 	c := s.chat()
 	n := 0
-	pick := func() *nodest.Message {
-		page, err := s.History(t.Context(), ann, c.ID, "", 6)
+	pick := func() *chat.Message {
+		page, err := s.Chats.History(t.Context(), ann, c.ID, "", 6)
 		s.must(err)
 		return page.Items[rng.IntN(len(page.Items))]
 	}
@@ -41,12 +42,12 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 			return "", err
 		}},
 		{"edit", func() (string, error) {
-			_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: pick().ID, Text: text()})
+			_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: pick().ID, Text: text()})
 			return "", err
 		}},
 		{"regenerate", func() (string, error) {
 			m := pick()
-			if m.Role != nodest.RoleAssistant {
+			if m.Role != chat.RoleAssistant {
 				return "", nil
 			}
 			s.model.next(says(text()))
@@ -58,7 +59,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 		}},
 		{"continue", func() (string, error) {
 			m := pick()
-			if m.Role != nodest.RoleAssistant || m.Text() == "" {
+			if m.Role != chat.RoleAssistant || m.Text() == "" {
 				return "", nil
 			}
 			s.model.next(says(" " + text()))
@@ -66,7 +67,7 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 			return done.GenerationID, err
 		}},
 		{"swipe", func() (string, error) {
-			_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: pick().ID, Swipe: "prev"})
+			_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: pick().ID, Swipe: "prev"})
 			return "", err
 		}},
 		{"delete", func() (string, error) {
@@ -75,19 +76,19 @@ func TestAnEngineRemembersNothingWrong(t *testing.T) {
 				return "", nil
 			}
 			deleted = m.ID
-			_, err := s.DeleteMessage(t.Context(), s.call(), m.ID, "one")
+			_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "one")
 			return "", err
 		}},
 		{"restore", func() (string, error) {
 			if deleted == "" {
 				return "", nil
 			}
-			_, err := s.RestoreMessage(t.Context(), s.call(), deleted)
+			_, err := s.Chats.RestoreMessage(t.Context(), s.call(), deleted)
 			deleted = ""
 			return "", err
 		}},
 		{"head", func() (string, error) {
-			_, err := s.ChooseHead(t.Context(), s.call(), c.ID, pick().ID)
+			_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, pick().ID)
 			return "", err
 		}},
 	}
@@ -130,18 +131,18 @@ type counted struct {
 }
 
 type countedMessages struct {
-	nodest.MessageTx
+	chat.MessageTx
 	paths *atomic.Int64
 }
 
 func (c *counted) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
 	return c.Store.View(ctx, userID, func(tx nodest.Tx) error {
-		tx.MessageTx = countedMessages{tx.MessageTx, &c.paths}
+		tx.Chats.MessageTx = countedMessages{tx.Chats.MessageTx, &c.paths}
 		return fn(tx)
 	})
 }
 
-func (c countedMessages) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+func (c countedMessages) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	c.paths.Add(1)
 	return c.MessageTx.Path(conversationID, headID, beforeID, limit)
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -89,15 +90,15 @@ func checkAppKey(key string) error {
 
 // portChat finds the conversation that an app calls by a key: its own name for it,
 // or else our id.
-func portChat(tx Tx, key string) (*Conversation, error) {
-	id, err := tx.AppChat(key)
+func portChat(tx Tx, key string) (*chat.Conversation, error) {
+	id, err := tx.Chats.AppChat(key)
 	if fault.Is(err, fault.NotFound) {
 		id, err = key, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	conv, err := tx.Conversation(id)
+	conv, err := tx.Chats.Conversation(id)
 	if err != nil {
 		return nil, op.InField("conversationId", err)
 	}
@@ -133,29 +134,29 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 // beginAppChat begins a conversation under an app's key, with the history that is
 // given. The greeting stands in front of it, unless it has one of its own: then
 // what is returned has the card's text and the other one's id.
-func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []chatEntry) (*Conversation, *Message, error) {
-	conv := &Conversation{
-		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, maxTitle), Settings: json.RawMessage("{}"),
+func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []chatEntry) (*chat.Conversation, *chat.Message, error) {
+	conv := &chat.Conversation{
+		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, chat.MaxTitle), Settings: json.RawMessage("{}"),
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 	}
 	user, err := character.UserName(tx.Characters, ch, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	first, err := greeting(tx, ch, conv.ID, user)
+	first, err := chat.NewGreeting(tx.Chats, ch, conv.ID, user)
 	if err != nil {
 		return nil, nil, err
 	}
 	messages := messagesOfHistory(history, ch.Name, user, tx.Now())
-	if own := slices.IndexFunc(messages, func(m *Message) bool { return m.Greeting }); own >= 0 {
+	if own := slices.IndexFunc(messages, func(m *chat.Message) bool { return m.Greeting }); own >= 0 {
 		first.ID = messages[own].ID
 	} else {
 		messages = slices.Insert(messages, 0, first)
 	}
-	if err := insertConversation(tx, c, conv, messages...); err != nil {
+	if err := chat.InsertConversation(tx.Chats, c, conv, messages...); err != nil {
 		return nil, nil, err
 	}
-	return conv, first, tx.PutAppChat(key, conv.ID)
+	return conv, first, tx.Chats.PutAppChat(key, conv.ID)
 }
 
 func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
@@ -187,7 +188,7 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 }
 
 func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
-	if err := op.CheckText("userMessage", in.UserMessage, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("userMessage", in.UserMessage, chat.MaxText); err != nil {
 		return nil, err
 	}
 	conv, err := e.portTarget(ctx, c, in)
@@ -213,8 +214,8 @@ func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*P
 // portTarget finds the conversation in which the app goes on talking. It is begun
 // where it has to be, and the character learns the user's name; a repeated call
 // finds both done.
-func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*Conversation, error) {
-	var conv *Conversation
+func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*chat.Conversation, error) {
+	var conv *chat.Conversation
 	ready := false
 	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
 		conv, ready, err = readyChat(tx, c, in)
@@ -224,7 +225,7 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*Con
 		return conv, err
 	}
 	before := c.Part("chat")
-	return op.LastWins(ctx, e.store, before, 0, func(tx Tx) (*Conversation, error) {
+	return op.LastWins(ctx, e.store, before, 0, func(tx Tx) (*chat.Conversation, error) {
 		conv, err := portChat(tx, in.ConversationID)
 		begins := fault.Is(err, fault.NotFound) && in.CharacterID != ""
 		id := in.CharacterID
@@ -255,7 +256,7 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*Con
 
 // readyChat is the conversation of a call that goes on talking; false when it has
 // to be begun, or its character does not call the user by that name yet.
-func readyChat(tx Tx, c *op.Call, in PortInput) (conv *Conversation, ready bool, err error) {
+func readyChat(tx Tx, c *op.Call, in PortInput) (conv *chat.Conversation, ready bool, err error) {
 	conv, err = portChat(tx, in.ConversationID)
 	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
 		return nil, false, nil
@@ -285,11 +286,11 @@ func (e *Engine) portReply(ctx context.Context, c *op.Call, generationID string)
 		return "", err
 	}
 	switch {
-	case g.Status == GenDone, g.Status == GenCancelled && hasText(g):
+	case g.Status == chat.GenDone, g.Status == chat.GenCancelled && hasText(g):
 		return g.Text, nil
 	case g.Error != nil:
 		return "", g.Error
-	case g.Status == GenCancelled:
+	case g.Status == chat.GenCancelled:
 		return "", fault.New(fault.Cancelled, "the reply was cancelled")
 	}
 	return "", fault.New(fault.ShuttingDown, "the server shut down while the reply was being written")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -26,7 +27,7 @@ func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInpu
 	if err := checkAppKey(in.ConversationID); err != nil {
 		return nil, err
 	}
-	var change func(context.Context, *op.Call, *Conversation, PortHistoryInput) (*portChange, error)
+	var change func(context.Context, *op.Call, *chat.Conversation, PortHistoryInput) (*portChange, error)
 	switch in.Action {
 	case PortGet:
 	case PortEditAI, PortEditUser, PortDeleteAI, PortDeleteUser:
@@ -40,7 +41,7 @@ func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInpu
 	default:
 		return nil, fault.InvalidField("action", "enum", "unknown")
 	}
-	var conv *Conversation
+	var conv *chat.Conversation
 	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
 		conv, err = portChat(tx, in.ConversationID)
 		return err
@@ -56,7 +57,7 @@ func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInpu
 	}
 	answer := &PortHistory{OK: done.OK, Response: done.Response}
 	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
-		now, err := tx.Conversation(conv.ID)
+		now, err := tx.Chats.Conversation(conv.ID)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ type portChange struct {
 }
 
 // portRevise edits and deletes.
-func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
 	counted, edits := isReply, true
 	switch in.Action {
 	case PortEditUser:
@@ -87,12 +88,12 @@ func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation,
 		counted, edits = isUsers, false
 	}
 	if edits {
-		if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
+		if err := op.CheckText("text", in.Text, chat.MaxText); err != nil {
 			return nil, err
 		}
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
-		chat, shown, err := idleHistory(tx, conv.ID)
+		conv, shown, err := idleHistory(tx, conv.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -101,17 +102,17 @@ func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *Conversation,
 			return &portChange{}, nil
 		}
 		if edits {
-			reword(shown[at], in.Text, tx.Now())
-			return &portChange{OK: true}, updateMessage(tx, c, chat, shown[at])
+			chat.Reword(shown[at], in.Text, tx.Now())
+			return &portChange{OK: true}, chat.UpdateMessage(tx.Chats, c, conv, shown[at])
 		}
-		_, err = deleteMessages(tx, c, chat, exchangeOf(shown, at), scopeOne)
+		_, err = chat.DeleteMessages(tx.Chats, c, conv, exchangeOf(shown, at), chat.ScopeOne)
 		return &portChange{OK: true}, err
 	})
 }
 
 // portRegenerate first finds out what is meant, under a key of its own: a repeated
 // call must not look for it in what the first one has made of the history.
-func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
 	if err := op.CheckLength("text", in.Text, maxWish); err != nil {
 		return nil, err
 	}
@@ -143,19 +144,19 @@ func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *Conversat
 }
 
 // regreet sets the greeting of a history back to the card.
-func regreet(tx Tx, c *op.Call, chat *Conversation, shown []*Message) (*portChange, error) {
-	at := nth(shown, func(m *Message) bool { return m.Greeting }, 1)
+func regreet(tx Tx, c *op.Call, conv *chat.Conversation, shown []*chat.Message) (*portChange, error) {
+	at := nth(shown, func(m *chat.Message) bool { return m.Greeting }, 1)
 	if at < 0 {
 		return &portChange{}, nil
 	}
 	m := shown[at]
-	if err := restoreGreeting(tx, chat, m); err != nil {
+	if err := restoreGreeting(tx, conv, m); err != nil {
 		return nil, err
 	}
-	return &portChange{OK: true, Response: m.Text()}, updateMessage(tx, c, chat, m)
+	return &portChange{OK: true, Response: m.Text()}, chat.UpdateMessage(tx.Chats, c, conv, m)
 }
 
-func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *Conversation, in PortHistoryInput) (*portChange, error) {
+func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
 	if op.IsNull(in.History) {
 		return nil, fault.InvalidField("history", "required", "required")
 	}
@@ -171,48 +172,48 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *Conversation
 		return nil, err
 	}
 	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
-		chat, err := lockIdle(tx, conv.ID)
+		conv, err := lockIdle(tx, conv.ID)
 		if err != nil {
 			return nil, err
 		}
-		ch, err := tx.Characters.Character(chat.CharacterID)
+		ch, err := tx.Characters.Character(conv.CharacterID)
 		if err != nil {
 			return nil, err
 		}
-		user, err := calledIn(tx, ch, chat)
+		user, err := chat.UserNameIn(tx.Chats, ch, conv)
 		if err != nil {
 			return nil, err
 		}
 		head := ""
 		for _, m := range messagesOfHistory(entries, ch.Name, user, tx.Now()) {
-			m.ConversationID, m.ParentID = chat.ID, head
-			if err := tx.InsertMessage(m); err != nil {
+			m.ConversationID, m.ParentID = conv.ID, head
+			if err := tx.Chats.InsertMessage(m); err != nil {
 				return nil, err
 			}
 			head = m.ID
 		}
 		// As with a new conversation, clients read what they show of it.
-		return &portChange{OK: true}, moveHead(tx, c, chat, head)
+		return &portChange{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)
 	})
 }
 
-func (e *Engine) portReset(ctx context.Context, c *op.Call, conv *Conversation, _ PortHistoryInput) (*portChange, error) {
-	_, err := e.Reset(ctx, c, conv.ID)
+func (e *Engine) portReset(ctx context.Context, c *op.Call, conv *chat.Conversation, _ PortHistoryInput) (*portChange, error) {
+	_, err := e.Chats.Reset(ctx, c, conv.ID)
 	return &portChange{OK: true}, err
 }
 
 // lockIdle locks a conversation in which nothing is being written.
-func lockIdle(tx Tx, id string) (*Conversation, error) {
-	chat, err := tx.LockConversation(id)
+func lockIdle(tx Tx, id string) (*chat.Conversation, error) {
+	conv, err := tx.Chats.LockConversation(id)
 	if err != nil {
 		return nil, err
 	}
-	return chat, checkIdle(tx, chat.ID, anyMessage)
+	return conv, chat.CheckIdle(tx.Chats, conv.ID, chat.AnyMessage)
 }
 
 // idleHistory is lockIdle with what indexes count: the shown branch without that
 // which a chat history leaves out.
-func idleHistory(tx Tx, id string) (*Conversation, []*Message, error) {
+func idleHistory(tx Tx, id string) (*chat.Conversation, []*chat.Message, error) {
 	chat, err := lockIdle(tx, id)
 	if err != nil {
 		return nil, nil, err
@@ -221,12 +222,12 @@ func idleHistory(tx Tx, id string) (*Conversation, []*Message, error) {
 	return chat, cleanOf(branch), err
 }
 
-func isUsers(m *Message) bool { return m.Role == RoleUser }
+func isUsers(m *chat.Message) bool { return m.Role == chat.RoleUser }
 
-func isReply(m *Message) bool { return m.Role == RoleAssistant && !m.Greeting }
+func isReply(m *chat.Message) bool { return m.Role == chat.RoleAssistant && !m.Greeting }
 
 // nth is where the nth message of a kind stands, from 1; -1 without one.
-func nth(history []*Message, is func(*Message) bool, n int) int {
+func nth(history []*chat.Message, is func(*chat.Message) bool, n int) int {
 	for i, m := range history {
 		if !is(m) {
 			continue
@@ -240,28 +241,28 @@ func nth(history []*Message, is func(*Message) bool, n int) int {
 
 // exchangeOf is a reply with the user's message before it, or a user's message with
 // its reply: the one that comes before the user speaks again. Either may be missing.
-func exchangeOf(history []*Message, at int) []*Message {
+func exchangeOf(history []*chat.Message, at int) []*chat.Message {
 	m := history[at]
 	if !isUsers(m) {
 		if user := userBefore(history, at); user >= 0 {
-			return []*Message{history[user], m}
+			return []*chat.Message{history[user], m}
 		}
-		return []*Message{m}
+		return []*chat.Message{m}
 	}
 	for _, next := range history[at+1:] {
 		if isUsers(next) {
 			break
 		}
 		if isReply(next) {
-			return []*Message{m, next}
+			return []*chat.Message{m, next}
 		}
 	}
-	return []*Message{m}
+	return []*chat.Message{m}
 }
 
 // firstReply is the reply that follows the user's message before a reply: what
 // stands in its place ends the history behind that message.
-func firstReply(history []*Message, at int) *Message {
+func firstReply(history []*chat.Message, at int) *chat.Message {
 	user := userBefore(history, at)
 	if user < 0 {
 		return history[at]
@@ -272,7 +273,7 @@ func firstReply(history []*Message, at int) *Message {
 }
 
 // userBefore is where the user spoke last before a place; -1 where nobody did.
-func userBefore(history []*Message, at int) int {
+func userBefore(history []*chat.Message, at int) int {
 	for at--; at >= 0 && !isUsers(history[at]); at-- {
 	}
 	return at

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -62,11 +63,11 @@ func rainy(t *testing.T) *studio {
 const rainyHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2"
 
 // messages are those of the shown branch.
-func (s *studio) messages() []*nodest.Message {
+func (s *studio) messages() []*chat.Message {
 	s.t.Helper()
-	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 1)
+	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
 	s.must(err)
-	page, err := s.History(s.t.Context(), ann, chats.Items[0].ID, "", 200)
+	page, err := s.Chats.History(s.t.Context(), ann, chats.Items[0].ID, "", 200)
 	s.must(err)
 	return page.Items
 }
@@ -99,7 +100,7 @@ func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
 			if want := "model*: Hi | user: u1 | model: a1"; !got.OK || lines(t, got.History) != want {
 				t.Errorf("history = %s (%v), want %s", lines(t, got.History), got.OK, want)
 			}
-			back, err := s.RestoreMessage(t.Context(), s.call(), said.ID)
+			back, err := s.Chats.RestoreMessage(t.Context(), s.call(), said.ID)
 			must(t, err)
 			if len(back.MessageIDs) != 2 || s.appShows() != rainyHistory {
 				t.Errorf("%d came back: %s", len(back.MessageIDs), s.appShows())
@@ -134,7 +135,7 @@ func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
 
 func (s *studio) chatVersion() int64 {
 	s.t.Helper()
-	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 1)
+	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
 	s.must(err)
 	return chats.Items[0].Version
 }
@@ -171,7 +172,7 @@ func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
 	if text := s.messages()[1].Text(); text != "u1" {
 		t.Errorf("the user's message became %q", text)
 	}
-	_, err := s.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
+	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
 	must(t, err)
 	if s.appShows() != rainyHistory {
 		t.Errorf("the old branch is %s", s.appShows())
@@ -190,7 +191,7 @@ func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
 	if !contains(s.model.last(), "Night falls.") || contains(s.model.last(), "u1") {
 		t.Errorf("the request:\n%s", s.model.last())
 	}
-	_, err := s.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
+	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
 	must(t, err)
 	if s.appShows() != rainyHistory {
 		t.Errorf("the old branch is %s", s.appShows())
@@ -262,7 +263,7 @@ func TestPortHistoryCountsAllOfAFork(t *testing.T) {
 		parts = append(parts, fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]},{"role":"model","parts":[{"text":"a%d"}]}`, i+1, i+1))
 	}
 	made := s.ported(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
-	fork, err := s.Fork(t.Context(), s.call(), nodest.ForkInput{ConversationID: made.ConversationID})
+	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
 	must(t, err)
 	got, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
 		ConversationID: fork.ID, Action: nodest.PortEditUser, Index: 2, Text: "other words",

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -46,7 +47,7 @@ func (s *studio) counts() (characters, conversations int) {
 	s.t.Helper()
 	all, err := s.Characters.List(s.t.Context(), ann, "", 200)
 	s.must(err)
-	chats, err := s.Conversations(s.t.Context(), ann, nodest.ConversationFilter{}, "", 200)
+	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 200)
 	s.must(err)
 	return len(all.Items), len(chats.Items)
 }
@@ -73,7 +74,7 @@ func TestPortMakesACharacterAndAChat(t *testing.T) {
 			if ch.Name != "Ida" || !ch.IsCradle || ch.Dialect != "nodest" {
 				t.Errorf("character = %+v", ch)
 			}
-			conv, err := s.Conversation(t.Context(), ann, answer.ConversationID)
+			conv, err := s.Chats.Conversation(t.Context(), ann, answer.ConversationID)
 			must(t, err)
 			first := s.message(answer.MessageID)
 			if conv.HeadID != first.ID || first.Text() != answer.Response || !first.Greeting || len(first.Swipes) != 2 {
@@ -360,7 +361,7 @@ func (k *keyring) used() string {
 }
 
 func TestPortRefuses(t *testing.T) {
-	s := newStudio(t, nodest.Options{TextLimit: 100})
+	s := newStudio(t, nodest.Options{})
 	s.ported("")
 	tests := []struct {
 		name  string
@@ -386,7 +387,7 @@ func TestPortRefuses(t *testing.T) {
 		{"to go on where there is nothing", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
 		{"to begin with a character that is not there", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
 		{"to say nothing", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
-		{"to say too much", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", 101)}, fault.TooLarge, ""},
+		{"to say too much", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
 	}
 	characters, chats := s.counts()
 	for _, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -115,7 +116,7 @@ func database(t *testing.T) func(testing.TB, store.Options) *store.DB {
 func TestAUsersPlacesAreNotExceeded(t *testing.T) {
 	const chats, places, rounds = 6, 2, 3
 	s := newStudio(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
-	var all [chats]*nodest.Conversation
+	var all [chats]*chat.Conversation
 	for i := range all {
 		all[i] = s.chat()
 	}
@@ -145,7 +146,7 @@ func TestAUsersPlacesAreNotExceeded(t *testing.T) {
 		}
 		working := 0
 		for _, m := range sent {
-			if s.generation(m.GenerationID).Status != nodest.GenQueued {
+			if s.generation(m.GenerationID).Status != chat.GenQueued {
 				working++
 			}
 		}
@@ -154,7 +155,7 @@ func TestAUsersPlacesAreNotExceeded(t *testing.T) {
 		}
 		close(gate)
 		for _, m := range sent {
-			if g := s.wait(m.GenerationID); g.Status != nodest.GenDone {
+			if g := s.wait(m.GenerationID); g.Status != chat.GenDone {
 				t.Errorf("a reply has ended as %s", g.Status)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
@@ -93,7 +94,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 		return lines
 	}
 	fact := s.knows(alice.ID, "User lives in Rome", false)
-	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: c.ID, Description: "then"})
+	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: c.ID, Description: "then"})
 	s.must(err)
 	if got := profile(); got != "- User lives in Rome" {
 		t.Errorf("profile %q", got)
@@ -116,7 +117,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	if got := profile(); got != "- "+text {
 		t.Errorf("edited: %q", got)
 	}
-	_, err = s.RestoreSave(t.Context(), s.call(), save.ID)
+	_, err = s.Chats.RestoreSave(t.Context(), s.call(), save.ID)
 	s.must(err)
 	if got := profile(); got != "- "+text { // what the user wrote rests on no message
 		t.Errorf("at the save point: %q", got)
@@ -128,7 +129,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 
 	s.knows(alice.ID, text, false)
 	for _, other := range []struct{ user, character string }{{bob, s.characterOf(bob)}, {ann, s.character(alicesCard).ID}} {
-		conv, err := s.CreateConversation(t.Context(), &op.Call{UserID: other.user}, nodest.ConversationInput{CharacterID: other.character})
+		conv, err := s.Chats.CreateConversation(t.Context(), &op.Call{UserID: other.user}, chat.ConversationInput{CharacterID: other.character})
 		s.must(err)
 		p, err := s.PreviewPrompt(t.Context(), other.user, nodest.PreviewInput{ConversationID: conv.ID, Text: "Who am I?"})
 		s.must(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/op"
@@ -28,7 +29,7 @@ func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in Prev
 }
 
 func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*framework.Prompt, error) {
-	if err := op.CheckLength("text", in.Text, e.opts.TextLimit); err != nil {
+	if err := op.CheckLength("text", in.Text, chat.MaxText); err != nil {
 		return nil, err
 	}
 	if err := in.Options.Validate("options"); err != nil {
@@ -74,8 +75,8 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
-		t.input.User = framework.Message{Role: RoleUser, Name: t.scene.Persona.Name, Text: t.input.Scripts.User(text)}
-	case len(path) > 0 && path[len(path)-1].Role == RoleUser:
+		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.scene.Persona.Name, Text: t.input.Scripts.User(text)}
+	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:
 		t.continues()
@@ -86,7 +87,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 // shownSeed fixes what the macros of a preview draw: it changes with what is
 // shown at the end of the branch, not with each look, and is the same again after
 // a restore.
-func shownSeed(conversationID string, path []*Message) uint64 {
+func shownSeed(conversationID string, path []*chat.Message) uint64 {
 	shown := conversationID
 	if len(path) > 0 {
 		last := path[len(path)-1]
@@ -136,7 +137,7 @@ func readPrompt(tx Tx, id string) (*SentPrompt, error) {
 	p, err := framework.Expand(stored.Body, func(ids []string) ([]string, error) {
 		texts := make([]string, len(ids))
 		for i, id := range ids {
-			r, err := tx.Revision(id)
+			r, err := tx.Chats.Revision(id)
 			if err != nil && !fault.Is(err, fault.NotFound) {
 				return nil, err
 			}

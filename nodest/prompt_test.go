@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -40,7 +41,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 	c := s.chat()
 	first := s.say(c, "Roll {{roll::1000000}} and {{random::a::b::c}}")
 	second := s.say(c, "Again")
-	for i, m := range []*nodest.Message{first, second} {
+	for i, m := range []*chat.Message{first, second} {
 		p, err := s.Prompt(t.Context(), ann, s.generation(m.GenerationID).PromptID)
 		s.must(err)
 		if !slices.Equal(p.Prompt.Messages, s.model.asked()[i].Messages) {
@@ -51,7 +52,7 @@ func TestAStoredPromptIsTheRequest(t *testing.T) {
 		}
 	}
 	// It stays what it was when the chat changes.
-	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: first.ID, Text: "Something else."})
+	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: first.ID, Text: "Something else."})
 	s.must(err)
 	promptID := s.generation(second.GenerationID).PromptID
 	p, err := s.Prompt(t.Context(), ann, promptID)
@@ -138,7 +139,7 @@ func TestDocumentsOfATurn(t *testing.T) {
 			t.Errorf("the prompt lacks %q:\n%s", part, s.model.last())
 		}
 	}
-	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID,
+	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID,
 		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"Ann","content":"note of the chat","injection_depth":1}`)})
 	s.must(err)
 	_, err = s.Characters.Update(t.Context(), s.call(), ch.ID, character.Input{

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -38,7 +39,7 @@ func TestCancelClosesTheProvidersRequest(t *testing.T) {
 	gate <- struct{}{}
 	s.eventually("a piece arrives", func() bool { return s.ears.deltas(t, sent.GenerationID, "text", 0) == "One" })
 	began := time.Now()
-	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != nodest.GenCancelled || err != nil {
+	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
 	}
 	select {
@@ -47,7 +48,7 @@ func TestCancelClosesTheProvidersRequest(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the provider's request stayed open")
 	}
-	if m := s.message(sent.Message.ID); m.Text() != "One" || m.Status != nodest.StatusCancelled {
+	if m := s.message(sent.Message.ID); m.Text() != "One" || m.Status != chat.StatusCancelled {
 		t.Errorf("%s: %q", m.Status, m.Text())
 	}
 }
@@ -72,7 +73,7 @@ func TestProviderFailuresReachTheMessage(t *testing.T) {
 	for _, tt := range tests {
 		fake.Script(tt.reply)
 		m := s.say(c, "Hello")
-		if m.Status != nodest.StatusError || m.Error == nil || tt.code != "" && m.Error.Code != tt.code || m.Text() != tt.text {
+		if m.Status != chat.StatusError || m.Error == nil || tt.code != "" && m.Error.Code != tt.code || m.Text() != tt.text {
 			t.Errorf("%+v: %s, %v, %q; want %s, %q", tt.reply, m.Status, m.Error, m.Text(), tt.code, tt.text)
 		}
 	}
@@ -87,7 +88,7 @@ func TestTheOfflineModelInAChat(t *testing.T) {
 	s.real = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
 	c := s.chat()
 	reply := s.say(c, "Tell me about the harbour.")
-	if reply.Status != nodest.StatusComplete || reply.Text() == "" {
+	if reply.Status != chat.StatusComplete || reply.Text() == "" {
 		t.Fatalf("%s: %q", reply.Status, reply.Text())
 	}
 	if got := s.ears.deltas(t, reply.GenerationID, "text", 0); got != reply.Text() {
@@ -106,7 +107,7 @@ func TestTheOfflineModelInAChat(t *testing.T) {
 	}
 	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
 	s.must(err)
-	if g := s.wait(id); g.Status != nodest.GenDone || g.Text == "" {
+	if g := s.wait(id); g.Status != chat.GenDone || g.Text == "" {
 		t.Errorf("impersonation: %s, %q", g.Status, g.Text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 )
 
@@ -30,7 +31,7 @@ type admission struct {
 // generations that have not ended, oldest first.
 //
 // Errors: Busy with details.generationId, TooManyGenerations.
-func admit(running []*Generation, conversationID, whenBusy string, parallel, queue int) (admission, error) {
+func admit(running []*chat.Generation, conversationID, whenBusy string, parallel, queue int) (admission, error) {
 	var a admission
 	active, waiting, busyWith := 0, 0, ""
 	for _, g := range running {
@@ -43,7 +44,7 @@ func admit(running []*Generation, conversationID, whenBusy string, parallel, que
 			a.cancel = append(a.cancel, g.ID)
 		}
 		switch {
-		case g.Status != GenQueued:
+		case g.Status != chat.GenQueued:
 			active++
 		case !replaced:
 			waiting++
@@ -63,17 +64,17 @@ func admit(running []*Generation, conversationID, whenBusy string, parallel, que
 
 // mayStart says whether it is a queued generation's turn: none before it in its
 // conversation, and a place free that no older one can take.
-func mayStart(running []*Generation, id string, parallel int) bool {
+func mayStart(running []*chat.Generation, id string, parallel int) bool {
 	free := parallel
 	taken := map[string]bool{} // conversations
 	for _, g := range running {
-		if g.Status != GenQueued {
+		if g.Status != chat.GenQueued {
 			free--
 			taken[g.ConversationID] = true
 		}
 	}
 	for _, g := range running { // oldest first
-		if g.Status != GenQueued {
+		if g.Status != chat.GenQueued {
 			continue
 		}
 		starts := free > 0 && !taken[g.ConversationID]
@@ -95,7 +96,7 @@ const pollQueue = time.Second
 // awaitTurn returns when a queued generation has its turn, with its status set
 // to building; an error is the reason why it never will.
 func (e *Engine) awaitTurn(t *task) error {
-	if t.generation().Status != GenQueued {
+	if t.generation().Status != chat.GenQueued {
 		return nil
 	}
 	poll := time.NewTicker(pollQueue)
@@ -123,7 +124,7 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 	}); err != nil || !started {
 		return false, err
 	}
-	var g *Generation
+	var g *chat.Generation
 	err = e.store.Update(t.ctx, t.userID, func(tx Tx) error {
 		if g, err = e.own(tx, t); err != nil {
 			return err
@@ -131,7 +132,7 @@ func (e *Engine) claim(t *task) (started bool, err error) {
 		if started, err = turnOf(tx, tx.LockLimits, t.id, e.opts); err != nil || !started {
 			return err
 		}
-		g.Status, g.LeaseUntil = GenBuilding, tx.Now().Add(e.opts.Lease)
+		g.Status, g.LeaseUntil = chat.GenBuilding, tx.Now().Add(e.opts.Lease)
 		return tx.UpdateGeneration(g)
 	})
 	if err != nil || !started {
@@ -148,7 +149,7 @@ func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bo
 	if err != nil {
 		return false, err
 	}
-	running, err := tx.Running("")
+	running, err := tx.Chats.Running("")
 	if err != nil {
 		return false, err
 	}
@@ -157,8 +158,8 @@ func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bo
 
 // own locks the conversation of a generation and reads the generation, which this
 // process must still own: errLost otherwise.
-func (e *Engine) own(tx Tx, t *task) (*Generation, error) {
-	if _, err := tx.LockConversation(t.conversationID); err != nil {
+func (e *Engine) own(tx Tx, t *task) (*chat.Generation, error) {
+	if _, err := tx.Chats.LockConversation(t.conversationID); err != nil {
 		return nil, err
 	}
 	g, err := tx.Generation(t.id)

@@ -6,18 +6,19 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 )
 
 // running makes generations from words such as "a:run b:wait": conversation and
 // state, oldest first. Their ids are the words' places, from 1.
-func running(words string) []*Generation {
-	var list []*Generation
+func running(words string) []*chat.Generation {
+	var list []*chat.Generation
 	for i, w := range strings.Fields(words) {
-		chat, state, _ := strings.Cut(w, ":")
-		g := &Generation{ID: string(rune('1' + i)), ConversationID: chat, Status: GenStreaming}
+		conv, state, _ := strings.Cut(w, ":")
+		g := &chat.Generation{ID: string(rune('1' + i)), ConversationID: conv, Status: chat.GenStreaming}
 		if state == "wait" {
-			g.Status = GenQueued
+			g.Status = chat.GenQueued
 		}
 		list = append(list, g)
 	}
@@ -87,7 +88,7 @@ func TestMayStart(t *testing.T) {
 		list := running(tt.running)
 		var starts []string
 		for _, g := range list {
-			if g.Status == GenQueued && mayStart(list, g.ID, 2) {
+			if g.Status == chat.GenQueued && mayStart(list, g.ID, 2) {
 				starts = append(starts, g.ID)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
-	"nodest/nodest"
+	"nodest/chat"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -47,10 +47,10 @@ func everyWriteWins(t *testing.T, h *home) {
 					return last(h.Characters.PutUserSettings(t.Context(), call("s"), character.UserSettings{UserName: title}, 0))
 				},
 				func() error {
-					return last(h.UpdateConversation(t.Context(), call("u"), nodest.ConversationPatch{ID: conv.ID, Title: &title}))
+					return last(h.Chats.UpdateConversation(t.Context(), call("u"), chat.ConversationPatch{ID: conv.ID, Title: &title}))
 				},
 				func() error {
-					return last(h.Edit(t.Context(), call("e"), nodest.EditInput{MessageID: all[1].ID, Text: title}))
+					return last(h.Edit(t.Context(), call("e"), chat.EditInput{MessageID: all[1].ID, Text: title}))
 				},
 				func() error { // its script switches scripts on, in the same settings
 					return last(h.Characters.Create(t.Context(), call("n"), character.Input{RoleCard: json.RawMessage(aliceWithGreetings)}))
@@ -67,7 +67,7 @@ func everyWriteWins(t *testing.T, h *home) {
 	}
 	r, err = h.Characters.Resource(t.Context(), me, character.WorldBook, r.ID)
 	must(t, err)
-	m, err := h.Message(t.Context(), me, all[1].ID)
+	m, err := h.Chats.Message(t.Context(), me, all[1].ID)
 	must(t, err)
 	ch, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
 	must(t, err)

@@ -2,12 +2,11 @@ package nodest
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -34,17 +33,17 @@ const readWords = 8
 
 // ground is what of the chat a turn rests on, for its memories.
 type ground struct {
-	here  memory.Place // the branch that is written
-	shown []*Message   // messages of it that go into the prompt by themselves, oldest first
-	extra string       // a text in the prompt that is no message of it; "" = none
-	text  string       // what the user said last
-	last  []string     // the turn before it: what the user said, and the reply
+	here  memory.Place    // the branch that is written
+	shown []*chat.Message // messages of it that go into the prompt by themselves, oldest first
+	extra string          // a text in the prompt that is no message of it; "" = none
+	text  string          // what the user said last
+	last  []string        // the turn before it: what the user said, and the reply
 	now   time.Time
 }
 
 // rests notes the branch that is written, what was said last in it and when that is
 // answered; text is said behind it and not stored, "" = nothing.
-func (t *turn) rests(now time.Time, path []*Message, text string) {
+func (t *turn) rests(now time.Time, path []*chat.Message, text string) {
 	now = now.In(t.scene.Zone)
 	t.input.Options.Now, t.input.Options.LastUserAt = now, userSpokeAt(path, text != "")
 	t.ground = ground{here: memory.Place{ConversationID: t.scene.Conversation.ID}, shown: path, extra: text, text: text, now: now}
@@ -55,7 +54,7 @@ func (t *turn) rests(now time.Time, path []*Message, text string) {
 	}
 	at := len(path) - 1
 	for ; at >= 0 && t.ground.text == ""; at-- {
-		if path[at].Role == RoleUser && !path[at].Hidden {
+		if path[at].Role == chat.RoleUser && !path[at].Hidden {
 			t.ground.text = memory.Clean(lang.RoleUser, path[at].Text())
 		}
 	}
@@ -64,14 +63,14 @@ func (t *turn) rests(now time.Time, path []*Message, text string) {
 
 // turnBefore returns the last text of the user in path and the reply to it, as memory
 // reads them. Without the one or the other it is "".
-func turnBefore(path []*Message) []string {
+func turnBefore(path []*chat.Message) []string {
 	said, reply := "", ""
 	for i := len(path) - 1; i >= 0 && said == ""; i-- {
 		switch m := path[i]; {
 		case m.Hidden:
-		case m.Role == RoleUser:
+		case m.Role == chat.RoleUser:
 			said = memory.Clean(lang.RoleUser, m.Text())
-		case m.Role == RoleAssistant && reply == "":
+		case m.Role == chat.RoleAssistant && reply == "":
 			reply = memory.Clean(lang.RoleCharacter, m.Text())
 		}
 	}
@@ -80,11 +79,11 @@ func turnBefore(path []*Message) []string {
 
 // userSpokeAt is when the user wrote last before the newest message, which is the
 // last one of path unless something newer is known.
-func userSpokeAt(path []*Message, newer bool) time.Time {
+func userSpokeAt(path []*chat.Message, newer bool) time.Time {
 	for _, m := range slices.Backward(path) {
 		switch {
 		case m.Hidden || strings.TrimSpace(m.Text()) == "":
-		case newer && m.Role == RoleUser:
+		case newer && m.Role == chat.RoleUser:
 			return m.CreatedAt
 		default:
 			newer = true
@@ -104,7 +103,7 @@ func (e *Engine) remembers(t *turn) bool {
 func (e *Engine) recall(ctx context.Context, userID string, t *turn) {
 	limited, cancel := context.WithTimeout(ctx, e.opts.RecallTimeout)
 	defer cancel()
-	scene := t.scene.memory()
+	scene := t.scene.MemoryScene()
 	ask := memory.Ask{
 		CharacterID: t.scene.Docs.CharacterID, Here: t.ground.here, Text: t.ground.text, Names: scene.Names,
 		Now: t.ground.now, Scene: &scene, Before: t.ground.last,
@@ -193,25 +192,17 @@ func unitsOf(uses []memory.Use) []string {
 
 // usesBefore is what was recalled for the text that a generation lengthens. It is
 // read before that text changes.
-func usesBefore(tx Tx, m *Message, g *Generation) ([]memory.Use, error) {
-	if s := m.Chosen(); g.Kind != KindContinue || s == nil || s.ID != g.SwipeID {
+func usesBefore(tx Tx, m *chat.Message, g *chat.Generation) ([]memory.Use, error) {
+	if s := m.Chosen(); g.Kind != chat.KindContinue || s == nil || s.ID != g.SwipeID {
 		return nil, nil
 	}
-	return usesFor(tx, m)
-}
-
-// usesFor is what the memory gave for the shown text of m.
-func usesFor(tx Tx, m *Message) ([]memory.Use, error) {
-	if m.Chosen() == nil {
-		return nil, nil
-	}
-	return tx.Memory.Uses(m.ID)
+	return chat.Uses(tx.Chats, m)
 }
 
 // keepUses stores what was recalled for the text that a generation has put into
 // m, behind what was for its beginning (before).
-func keepUses(tx Tx, m *Message, g *Generation, before []memory.Use) error {
-	at := slices.IndexFunc(m.Swipes, func(s Swipe) bool { return s.ID == g.SwipeID })
+func keepUses(tx Tx, m *chat.Message, g *chat.Generation, before []memory.Use) error {
+	at := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == g.SwipeID })
 	uses := slices.Clone(before)
 	for _, u := range g.Uses {
 		if !slices.ContainsFunc(before, func(o memory.Use) bool { return o.ID == u.ID }) {
@@ -235,28 +226,6 @@ func united(a, b []string) []string {
 	return all
 }
 
-// heard has the memory work on what was said in a conversation.
-func (e *Engine) heard(tx Tx, chat *Conversation) error {
-	if e.opts.Memory == nil || chat == nil {
-		return nil
-	}
-	return memory.TextAdded(tx.Memory, chat.CharacterID, chat.ID)
-}
-
-// MemorySettings are the settings of a character that an export of its memory has:
-// memory.Options.Settings.
-func (e *Engine) MemorySettings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-	var line memory.ExportedSettings
-	full, _, err := e.Characters.Settings(ctx, userID, characterID)
-	if err != nil {
-		return line, err
-	}
-	if err := json.Unmarshal(full, &line); err != nil {
-		return line, fmt.Errorf("settings of character %s: %w", characterID, err)
-	}
-	return line, nil
-}
-
 // RecalledFor returns what was recalled for the shown text of a reply, by rank, and
 // then the facts of the profile (signal "profile").
 // What was purged since is left out.
@@ -264,7 +233,7 @@ func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]m
 	found := []memory.Found{}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
 		found = found[:0]
-		m, err := liveMessage(tx, messageID)
+		m, err := chat.LiveMessage(tx.Chats, messageID)
 		if err != nil {
 			return err
 		}
@@ -284,7 +253,7 @@ func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]m
 
 // speakerOf is the character that wrote the shown text of a reply: the
 // conversation's, or the one that its generation was asked of.
-func speakerOf(tx Tx, m *Message) (characterID string, err error) {
+func speakerOf(tx Tx, m *chat.Message) (characterID string, err error) {
 	if s := m.Chosen(); s != nil && s.GenerationID != "" {
 		g, err := tx.Generation(s.GenerationID)
 		if err == nil && g.Options.CharacterID != "" {
@@ -294,7 +263,7 @@ func speakerOf(tx Tx, m *Message) (characterID string, err error) {
 			return "", err
 		}
 	}
-	conv, err := tx.Conversation(m.ConversationID)
+	conv, err := tx.Chats.Conversation(m.ConversationID)
 	if err != nil {
 		return "", err
 	}

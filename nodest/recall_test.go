@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -24,10 +25,10 @@ import (
 // background: what a test wants to be a fact it says so.
 func (s *studio) remember(o memory.Options) *studio {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-		return s.MemoryScene(ctx, userID, characterID, conversationID)
+		return s.Chats.MemoryScene(ctx, userID, characterID, conversationID)
 	}
 	o.Settings = func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-		return s.MemorySettings(ctx, userID, characterID)
+		return s.Chats.MemorySettings(ctx, userID, characterID)
 	}
 	o.Log = quiet
 	s.opts.Memory = memory.New(s.db.Memory(), o)
@@ -144,40 +145,40 @@ func TestWhatIsNotRecalled(t *testing.T) {
 	off := false
 	for _, tt := range []struct {
 		name string
-		ask  func(s *studio, alice *character.Character, told *nodest.Conversation) *nodest.Sent
+		ask  func(s *studio, alice *character.Character, told *chat.Conversation) *nodest.Sent
 	}{
-		{"what the prompt shows anyway", func(s *studio, _ *character.Character, told *nodest.Conversation) *nodest.Sent {
+		{"what the prompt shows anyway", func(s *studio, _ *character.Character, told *chat.Conversation) *nodest.Sent {
 			return s.send(told, asking)
 		}},
-		{"what was said to another character", func(s *studio, _ *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"what was said to another character", func(s *studio, _ *character.Character, _ *chat.Conversation) *nodest.Sent {
 			return s.send(s.chat(), asking)
 		}},
-		{"with memory:false", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with memory:false", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{
 				ConversationID: s.chatWith(alice.ID).ID, Text: asking, Options: character.TurnOptions{Memory: &off},
 			})
 			s.must(err)
 			return sent
 		}},
-		{"with memory:false of the conversation", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with memory:false of the conversation", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			c := s.chatWith(alice.ID)
-			_, err := s.UpdateConversation(s.t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
+			_, err := s.Chats.UpdateConversation(s.t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
 			s.must(err)
 			return s.send(c, asking)
 		}},
-		{"with retrieval off", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"with retrieval off", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			s.settle(alice.ID, `{"retrieval":{"enabled":false}}`)
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"from other conversations that are not shared", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"from other conversations that are not shared", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			s.settle(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"what was deleted", func(s *studio, alice *character.Character, told *nodest.Conversation) *nodest.Sent {
+		{"what was deleted", func(s *studio, alice *character.Character, told *chat.Conversation) *nodest.Sent {
 			s.must(s.DeleteConversation(s.t.Context(), s.call(), told.ID))
 			return s.send(s.chatWith(alice.ID), asking)
 		}},
-		{"what has nothing to do with it", func(s *studio, alice *character.Character, _ *nodest.Conversation) *nodest.Sent {
+		{"what has nothing to do with it", func(s *studio, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
 			return s.send(s.chatWith(alice.ID), "Good evening!")
 		}},
 	} {
@@ -208,7 +209,7 @@ func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	call := func() *op.Call { return &op.Call{UserID: bob} }
 	ch, err := s.Characters.Create(t.Context(), call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	s.must(err)
-	c, err := s.CreateConversation(t.Context(), call(), nodest.ConversationInput{CharacterID: ch.ID})
+	c, err := s.Chats.CreateConversation(t.Context(), call(), chat.ConversationInput{CharacterID: ch.ID})
 	s.must(err)
 	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: asking})
 	s.must(err)
@@ -265,7 +266,7 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 			alice := s.character(alicesCard)
 			s.say(s.chatWith(alice.ID), birthday)
 			reply := s.say(s.chatWith(alice.ID), asking)
-			if reply.Status != nodest.StatusComplete || reply.Text() != "Fine." {
+			if reply.Status != chat.StatusComplete || reply.Text() != "Fine." {
 				t.Errorf("the reply is %s: %q", reply.Status, reply.Text())
 			}
 			memories, warnings, _ := s.toldOf(reply.GenerationID)
@@ -322,7 +323,7 @@ func TestAContinuationKeepsWhatItsBeginningRecalled(t *testing.T) {
 	if longer.Text != "Fine.Fine." || !slices.Equal(longer.MemoryIDs, before) || len(before) == 0 || len(found) != len(before) {
 		t.Errorf("%q has memories %v (%d are told), want %v", longer.Text, longer.MemoryIDs, len(found), before)
 	}
-	edited, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
+	edited, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
 	s.must(err)
 	found, err = s.RecalledFor(t.Context(), ann, reply.ID)
 	s.must(err)
@@ -344,7 +345,7 @@ func TestPreviewsShowMemories(t *testing.T) {
 	}
 	// A save point before the words: there the conversation itself does not know them.
 	alone := s.chatWith(s.character(alicesCard).ID)
-	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: alone.ID})
+	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: alone.ID})
 	s.must(err)
 	s.say(alone, birthday)
 	p, err = s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: asking})
@@ -362,24 +363,24 @@ func TestTheSceneOfAMemory(t *testing.T) {
 		Name: "Sam", Document: json.RawMessage(`{"name":"Sam"}`),
 	})
 	s.must(err)
-	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
+	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
 	s.must(err)
 	want := memory.Scene{
 		Names: lang.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
 	}
-	got, err := s.MemoryScene(t.Context(), ann, alice.ID, "")
+	got, err := s.Chats.MemoryScene(t.Context(), ann, alice.ID, "")
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
 	s.settle(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
 	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
-	if got, err = s.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
+	if got, err = s.Chats.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
 	}
-	if _, err := s.MemoryScene(t.Context(), bob, alice.ID, c.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Chats.MemoryScene(t.Context(), bob, alice.ID, c.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another user's: %v, want NotFound", err)
 	}
-	if _, err := s.MemoryScene(t.Context(), bob, alice.ID, ""); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Chats.MemoryScene(t.Context(), bob, alice.ID, ""); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another user's character: %v, want NotFound", err)
 	}
 }

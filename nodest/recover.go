@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"nodest/chat"
 	"nodest/llm"
 )
 
@@ -43,21 +44,21 @@ func (e *Engine) Recover(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) interrupt(ctx context.Context, abandoned *Generation) error {
+func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) error {
 	err := e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
-		ended, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *Generation) (*Generation, end, error) {
+		ended, err := land(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
 				return nil, end{}, errLost // it lives
 			}
 			if said := saidIn(stored.Blocks, stored.Base != ""); !hasText(stored) && said != "" {
 				stored.Text, stored.Blocks = said, nil
 			}
-			return stored, end{status: GenInterrupted, finish: llm.FinishInterrupted}, nil
+			return stored, end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}, nil
 		})
 		if err != nil {
 			return err
 		}
-		return e.heard(tx, ended.chat)
+		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
 	if errors.Is(err, errLost) {
 		return nil // somebody was faster

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/nodest"
 )
 
@@ -19,14 +20,14 @@ func TestAfterACrash(t *testing.T) {
 
 	s.crash()
 	g := s.generation(sent.GenerationID)
-	if g.Status != nodest.GenInterrupted || g.Finish != "interrupted" || g.EndedAt == nil {
+	if g.Status != chat.GenInterrupted || g.Finish != "interrupted" || g.EndedAt == nil {
 		t.Errorf("generation = %+v", g)
 	}
 	m := s.message(sent.Message.ID)
-	if m.Text() != "Half a" || m.Status != nodest.StatusInterrupted || m.Chosen().Finish != "interrupted" {
+	if m.Text() != "Half a" || m.Status != chat.StatusInterrupted || m.Chosen().Finish != "interrupted" {
 		t.Errorf("%s: %+v", m.Status, m.Swipes)
 	}
-	if m := s.message(queued.Message.ID); m.Status != nodest.StatusInterrupted || len(m.Swipes) != 0 {
+	if m := s.message(queued.Message.ID); m.Status != chat.StatusInterrupted || len(m.Swipes) != 0 {
 		t.Errorf("the queued one: %s, %+v", m.Status, m.Swipes)
 	}
 	if s.message(sent.UserMessage.ID).Text() != "Tell me" || s.message(queued.UserMessage.ID).Text() != "Me too" {
@@ -40,7 +41,7 @@ func TestAfterACrash(t *testing.T) {
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
 	s.must(err)
 	s.wait(done.GenerationID)
-	if m := s.message(m.ID); m.Text() != "Half a story." || m.Status != nodest.StatusComplete {
+	if m := s.message(m.ID); m.Text() != "Half a story." || m.Status != chat.StatusComplete {
 		t.Errorf("%s: %q", m.Status, m.Text())
 	}
 	// A second look finds nothing.
@@ -90,13 +91,13 @@ func TestCancelOfAnotherProcess(t *testing.T) {
 	}
 	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
 	s.must(err)
-	if status != nodest.GenCancelled {
+	if status != chat.GenCancelled {
 		t.Errorf("status = %s", status)
 	}
-	if m := s.message(sent.Message.ID); m.Status != nodest.StatusCancelled || m.Text() != "One" {
+	if m := s.message(sent.Message.ID); m.Status != chat.StatusCancelled || m.Text() != "One" {
 		t.Errorf("%s: %q", m.Status, m.Text())
 	}
-	if g := s.wait(sent.GenerationID); g.Status != nodest.GenCancelled {
+	if g := s.wait(sent.GenerationID); g.Status != chat.GenCancelled {
 		t.Errorf("the generation is %s", g.Status)
 	}
 	reply.step(1)
@@ -121,7 +122,7 @@ func TestRecoverRespectsLeases(t *testing.T) {
 		t.Errorf("the generation of a living process is %s", g.Status)
 	}
 	reply.release()
-	if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+	if g := s.wait(sent.GenerationID); g.Status != chat.GenDone {
 		t.Errorf("status = %s", g.Status)
 	}
 }
@@ -131,13 +132,13 @@ func TestALeaseThatIsOver(t *testing.T) {
 	c := s.chat()
 	past := time.Now().Add(-time.Hour)
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
-		return tx.InsertGeneration(&nodest.Generation{ID: "lost", UserID: ann, ConversationID: c.ID, Kind: nodest.KindImpersonate,
-			Status: nodest.GenStreaming, Text: "so far", LeaseOwner: "gone", LeaseUntil: past, CreatedAt: past})
+		return tx.InsertGeneration(&chat.Generation{ID: "lost", UserID: ann, ConversationID: c.ID, Kind: chat.KindImpersonate,
+			Status: chat.GenStreaming, Text: "so far", LeaseOwner: "gone", LeaseUntil: past, CreatedAt: past})
 	}))
 	s.opts.Alone = false
 	s.Engine = s.engine()
 	s.must(s.Recover(t.Context()))
-	if g := s.generation("lost"); g.Status != nodest.GenInterrupted || g.Text != "so far" {
+	if g := s.generation("lost"); g.Status != chat.GenInterrupted || g.Text != "so far" {
 		t.Errorf("generation = %+v", g)
 	}
 }

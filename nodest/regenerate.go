@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -24,7 +25,7 @@ const maxWish = 4_000
 // card, the first one is shown, and there is no generation.
 //
 // Errors: those of Send, and Invalid for a message that no character wrote.
-func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error) {
+func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (*chat.Changed, error) {
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
@@ -38,27 +39,27 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	if greeting {
 		return e.resetGreeting(ctx, c, in.MessageID)
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *Message, ch *change) (*started, error) {
+	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *chat.Message, ch *chat.Change) (*started, error) {
 		return e.regenerate(tx, c, s, m, in, ch)
 	})
 }
 
 // regenerate accepts another text for a reply. Where something was said after it
 // the place for that text is put into ch. The caller stores both, ch first.
-func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *Message, in GenerateInput, ch *change) (*started, error) {
-	taken, err := followed(tx, reply)
+func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *chat.Message, in GenerateInput, ch *chat.Change) (*started, error) {
+	taken, err := chat.IsFollowed(tx.Chats, reply)
 	if err != nil {
 		return nil, err
 	}
-	g := &Generation{
+	g := &chat.Generation{
 		ID: op.NewID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
-		Kind: KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
+		Kind: chat.KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
 	}
 	target := reply
 	if taken {
 		target = placeholder(tx, s, reply.ConversationID, reply.ParentID)
 		g.ID, g.MessageID = target.GenerationID, target.ID
-		ch.created = append(ch.created, target)
+		ch.Created = append(ch.Created, target)
 	}
 	begun, err := e.accept(tx, c, s, in.WhenBusy, g)
 	if err != nil {
@@ -72,18 +73,18 @@ func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *Message, in Gene
 // of its text. It goes on after an interruption and after a limit of length.
 //
 // Errors: those of Regenerate, and Invalid for a message without text.
-func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*Changed, error) {
+func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*chat.Changed, error) {
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *Message, _ *change) (*started, error) {
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{
-			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: KindContinue,
+	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *chat.Message, _ *chat.Change) (*started, error) {
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{
+			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindContinue,
 		})
 		if err != nil {
 			return nil, err
 		}
-		if begun.gen.Status != GenQueued && strings.TrimSpace(m.Text()) == "" {
+		if begun.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
 			return nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
 		}
 		begun.order = order{target: m}
@@ -99,11 +100,11 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (string, *started, error) {
-		chat, err := tx.LockConversation(in.ConversationID)
+		conv, err := tx.Chats.LockConversation(in.ConversationID)
 		if err != nil {
 			return "", nil, err
 		}
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &Generation{ID: op.NewID(), ConversationID: chat.ID, Kind: KindImpersonate})
+		begun, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{ID: op.NewID(), ConversationID: conv.ID, Kind: chat.KindImpersonate})
 		if err != nil {
 			return "", nil, err
 		}
@@ -114,30 +115,30 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 // generateAt begins what accept accepts for a character's message, and stores
 // what that puts into the change.
 func (e *Engine) generateAt(
-	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *scene, m *Message, ch *change) (*started, error),
-) (*Changed, error) {
+	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *scene, m *chat.Message, ch *chat.Change) (*started, error),
+) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
-		chat, err := tx.LockConversation(s.Conversation.ID)
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*chat.Changed, *started, error) {
+		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := liveMessage(tx, in.MessageID)
+		m, err := chat.LiveMessage(tx.Chats, in.MessageID)
 		if err != nil {
 			return nil, nil, err
 		}
-		if m.Role != RoleAssistant {
+		if m.Role != chat.RoleAssistant {
 			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be regenerated or continued")
 		}
-		var ch change
+		var ch chat.Change
 		begun, err := accept(tx, s, m, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := ch.store(tx, c, chat); err != nil {
+		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		return &Changed{Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		return &chat.Changed{Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
 
@@ -150,7 +151,7 @@ func checkGenerate(in GenerateInput) error {
 
 func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is bool, err error) {
 	err = e.store.View(ctx, userID, func(tx Tx) error {
-		m, err := tx.Message(messageID)
+		m, err := tx.Chats.Message(messageID)
 		is = err == nil && m.Greeting
 		return err
 	})
@@ -161,22 +162,22 @@ func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is b
 // were edited become older revisions; greetings that the card no longer has stay
 // as swipes behind those it has. Who said it stays: that is no part of a state, so
 // that no restore would bring it back.
-func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string) (*Changed, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
-		chat, m, err := changeable(tx, messageID, 0)
+func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string) (*chat.Changed, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Changed, error) {
+		conv, m, err := chat.LockForEdit(tx.Chats, messageID, 0)
 		if err != nil {
 			return nil, err
 		}
-		if err := restoreGreeting(tx, chat, m); err != nil {
+		if err := restoreGreeting(tx, conv, m); err != nil {
 			return nil, err
 		}
-		return &Changed{Message: m}, updateMessage(tx, c, chat, m)
+		return &chat.Changed{Message: m}, chat.UpdateMessage(tx.Chats, c, conv, m)
 	})
 }
 
 // restoreGreeting puts the texts of the card into a greeting.
-func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
-	now, err := greetingNow(tx, chat)
+func restoreGreeting(tx Tx, conv *chat.Conversation, m *chat.Message) error {
+	now, err := chat.FreshGreeting(tx.Chats, conv)
 	if err != nil {
 		return err
 	}
@@ -192,6 +193,6 @@ func restoreGreeting(tx Tx, chat *Conversation, m *Message) error {
 			*s = fresh
 		}
 	}
-	m.SwipeIndex, m.Status, m.Error = 0, StatusComplete, nil
+	m.SwipeIndex, m.Status, m.Error = 0, chat.StatusComplete, nil
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
@@ -17,7 +18,7 @@ func contains(s, part string) bool { return strings.Contains(s, part) }
 
 // regenerate asks for another text of a reply, waits for it, and returns the
 // message that it was written to.
-func (s *studio) regenerate(messageID, wish string) *nodest.Message {
+func (s *studio) regenerate(messageID, wish string) *chat.Message {
 	s.t.Helper()
 	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
 	s.must(err)
@@ -28,7 +29,7 @@ func (s *studio) regenerate(messageID, wish string) *nodest.Message {
 // shown is the shown branch: which messages, and which text of each.
 func (s *studio) shown(conversationID string) string {
 	s.t.Helper()
-	page, err := s.History(s.t.Context(), ann, conversationID, "", 200)
+	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
 	s.must(err)
 	var b strings.Builder
 	for _, m := range page.Items {
@@ -39,7 +40,7 @@ func (s *studio) shown(conversationID string) string {
 
 func (s *studio) head(conversationID string) string {
 	s.t.Helper()
-	c, err := s.Conversation(s.t.Context(), ann, conversationID)
+	c, err := s.Chats.Conversation(s.t.Context(), ann, conversationID)
 	s.must(err)
 	return c.HeadID
 }
@@ -84,7 +85,7 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
 	place := done.Message
-	if place.ID == reply.ID || place.ParentID != reply.ParentID || place.Status != nodest.StatusPending || place.GenerationID != done.GenerationID {
+	if place.ID == reply.ID || place.ParentID != reply.ParentID || place.Status != chat.StatusPending || place.GenerationID != done.GenerationID {
 		t.Errorf("the place is %+v", place)
 	}
 	another.step(1)
@@ -95,10 +96,10 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	s.wait(done.GenerationID)
 
 	m := s.message(place.ID)
-	if m.Text() != "Another." || m.Status != nodest.StatusComplete || len(m.Swipes) != 1 {
+	if m.Text() != "Another." || m.Status != chat.StatusComplete || len(m.Swipes) != 1 {
 		t.Errorf("the new reply = %+v", m)
 	}
-	now, err := s.Conversation(t.Context(), ann, c.ID)
+	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
 	if now.HeadID != m.ID || now.LastMessage.Text != "Another." {
 		t.Errorf("the chat ends in %+v", now.LastMessage)
@@ -117,7 +118,7 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	if contains(s.model.last(), "First.") || contains(s.model.last(), "And then?") || !contains(s.model.last(), "Another.") {
 		t.Errorf("the next prompt:\n%s", s.model.last())
 	}
-	_, err = s.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
+	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
 	s.must(err)
 	if s.shown(c.ID) != before {
 		t.Errorf("the old branch reads\n%s", s.shown(c.ID))
@@ -132,7 +133,7 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	first := s.regenerate(reply.ID, "")  // beside it
 	s.regenerate(first.ID, "")           // a swipe of that
 	second := s.regenerate(reply.ID, "") // beside both
-	_, err := s.DeleteMessage(t.Context(), s.call(), second.ID, "one")
+	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), second.ID, "one")
 	s.must(err)
 	s.regenerate(reply.ID, "")
 	var variants []int
@@ -148,13 +149,13 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 // before.
 func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	down := llm.Upstream("puppet", fault.UpstreamDown, 503, nil)
-	fails := func(s *studio, done *nodest.Changed) { s.wait(done.GenerationID) }
-	cancels := func(s *studio, done *nodest.Changed) {
+	fails := func(s *studio, done *chat.Changed) { s.wait(done.GenerationID) }
+	cancels := func(s *studio, done *chat.Changed) {
 		_, err := s.Cancel(s.t.Context(), ann, done.GenerationID)
 		s.must(err)
 	}
-	crashes := func(s *studio, _ *nodest.Changed) { s.crash() }
-	stops := func(s *studio, _ *nodest.Changed) {
+	crashes := func(s *studio, _ *chat.Changed) { s.crash() }
+	stops := func(s *studio, _ *chat.Changed) {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.Close(now) // tells that it did not wait
@@ -163,21 +164,21 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 		name     string
 		line     *line
 		pieces   int // that pass before the end
-		ends     func(s *studio, done *nodest.Changed)
+		ends     func(s *studio, done *chat.Changed)
 		followed bool   // something was said after the reply
 		status   string // of what is kept; "" = nothing is
 	}{
 		{"the last reply, before the first word", says().failing(down), 0, fails, false, ""},
-		{"the last reply, half-way", says("Half").failing(down), 0, fails, false, nodest.StatusError},
+		{"the last reply, half-way", says("Half").failing(down), 0, fails, false, chat.StatusError},
 		{"the last reply, stopped before the first word", says("x").gated(), 0, cancels, false, ""},
 		{"the last reply, crashed before the first word", says("x").gated(), 0, crashes, false, ""},
 		{"an earlier reply, before the first word", says().failing(down), 0, fails, true, ""},
 		{"an earlier reply, nothing but blanks", says(" "), 0, fails, true, ""},
-		{"an earlier reply, half-way", says("Half").failing(down), 0, fails, true, nodest.StatusError},
+		{"an earlier reply, half-way", says("Half").failing(down), 0, fails, true, chat.StatusError},
 		{"an earlier reply, stopped before the first word", says("x").gated(), 0, cancels, true, ""},
 		{"an earlier reply, crashed before the first word", says("x").gated(), 0, crashes, true, ""},
-		{"an earlier reply, crashed half-way", says("Half", "x").gated(), 1, crashes, true, nodest.StatusInterrupted},
-		{"an earlier reply, the server stops", says("Half", "x").gated(), 1, stops, true, nodest.StatusInterrupted},
+		{"an earlier reply, crashed half-way", says("Half", "x").gated(), 1, crashes, true, chat.StatusInterrupted},
+		{"an earlier reply, the server stops", says("Half", "x").gated(), 1, stops, true, chat.StatusInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -232,9 +233,9 @@ func TestRegenerateTheGreeting(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello.","alternate_greetings":["Hi."]}}`)
 	c := s.chatWith(ch.ID)
-	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: c.HeadID, Text: "Go away."})
+	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: c.HeadID, Text: "Go away."})
 	s.must(err)
-	_, err = s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: c.HeadID, Swipe: "next"})
+	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next"})
 	s.must(err)
 	before := s.message(c.HeadID)
 	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: c.HeadID})
@@ -261,7 +262,7 @@ func TestOnlyCharactersAreRegenerated(t *testing.T) {
 	s.wants(err, fault.Invalid)
 	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: "nobody"})
 	s.wants(err, fault.NotFound)
-	_, err = s.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
 	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.wants(err, fault.NotFound)
@@ -282,7 +283,7 @@ func TestContinueLengthensTheSwipe(t *testing.T) {
 	if m.Text() != "Once upon 茶 a time." || len(m.Swipes) != 1 || chosen.Rev != 2 || chosen.ID != before.ID || chosen.RevisionID == before.RevisionID {
 		t.Errorf("swipes = %+v", m.Swipes)
 	}
-	if m.Status != nodest.StatusComplete || chosen.Finish != "stop" || m.Error != nil {
+	if m.Status != chat.StatusComplete || chosen.Finish != "stop" || m.Error != nil {
 		t.Errorf("status %s, finish %s, error %v", m.Status, chosen.Finish, m.Error)
 	}
 	if got := s.ears.deltas(t, done.GenerationID, "text", len([]rune("Once upon 茶"))); got != " a time." {
@@ -293,7 +294,7 @@ func TestContinueLengthensTheSwipe(t *testing.T) {
 		t.Errorf("task %q with:\n%s", task, s.model.last())
 	}
 	s.view(func(tx nodest.Tx) error { // the old text stays readable
-		r, err := tx.Revision(before.RevisionID)
+		r, err := tx.Chats.Revision(before.RevisionID)
 		if err == nil && r.Text != "Once upon 茶" {
 			t.Errorf("the first revision is %q", r.Text)
 		}
@@ -337,13 +338,13 @@ func TestImpersonate(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	s.say(c, "Hello")
-	before, err := s.Conversation(t.Context(), ann, c.ID)
+	before, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
 	s.model.next(says("I would", " say this."))
 	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
 	s.must(err)
 	g := s.wait(id)
-	if g.Text != "I would say this." || g.Status != nodest.GenDone || g.MessageID != "" {
+	if g.Text != "I would say this." || g.Status != chat.GenDone || g.MessageID != "" {
 		t.Errorf("generation = %+v", g)
 	}
 	if got := s.ears.deltas(t, id, "text", 0); got != g.Text {
@@ -352,7 +353,7 @@ func TestImpersonate(t *testing.T) {
 	if want := "gen.started gen.context gen.done"; s.ears.durable(id) != want {
 		t.Errorf("events = %s", s.ears.durable(id))
 	}
-	now, err := s.Conversation(t.Context(), ann, c.ID)
+	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
 	if now.HeadID != before.HeadID || now.Version != before.Version {
 		t.Errorf("the conversation has changed: %+v", now)
@@ -390,16 +391,16 @@ func TestAWishStaysWithItsText(t *testing.T) {
 		}
 	}
 	wished("the new text", "shorter, please")
-	_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "prev"})
+	_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev"})
 	s.must(err)
 	wished("the first text again", "")
-	_, err = s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "next"})
+	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next"})
 	s.must(err)
 	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
 	s.wait(done.GenerationID)
 	wished("lengthened", "shorter, please")
-	s.edit(nodest.EditInput{MessageID: reply.ID, Text: "By hand."})
+	s.edit(chat.EditInput{MessageID: reply.ID, Text: "By hand."})
 	wished("edited", "shorter, please")
 
 	// What was sent can be read although no message has the text.
@@ -433,7 +434,7 @@ func TestWhatIsSaidMeanwhileStaysShown(t *testing.T) {
 	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
 	s.must(err)
 	<-another.begun
-	_, err = s.DeleteMessage(t.Context(), s.call(), done.Message.ID, "one")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), done.Message.ID, "one")
 	s.wants(err, fault.Busy)
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "q3", WhenBusy: "queue"})
 	s.must(err)
@@ -442,7 +443,7 @@ func TestWhatIsSaidMeanwhileStaysShown(t *testing.T) {
 	if said := s.message(sent.UserMessage.ID); said.ParentID != later.ID || s.head(c.ID) != sent.Message.ID {
 		t.Errorf("q3 follows %s, the head is %s", said.ParentID, s.head(c.ID))
 	}
-	if m := s.message(done.Message.ID); m.Text() != "Another." || m.Status != nodest.StatusComplete {
+	if m := s.message(done.Message.ID); m.Text() != "Another." || m.Status != chat.StatusComplete {
 		t.Errorf("the regenerated reply is %+v", m)
 	}
 }
@@ -454,7 +455,7 @@ func TestTheOfflineModelBesideAReply(t *testing.T) {
 	c := s.chat()
 	reply := s.say(c, "Tell me about the harbour.")
 	s.say(c, "And then?")
-	done, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
+	done, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
 	s.must(err)
 	s.wait(done.GenerationID)
 	m := s.message(done.Message.ID)

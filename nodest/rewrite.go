@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -14,35 +15,35 @@ import (
 //
 // Errors: those of EditText. With Regenerate also those of Send, and Invalid for a
 // message that no user wrote.
-func (e *Engine) Edit(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
+func (e *Engine) Edit(ctx context.Context, c *op.Call, in chat.EditInput) (*chat.Changed, error) {
 	if in.Regenerate {
 		return e.editAndAnswer(ctx, c, in)
 	}
-	return e.EditText(ctx, c, in)
+	return e.Chats.EditText(ctx, c, in)
 }
 
-func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
-	if err := in.check(e.opts.TextLimit); err != nil {
+func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInput) (*chat.Changed, error) {
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Changed, *started, error) {
-		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
+	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*chat.Changed, *started, error) {
+		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
 		}
-		if m.Role != RoleUser {
+		if m.Role != chat.RoleUser {
 			return nil, nil, fault.InvalidField("regenerate", "role", "only a user's message can be answered again")
 		}
-		var old *Message // reply
-		var ch change
-		if in.Mode == EditBranch {
-			m = otherWords(m, in.Text, tx.Now())
-			ch.created = []*Message{m}
+		var old *chat.Message // reply
+		var ch chat.Change
+		if in.Mode == chat.EditBranch {
+			m = chat.SiblingOf(m, in.Text, tx.Now())
+			ch.Created = []*chat.Message{m}
 		} else {
-			reword(m, in.Text, tx.Now())
-			ch.updated = m
-			if old, err = replyTo(tx, chat, m); err != nil {
+			chat.Reword(m, in.Text, tx.Now())
+			ch.Updated = m
+			if old, err = chat.ReplyTo(tx.Chats, conv, m); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -55,11 +56,11 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in EditInput) (*
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := ch.store(tx, c, chat); err != nil {
+		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		begun.order.version = chat.Version
-		return &Changed{Message: m, Reply: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		begun.order.version = conv.Version
+		return &chat.Changed{Message: m, Reply: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
 
@@ -67,7 +68,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in EditInput) (*
 // GenerateIfLast says so.
 //
 // Errors: those of ChooseSwipe and of Regenerate.
-func (e *Engine) Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
+func (e *Engine) Swipe(ctx context.Context, c *op.Call, in chat.SwipeInput) (*chat.Changed, error) {
 	another, err := e.wantsAnother(ctx, c, in)
 	if err != nil {
 		return nil, err
@@ -75,13 +76,13 @@ func (e *Engine) Swipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed
 	if another {
 		return e.Regenerate(ctx, c, GenerateInput{MessageID: in.MessageID})
 	}
-	return e.ChooseSwipe(ctx, c, in)
+	return e.Chats.ChooseSwipe(ctx, c, in)
 }
 
 // wantsAnother says whether a swipe goes beyond the last text of a reply and
 // asks for a new one. A call that was answered before never does: it gets its
 // first answer, whatever the message has become since.
-func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in SwipeInput) (bool, error) {
+func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in chat.SwipeInput) (bool, error) {
 	if in.Swipe != "next" || !in.GenerateIfLast {
 		return false, nil
 	}
@@ -94,15 +95,15 @@ func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in SwipeInput) (b
 				return err
 			}
 		}
-		m, err := tx.Message(in.MessageID)
+		m, err := tx.Chats.Message(in.MessageID)
 		if err != nil {
 			return err
 		}
 		if in.IfRev != 0 && in.IfRev != m.Rev { // told by the change below
 			return nil
 		}
-		to, err := swipeTarget(m, "next")
-		another = m.DeletedAt == nil && m.Role == RoleAssistant && !m.Greeting && to == m.SwipeIndex
+		to, err := chat.SwipeTarget(m, "next")
+		another = m.DeletedAt == nil && m.Role == chat.RoleAssistant && !m.Greeting && to == m.SwipeIndex
 		return err
 	})
 	return another, err

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"nodest/chat"
 	"nodest/nodest"
 )
 
 // importedChat is a chat of ann's in which she says text and is answered.
-func (s *studio) importedChat(characterID, text string) (c *nodest.Conversation, said, reply *nodest.Message) {
+func (s *studio) importedChat(characterID, text string) (c *chat.Conversation, said, reply *chat.Message) {
 	s.t.Helper()
 	line, err := json.Marshal(text)
 	s.must(err)
@@ -21,7 +22,7 @@ func (s *studio) importedChat(characterID, text string) (c *nodest.Conversation,
 	got, err := s.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
 	s.must(err)
 	c = got.Conversation
-	page, err := s.History(s.t.Context(), ann, c.ID, "", 200)
+	page, err := s.Chats.History(s.t.Context(), ann, c.ID, "", 200)
 	s.must(err)
 	return c, page.Items[len(page.Items)-2], page.Items[len(page.Items)-1]
 }
@@ -44,7 +45,7 @@ func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
 		if sent := s.model.last(); contains(sent, "warmer") {
 			t.Errorf("%q: later it is sent again\n%s", block, sent)
 		}
-		_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: m.ID, Swipe: "prev"})
+		_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: m.ID, Swipe: "prev"})
 		must(t, err)
 		s.say(c, "And then?")
 		if sent := s.model.last(); !contains(sent, "warmer") || !contains(sent, "As before.") {

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 )
@@ -39,14 +40,14 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 		if g.Ended() {
 			return nil
 		}
-		status = GenCancelled
-		ended, err := land(tx, g.ConversationID, g.ID, "server", func(stored *Generation) (*Generation, end, error) {
-			return stored, end{status: GenCancelled, finish: llm.FinishCancelled}, nil
+		status = chat.GenCancelled
+		ended, err := land(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
+			return stored, end{status: chat.GenCancelled, finish: llm.FinishCancelled}, nil
 		})
 		if err != nil {
 			return err
 		}
-		return e.heard(tx, ended.chat)
+		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
 	if errors.Is(err, errLost) { // it ended by itself in this moment
 		g, err := e.generation(ctx, userID, generationID)
@@ -101,7 +102,7 @@ func from(text string, off int) (rest string, skipped int) {
 
 // generation returns a generation as it is now: of this process from memory, else
 // as stored. It waits for an end that is being stored.
-func (e *Engine) generation(ctx context.Context, userID, id string) (*Generation, error) {
+func (e *Engine) generation(ctx context.Context, userID, id string) (*chat.Generation, error) {
 	if t := e.task(userID, id); t != nil {
 		if g, sure := t.current(); sure {
 			return g, nil
@@ -112,7 +113,7 @@ func (e *Engine) generation(ctx context.Context, userID, id string) (*Generation
 			return nil, ctx.Err()
 		}
 	}
-	var g *Generation
+	var g *chat.Generation
 	err := e.store.View(ctx, userID, func(tx Tx) error {
 		var err error
 		g, err = tx.Generation(id)
@@ -126,7 +127,7 @@ const pollElsewhere = 500 * time.Millisecond
 
 // Wait returns a generation when it has ended, whatever end. The end of ctx ends
 // the waiting only.
-func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*Generation, error) {
+func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*chat.Generation, error) {
 	if t := e.task(userID, generationID); t != nil {
 		select {
 		case <-t.done:
@@ -155,10 +156,10 @@ func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*Genera
 // Active returns the user's generations that have not ended, oldest first, each
 // with the length of its text so far in Off; the text itself is left out.
 func (e *Engine) Active(ctx context.Context, userID string) ([]*Attached, error) {
-	var stored []*Generation
+	var stored []*chat.Generation
 	err := e.store.View(ctx, userID, func(tx Tx) error {
 		var err error
-		stored, err = tx.Running("")
+		stored, err = tx.Chats.Running("")
 		return err
 	})
 	if err != nil {

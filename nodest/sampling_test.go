@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
@@ -47,7 +48,7 @@ func TestWhoSetsTheSampling(t *testing.T) {
 		t.Helper()
 		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Hello", Options: options})
 		s.must(err)
-		if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+		if g := s.wait(sent.GenerationID); g.Status != chat.GenDone {
 			t.Fatalf("%s: %s %v", who, g.Status, g.Error)
 		}
 		all := fake.Requests()
@@ -68,7 +69,7 @@ func TestWhoSetsTheSampling(t *testing.T) {
 	check("the preset", character.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
 
 	settings := json.RawMessage(`{"temperature":1.2}`)
-	_, err = s.UpdateConversation(t.Context(), s.call(), nodest.ConversationPatch{ID: c.ID, Settings: settings})
+	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, Settings: settings})
 	s.must(err)
 	check("the conversation", character.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
 	check("the message", character.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/nodest"
 )
 
@@ -16,7 +17,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 		_, err := w.Characters.Update(t.Context(), w.call(), other.ID, character.Input{RoleCard: json.RawMessage(card)}, false, 0)
 		w.must(err)
 	}
-	w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{"characterId":"` + other.ID + `"}`)})
+	w.patch(chat.ConversationPatch{Settings: json.RawMessage(`{"characterId":"` + other.ID + `"}`)})
 	want, save := w.preview(), w.save()
 	rename(`{"name":"Bobby","description":"A smith."}`)
 	w.crash()
@@ -38,7 +39,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	w.same("preview of the imported one", w.preview(), want)
 	w.Conversation, err = w.ImportArchive(t.Context(), w.call(), w.CharacterID, archive)
 	w.must(err)
-	saves, err := w.Saves(t.Context(), ann, w.ID, false, "", 0)
+	saves, err := w.Chats.Saves(t.Context(), ann, w.ID, false, "", 0)
 	w.must(err)
 	w.restore(saves.Items[0])
 	w.same("preview in the archive", w.preview(), want)
@@ -46,7 +47,7 @@ func TestASavePointKeepsTheCharacterOfTheSettings(t *testing.T) {
 	// A change after the restore counts, and without him the other one speaks.
 	rename(`{"name":"Bobbie","description":"A potter."}`)
 	now := w.preview()
-	w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{}`)})
+	w.patch(chat.ConversationPatch{Settings: json.RawMessage(`{}`)})
 	if alone := w.preview(); len(now) == 0 || now[1].Text != "A potter." || alone[1].Text != "A guide." {
 		t.Errorf("as it is now: %v\nwithout him: %v", now, alone)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -31,13 +32,13 @@ var changes = []struct {
 	{"everything deleted", func(w *wellKnown) { w.remove(w.greeting, "after") }},
 	{"a swipe deleted", func(w *wellKnown) { w.remove(w.thirdReply, "swipe") }},
 	{"another swipe chosen", func(w *wellKnown) {
-		_, err := w.Swipe(w.t.Context(), w.call(), nodest.SwipeInput{MessageID: w.thirdReply.ID, Swipe: "prev"})
+		_, err := w.Swipe(w.t.Context(), w.call(), chat.SwipeInput{MessageID: w.thirdReply.ID, Swipe: "prev"})
 		w.must(err)
 	}},
 	{"a reply regenerated", func(w *wellKnown) { w.regenerate(w.thirdReply.ID) }},
 	{"an answered reply rewritten", func(w *wellKnown) { w.regenerate(w.firstReply.ID) }},
 	{"a greeting reset", func(w *wellKnown) { w.edit(w.greeting, "x"); w.card(alicesCard); w.resetGreeting() }},
-	{"the conversation begun anew", func(w *wellKnown) { w.must(last(w.Reset(w.t.Context(), w.call(), w.ID))) }},
+	{"the conversation begun anew", func(w *wellKnown) { w.must(last(w.Chats.Reset(w.t.Context(), w.call(), w.ID))) }},
 	{"an earlier head", func(w *wellKnown) { w.choose(w.firstReply.ID); w.say(w.Conversation, "Otherwise.") }},
 	{"a message edited as a branch", func(w *wellKnown) { w.branch(w.second, "Otherwise.") }},
 	{"a reply continued", func(w *wellKnown) {
@@ -46,10 +47,10 @@ var changes = []struct {
 		w.must(err)
 		w.wait(done.GenerationID)
 	}},
-	{"another note", func(w *wellKnown) { w.patch(nodest.ConversationPatch{AuthorNote: note("another note")}) }},
-	{"no note", func(w *wellKnown) { w.patch(nodest.ConversationPatch{AuthorNote: json.RawMessage("null")}) }},
+	{"another note", func(w *wellKnown) { w.patch(chat.ConversationPatch{AuthorNote: note("another note")}) }},
+	{"no note", func(w *wellKnown) { w.patch(chat.ConversationPatch{AuthorNote: json.RawMessage("null")}) }},
 	{"settings of the chat", func(w *wellKnown) {
-		w.patch(nodest.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
+		w.patch(chat.ConversationPatch{Settings: json.RawMessage(`{"contextTokens":600}`)})
 	}},
 	{"settings of the user", func(w *wellKnown) { w.settle(character.UserSettings{UserName: "Annabel"}) }},
 	{"another card", func(w *wellKnown) { w.card(`{"name":"Alicia","description":"Another."}`) }},
@@ -72,7 +73,7 @@ var changes = []struct {
 	}},
 	{"another persona", func(w *wellKnown) {
 		p := w.resource(character.Persona, "Eve", `{"name":"Eve"}`)
-		w.patch(nodest.ConversationPatch{PersonaID: &p.ID})
+		w.patch(chat.ConversationPatch{PersonaID: &p.ID})
 	}},
 	{"much at once", func(w *wellKnown) {
 		w.edit(w.first, "Edited.")
@@ -175,8 +176,8 @@ func TestABranchThatWasLeftShowsWhatItShowed(t *testing.T) {
 	w.edit(w.first, "Edited.")
 	w.remove(w.secondReply, "one")
 	w.say(w.Conversation, "More.")
-	w.patch(nodest.ConversationPatch{AuthorNote: note("a later note")})
-	left, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	w.patch(chat.ConversationPatch{AuthorNote: note("a later note")})
+	left, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	shown := w.texts()
 	w.restore(save)
@@ -207,7 +208,7 @@ func TestAMessageThatCameBackCanBeChosen(t *testing.T) {
 	shown := w.texts()
 	w.remove(reply, "one")
 	w.restore(save)
-	w.must(last(w.RestoreMessage(t.Context(), w.call(), reply.ID)))
+	w.must(last(w.Chats.RestoreMessage(t.Context(), w.call(), reply.ID)))
 	if got := w.choose(reply.ID); got.HeadID != reply.ID || w.texts() != shown {
 		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
 	}
@@ -217,7 +218,7 @@ func TestWhatARestoreTells(t *testing.T) {
 	w := newWellKnown(t, "5")
 	w.remove(w.first, "one")
 	save := w.save()
-	w.must(last(w.RestoreMessage(t.Context(), w.call(), w.first.ID)))
+	w.must(last(w.Chats.RestoreMessage(t.Context(), w.call(), w.first.ID)))
 	w.remove(w.secondReply, "one")
 	w.edit(w.thirdReply, "Edited.")
 	w.ears.clear()
@@ -255,7 +256,7 @@ func TestSavePointsAreListedAndRead(t *testing.T) {
 	first := w.save()
 	shown := w.texts()
 	w.edit(w.first, "Edited.")
-	second, err := w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID, PreviewText: "mine", Thumbnail: "data:,x"})
+	second, err := w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID, PreviewText: "mine", Thumbnail: "data:,x"})
 	w.must(err)
 	w.restore(first)
 	w.say(w.Conversation, "More.")
@@ -263,31 +264,31 @@ func TestSavePointsAreListedAndRead(t *testing.T) {
 		t.Errorf("first = %+v, second = %+v", first, second)
 	}
 	for automatic, n := range map[bool]int{false: 2, true: 3} {
-		page, err := w.Saves(t.Context(), ann, w.ID, automatic, "", 0)
+		page, err := w.Chats.Saves(t.Context(), ann, w.ID, automatic, "", 0)
 		w.must(err)
 		if len(page.Items) != n || page.Items[n-1].ID != first.ID {
 			t.Errorf("automatic %t: %d save points", automatic, len(page.Items))
 		}
 	}
-	page, err := w.Saves(t.Context(), ann, w.ID, false, "", 1)
+	page, err := w.Chats.Saves(t.Context(), ann, w.ID, false, "", 1)
 	w.must(err)
-	next, err := w.Saves(t.Context(), ann, w.ID, false, page.NextCursor, 1)
+	next, err := w.Chats.Saves(t.Context(), ann, w.ID, false, page.NextCursor, 1)
 	w.must(err)
 	if page.Items[0].ID != second.ID || next.Items[0].ID != first.ID || next.NextCursor != "" {
 		t.Error("the pages do not follow each other")
 	}
-	view, err := w.Engine.Save(t.Context(), ann, first.ID, "", 0)
+	view, err := w.Engine.Chats.Save(t.Context(), ann, first.ID, "", 0)
 	w.must(err)
 	if textsOf(view.Messages) != shown || view.More {
 		t.Errorf("all of it: %s", textsOf(view.Messages))
 	}
-	view, err = w.Engine.Save(t.Context(), ann, first.ID, w.third.ID, 2)
+	view, err = w.Engine.Chats.Save(t.Context(), ann, first.ID, w.third.ID, 2)
 	w.must(err)
 	if textsOf(view.Messages) != "Message 1, now. | Reply 1." || !view.More {
 		t.Errorf("a page: %s", textsOf(view.Messages))
 	}
-	w.must(w.DeleteSave(t.Context(), w.call(), second.ID))
-	_, err = w.Engine.Save(t.Context(), ann, second.ID, "", 0)
+	w.must(w.Chats.DeleteSave(t.Context(), w.call(), second.ID))
+	_, err = w.Engine.Chats.Save(t.Context(), ann, second.ID, "", 0)
 	w.wants(err, fault.NotFound)
 	w.restore(first)
 }
@@ -299,7 +300,7 @@ func TestASavePointOfAnEmptyChatRestoresToTheGreeting(t *testing.T) {
 	if save.HeadID != "" || save.MessageCount != 0 {
 		t.Errorf("save = %+v", save)
 	}
-	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
 	w.must(err)
 	if len(view.Messages) != 0 {
 		t.Errorf("it shows %s", textsOf(view.Messages))
@@ -318,8 +319,10 @@ func TestNothingIsSavedOrRestoredWhileAReplyIsWritten(t *testing.T) {
 	w := newWellKnown(t, "5")
 	save := w.save()
 	for name, do := range map[string]func() error{
-		"create":  func() error { return last(w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID})) },
-		"restore": func() error { return last(w.RestoreSave(t.Context(), w.call(), save.ID)) },
+		"create": func() error {
+			return last(w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID}))
+		},
+		"restore": func() error { return last(w.Chats.RestoreSave(t.Context(), w.call(), save.ID)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			slow := says("Slowly.").gated()
@@ -354,13 +357,13 @@ func TestRestoresSideBySide(t *testing.T) {
 			if i%2 == 0 {
 				save = two
 			}
-			if _, err := w.RestoreSave(t.Context(), call, save.ID); err != nil && !fault.Is(err, fault.Busy) {
+			if _, err := w.Chats.RestoreSave(t.Context(), call, save.ID); err != nil && !fault.Is(err, fault.Busy) {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	c, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	c, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	want := map[string]string{one.HeadID: shownOne, two.HeadID: shownTwo}[c.HeadID]
 	if w.texts() != want {
@@ -371,21 +374,21 @@ func TestRestoresSideBySide(t *testing.T) {
 func TestACallAboutASavePointCountsOnce(t *testing.T) {
 	w := newWellKnown(t, "5")
 	call := w.call()
-	first, err := w.CreateSave(t.Context(), call, nodest.SaveInput{ConversationID: w.ID})
+	first, err := w.Chats.CreateSave(t.Context(), call, chat.SaveInput{ConversationID: w.ID})
 	w.must(err)
 	again := *call
-	second, err := w.CreateSave(t.Context(), &again, nodest.SaveInput{ConversationID: w.ID})
+	second, err := w.Chats.CreateSave(t.Context(), &again, chat.SaveInput{ConversationID: w.ID})
 	w.must(err)
 	if first.ID != second.ID || !again.Replayed {
 		t.Error("a repeated call made another save point")
 	}
 	call = w.call()
-	restored, err := w.RestoreSave(t.Context(), call, first.ID)
+	restored, err := w.Chats.RestoreSave(t.Context(), call, first.ID)
 	w.must(err)
 	w.say(w.Conversation, "More.")
 	shown := w.texts()
 	again = *call
-	repeated, err := w.RestoreSave(t.Context(), &again, first.ID)
+	repeated, err := w.Chats.RestoreSave(t.Context(), &again, first.ID)
 	w.must(err)
 	if repeated.Conversation.Version != restored.Conversation.Version || w.texts() != shown {
 		t.Error("a repeated call restored once more")
@@ -394,16 +397,16 @@ func TestACallAboutASavePointCountsOnce(t *testing.T) {
 
 func TestWhatASavePointMayBe(t *testing.T) {
 	w := newWellKnown(t, "5")
-	for field, in := range map[string]nodest.SaveInput{
+	for field, in := range map[string]chat.SaveInput{
 		"description": {Description: strings.Repeat("茶", 2001)},
 		"previewText": {PreviewText: strings.Repeat("茶", 1001)},
 		"thumbnail":   {Thumbnail: strings.Repeat("x", 100_001)},
 	} {
 		in.ConversationID = w.ID
-		_, err := w.CreateSave(t.Context(), w.call(), in)
+		_, err := w.Chats.CreateSave(t.Context(), w.call(), in)
 		refused(t, err, fault.Invalid, field)
 	}
-	_, err := w.CreateSave(t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID,
+	_, err := w.Chats.CreateSave(t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID,
 		Description: strings.Repeat("茶", 2000), PreviewText: strings.Repeat("茶", 1000), Thumbnail: strings.Repeat("x", 100_000)})
 	w.must(err)
 }
@@ -415,17 +418,17 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	w.must(err)
 	ch, err := w.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	w.must(err)
-	own, err := w.CreateConversation(t.Context(), &op.Call{UserID: bob}, nodest.ConversationInput{CharacterID: ch.ID})
+	own, err := w.Chats.CreateConversation(t.Context(), &op.Call{UserID: bob}, chat.ConversationInput{CharacterID: ch.ID})
 	w.must(err)
 	w.ears.clear()
 	c := func() *op.Call { return &op.Call{UserID: bob, Device: "pc"} }
 	for name, err := range map[string]error{
-		"create":  last(w.CreateSave(t.Context(), c(), nodest.SaveInput{ConversationID: w.ID})),
-		"list":    last(w.Saves(t.Context(), bob, w.ID, true, "", 0)),
-		"read":    last(w.Engine.Save(t.Context(), bob, save.ID, "", 0)),
-		"restore": last(w.RestoreSave(t.Context(), c(), save.ID)),
+		"create":  last(w.Chats.CreateSave(t.Context(), c(), chat.SaveInput{ConversationID: w.ID})),
+		"list":    last(w.Chats.Saves(t.Context(), bob, w.ID, true, "", 0)),
+		"read":    last(w.Engine.Chats.Save(t.Context(), bob, save.ID, "", 0)),
+		"restore": last(w.Chats.RestoreSave(t.Context(), c(), save.ID)),
 		"preview": last(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
-		"delete":  w.DeleteSave(t.Context(), c(), save.ID),
+		"delete":  w.Chats.DeleteSave(t.Context(), c(), save.ID),
 		"export":  func() error { _, _, err := w.ExportSave(t.Context(), bob, save.ID); return err }(),
 		"import":  last(w.ImportSave(t.Context(), c(), w.ID, data)),
 	} {
@@ -437,7 +440,7 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	// A file that got into other hands opens no document of its owner.
 	got, err := w.ImportSave(t.Context(), c(), own.ID, data)
 	w.must(err)
-	w.must(last(w.RestoreSave(t.Context(), c(), got.ID)))
+	w.must(last(w.Chats.RestoreSave(t.Context(), c(), got.ID)))
 	p, err := w.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: own.ID, Text: "Hi"})
 	w.must(err)
 	if text := fmt.Sprint(p.Messages); strings.Contains(text, "lore") || strings.Contains(text, "likes the sea") || !strings.Contains(text, "Reply 1.") {

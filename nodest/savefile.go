@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 )
 
 // saveFile is the file of a save point: the app's ChatSave, which the app reads,
@@ -24,7 +24,7 @@ type saveFile struct {
 // importedExtra is Save.Extra: the state that came with an imported file, and its
 // members that are not ours.
 type importedExtra struct {
-	State    Conversation      `json:"state"` // persona, author's note and settings
+	State    chat.Conversation `json:"state"` // persona, author's note and settings
 	Members  members           `json:"members,omitempty"`
 	Messages map[int64]members `json:"messages,omitempty"` // by seq
 }
@@ -33,7 +33,7 @@ type importedExtra struct {
 type members map[string]json.RawMessage
 
 // importedWith is what came with an imported save point.
-func importedWith(s *Save) (*importedExtra, error) {
+func importedWith(s *chat.Save) (*importedExtra, error) {
 	x := &importedExtra{}
 	if len(s.Extra) == 0 {
 		return x, nil
@@ -44,14 +44,17 @@ func importedWith(s *Save) (*importedExtra, error) {
 // ExportSave writes a save point as one JSON file that ImportSave and the app
 // read.
 func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
-	_, err = e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
-		data, filename, err = exportSave(tx, v)
+	err = e.store.View(ctx, userID, func(tx Tx) error {
+		save, err := tx.Chats.Save(saveID)
+		if err == nil {
+			data, filename, err = exportSave(tx, &chat.SaveView{Save: save})
+		}
 		return err
 	})
 	return data, filename, err
 }
 
-func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
+func exportSave(tx Tx, v *chat.SaveView) (data []byte, filename string, err error) {
 	var version int64 // of the character; 0 = the newest
 	if p := v.Save.Pins; p != nil && p.CharacterID == "" {
 		version = p.Character
@@ -60,7 +63,7 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	state, err := v.Save.state(tx)
+	state, err := v.Save.State(tx.Chats)
 	if err != nil {
 		return nil, "", err
 	}
@@ -68,7 +71,7 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := v.read(tx, "", 0); err != nil {
+	if err := v.Read(tx.Chats, "", 0); err != nil {
 		return nil, "", err
 	}
 	f := &saveFile{
@@ -79,26 +82,9 @@ func exportSave(tx Tx, v *SaveView) (data []byte, filename string, err error) {
 	return data, card.FileName(cmp.Or(v.Save.Description, ch.Name), ".json"), err
 }
 
-// state is what the conversation was at a save point. Persona, author's note and
-// settings of an imported one came with its file, in Extra.
-func (s *Save) state(tx Tx) (*Conversation, error) {
-	then, err := tx.StateAt(s.ConversationID, s.Version)
-	if err != nil || s.ImportedAt == nil || len(s.Extra) == 0 {
-		return then, err
-	}
-	var came struct {
-		State Conversation `json:"state"`
-	}
-	if err := json.Unmarshal(s.Extra, &came); err != nil {
-		return nil, fmt.Errorf("extra members of save point %s: %w", s.ID, err)
-	}
-	then.PersonaID, then.AuthorNote, then.Settings = came.State.PersonaID, came.State.AuthorNote, came.State.Settings
-	return then, nil
-}
-
 // archiveOf is the archive of a save point: its path as it was, and nothing else.
-func archiveOf(v *SaveView, ch *character.Character, then *Conversation) *archive {
-	a := &archive{Messages: make([]*DumpedMessage, len(v.Messages))}
+func archiveOf(v *chat.SaveView, ch *character.Character, then *chat.Conversation) *archive {
+	a := &archive{Messages: make([]*chat.DumpedMessage, len(v.Messages))}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation = *stateOf(then)
 	state := &a.Conversation.Conversation
@@ -106,13 +92,13 @@ func archiveOf(v *SaveView, ch *character.Character, then *Conversation) *archiv
 	parent := ""
 	for i, shown := range v.Messages {
 		m := *shown
-		m.ParentID, m.ClientMsgID, m.Swipes = parent, "", append([]Swipe{}, shown.Swipes...)
+		m.ParentID, m.ClientMsgID, m.Swipes = parent, "", append([]chat.Swipe{}, shown.Swipes...)
 		parent = m.ID
-		d := &DumpedMessage{Message: &m, Texts: make([]DumpedText, len(m.Swipes))}
+		d := &chat.DumpedMessage{Message: &m, Texts: make([]chat.DumpedText, len(m.Swipes))}
 		for i, s := range m.Swipes {
-			d.Texts[i] = DumpedText{s, s.CreatedAt}
+			d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
 		}
-		d.States = []DumpedState{{Version: state.Version, Rev: m.Rev, Status: m.Status}}
+		d.States = []chat.DumpedState{{Version: state.Version, Rev: m.Rev, Status: m.Status}}
 		if s := m.Chosen(); s != nil {
 			d.States[0].RevisionID = s.RevisionID
 		}

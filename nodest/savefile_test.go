@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
 
-func (w *wellKnown) export(s *nodest.Save) []byte {
+func (w *wellKnown) export(s *chat.Save) []byte {
 	w.t.Helper()
 	data, filename, err := w.ExportSave(w.t.Context(), ann, s.ID)
 	w.must(err)
@@ -20,7 +21,7 @@ func (w *wellKnown) export(s *nodest.Save) []byte {
 	return data
 }
 
-func (w *wellKnown) importSave(data string) *nodest.Save {
+func (w *wellKnown) importSave(data string) *chat.Save {
 	w.t.Helper()
 	s, err := w.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
 	w.must(err)
@@ -90,14 +91,14 @@ func TestAFileOfASavePointLosesNothing(t *testing.T) {
 
 	w.card(`{"name":"Alicia","description":"Another."}`)
 	w.drop(w.book)
-	w.patch(nodest.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
+	w.patch(chat.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
 	w.say(w.Conversation, "More.")
-	before, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 
 	save := w.importSave(string(data))
 	sameFile(t, nameless(t, w.export(save)), want)
-	after, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	if after.HeadID != before.HeadID || string(after.AuthorNote) != string(before.AuthorNote) || save.ImportedAt == nil {
 		t.Errorf("the import changed what is shown: %+v", after)
@@ -177,7 +178,7 @@ func TestASavePointOfTheApp(t *testing.T) {
 func TestTheWireFormOfASavePoint(t *testing.T) {
 	w := newWellKnown(t, "5")
 	save := w.save()
-	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
 	w.must(err)
 	data, err := json.Marshal(nodest.WireChatSave(view))
 	w.must(err)
@@ -199,7 +200,7 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 	if n := len(f["nodestChatHistory"].(map[string]any)["parts"].([]any)); n != len(messages) {
 		t.Errorf("the history has %d parts, there are %d messages", n, len(messages))
 	}
-	if list, _ := json.Marshal(nodest.WireSave(save)); strings.Contains(string(list), "messages") {
+	if list, _ := json.Marshal(chat.WireSave(save)); strings.Contains(string(list), "messages") {
 		t.Errorf("in a list: %s", list)
 	}
 }
@@ -207,7 +208,7 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 func TestDamagedSavePointsAreRefused(t *testing.T) {
 	w := newWellKnown(t, "5")
 	good := string(w.export(w.save()))
-	before, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	w.ears.clear()
 	message := func(m string) string { return `{"messages":[{"text":"a","sender":"bot"},` + m + `]}` }
@@ -256,7 +257,7 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 			refused(t, err, tt.code, tt.field)
 		})
 	}
-	after, err := w.Engine.Conversation(t.Context(), ann, w.ID)
+	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	if after.Version != before.Version || w.ears.types() != "" {
 		t.Errorf("a refused file changed something: version %d, told %s", after.Version, w.ears.types())
@@ -282,7 +283,7 @@ func TestASavePointFileThatSomebodyChanged(t *testing.T) {
 	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.texts() != want {
 		t.Errorf("shown: %s, want %s", w.texts(), want)
 	}
-	view, err := w.Engine.Save(t.Context(), ann, save.ID, "", 0)
+	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
 	w.must(err)
 	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
 		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/op"
 )
 
@@ -27,13 +28,13 @@ import (
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
 // than 10,000 messages. Nothing has changed then.
-func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*Save, error) {
+func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
 	in, err := readSaveFile(data)
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Save, error) {
-		conv, err := tx.LockConversation(conversationID)
+	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Save, error) {
+		conv, err := tx.Chats.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
 		}
@@ -42,10 +43,10 @@ func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID stri
 			return nil, err
 		}
 		conv.Version++
-		if err := tx.UpdateConversation(conv); err != nil {
+		if err := tx.Chats.UpdateConversation(conv); err != nil {
 			return nil, err
 		}
-		return s, insertSave(tx, c, s)
+		return s, chat.InsertSave(tx.Chats, c, s)
 	})
 }
 
@@ -63,7 +64,7 @@ type savedFile struct {
 // savedEntry is a message of the file.
 type savedEntry struct {
 	chatEntry
-	exact *Message // what the archive knows of it; nil = nothing
+	exact *chat.Message // what the archive knows of it; nil = nothing
 	rest  members
 }
 
@@ -102,7 +103,7 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		return nil, damaged("messages", "required: messages or nodestChatHistory")
 	}
 	in.keep(in.rest, all, saveMembers)
-	ids := map[string]*Message{}
+	ids := map[string]*chat.Message{}
 	if in.exact != nil {
 		var err error
 		if ids, err = in.exact.check("nodest"); err != nil {
@@ -119,7 +120,7 @@ func readSaveFile(data []byte) (*savedFile, error) {
 
 // message reads a message of the app. The archive's, if it has one of that id, says
 // more of it; without, one that says nothing is left out.
-func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*Message) error {
+func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*chat.Message) error {
 	var m members
 	if err := misread(path, json.Unmarshal(raw, &m)); err != nil {
 		return err
@@ -199,7 +200,7 @@ func millisOf(raw json.RawMessage) int64 {
 
 // retell makes m a new message. The text that the app shows counts, because somebody
 // may have changed it.
-func retell(m *Message, text *string) {
+func retell(m *chat.Message, text *string) {
 	m.ClientMsgID, m.Rev = "", 1
 	for i := range m.Swipes {
 		m.Swipes[i].Rev = 1
@@ -207,46 +208,46 @@ func retell(m *Message, text *string) {
 	switch s := m.Chosen(); {
 	case text == nil:
 	case s != nil && s.Text != *text:
-		s.Text, s.Deleted = clean(*text), false
+		s.Text, s.Deleted = chat.CleanText(*text), false
 	case s == nil && *text != "":
-		m.Swipes = append(m.Swipes, newSwipe(*text, m.CreatedAt))
+		m.Swipes = append(m.Swipes, chat.NewSwipe(*text, m.CreatedAt))
 		m.SwipeIndex = len(m.Swipes) - 1
 	}
 }
 
 // insert stores the messages as a branch of conv, and returns their save point,
 // which is not stored yet.
-func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
+func (in *savedFile) insert(tx Tx, conv *chat.Conversation) (*chat.Save, error) {
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return nil, err
 	}
-	user, err := calledIn(tx, ch, conv)
+	user, err := chat.UserNameIn(tx.Chats, ch, conv)
 	if err != nil {
 		return nil, err
 	}
 	now := tx.Now()
-	s := &Save{
+	s := &chat.Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
-		Description: op.Truncate(clean(in.description), maxDescription), PreviewText: op.Truncate(clean(in.previewText), maxPreviewText),
+		Description: op.Truncate(chat.CleanText(in.description), chat.MaxDescription), PreviewText: op.Truncate(chat.CleanText(in.previewText), chat.MaxPreviewText),
 		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
 	}
 	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {
 		s.CreatedAt = at
 	}
-	if picture := clean(in.thumbnail); len(picture) <= maxThumbnail {
+	if picture := chat.CleanText(in.thumbnail); len(picture) <= chat.MaxThumbnail {
 		s.Thumbnail = picture
 	}
 	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
-	var last *Message
+	var last *chat.Message
 	for i, entry := range in.said {
 		m := entry.exact
 		if m == nil {
 			m = messagesOfHistory([]chatEntry{entry.chatEntry}, ch.Name, user, now)[0]
-			m.Greeting = m.Greeting || i == 0 && m.Role == RoleAssistant
+			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
 		}
 		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		if err := tx.InsertMessage(m); err != nil {
+		if err := tx.Chats.InsertMessage(m); err != nil {
 			return nil, err
 		}
 		if len(entry.rest) > 0 {
@@ -266,12 +267,12 @@ func (in *savedFile) insert(tx Tx, conv *Conversation) (*Save, error) {
 }
 
 // state is what the file says about the conversation, as far as the user has it.
-func (in *savedFile) state(tx Tx, characterID string) (Conversation, error) {
+func (in *savedFile) state(tx Tx, characterID string) (chat.Conversation, error) {
 	if in.exact == nil {
-		return Conversation{Settings: json.RawMessage("{}")}, nil
+		return chat.Conversation{Settings: json.RawMessage("{}")}, nil
 	}
 	then := &in.exact.Conversation.Conversation
-	state := Conversation{PersonaID: then.PersonaID, AuthorNote: then.AuthorNote, Settings: then.Settings, Pins: then.Pins}
+	state := chat.Conversation{PersonaID: then.PersonaID, AuthorNote: then.AuthorNote, Settings: then.Settings, Pins: then.Pins}
 	err := in.exact.owned(tx, characterID).fit(&state)
 	if state.Pins != nil {
 		state.Pins.Over = nil

@@ -3,46 +3,14 @@ package nodest
 import (
 	"encoding/json"
 
-	"nodest/op"
+	"nodest/chat"
 )
 
 // Save points as clients see them: the ChatSave of the NodeST app, with its field
 // names. Its timestamp is in epoch milliseconds.
 
-type wireSave struct {
-	ID             string   `json:"id"`
-	ConversationID string   `json:"conversationId"`
-	CharacterID    string   `json:"characterId"`
-	Timestamp      int64    `json:"timestamp"`
-	CreatedAt      op.Time  `json:"createdAt"` // the same moment as Timestamp
-	Description    string   `json:"description"`
-	PreviewText    string   `json:"previewText"`
-	MessageCount   int      `json:"messageCount"`
-	Automatic      bool     `json:"automatic,omitempty"`
-	Thumbnail      string   `json:"thumbnail,omitempty"`
-	ImportedAt     *op.Time `json:"importedAt,omitempty"`
-	HeadID         *string  `json:"headId"`
-	Version        int64    `json:"version"`
-}
-
-// WireSave is s as clients see it in lists, answers and events: the seed's
-// ChatSave without messages.
-func WireSave(s *Save) any { return saveOf(s) }
-
-func saveOf(s *Save) wireSave {
-	w := wireSave{
-		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: op.Time(s.CreatedAt),
-		Description: s.Description, PreviewText: s.PreviewText, MessageCount: s.MessageCount,
-		Automatic: s.Automatic, Thumbnail: s.Thumbnail, ImportedAt: op.OptionalTime(s.ImportedAt), Version: s.Version,
-	}
-	if s.HeadID != "" {
-		w.HeadID = &s.HeadID
-	}
-	return w
-}
-
 type wireChatSave struct {
-	wireSave
+	chat.SaveObject
 	MessageIDs        []string        `json:"messageIds"`
 	Messages          []savedMessage  `json:"messages"`
 	NodestChatHistory json.RawMessage `json:"nodestChatHistory"`
@@ -59,11 +27,11 @@ type savedMessage struct {
 }
 
 // WireChatSave is a save point with its messages: the seed's ChatSave.
-func WireChatSave(v *SaveView) any { return chatSaveOf(v) }
+func WireChatSave(v *chat.SaveView) any { return chatSaveOf(v) }
 
-func chatSaveOf(v *SaveView) wireChatSave {
+func chatSaveOf(v *chat.SaveView) wireChatSave {
 	w := wireChatSave{
-		wireSave: saveOf(v.Save), MessageIDs: idsOf(v.Messages), Messages: make([]savedMessage, len(v.Messages)),
+		SaveObject: chat.SaveOf(v.Save), MessageIDs: chat.IDsOf(v.Messages), Messages: make([]savedMessage, len(v.Messages)),
 		NodestChatHistory: chatHistoryOf(v.Messages),
 	}
 	var indexes map[string]int
@@ -72,7 +40,7 @@ func chatSaveOf(v *SaveView) wireChatSave {
 	}
 	for i, m := range v.Messages {
 		s := savedMessage{ID: m.ID, Text: m.Text(), Sender: "bot", Timestamp: m.CreatedAt.UnixMilli(), Status: "sent"}
-		if m.Role == RoleUser {
+		if m.Role == chat.RoleUser {
 			s.Sender = "user"
 		}
 		if n, ok := indexes[m.ID]; ok {
@@ -85,11 +53,11 @@ func chatSaveOf(v *SaveView) wireChatSave {
 
 // aiIndexes count the replies of a whole branch as the app does: from 1, where 0
 // is the greeting.
-func aiIndexes(branch []*Message) map[string]int {
+func aiIndexes(branch []*chat.Message) map[string]int {
 	indexes, n := map[string]int{}, 0
 	for _, m := range cleanOf(branch) {
 		switch {
-		case m.Role != RoleAssistant:
+		case m.Role != chat.RoleAssistant:
 		case m.Greeting:
 			indexes[m.ID] = 0
 		default:

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/chat"
 )
 
 // scene is what a turn stands in, apart from the chat itself.
 type scene struct {
-	Setup
-	save   *Save    // that the conversation stands at, without being restored; nil = it is as it is
-	target *Message // the message that the request names; nil = none
+	chat.Setup
+	save   *chat.Save    // that the conversation stands at, without being restored; nil = it is as it is
+	target *chat.Message // the message that the request names; nil = none
 	model  Model
 	query  query
 }
@@ -48,27 +48,27 @@ func (e *Engine) look(ctx context.Context, userID string, q query) (*scene, erro
 func (e *Engine) readScene(tx Tx, s *scene) error {
 	var err error
 	if s.query.messageID != "" {
-		if s.target, err = liveMessage(tx, s.query.messageID); err != nil {
+		if s.target, err = chat.LiveMessage(tx.Chats, s.query.messageID); err != nil {
 			return err
 		}
 		s.query.conversationID = s.target.ConversationID
 	}
 	if s.query.saveID != "" {
-		if s.save, err = tx.Save(s.query.saveID); err != nil {
+		if s.save, err = tx.Chats.Save(s.query.saveID); err != nil {
 			return err
 		}
 		s.query.conversationID = s.save.ConversationID
 	}
-	conv, err := tx.Conversation(s.query.conversationID)
+	conv, err := tx.Chats.Conversation(s.query.conversationID)
 	if err != nil {
 		return err
 	}
 	if s.save != nil {
-		if err := s.save.apply(tx, conv); err != nil {
+		if err := s.save.Apply(tx.Chats, conv); err != nil {
 			return err
 		}
 	}
-	setup, err := e.setup(tx, conv, s.query.options)
+	setup, err := e.Chats.ReadSetup(tx.Chats, conv, s.query.options)
 	if err != nil {
 		return err
 	}
@@ -81,16 +81,4 @@ func (e *Engine) readScene(tx Tx, s *scene) error {
 		return err
 	}
 	return checkQuota(tx, limits, e.opts)
-}
-
-// liveMessage reads a message that is not deleted.
-func liveMessage(tx Tx, id string) (*Message, error) {
-	m, err := tx.Message(id)
-	if err != nil {
-		return nil, err
-	}
-	if m.DeletedAt != nil {
-		return nil, fault.New(fault.NotFound, "no message %q", id)
-	}
-	return m, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -16,10 +17,10 @@ import (
 )
 
 // search returns the texts that are found, page by page.
-func (h *home) search(t *testing.T, in nodest.SearchInput) (found []string) {
+func (h *home) search(t *testing.T, in chat.SearchInput) (found []string) {
 	t.Helper()
 	for {
-		page, err := h.Search(t.Context(), me, in)
+		page, err := h.Chats.Search(t.Context(), me, in)
 		must(t, err)
 		for _, hit := range page.Items {
 			for _, s := range hit.Message.Swipes {
@@ -66,7 +67,7 @@ func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 			for _, i := range tt.want {
 				want = append(want, texts[i])
 			}
-			if got := h.search(t, nodest.SearchInput{Query: tt.query}); !slices.Equal(got, want) {
+			if got := h.search(t, chat.SearchInput{Query: tt.query}); !slices.Equal(got, want) {
 				t.Errorf("%q finds %q, want %q", tt.query, got, want)
 			}
 		})
@@ -84,26 +85,26 @@ func TestSearchLooksWhereItIsTold(t *testing.T) {
 	must(t, h.DeleteConversation(t.Context(), h.call(), gone.ID))
 
 	for name, tt := range map[string]struct {
-		in   nodest.SearchInput
+		in   chat.SearchInput
 		want []string
 	}{
-		"everywhere":        {nodest.SearchInput{}, []string{"tea in the second", "tea in the first"}},
-		"in a conversation": {nodest.SearchInput{ConversationID: first.ID}, []string{"tea in the first"}},
-		"with a character":  {nodest.SearchInput{CharacterID: second.CharacterID}, []string{"tea in the second"}},
+		"everywhere":        {chat.SearchInput{}, []string{"tea in the second", "tea in the first"}},
+		"in a conversation": {chat.SearchInput{ConversationID: first.ID}, []string{"tea in the first"}},
+		"with a character":  {chat.SearchInput{CharacterID: second.CharacterID}, []string{"tea in the second"}},
 	} {
 		tt.in.Query = "tea"
 		if got := h.search(t, tt.in); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	page, err := h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea"})
+	page, err := h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea"})
 	must(t, err)
 	if len(page.Items) != 0 {
 		t.Error("a stranger found something")
 	}
-	_, err = h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea", ConversationID: first.ID})
+	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", ConversationID: first.ID})
 	refused(t, err, fault.NotFound, "")
-	_, err = h.Search(t.Context(), stranger, nodest.SearchInput{Query: "tea", CharacterID: first.CharacterID})
+	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", CharacterID: first.CharacterID})
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -111,29 +112,29 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	h := newHome(t)
 	conv, _ := h.talk(t, 1)
 	conv = h.say(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
-	page, err := h.History(t.Context(), me, conv.ID, "", 0)
+	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
 	must(t, err)
 	reply := page.Items[len(page.Items)-1]
 
-	if got := h.search(t, nodest.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
+	if got := h.search(t, chat.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
 		t.Errorf("found %q, want the text that is shown", got)
 	}
-	if got := h.search(t, nodest.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
+	if got := h.search(t, chat.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
 		t.Errorf("found %q, want the hidden swipe", got)
 	}
-	_, err = h.Edit(t.Context(), h.call(), nodest.EditInput{MessageID: reply.ID, Text: "black milk"})
+	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: reply.ID, Text: "black milk"})
 	must(t, err)
-	if got := h.search(t, nodest.SearchInput{Query: "black tea"}); len(got) != 0 {
+	if got := h.search(t, chat.SearchInput{Query: "black tea"}); len(got) != 0 {
 		t.Errorf("found %q, which was edited", got)
 	}
-	_, err = h.DeleteMessage(t.Context(), h.call(), reply.ID, "swipe")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "swipe")
 	must(t, err)
-	if got := h.search(t, nodest.SearchInput{Query: "black"}); len(got) != 0 {
+	if got := h.search(t, chat.SearchInput{Query: "black"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted swipe", got)
 	}
-	_, err = h.DeleteMessage(t.Context(), h.call(), reply.ID, "one")
+	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "one")
 	must(t, err)
-	if got := h.search(t, nodest.SearchInput{Query: "green"}); len(got) != 0 {
+	if got := h.search(t, chat.SearchInput{Query: "green"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted message", got)
 	}
 }
@@ -156,7 +157,7 @@ func TestASnippetStandsAroundTheFirstMatch(t *testing.T) {
 		"a character that is two": {"of tea", "oﬃce", 8, []string{"oﬃ", "tea"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: tt.query})
+			page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: tt.query})
 			must(t, err)
 			if tt.length == 0 {
 				if len(page.Items) != 0 {
@@ -198,7 +199,7 @@ func TestSearchGoesOnWhereItStopped(t *testing.T) {
 	}
 	slices.Reverse(want)
 	for _, limit := range []int{1, 7, 26, 27, 200} {
-		for _, in := range []nodest.SearchInput{{}, {ConversationID: conv.ID}} {
+		for _, in := range []chat.SearchInput{{}, {ConversationID: conv.ID}} {
 			in.Query, in.Limit = "tea", limit
 			if got := h.search(t, in); !slices.Equal(sorted(got), sorted(want)) || in.ConversationID != "" && !slices.Equal(got, want) {
 				t.Errorf("by %d: %q, want %q", limit, got, want)
@@ -217,12 +218,12 @@ func sorted(texts []string) []string {
 func TestASearchComesBackAfterTwentyThousandMessages(t *testing.T) {
 	h := newHome(t)
 	h.longChat(t, h.character(t, alice).ID, 20_700)
-	page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: `"number 3 of"`})
+	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`})
 	must(t, err)
 	if len(page.Items) != 0 || page.NextCursor == "" {
 		t.Fatalf("%d hits, cursor %q", len(page.Items), page.NextCursor)
 	}
-	page, err = h.Search(t.Context(), me, nodest.SearchInput{Query: `"number 3 of"`, Cursor: page.NextCursor})
+	page, err = h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`, Cursor: page.NextCursor})
 	must(t, err)
 	if len(page.Items) != 1 || page.NextCursor != "" {
 		t.Errorf("%d hits, cursor %q", len(page.Items), page.NextCursor)
@@ -232,25 +233,25 @@ func TestASearchComesBackAfterTwentyThousandMessages(t *testing.T) {
 func TestSearchesThatCannotBeAreRefused(t *testing.T) {
 	h := newHome(t)
 	for name, tt := range map[string]struct {
-		in    nodest.SearchInput
+		in    chat.SearchInput
 		field string
 	}{
-		"nothing":           {nodest.SearchInput{}, "q"},
-		"blanks":            {nodest.SearchInput{Query: " \t "}, "q"},
-		"quotes alone":      {nodest.SearchInput{Query: `""`}, "q"},
-		"201 characters":    {nodest.SearchInput{Query: strings.Repeat("茶", 201)}, "q"},
-		"no text":           {nodest.SearchInput{Query: "\xff"}, "q"},
-		"a long page":       {nodest.SearchInput{Query: "a", Limit: 201}, "limit"},
-		"a negative page":   {nodest.SearchInput{Query: "a", Limit: -1}, "limit"},
-		"a foreign cursor":  {nodest.SearchInput{Query: "a", Cursor: "nonsense"}, "cursor"},
-		"a cursor of lists": {nodest.SearchInput{Query: "a", Cursor: "MTIzOmFiYw"}, "cursor"},
+		"nothing":           {chat.SearchInput{}, "q"},
+		"blanks":            {chat.SearchInput{Query: " \t "}, "q"},
+		"quotes alone":      {chat.SearchInput{Query: `""`}, "q"},
+		"201 characters":    {chat.SearchInput{Query: strings.Repeat("茶", 201)}, "q"},
+		"no text":           {chat.SearchInput{Query: "\xff"}, "q"},
+		"a long page":       {chat.SearchInput{Query: "a", Limit: 201}, "limit"},
+		"a negative page":   {chat.SearchInput{Query: "a", Limit: -1}, "limit"},
+		"a foreign cursor":  {chat.SearchInput{Query: "a", Cursor: "nonsense"}, "cursor"},
+		"a cursor of lists": {chat.SearchInput{Query: "a", Cursor: "MTIzOmFiYw"}, "cursor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := h.Search(t.Context(), me, tt.in)
+			_, err := h.Chats.Search(t.Context(), me, tt.in)
 			refused(t, err, fault.Invalid, tt.field)
 		})
 	}
-	_, err := h.Search(t.Context(), me, nodest.SearchInput{Query: strings.Repeat("茶", 200)})
+	_, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: strings.Repeat("茶", 200)})
 	must(t, err)
 }
 
@@ -258,9 +259,9 @@ func TestAHitOnTheWire(t *testing.T) {
 	h := newHome(t)
 	conv, _ := h.talk(t, 0)
 	h.say(t, conv.ID, conv.HeadID, "green tea")
-	page, err := h.Search(t.Context(), me, nodest.SearchInput{Query: "tea"})
+	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "tea"})
 	must(t, err)
-	wire, err := json.Marshal(nodest.WireHit(page.Items[0]))
+	wire, err := json.Marshal(chat.WireHit(page.Items[0]))
 	must(t, err)
 	var got struct {
 		Message        struct{ ID, Text string }
@@ -301,7 +302,7 @@ func longArchive(n int) []byte {
 	return []byte(b.String())
 }
 
-func (h *home) longChat(t *testing.T, characterID string, n int) *nodest.Conversation {
+func (h *home) longChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
 	conv, err := h.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
 	must(t, err)
@@ -333,8 +334,8 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportAllocs()
 			requests := 0
 			for b.Loop() {
-				for in := (nodest.SearchInput{Query: query}); ; requests++ {
-					page, err := e.Search(b.Context(), me, in)
+				for in := (chat.SearchInput{Query: query}); ; requests++ {
+					page, err := e.Chats.Search(b.Context(), me, in)
 					if err != nil {
 						b.Fatal(err)
 					}

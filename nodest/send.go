@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -28,41 +29,41 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: !in.NoReply, apiKey: in.APIKey}
 	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Sent, *started, error) {
-		chat, parent, err := sendTo(tx, in)
+		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		said := &Message{
-			ID: op.NewID(), ConversationID: chat.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
-			Role: RoleUser, Name: s.Persona.Name, Rev: 1, Status: StatusComplete, CreatedAt: tx.Now(),
-			Swipes: []Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
+		said := &chat.Message{
+			ID: op.NewID(), ConversationID: conv.ID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+			Role: chat.RoleUser, Name: s.Persona.Name, Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
+			Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: tx.Now()}},
 		}
-		ch := change{created: []*Message{said}, head: said}
+		ch := chat.Change{Created: []*chat.Message{said}, Head: said}
 		if in.NoReply {
-			if err := ch.store(tx, c, chat); err != nil {
+			if err := ch.Apply(tx.Chats, c, conv); err != nil {
 				return nil, nil, err
 			}
-			return &Sent{UserMessage: said}, nil, e.heard(tx, chat)
+			return &Sent{UserMessage: said}, nil, e.Chats.TextAdded(tx.Chats, conv)
 		}
 		begun, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := ch.store(tx, c, chat); err != nil {
+		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		begun.order.version, begun.said = chat.Version, said
+		begun.order.version, begun.said = conv.Version, said
 		return &Sent{UserMessage: said, Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
 	})
 }
 
 // sendTo locks the conversation and finds the message that a new one follows.
-func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) {
-	if chat, err = tx.LockConversation(in.ConversationID); err != nil {
+func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err error) {
+	if conv, err = tx.Chats.LockConversation(in.ConversationID); err != nil {
 		return nil, "", err
 	}
 	if in.ClientMsgID != "" {
-		taken, err := tx.MessageByClientID(chat.ID, in.ClientMsgID)
+		taken, err := tx.Chats.MessageByClientID(conv.ID, in.ClientMsgID)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return nil, "", err
 		}
@@ -70,58 +71,58 @@ func sendTo(tx Tx, in SendInput) (chat *Conversation, parent string, err error) 
 			return nil, "", fault.New(fault.Conflict, "the clientMsgId %q is already used", in.ClientMsgID).With("messageId", taken.ID)
 		}
 	}
-	if in.ParentID == "" || in.ParentID == chat.HeadID {
-		return chat, chat.HeadID, nil
+	if in.ParentID == "" || in.ParentID == conv.HeadID {
+		return conv, conv.HeadID, nil
 	}
-	m, err := liveMessage(tx, in.ParentID)
+	m, err := chat.LiveMessage(tx.Chats, in.ParentID)
 	if err != nil {
 		return nil, "", err
 	}
-	if m.ConversationID != chat.ID {
+	if m.ConversationID != conv.ID {
 		return nil, "", fault.New(fault.NotFound, "no message %q in this conversation", in.ParentID)
 	}
-	return chat, m.ID, nil
+	return conv, m.ID, nil
 }
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *Message, whenBusy string, ch *change) (*started, error) {
+func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *chat.Message, whenBusy string, ch *chat.Change) (*started, error) {
 	reply := placeholder(tx, s, said.ConversationID, said.ID)
-	begun, err := e.accept(tx, c, s, whenBusy, &Generation{
-		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: KindReply,
+	begun, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
+		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ch.created, ch.head = append(ch.created, reply), reply
+	ch.Created, ch.Head = append(ch.Created, reply), reply
 	begun.order = order{target: reply}
 	return begun, nil
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.
-func placeholder(tx Tx, s *scene, conversationID, parentID string) *Message {
-	return &Message{
+func placeholder(tx Tx, s *scene, conversationID, parentID string) *chat.Message {
+	return &chat.Message{
 		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
-		Role: RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: StatusPending, CreatedAt: tx.Now(),
+		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: tx.Now(),
 	}
 }
 
 // started is a generation that was accepted and can begin.
 type started struct {
-	gen    *Generation
+	gen    *chat.Generation
 	order  order
-	said   *Message // stored with it; nil = none
-	cancel []string // generations that it replaces
+	said   *chat.Message // stored with it; nil = none
+	cancel []string      // generations that it replaces
 }
 
 // accept gives a new generation its place: at work, or in the queue. g is
 // completed; the caller stores it.
-func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *Generation) (*started, error) {
+func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *chat.Generation) (*started, error) {
 	limits, err := tx.LockLimits()
 	if err != nil {
 		return nil, err
 	}
-	running, err := tx.Running("")
+	running, err := tx.Chats.Running("")
 	if err != nil {
 		return nil, err
 	}
@@ -132,9 +133,9 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *Generat
 	g.UserID, g.By, g.CreatedAt = c.UserID, c.By(), tx.Now()
 	g.Options, g.Model = s.Options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
-	g.Status = GenBuilding
+	g.Status = chat.GenBuilding
 	if place.queued {
-		g.Status = GenQueued
+		g.Status = chat.GenQueued
 	}
 	return &started{gen: g, cancel: place.cancel}, nil
 }
@@ -174,7 +175,7 @@ func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(t
 }
 
 func (e *Engine) checkSend(in SendInput) error {
-	if err := op.CheckText("text", in.Text, e.opts.TextLimit); err != nil {
+	if err := op.CheckText("text", in.Text, chat.MaxText); err != nil {
 		return err
 	}
 	if err := checkClientID("clientMsgId", in.ClientMsgID); err != nil {

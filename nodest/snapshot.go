@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/stream"
 )
 
@@ -28,9 +29,9 @@ func (e *Engine) Snapshot(ctx context.Context, userID string) (*Snapshot, error)
 		}
 	}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		snap = &Snapshot{Conversations: []*Conversation{}, Characters: []*character.Character{}, Epoch: at.Epoch, Seq: at.Seq}
+		snap = &Snapshot{Conversations: []*chat.Conversation{}, Characters: []*character.Character{}, Epoch: at.Epoch, Seq: at.Seq}
 		active := false
-		conversations, _, err := tx.Conversations(ConversationFilter{Archived: &active}, "", snapshotConversations)
+		conversations, _, err := tx.Chats.Conversations(chat.ConversationFilter{Archived: &active}, "", snapshotConversations)
 		if err != nil {
 			return err
 		}

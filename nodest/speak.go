@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -105,7 +106,7 @@ func (e *Engine) end(t *task, split *framework.Splitter) {
 }
 
 // saidIn is what blocks say, behind a text or not.
-func saidIn(blocks []Block, behind bool) string {
+func saidIn(blocks []chat.Block, behind bool) string {
 	var said []string
 	for _, b := range blocks {
 		if strings.TrimSpace(b.Text) != "" {

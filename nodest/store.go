@@ -2,10 +2,9 @@ package nodest
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/op"
@@ -20,13 +19,13 @@ type Store interface {
 	// Reasoning and Blocks) and moves its lease to g.LeaseUntil. It tells nobody.
 	// It returns fault.Conflict, and changes nothing, if the generation has ended
 	// meanwhile or its lease is no longer g.LeaseOwner's.
-	Checkpoint(ctx context.Context, g *Generation) error
+	Checkpoint(ctx context.Context, g *chat.Generation) error
 
 	// Abandoned returns generations that have not ended (queued ones too) although
 	// their lease is over (a crash), over all users, oldest first, at most limit.
 	// With owner not empty, those whose lease is not owner's count as well, over or
 	// not: that is for a process that has the database to itself.
-	Abandoned(ctx context.Context, owner string, limit int) ([]*Generation, error)
+	Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error)
 }
 
 // Tx is the user's data within one transaction.
@@ -35,16 +34,9 @@ type Tx struct {
 	Jobs       jobs.Tx
 	Memory     memory.Tx
 	Characters character.Tx
+	Chats      chat.Tx
 	UserTx
-	ConversationTx
-	MessageTx
-	HistoryTx
-	ForkTx
-	SaveTx
-	ArchiveTx
-	RunningTx
 	GenerationTx
-	SummaryTx
 }
 
 // UserTx keeps what belongs to the user as a whole.
@@ -63,197 +55,13 @@ type UserTx interface {
 	Ack(deviceID string, seq int64, read map[string]string) error
 }
 
-// ConversationTx keeps conversations.
-type ConversationTx interface {
-	InsertConversation(c *Conversation) error
-	// Conversation returns one; LockConversation also keeps it from changing in
-	// other transactions until this one ends (PostgreSQL: FOR UPDATE).
-	Conversation(id string) (*Conversation, error)
-	LockConversation(id string) (*Conversation, error)
-	Conversations(f ConversationFilter, cursor string, limit int) (items []*Conversation, next string, err error)
-	// UpdateConversation stores c; c.Version must be one more than the stored
-	// one, else fault.Conflict. UpdatedAt is set to Now.
-	UpdateConversation(c *Conversation) error
-	// ChooseSummary is UpdateConversation that leaves UpdatedAt: a summary that is
-	// made is no word in the chat, and moves it to no other place in a list.
-	ChooseSummary(c *Conversation) error
-	DeleteConversation(id string) error
-}
-
-// MessageTx keeps the message trees. Texts are immutable revisions: a change of
-// a text inserts a new one and the old one stays readable.
-type MessageTx interface {
-	// InsertMessage stores m with all its swipes, sets Seq, and logs its state
-	// under the conversation's version.
-	InsertMessage(m *Message) error
-	// Message returns a message with all its swipes (the newest revision of each).
-	Message(id string) (*Message, error)
-	// MessageByClientID finds a message by the name the client gave it.
-	MessageByClientID(conversationID, clientMsgID string) (*Message, error)
-	// UpdateMessage stores the state of m (chosen swipe, status, rev, error,
-	// deletedAt …) and inserts every swipe or revision that is not stored yet: a
-	// swipe under another RevisionID, or whose Rev grew, is a new revision, and its
-	// Rev becomes the next that the swipe has not had. m.Rev must be one more than the
-	// stored one, else fault.Conflict with details.current.
-	UpdateMessage(m *Message) error
-	// Path returns at most limit messages of the branch that ends in headID,
-	// oldest first: the newest ones before (not including) beforeID ("" = from
-	// headID on, included). Deleted messages are left out. Its cost does not
-	// depend on the length of the chat.
-	Path(conversationID, headID, beforeID string, limit int) (items []*Message, more bool, err error)
-	// Children returns the messages whose parent is id, by seq, with deleted ones.
-	Children(conversationID, id string) ([]*Message, error)
-	// Revision returns one stored text by its revision id.
-	Revision(id string) (*Revision, error)
-	// Revisions returns every stored text of a message, oldest first.
-	Revisions(messageID string) ([]*Revision, error)
-}
-
-// RunningTx knows what is being written.
-type RunningTx interface {
-	// Running returns the user's generations that have not ended (queued ones too),
-	// oldest first; conversationID "" = of all conversations.
-	Running(conversationID string) ([]*Generation, error)
-}
-
 // GenerationTx keeps generations and the prompts they sent.
 type GenerationTx interface {
-	InsertGeneration(g *Generation) error
-	Generation(id string) (*Generation, error)
-	UpdateGeneration(g *Generation) error
+	InsertGeneration(g *chat.Generation) error
+	Generation(id string) (*chat.Generation, error)
+	UpdateGeneration(g *chat.Generation) error
 	PutPrompt(p *StoredPrompt) error
 	Prompt(id string) (*StoredPrompt, error)
 	// LastPrompt returns the newest prompt of a conversation, nil without one.
 	LastPrompt(conversationID string) (*StoredPrompt, error)
-}
-
-// HistoryTx reads a conversation as it was, and sets it back. A conversation has
-// one line of versions. Rewind makes a new version that shows what an older one
-// showed; versions are never removed.
-type HistoryTx interface {
-	// StateAt returns the conversation as it was at a version: HeadID, PersonaID,
-	// SummaryID, AuthorNote, Settings and Pins of then, Version = version, the rest
-	// as it is now. fault.NotFound for a version that it never had.
-	StateAt(conversationID string, version int64) (*Conversation, error)
-	// PathAt is Path as it was at a version: the same messages, each with the text,
-	// status and deletion of then as its chosen swipe. Its other swipes are those of
-	// now, and Rev is the rev of then.
-	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
-	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
-	// that were deleted then with DeletedAt set. Those that were stored later are
-	// left out. It walks no path.
-	MessagesAt(conversationID string, version int64, ids []string) ([]*Message, error)
-	// Rewind gives every message on the path that ends in headID the state that it
-	// had at a version: chosen text, status, error-free where it was, deleted or
-	// not. Only messages whose state differs are written; each gets a next rev and
-	// is returned as it is now, by seq, the deleted ones too. Messages that were
-	// stored after that version are left alone. It notes that c's next version
-	// (c.Version+1; the caller stores c) goes back to that one. Its cost grows with
-	// the number of messages changed since, not with the length of the chat.
-	Rewind(c *Conversation, version int64, headID string) ([]*Message, error)
-	// Rewinds returns the conversation's rewinds, oldest first.
-	Rewinds(conversationID string) ([]Rewind, error)
-	// Born returns the conversation's version in which a message was stored.
-	Born(messageID string) (version int64, err error)
-	// Count returns the number of messages on the path that ends in headID that are
-	// not deleted. It does not walk the path.
-	Count(conversationID, headID string) (int, error)
-	// Tips lists the ends of all branches, the newest (by seq) first: messages that
-	// are not deleted and have none below them that is not. cursor "" = start, next
-	// "" = end. Its cost grows with the number of branches, not with their length.
-	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
-	// Texts walks the user's messages that are not deleted, in conversations that
-	// are not, the newest first (by id; those of one conversation by seq), all swipes
-	// with them: at most limit, after cursor. next is "" at the end.
-	// fault.NotFound for a conversation or character that is not the user's.
-	Texts(f TextFilter, cursor string, limit int) (items []*Message, next string, err error)
-}
-
-// Rewind says that a version of a conversation went back to an older one.
-type Rewind struct {
-	At int64 `json:"at"` // the version that it made
-	To int64 `json:"to"` // the version whose state that shows; To < At
-}
-
-// TextFilter narrows a search; the zero value takes all.
-type TextFilter struct {
-	ConversationID string
-	CharacterID    string
-}
-
-// ForkSource is the path that a fork copies: the one that ends in MessageID, as it was
-// at Version.
-type ForkSource struct {
-	ConversationID string `json:"conversationId"`
-	MessageID      string `json:"messageId"`
-	Version        int64  `json:"version"`
-}
-
-// ForkTx copies a path to a conversation that is being loaded; see ArchiveTx.BeginLoad
-// and FinishLoad.
-type ForkTx interface {
-	// CopyPath copies the next messages of a path, at most limit, the oldest first;
-	// copied is how many of the length there are then. Copies have ids of their own and
-	// keep Seq, times, texts and all swipes; deleted messages stay deleted ones.
-	CopyPath(from ForkSource, forkID string, limit int) (copied, length int, err error)
-	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
-	// there already or not.
-	CopyOf(forkID, messageID string, seq int64) string
-	// Loading returns a conversation between BeginLoad and FinishLoad, and keeps others
-	// from changing it until the transaction ends.
-	Loading(id string) (*Conversation, error)
-}
-
-// SaveTx keeps save points. A save point is a pointer: it costs the same whatever
-// the length of the chat.
-type SaveTx interface {
-	InsertSave(s *Save) error
-	Save(id string) (*Save, error)
-	// Saves lists newest first, at most limit; automatic ones only if asked for.
-	Saves(conversationID string, automatic bool, cursor string, limit int) (items []*Save, next string, err error)
-	DeleteSave(id string) error
-
-	// AppChat returns the conversation that the user's app calls by that key
-	// (NodeST interface); fault.NotFound without one or when it was deleted.
-	AppChat(key string) (conversationID string, err error)
-	// PutAppChat sets it, over an older one.
-	PutAppChat(key, conversationID string) error
-}
-
-// ArchiveTx reads and stores whole conversations, with all branches, texts and
-// states. It trusts that what it stores was checked as a file is.
-type ArchiveTx interface {
-	// Dump reads all messages by seq, each with every revision and state.
-	Dump(conversationID string) ([]*DumpedMessage, error)
-	// BeginLoad stores c hidden, as if it were deleted; a load that is never
-	// finished is removed like a deleted conversation. Load adds messages by
-	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad
-	// shows the conversation: c's head, version, preview, the states and rewinds.
-	BeginLoad(c *Conversation) error
-	Load(conversationID string, messages []*DumpedMessage) error
-	FinishLoad(c *Conversation, states []*Conversation, rewinds []Rewind) error
-}
-
-// DumpedMessage is a message with its whole history, and the form of a message in
-// a file. In a file, the swipes only name their texts.
-type DumpedMessage struct {
-	*Message
-	Extra  json.RawMessage `json:"extra,omitempty"` // only in a file: Message.Extra, which JSON leaves out elsewhere
-	Texts  []DumpedText    `json:"texts"`           // every revision, oldest first; those that the swipes show too
-	States []DumpedState   `json:"states"`          // oldest first
-}
-
-// DumpedText is one revision of the swipe ID, with Rev and text of then.
-type DumpedText struct {
-	Swipe
-	StoredAt time.Time `json:"storedAt"`
-}
-
-// DumpedState is what a message was from a version of its conversation on.
-type DumpedState struct {
-	Version    int64  `json:"version"`
-	Rev        int64  `json:"rev"`
-	RevisionID string `json:"revisionId,omitempty"`
-	Status     string `json:"status"`
-	Deleted    bool   `json:"deleted,omitempty"`
 }

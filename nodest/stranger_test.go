@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -28,7 +28,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	must(t, err)
 	own, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
 	must(t, err)
-	mine, err := h.CreateConversation(t.Context(), &op.Call{UserID: stranger}, nodest.ConversationInput{CharacterID: own.ID})
+	mine, err := h.Chats.CreateConversation(t.Context(), &op.Call{UserID: stranger}, chat.ConversationInput{CharacterID: own.ID})
 	must(t, err)
 	h.told()
 
@@ -57,36 +57,42 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			return err
 		},
 		"create conversation": func(ctx context.Context, c *op.Call) error {
-			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: ch}))
+			return last(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: ch}))
 		},
 		"create conversation with persona": func(ctx context.Context, c *op.Call) error {
-			return last(h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: own.ID, PersonaID: resources[character.Persona]}))
+			return last(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: own.ID, PersonaID: resources[character.Persona]}))
 		},
-		"conversation": func(ctx context.Context, c *op.Call) error { return last(h.Conversation(ctx, c.UserID, conv.ID)) },
+		"conversation": func(ctx context.Context, c *op.Call) error { return last(h.Chats.Conversation(ctx, c.UserID, conv.ID)) },
 		"update conversation": func(ctx context.Context, c *op.Call) error {
-			return last(h.UpdateConversation(ctx, c, nodest.ConversationPatch{ID: conv.ID, Title: &title}))
+			return last(h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title}))
 		},
-		"delete conversation":   func(ctx context.Context, c *op.Call) error { return h.DeleteConversation(ctx, c, conv.ID) },
-		"choose head":           func(ctx context.Context, c *op.Call) error { return last(h.ChooseHead(ctx, c, conv.ID, all[1].ID)) },
-		"choose a foreign head": func(ctx context.Context, c *op.Call) error { return last(h.ChooseHead(ctx, c, mine.ID, all[1].ID)) },
-		"history":               func(ctx context.Context, c *op.Call) error { return last(h.History(ctx, c.UserID, conv.ID, "", 0)) },
+		"delete conversation": func(ctx context.Context, c *op.Call) error { return h.DeleteConversation(ctx, c, conv.ID) },
+		"choose head": func(ctx context.Context, c *op.Call) error {
+			return last(h.Chats.ChooseHead(ctx, c, conv.ID, all[1].ID))
+		},
+		"choose a foreign head": func(ctx context.Context, c *op.Call) error {
+			return last(h.Chats.ChooseHead(ctx, c, mine.ID, all[1].ID))
+		},
+		"history": func(ctx context.Context, c *op.Call) error {
+			return last(h.Chats.History(ctx, c.UserID, conv.ID, "", 0))
+		},
 		"history before a foreign message": func(ctx context.Context, c *op.Call) error {
-			return last(h.History(ctx, c.UserID, mine.ID, message, 0))
+			return last(h.Chats.History(ctx, c.UserID, mine.ID, message, 0))
 		},
 		"import chat": func(ctx context.Context, c *op.Call) error {
 			return last(h.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
 		},
 		"fork": func(ctx context.Context, c *op.Call) error {
-			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: conv.ID}))
+			return last(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: conv.ID}))
 		},
 		"fork a foreign message": func(ctx context.Context, c *op.Call) error {
-			return last(h.Fork(ctx, c, nodest.ForkInput{ConversationID: mine.ID, MessageID: message}))
+			return last(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: mine.ID, MessageID: message}))
 		},
 		"branches": func(ctx context.Context, c *op.Call) error {
-			return last(h.Branches(ctx, c.UserID, conv.ID, "", 0))
+			return last(h.Chats.Branches(ctx, c.UserID, conv.ID, "", 0))
 		},
 		"search": func(ctx context.Context, c *op.Call) error {
-			return last(h.Search(ctx, c.UserID, nodest.SearchInput{Query: "a", ConversationID: conv.ID}))
+			return last(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
 		"export archive": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.ExportArchive(ctx, c.UserID, conv.ID)
@@ -99,17 +105,17 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			_, _, err := h.ExportChat(ctx, c.UserID, conv.ID)
 			return err
 		},
-		"message": func(ctx context.Context, c *op.Call) error { return last(h.Message(ctx, c.UserID, message)) },
+		"message": func(ctx context.Context, c *op.Call) error { return last(h.Chats.Message(ctx, c.UserID, message)) },
 		"edit": func(ctx context.Context, c *op.Call) error {
-			return last(h.Edit(ctx, c, nodest.EditInput{MessageID: message, Text: "x"}))
+			return last(h.Edit(ctx, c, chat.EditInput{MessageID: message, Text: "x"}))
 		},
 		"swipe": func(ctx context.Context, c *op.Call) error {
-			return last(h.Swipe(ctx, c, nodest.SwipeInput{MessageID: message, Swipe: "next", GenerateIfLast: true}))
+			return last(h.Swipe(ctx, c, chat.SwipeInput{MessageID: message, Swipe: "next", GenerateIfLast: true}))
 		},
 		"delete message": func(ctx context.Context, c *op.Call) error {
-			return last(h.DeleteMessage(ctx, c, message, "after"))
+			return last(h.Chats.DeleteMessage(ctx, c, message, "after"))
 		},
-		"restore message": func(ctx context.Context, c *op.Call) error { return last(h.RestoreMessage(ctx, c, message)) },
+		"restore message": func(ctx context.Context, c *op.Call) error { return last(h.Chats.RestoreMessage(ctx, c, message)) },
 		"put settings": func(ctx context.Context, c *op.Call) error {
 			return last(h.Characters.PutUserSettings(ctx, c, character.UserSettings{PersonaID: resources[character.Persona]}, 0))
 		},
@@ -140,7 +146,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 	if told := h.told(); len(told) != 0 {
 		t.Errorf("events = %v, want none", told)
 	}
-	after, err := h.Conversation(t.Context(), me, conv.ID)
+	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
 	must(t, err)
 	if after.Version != conv.Version {
 		t.Error("the conversation was changed by another request")
@@ -165,7 +171,7 @@ func TestAListShowsOnesOwnThings(t *testing.T) {
 	}
 	characters, err := h.Characters.List(t.Context(), stranger, "", 0)
 	must(t, err)
-	conversations, err := h.Conversations(t.Context(), stranger, nodest.ConversationFilter{}, "", 0)
+	conversations, err := h.Chats.Conversations(t.Context(), stranger, chat.ConversationFilter{}, "", 0)
 	must(t, err)
 	snap, err := h.Snapshot(t.Context(), stranger)
 	must(t, err)
@@ -179,67 +185,67 @@ func TestAListShowsOnesOwnThings(t *testing.T) {
 func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 	type command struct {
 		name string
-		do   func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error)
+		do   func(h *home, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)
 	}
 	ctx := t.Context()
 	title := "other"
 	commands := []command{
-		{"create character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"create character", func(h *home, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Create(ctx, c, character.Input{RoleCard: json.RawMessage(aliceWithGreetings)})
 		}},
-		{"import character", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"import character", func(h *home, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Import(ctx, c, []byte(aliceWithGreetings), "alice.json")
 		}},
-		{"update character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"update character", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Update(ctx, c, conv.CharacterID, character.Input{Dialect: "sillytavern"}, false, 1)
 		}},
-		{"delete character", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"delete character", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteCharacter(ctx, c, conv.CharacterID)
 		}},
-		{"put avatar", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put avatar", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.PutAvatar(ctx, c, conv.CharacterID, picture(t, 2, 2))
 		}},
-		{"put character settings", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put character settings", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			_, version, err := h.Characters.PutSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
 			return version, err
 		}},
-		{"create resource", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"create resource", func(h *home, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: documents[character.Persona]})
 		}},
-		{"put settings", func(h *home, c *op.Call, _ *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"put settings", func(h *home, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.PutUserSettings(ctx, c, character.UserSettings{UserName: "Mia"}, 0)
 		}},
-		{"create conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.CreateConversation(ctx, c, nodest.ConversationInput{CharacterID: conv.CharacterID})
+		{"create conversation", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: conv.CharacterID})
 		}},
-		{"import chat", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"import chat", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
 		}},
-		{"update conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
-			return h.UpdateConversation(ctx, c, nodest.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})
+		{"update conversation", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})
 		}},
-		{"delete conversation", func(h *home, c *op.Call, conv *nodest.Conversation, _ []*nodest.Message) (any, error) {
+		{"delete conversation", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteConversation(ctx, c, conv.ID)
 		}},
-		{"choose head", func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.ChooseHead(ctx, c, conv.ID, all[0].ID)
+		{"choose head", func(h *home, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Chats.ChooseHead(ctx, c, conv.ID, all[0].ID)
 		}},
-		{"edit", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.Edit(ctx, c, nodest.EditInput{MessageID: all[1].ID, Text: "x", IfRev: 1})
+		{"edit", func(h *home, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Edit(ctx, c, chat.EditInput{MessageID: all[1].ID, Text: "x", IfRev: 1})
 		}},
-		{"swipe", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.Swipe(ctx, c, nodest.SwipeInput{MessageID: all[0].ID, Swipe: "next"})
+		{"swipe", func(h *home, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Swipe(ctx, c, chat.SwipeInput{MessageID: all[0].ID, Swipe: "next"})
 		}},
-		{"delete message", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.DeleteMessage(ctx, c, all[1].ID, "after")
+		{"delete message", func(h *home, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Chats.DeleteMessage(ctx, c, all[1].ID, "after")
 		}},
-		{"delete swipe", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.DeleteMessage(ctx, c, all[0].ID, "swipe")
+		{"delete swipe", func(h *home, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Chats.DeleteMessage(ctx, c, all[0].ID, "swipe")
 		}},
-		{"restore message", func(h *home, c *op.Call, _ *nodest.Conversation, all []*nodest.Message) (any, error) {
-			return h.RestoreMessage(ctx, c, all[1].ID)
+		{"restore message", func(h *home, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+			return h.Chats.RestoreMessage(ctx, c, all[1].ID)
 		}},
-		{"ack", func(h *home, c *op.Call, conv *nodest.Conversation, all []*nodest.Message) (any, error) {
+		{"ack", func(h *home, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
 			return nil, h.Ack(ctx, c, 1, map[string]string{conv.ID: all[1].ID})
 		}},
 	}
@@ -247,10 +253,10 @@ func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 	for _, cmd := range commands {
 		t.Run(cmd.name, func(t *testing.T) {
 			ch := h.character(t, aliceWithGreetings)
-			conv, err := h.CreateConversation(ctx, h.call(), nodest.ConversationInput{CharacterID: ch.ID})
+			conv, err := h.Chats.CreateConversation(ctx, h.call(), chat.ConversationInput{CharacterID: ch.ID})
 			must(t, err)
 			conv = h.say(t, conv.ID, conv.HeadID, "hi")
-			page, err := h.History(ctx, me, conv.ID, "", 0)
+			page, err := h.Chats.History(ctx, me, conv.ID, "", 0)
 			must(t, err)
 			h.told()
 

@@ -14,6 +14,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -125,20 +126,20 @@ func (s *studio) character(card string) *character.Character {
 }
 
 // chat begins a conversation with Alice.
-func (s *studio) chat() *nodest.Conversation {
+func (s *studio) chat() *chat.Conversation {
 	s.t.Helper()
 	return s.chatWith(s.character(alicesCard).ID)
 }
 
-func (s *studio) chatWith(characterID string) *nodest.Conversation {
+func (s *studio) chatWith(characterID string) *chat.Conversation {
 	s.t.Helper()
-	c, err := s.CreateConversation(s.t.Context(), s.call(), nodest.ConversationInput{CharacterID: characterID})
+	c, err := s.Chats.CreateConversation(s.t.Context(), s.call(), chat.ConversationInput{CharacterID: characterID})
 	s.must(err)
 	return c
 }
 
 // send sends a message and does not wait for the reply.
-func (s *studio) send(c *nodest.Conversation, text string) *nodest.Sent {
+func (s *studio) send(c *chat.Conversation, text string) *nodest.Sent {
 	s.t.Helper()
 	sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text})
 	s.must(err)
@@ -146,14 +147,14 @@ func (s *studio) send(c *nodest.Conversation, text string) *nodest.Sent {
 }
 
 // say sends a message and returns the reply when it has ended.
-func (s *studio) say(c *nodest.Conversation, text string) *nodest.Message {
+func (s *studio) say(c *chat.Conversation, text string) *chat.Message {
 	s.t.Helper()
 	sent := s.send(c, text)
 	s.wait(sent.GenerationID)
 	return s.message(sent.Message.ID)
 }
 
-func (s *studio) wait(generationID string) *nodest.Generation {
+func (s *studio) wait(generationID string) *chat.Generation {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -163,16 +164,16 @@ func (s *studio) wait(generationID string) *nodest.Generation {
 }
 
 // message is a message as it is stored, deleted or not.
-func (s *studio) message(id string) (m *nodest.Message) {
+func (s *studio) message(id string) (m *chat.Message) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) (err error) {
-		m, err = tx.Message(id)
+		m, err = tx.Chats.Message(id)
 		return err
 	})
 	return m
 }
 
-func (s *studio) generation(id string) (g *nodest.Generation) {
+func (s *studio) generation(id string) (g *chat.Generation) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) (err error) {
 		g, err = tx.Generation(id)

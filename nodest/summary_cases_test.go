@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -29,7 +30,7 @@ func summarised(t *testing.T) *summaryStudio {
 }
 
 // covered is the message at a place of the range of the summary in force.
-func (s *summaryStudio) covered(at int) *nodest.Message { return s.path()[3+at] }
+func (s *summaryStudio) covered(at int) *chat.Message { return s.path()[3+at] }
 
 // rest lets the conversation rest, and does what is due then.
 func (s *summaryStudio) rest() int {
@@ -56,9 +57,9 @@ func (s *summaryStudio) hides(prompt string, texts ...string) {
 	}
 }
 
-func (s *summaryStudio) edit(m *nodest.Message, text string) {
+func (s *summaryStudio) edit(m *chat.Message, text string) {
 	s.t.Helper()
-	_, err := s.Edit(s.t.Context(), s.call(), nodest.EditInput{MessageID: m.ID, Text: text})
+	_, err := s.Edit(s.t.Context(), s.call(), chat.EditInput{MessageID: m.ID, Text: text})
 	s.must(err)
 }
 
@@ -92,33 +93,33 @@ func TestASummaryWhoseMessageChangedIsUsedUntilItIsRebuilt(t *testing.T) {
 
 func TestASwipeBackMakesASummaryRightAgain(t *testing.T) {
 	s := summarised(t)
-	var m *nodest.Message
-	for at := 0; m == nil || m.Role != nodest.RoleAssistant; at++ {
+	var m *chat.Message
+	for at := 0; m == nil || m.Role != chat.RoleAssistant; at++ {
 		m = s.covered(at)
 	}
 	// Another reply beside one that was answered is a branch, so the store is asked.
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
-		stored, err := tx.Message(m.ID)
+		stored, err := tx.Chats.Message(m.ID)
 		if err != nil {
 			return err
 		}
-		stored.Swipes = append(stored.Swipes, nodest.Swipe{ID: "other", RevisionID: "other-1", Rev: 1, Text: "Another answer.", CreatedAt: tx.Now()})
+		stored.Swipes = append(stored.Swipes, chat.Swipe{ID: "other", RevisionID: "other-1", Rev: 1, Text: "Another answer.", CreatedAt: tx.Now()})
 		stored.Rev++
-		if err := tx.UpdateMessage(stored); err != nil {
+		if err := tx.Chats.UpdateMessage(stored); err != nil {
 			return err
 		}
-		conv, err := tx.Conversation(s.chat.ID)
+		conv, err := tx.Chats.Conversation(s.chat.ID)
 		if err != nil {
 			return err
 		}
 		conv.Version++
-		return tx.UpdateConversation(conv)
+		return tx.Chats.UpdateConversation(conv)
 	}))
 	for _, step := range []struct {
 		swipe string
 		stale bool
 	}{{"next", true}, {"prev", false}} {
-		_, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: m.ID, Swipe: step.swipe})
+		_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: m.ID, Swipe: step.swipe})
 		s.must(err)
 		if a := s.active(); a == nil || a.Stale != step.stale {
 			t.Errorf("with the %s swipe: %+v, want stale = %v", step.swipe, a, step.stale)
@@ -133,7 +134,7 @@ func TestASwipeBackMakesASummaryRightAgain(t *testing.T) {
 func TestASummaryGoesWithADeletedMessage(t *testing.T) {
 	s := summarised(t)
 	m := s.covered(2)
-	_, err := s.DeleteMessage(t.Context(), s.call(), m.ID, "")
+	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
 	s.must(err)
 	if a := s.active(); a != nil {
 		t.Errorf("in force: %+v, want none", a)
@@ -142,11 +143,11 @@ func TestASummaryGoesWithADeletedMessage(t *testing.T) {
 	s.hides(sent, "Digest 1", m.Text())
 	s.shows(sent, s.covered(0).Text(), s.covered(2).Text())
 
-	_, err = s.RestoreMessage(t.Context(), s.call(), m.ID)
+	_, err = s.Chats.RestoreMessage(t.Context(), s.call(), m.ID)
 	s.must(err)
 	s.shows(s.prompt(), "Digest 1")
 
-	_, err = s.DeleteMessage(t.Context(), s.call(), m.ID, "")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "")
 	s.must(err)
 	s.rest()
 	a := s.active()
@@ -161,7 +162,7 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 	s := summarised(t)
 	path := s.path()
 	one := s.active()
-	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: path[7].ID, Text: "Let us turn left here.", Mode: nodest.EditBranch})
+	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: path[7].ID, Text: "Let us turn left here.", Mode: chat.EditBranch})
 	s.must(err)
 	if s.active() != nil {
 		t.Error("a branch that left before the end of the summary has it")
@@ -179,7 +180,7 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 		head string
 		want string
 	}{{path[len(path)-1].ID, one.ID}, {s.path()[20].ID, ""}} {
-		_, err = s.ChooseHead(t.Context(), s.call(), s.chat.ID, to.head)
+		_, err = s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, to.head)
 		s.must(err)
 		got := ""
 		if a := s.active(); a != nil {
@@ -189,7 +190,7 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 			t.Errorf("with head %s: %q is in force, want %q", to.head, got, to.want)
 		}
 	}
-	_, err = s.Reset(t.Context(), s.call(), s.chat.ID)
+	_, err = s.Chats.Reset(t.Context(), s.call(), s.chat.ID)
 	s.must(err)
 	if s.active() != nil {
 		t.Error("a reset conversation has a summary")
@@ -200,23 +201,23 @@ func TestEveryBranchHasItsSummary(t *testing.T) {
 func TestASavePointShowsItsSummary(t *testing.T) {
 	s := summarised(t)
 	then := s.prompt()
-	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
 	a := s.active()
-	_, err = s.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, "In my own words: they walked.")
+	_, err = s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, "In my own words: they walked.")
 	s.must(err)
 	mine := s.prompt()
 	s.shows(mine, "In my own words")
-	second, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	second, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
 	s.edit(s.covered(1), "Not this.")
 	s.fill(14)
 	s.talk(2)
-	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, s.active().ID))
-	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, a.ID))
+	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, s.active().ID))
+	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, a.ID))
 	for range 2 {
 		for _, at := range []struct {
-			save *nodest.Save
+			save *chat.Save
 			want string
 		}{{save, then}, {second, mine}} {
 			p, err := s.PreviewSave(t.Context(), ann, at.save.ID, nodest.PreviewInput{})
@@ -224,7 +225,7 @@ func TestASavePointShowsItsSummary(t *testing.T) {
 			if got := flat(p); got != at.want {
 				t.Fatalf("the preview of the save point differs:\n%s\nwant\n%s", got, at.want)
 			}
-			_, err = s.RestoreSave(t.Context(), s.call(), at.save.ID)
+			_, err = s.Chats.RestoreSave(t.Context(), s.call(), at.save.ID)
 			s.must(err)
 			if got := s.prompt(); got != at.want {
 				t.Fatalf("the restored conversation differs:\n%s\nwant\n%s", got, at.want)
@@ -240,7 +241,7 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 	s := summarised(t)
 	a := s.active()
 	const words = "--- CONVERSATION SUMMARY ---\nI say: they only talked about rivers."
-	v, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, words)
+	v, err := s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, a.ID, words)
 	s.must(err)
 	if v.ID != a.ID || v.Method != summary.MethodUser || v.Model != "" || !v.Active || strings.Contains(v.Text, "---") {
 		t.Errorf("edited: %+v", v)
@@ -256,7 +257,7 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 		t.Errorf("the next one was made without the words of the user:\n%s", last)
 	}
 	for _, bad := range []string{"", " \n", "\u200b\u2060 \ufeff", "--- END OF SUMMARY ---", strings.Repeat("x", 2001)} {
-		_, err := s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
+		_, err := s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, bad)
 		if e := s.wants(err, fault.Invalid); len(e.Fields) != 1 || e.Fields[0].Field != "summary" {
 			t.Errorf("%d characters: %v", len(bad), e.Fields)
 		}
@@ -266,13 +267,13 @@ func TestWordsOfAUserAreFoldedAndKept(t *testing.T) {
 func TestADeletedSummaryGivesTheHistoryBack(t *testing.T) {
 	s := summarised(t)
 	id := s.active().ID
-	s.must(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, id))
+	s.must(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id))
 	sent := s.prompt()
 	s.hides(sent, "Digest 1")
 	for _, m := range s.path() {
 		s.shows(sent, m.Text())
 	}
-	s.wants(s.DeleteSummary(t.Context(), s.call(), s.chat.ID, id), fault.NotFound)
+	s.wants(s.Chats.DeleteSummary(t.Context(), s.call(), s.chat.ID, id), fault.NotFound)
 	s.talk(5)
 	if len(s.scholar.summaries) != 1 || len(s.summaries()) != 0 {
 		t.Error("the history was summarised again at once")
@@ -287,32 +288,32 @@ func TestADeletedSummaryGivesTheHistoryBack(t *testing.T) {
 func TestSummariseByHand(t *testing.T) {
 	s := newSummaries(t, `{"memory":{"enabled":false}}`)
 	s.fill(4)
-	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	if e := s.wants(err, fault.Conflict); e.Details["reason"] != "too_few_messages" {
 		t.Errorf("details = %v", e.Details)
 	}
-	s.wants(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}), fault.Conflict)
+	s.wants(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}), fault.Conflict)
 	s.fill(15)
 	s.talk(1)
 	if len(s.scholar.summaries) != 0 {
 		t.Fatal("it is switched off")
 	}
 	path := s.path()
-	for field, r := range map[string]nodest.SummaryRange{
+	for field, r := range map[string]chat.SummaryRange{
 		"from": {From: path[2].ID}, "to": {From: path[9].ID, To: path[8].ID},
 	} {
-		_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, r)
+		_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, r)
 		if e := s.wants(err, fault.Invalid); e.Fields[0].Field != field {
 			t.Errorf("fields = %v, want %s", e.Fields, field)
 		}
 	}
-	_, err = s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: "nowhere"})
+	_, err = s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{To: "nowhere"})
 	s.wants(err, fault.NotFound)
 
 	c := s.call()
-	v, err := s.Summarise(t.Context(), c, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
+	v, err := s.Chats.Summarise(t.Context(), c, s.chat.ID, chat.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
-	again, err := s.Summarise(t.Context(), &op.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, nodest.SummaryRange{From: path[5].ID, To: path[10].ID})
+	again, err := s.Chats.Summarise(t.Context(), &op.Call{UserID: ann, Key: c.Key, Hash: c.Hash}, s.chat.ID, chat.SummaryRange{From: path[5].ID, To: path[10].ID})
 	s.must(err)
 	if v.Range.Start != 5 || v.Range.End != 10 || v.Count != 6 || !v.Active || again.ID != v.ID || !again.Active || len(s.scholar.summaries) != 1 {
 		t.Errorf("by hand: %+v, again %+v", v, again)
@@ -321,7 +322,7 @@ func TestSummariseByHand(t *testing.T) {
 	s.hides(sent, path[5].Text(), path[10].Text())
 	s.shows(sent, path[4].Text(), "Digest 1", path[11].Text())
 
-	s.must(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}))
+	s.must(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}))
 	s.edit(path[7], "A repair does not take its place.")
 	s.work()
 	if a := s.active(); a == nil || a.Generation != 2 || a.Range.End != len(path)-4 {
@@ -334,13 +335,13 @@ func TestSummariesOfAnotherUser(t *testing.T) {
 	id, ctx := s.active().ID, t.Context()
 	other := s.studio.chat() // ann's own, but not the summary's
 	bobs := func() *op.Call { return &op.Call{UserID: bob} }
-	_, list := s.Summaries(ctx, bob, s.chat.ID)
-	_, make1 := s.Summarise(ctx, bobs(), s.chat.ID, nodest.SummaryRange{})
-	_, edit := s.EditSummary(ctx, bobs(), s.chat.ID, id, "Mine now, and long enough to be a summary.")
-	_, edit2 := s.EditSummary(ctx, s.call(), other.ID, id, "In another conversation.")
+	_, list := s.Chats.Summaries(ctx, bob, s.chat.ID)
+	_, make1 := s.Chats.Summarise(ctx, bobs(), s.chat.ID, chat.SummaryRange{})
+	_, edit := s.Chats.EditSummary(ctx, bobs(), s.chat.ID, id, "Mine now, and long enough to be a summary.")
+	_, edit2 := s.Chats.EditSummary(ctx, s.call(), other.ID, id, "In another conversation.")
 	for what, err := range map[string]error{
-		"list": list, "make": make1, "later": s.SummariseLater(ctx, bobs(), s.chat.ID, nodest.SummaryRange{}), "edit": edit, "edit elsewhere": edit2,
-		"delete": s.DeleteSummary(ctx, bobs(), s.chat.ID, id), "delete elsewhere": s.DeleteSummary(ctx, s.call(), other.ID, id),
+		"list": list, "make": make1, "later": s.Chats.SummariseLater(ctx, bobs(), s.chat.ID, chat.SummaryRange{}), "edit": edit, "edit elsewhere": edit2,
+		"delete": s.Chats.DeleteSummary(ctx, bobs(), s.chat.ID, id), "delete elsewhere": s.Chats.DeleteSummary(ctx, s.call(), other.ID, id),
 	} {
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", what, err)
@@ -378,7 +379,7 @@ func TestRulesStandInForTheModel(t *testing.T) {
 func TestASummaryThatWasOvertaken(t *testing.T) {
 	for name, meanwhile := range map[string]func(s *summaryStudio) error{
 		"by another one": func(s *summaryStudio) error {
-			_, err := s.Summarise(s.t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			_, err := s.Chats.Summarise(s.t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			return err
 		},
 		"by an edit": func(s *summaryStudio) error {
@@ -386,11 +387,11 @@ func TestASummaryThatWasOvertaken(t *testing.T) {
 			return nil
 		},
 		"by a delete": func(s *summaryStudio) error {
-			_, err := s.DeleteMessage(s.t.Context(), s.call(), s.path()[4].ID, "")
+			_, err := s.Chats.DeleteMessage(s.t.Context(), s.call(), s.path()[4].ID, "")
 			return err
 		},
 		"by another branch": func(s *summaryStudio) error {
-			_, err := s.ChooseHead(s.t.Context(), s.call(), s.chat.ID, s.path()[5].ID)
+			_, err := s.Chats.ChooseHead(s.t.Context(), s.call(), s.chat.ID, s.path()[5].ID)
 			return err
 		},
 		"by new messages, which do not matter": func(s *summaryStudio) error {
@@ -423,7 +424,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 		"while the model writes": func(s *summaryStudio, j *jobs.Job) error {
 			ctx, die := context.WithCancel(s.t.Context())
 			s.scholar.meanwhile = func(context.Context) error { die(); return ctx.Err() }
-			return s.JobKinds()[0].Run(ctx, j)
+			return s.Chats.Kinds()[0].Run(ctx, j)
 		},
 		"at the commit, which comes too late": func(s *summaryStudio, j *jobs.Job) error {
 			s.scholar.meanwhile = func(context.Context) error {
@@ -462,7 +463,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 func (s *summaryStudio) lose() {
 	s.t.Helper()
 	s.clock.wind(10 * time.Minute)
-	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{nodest.JobSummarise: 5}, ""))
+	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{chat.JobSummarise: 5}, ""))
 }
 
 // A chat that does not fit gets its summary before the reply.
@@ -504,9 +505,9 @@ func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
 
 func TestSummariesMoveWithAnArchive(t *testing.T) {
 	s := summarised(t)
-	save, err := s.CreateSave(t.Context(), s.call(), nodest.SaveInput{ConversationID: s.chat.ID})
+	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: s.chat.ID})
 	s.must(err)
-	_, err = s.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
+	_, err = s.Chats.EditSummary(t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 	s.must(err)
 	s.edit(s.covered(1), "Something else.")
 	s.talk(2)
@@ -518,7 +519,7 @@ func TestSummariesMoveWithAnArchive(t *testing.T) {
 
 	copied, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
-	saves, err := s.Saves(t.Context(), ann, copied.ID, false, "", 0)
+	saves, err := s.Chats.Saves(t.Context(), ann, copied.ID, false, "", 0)
 	s.must(err)
 	s.chat = copied
 	if got := s.prompt(); got != now {
@@ -563,12 +564,12 @@ func TestSettingsTellWhenASummaryWasMade(t *testing.T) {
 func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
 	s := newSummaries(t, "")
 	s.fill(20)
-	before, err := s.Conversation(t.Context(), ann, s.chat.ID)
+	before, err := s.Chats.Conversation(t.Context(), ann, s.chat.ID)
 	s.must(err)
 	s.clock.wind(time.Minute)
-	_, err = s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	_, err = s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
-	after, err := s.Conversation(t.Context(), ann, s.chat.ID)
+	after, err := s.Chats.Conversation(t.Context(), ann, s.chat.ID)
 	s.must(err)
 	if after.Version != before.Version+1 || !after.UpdatedAt.Equal(before.UpdatedAt) || after.SummaryID == "" {
 		t.Errorf("version %d of %v became %d of %v", before.Version, before.UpdatedAt, after.Version, after.UpdatedAt)
@@ -579,12 +580,12 @@ func TestASummaryDoesNotMoveItsConversation(t *testing.T) {
 func TestTwoWhoSummariseAtOnceGetOneSummary(t *testing.T) {
 	s := newSummaries(t, `{"memory":{"enabled":false}}`)
 	s.fill(14)
-	var first *nodest.SummaryView
+	var first *chat.SummaryView
 	s.scholar.meanwhile = func(ctx context.Context) (err error) {
-		first, err = s.Summarise(ctx, s.call(), s.chat.ID, nodest.SummaryRange{})
+		first, err = s.Chats.Summarise(ctx, s.call(), s.chat.ID, chat.SummaryRange{})
 		return err
 	}
-	second, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	second, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	if err != nil || second.ID != first.ID || len(s.summaries()) != 1 {
 		t.Errorf("%+v and %+v, %v, %d in all", first, second, err, len(s.summaries()))
 	}

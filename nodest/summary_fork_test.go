@@ -5,27 +5,27 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/nodest"
+	"nodest/chat"
 	"nodest/summary"
 )
 
 // in is what fn returns of another conversation.
-func in[T any](s *summaryStudio, chat *nodest.Conversation, fn func() T) T {
+func in[T any](s *summaryStudio, chat *chat.Conversation, fn func() T) T {
 	was := s.chat
 	defer func() { s.chat = was }()
 	s.chat = chat
 	return fn()
 }
 
-func (s *summaryStudio) forkAt(m *nodest.Message) *nodest.Conversation {
+func (s *summaryStudio) forkAt(m *chat.Message) *chat.Conversation {
 	s.t.Helper()
-	fork, err := s.Fork(s.t.Context(), s.call(), nodest.ForkInput{ConversationID: s.chat.ID, MessageID: m.ID})
+	fork, err := s.Chats.Fork(s.t.Context(), s.call(), chat.ForkInput{ConversationID: s.chat.ID, MessageID: m.ID})
 	s.must(err)
 	return fork
 }
 
 // told is what a summary tells of itself, without what names it or its messages.
-func told(v *nodest.SummaryView) string {
+func told(v *chat.SummaryView) string {
 	if v == nil {
 		return "none"
 	}
@@ -48,20 +48,20 @@ func TestAForkHasTheSummaryOfItsPlace(t *testing.T) {
 			s.edit(s.covered(2), "Something else was said here.")
 		}, want: "Digest 2"},
 		"by hand": {do: func(s *summaryStudio) {
-			_, err := s.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
+			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 			s.must(err)
 		}, want: "In my own words"},
 		"by hand and stale": {do: func(s *summaryStudio) {
-			_, err := s.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
+			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
 			s.must(err)
 			s.edit(s.covered(2), "Something else was said here.")
 		}, want: "In my own words"},
 		"with a deleted message": {do: func(s *summaryStudio) {
-			_, err := s.DeleteMessage(s.t.Context(), s.call(), s.covered(2).ID, "")
+			_, err := s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(2).ID, "")
 			s.must(err)
 		}, want: "none"},
 		"deleted": {do: func(s *summaryStudio) {
-			s.must(s.DeleteSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID))
+			s.must(s.Chats.DeleteSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID))
 		}, want: "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAForkHasTheSummaryOfItsPlace(t *testing.T) {
 			}
 			path := s.path()
 			fork := s.forkAt(path[len(path)-1-tt.at])
-			_, err := s.ChooseHead(t.Context(), s.call(), s.chat.ID, path[len(path)-1-tt.at].ID)
+			_, err := s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, path[len(path)-1-tt.at].ID)
 			s.must(err)
 			want, sent := s.active(), s.prompt()
 			got := in(s, fork, s.active)
@@ -91,7 +91,7 @@ func TestAForkHasTheSummaryOfItsPlace(t *testing.T) {
 }
 
 // ofTheFork fails the test unless a summary of a fork goes on as one of any chat does.
-func (s *summaryStudio) ofTheFork(fork *nodest.Conversation, got *nodest.SummaryView) {
+func (s *summaryStudio) ofTheFork(fork *chat.Conversation, got *chat.SummaryView) {
 	s.t.Helper()
 	calls := len(s.scholar.summaries)
 	source := s.chat
@@ -124,7 +124,7 @@ func (s *summaryStudio) ofTheFork(fork *nodest.Conversation, got *nodest.Summary
 	if now := s.active(); now == nil || !now.Stale {
 		s.t.Errorf("after an edit: %+v, want a stale one", now)
 	}
-	_, err = s.DeleteMessage(s.t.Context(), s.call(), s.covered(1).ID, "")
+	_, err = s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(1).ID, "")
 	s.must(err)
 	if s.active() != nil {
 		s.t.Error("it stands for a message that was deleted")
@@ -137,7 +137,7 @@ func TestALongForkHasTheSummaryOfItsPlace(t *testing.T) {
 	s := newSummaries(t, "")
 	s.fill(2600)
 	path := s.path()
-	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{To: path[5100].ID})
+	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{To: path[5100].ID})
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
 	want, sent := told(s.active()), s.prompt()

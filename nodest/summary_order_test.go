@@ -3,8 +3,8 @@ package nodest_test
 import (
 	"testing"
 
+	"nodest/chat"
 	"nodest/jobs"
-	"nodest/nodest"
 )
 
 // What the user orders while a summary is being written is done after it: a reply
@@ -18,7 +18,7 @@ func TestAnOrderWhileASummaryIsWritten(t *testing.T) {
 	if len(claimed) != 1 {
 		t.Fatalf("%d jobs are due", len(claimed))
 	}
-	s.must(s.SummariseLater(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{}))
+	s.must(s.Chats.SummariseLater(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{}))
 	s.speak(1)
 	s.must(s.db.EndJob(t.Context(), claimed[0], jobs.Outcome{State: jobs.Queued}))
 	for _, want := range []string{"{}", `{"forced":{}}`} {

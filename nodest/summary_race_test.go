@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/store"
@@ -56,14 +57,14 @@ func (s *summaryStudio) writtenOnce(second *studio) {
 	var there sync.WaitGroup // all of them, before anything is stored
 	there.Add(writers)
 	s.scholar.gate = func() { there.Done(); there.Wait() }
-	var views [2]*nodest.SummaryView
+	var views [2]*chat.SummaryView
 	var errs [writers]error
 	var group sync.WaitGroup
 	for i, e := range []*nodest.Engine{s.Engine, second.Engine} {
 		call := s.call()
-		group.Go(func() { views[i], errs[i] = e.Summarise(s.t.Context(), call, s.chat.ID, nodest.SummaryRange{}) })
+		group.Go(func() { views[i], errs[i] = e.Chats.Summarise(s.t.Context(), call, s.chat.ID, chat.SummaryRange{}) })
 	}
-	group.Go(func() { errs[2] = second.JobKinds()[0].Run(s.t.Context(), job) })
+	group.Go(func() { errs[2] = second.Chats.Kinds()[0].Run(s.t.Context(), job) })
 	group.Wait()
 	s.scholar.gate = nil
 	for _, err := range errs {
@@ -99,11 +100,11 @@ func (s *summaryStudio) triggered(second *studio) *jobs.Job {
 	}
 	both(func(_ int, db *store.DB) error {
 		return db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
-			return tx.Jobs.Enqueue(jobs.Spec{Kind: nodest.JobSummarise, Subject: s.chat.ID})
+			return tx.Jobs.Enqueue(jobs.Spec{Kind: chat.JobSummarise, Subject: s.chat.ID})
 		})
 	})
 	both(func(i int, db *store.DB) (err error) {
-		claimed[i], err = db.ClaimJobs(s.t.Context(), []string{"one", "two"}[i], time.Minute, []jobs.Want{{Kind: nodest.JobSummarise, Free: 1, PerUser: 1}})
+		claimed[i], err = db.ClaimJobs(s.t.Context(), []string{"one", "two"}[i], time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
 		return err
 	})
 	all := slices.Concat(claimed[0], claimed[1])

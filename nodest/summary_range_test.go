@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/nodest"
@@ -18,14 +19,14 @@ func TestARangeByHandIsExactlyThatRange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSummaries(t, `{"memory":{"enabled":false}}`)
 			s.fill(30)
-			wide, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			wide, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			s.must(err)
 			path := s.path()
 			if wide.Range.Start != 3 || wide.Range.End != len(path)-4 {
 				t.Fatalf("everything that is due: %+v of %d", wide.Range, len(path))
 			}
 			s.scholar.fails = fails
-			narrow, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID, To: path[13].ID})
+			narrow, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID, To: path[13].ID})
 			s.must(err)
 			if r := narrow.Range; r.Start != 10 || r.End != 13 || narrow.Count != 4 || narrow.BaseID != wide.ID || s.active().ID != narrow.ID {
 				t.Errorf("%+v", narrow)
@@ -48,7 +49,7 @@ func TestARangeByHandIsExactlyThatRange(t *testing.T) {
 
 			// Asked for without a range, everything is covered that is due.
 			s.scholar.fails = nil
-			all, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+			all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 			s.must(err)
 			if all.Range.Start != 3 || all.Range.End != len(path)-4 || all.Method != summary.MethodModel {
 				t.Errorf("everything again: %+v", all)
@@ -63,7 +64,7 @@ func TestARangeByHandStaysThatRange(t *testing.T) {
 	s := newSummaries(t, `{"memory":{"summaryThreshold":10000}}`)
 	s.fill(16)
 	path := s.path()
-	_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID, To: path[13].ID})
+	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID, To: path[13].ID})
 	s.must(err)
 	s.edit(path[12], "It was not so.")
 	s.rest()
@@ -96,7 +97,7 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 	moved, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
 	fork := s.forkAt(path[len(path)-1])
-	for name, chat := range map[string]*nodest.Conversation{"the source": source, "an import": moved, "a fork": fork} {
+	for name, chat := range map[string]*chat.Conversation{"the source": source, "an import": moved, "a fork": fork} {
 		s.chat = chat
 		stands := func(what string, stale bool) {
 			t.Helper()
@@ -111,7 +112,7 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 		stands("with another beginning", false)
 		s.edit(s.covered(5), fmt.Sprint("Covered, in ", name))
 		stands("edited", true)
-		_, err := s.DeleteMessage(t.Context(), s.call(), s.covered(7).ID, "")
+		_, err := s.Chats.DeleteMessage(t.Context(), s.call(), s.covered(7).ID, "")
 		s.must(err)
 		if a := s.active(); a != nil {
 			t.Errorf("%s, deleted: %+v", name, a)
@@ -124,11 +125,11 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 func TestAPreviewCountsWhatIsSaidAmongTheLastThree(t *testing.T) {
 	s := newSummaries(t, `{"memory":{"enabled":false}}`)
 	s.fill(20)
-	made, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	made, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	path := s.path()
 	shorter := path[made.Range.End+1]
-	_, err = s.ChooseHead(t.Context(), s.call(), s.chat.ID, shorter.ID)
+	_, err = s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, shorter.ID)
 	s.must(err)
 	s.shows(s.prompt(), path[made.Range.End].Text(), path[made.Range.End-1].Text())
 
@@ -151,10 +152,10 @@ func TestARangeByHandDoesNotAnswerForEverything(t *testing.T) {
 	s.fill(30)
 	path := s.path()
 	s.scholar.meanwhile = func(context.Context) error {
-		_, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{From: path[10].ID})
+		_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[10].ID})
 		return err
 	}
-	all, err := s.Summarise(t.Context(), s.call(), s.chat.ID, nodest.SummaryRange{})
+	all, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
 	s.must(err)
 	if all.Range.Start != 3 || all.Range.End != len(path)-4 || s.active().ID != all.ID || len(s.summaries()) != 2 {
 		t.Errorf("everything: %+v, in force %+v", all, s.active())

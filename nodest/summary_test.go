@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/jobs"
@@ -81,7 +82,7 @@ type summaryStudio struct {
 	*studio
 	scholar *scholar
 	clock   *clock
-	chat    *nodest.Conversation
+	chat    *chat.Conversation
 	said    int
 }
 
@@ -146,31 +147,31 @@ func (s *summaryStudio) speak(n int) {
 func (s *summaryStudio) fill(n int) {
 	s.t.Helper()
 	s.must(s.db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
-		conv, err := tx.LockConversation(s.chat.ID)
+		conv, err := tx.Chats.LockConversation(s.chat.ID)
 		if err != nil {
 			return err
 		}
 		said := s.said
 		for i := range 2 * n {
-			m := &nodest.Message{
-				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: nodest.RoleUser,
-				Rev: 1, Status: nodest.StatusComplete, CreatedAt: tx.Now(),
+			m := &chat.Message{
+				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser,
+				Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
 			}
 			if i%2 == 0 {
 				said++
 			}
 			text := userLine(said)
 			if i%2 == 1 {
-				m.Role, text = nodest.RoleAssistant, replyLine(said)
+				m.Role, text = chat.RoleAssistant, replyLine(said)
 			}
-			m.Swipes = []nodest.Swipe{{ID: m.ID, RevisionID: m.ID + "-1", Rev: 1, Text: text, CreatedAt: tx.Now()}}
-			if err := tx.InsertMessage(m); err != nil {
+			m.Swipes = []chat.Swipe{{ID: m.ID, RevisionID: m.ID + "-1", Rev: 1, Text: text, CreatedAt: tx.Now()}}
+			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
 			}
 			conv.HeadID, conv.LastMessage = m.ID, m.Preview()
 		}
 		conv.Version++
-		return tx.UpdateConversation(conv)
+		return tx.Chats.UpdateConversation(conv)
 	}))
 	s.said += n
 	s.scholar.replies += n
@@ -201,13 +202,13 @@ func (s *summaryStudio) work() (done int) {
 
 func (s *summaryStudio) claim() []*jobs.Job {
 	s.t.Helper()
-	claimed, err := s.db.ClaimJobs(s.t.Context(), "test", time.Minute, []jobs.Want{{Kind: nodest.JobSummarise, Free: 1, PerUser: 1}})
+	claimed, err := s.db.ClaimJobs(s.t.Context(), "test", time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
 	s.must(err)
 	return claimed
 }
 
 func (s *summaryStudio) run(j *jobs.Job) error {
-	return s.JobKinds()[0].Run(s.t.Context(), j)
+	return s.Chats.Kinds()[0].Run(s.t.Context(), j)
 }
 
 // end ends a job as a runner does.
@@ -222,15 +223,15 @@ func (s *summaryStudio) end(j *jobs.Job, err error) error {
 	return err
 }
 
-func (s *summaryStudio) summaries() []*nodest.SummaryView {
+func (s *summaryStudio) summaries() []*chat.SummaryView {
 	s.t.Helper()
-	views, err := s.Summaries(s.t.Context(), ann, s.chat.ID)
+	views, err := s.Chats.Summaries(s.t.Context(), ann, s.chat.ID)
 	s.must(err)
 	return views
 }
 
 // active is the summary in force; nil = none.
-func (s *summaryStudio) active() *nodest.SummaryView {
+func (s *summaryStudio) active() *chat.SummaryView {
 	s.t.Helper()
 	for _, v := range s.summaries() {
 		if v.Active {
@@ -257,11 +258,11 @@ func flat(p *framework.Prompt) string {
 }
 
 // path is the shown branch.
-func (s *summaryStudio) path() []*nodest.Message {
+func (s *summaryStudio) path() []*chat.Message {
 	s.t.Helper()
-	var all []*nodest.Message
+	var all []*chat.Message
 	for before, more := "", true; more; before = all[0].ID {
-		page, err := s.History(s.t.Context(), ann, s.chat.ID, before, 200)
+		page, err := s.Chats.History(s.t.Context(), ann, s.chat.ID, before, 200)
 		s.must(err)
 		all, more = slices.Concat(page.Items, all), page.More
 	}

@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -17,8 +18,8 @@ type sent struct {
 }
 
 // measure notes how much of the chat is sent, for whether a summary is due.
-func (t *turn) measure(path []*Message) {
-	lines := linesOf(path)
+func (t *turn) measure(path []*chat.Message) {
+	lines := chat.LinesOf(path)
 	t.lines, t.length = len(lines), summary.EffectiveLength(lines, nil)
 	if t.summary != nil {
 		t.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.summary.Text}}, nil)
@@ -27,7 +28,7 @@ func (t *turn) measure(path []*Message) {
 
 // sent is what a turn sends of the chat. What it did not even read is long.
 func (t *turn) sent() sent {
-	s := sent{length: t.length, lines: t.lines, settings: t.scene.summaries()}
+	s := sent{length: t.length, lines: t.lines, settings: t.scene.Summaries()}
 	if t.unread {
 		s.length = max(s.length, s.settings.Threshold)
 	}
@@ -37,7 +38,7 @@ func (t *turn) sent() sent {
 // dueSummary enqueues a summary after a reply, when the turn has found so much that
 // one may be due. Whether it is the job finds out.
 func (t *task) dueSummary(tx Tx, ended landed) error {
-	if ended.message == nil || t.generation().Kind == KindImpersonate {
+	if ended.message == nil || t.generation().Kind == chat.KindImpersonate {
 		return nil
 	}
 	t.mu.Lock()
@@ -47,17 +48,17 @@ func (t *task) dueSummary(tx Tx, ended landed) error {
 	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
 		return nil
 	}
-	return SummaryDue(tx, t.conversationID)
+	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
 // overfull says that the chat has no room in the context of the model, and that a
 // summary may be due. Only the shown branch is summarised.
-func (t *turn) overfull(g *Generation, target *Message) bool {
+func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 	s := t.sent()
 	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
 		return false
 	}
-	if g.Kind != KindReply && target != nil && target.ID != t.scene.Conversation.HeadID {
+	if g.Kind != chat.KindReply && target != nil && target.ID != t.scene.Conversation.HeadID {
 		return false
 	}
 	o := t.input.Options
@@ -74,7 +75,7 @@ func (t *turn) overfull(g *Generation, target *Message) bool {
 // where the prompt stays as it is; a turn does not fail for want of a summary.
 func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
 	id := t.scene.Conversation.ID
-	made, err := e.SummariseNow(ctx, userID, id, e.opts.SummaryWait)
+	made, err := e.Chats.SummariseNow(ctx, userID, id, e.opts.SummaryWait)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
 		return false

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
@@ -43,13 +44,13 @@ type task struct {
 	full   chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
-	gen     Generation // but for what it has written
-	offset  int        // of the text in its message, in code points
+	gen     chat.Generation // but for what it has written
+	offset  int             // of the text in its message, in code points
 	text    growing
 	thought growing
 	block   growing // text of the open block
 	thinks  int     // where the open block of thoughts begins in thought, in bytes
-	blocks  []Block
+	blocks  []chat.Block
 	written int // text, reasoning and blocks together, in code points
 	saved   int // of them at the last checkpoint
 	usage   *llm.Usage
@@ -84,7 +85,7 @@ func newTask(c *op.Call, s *scene, begun *started) *task {
 	return &task{
 		id: begun.gen.ID, userID: c.UserID, conversationID: begun.gen.ConversationID, messageID: begun.gen.MessageID,
 		device: c.By(), order: begun.order, scene: s,
-		queued: begun.gen.Status == GenQueued,
+		queued: begun.gen.Status == chat.GenQueued,
 		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
 		gen: *begun.gen,
 	}
@@ -93,7 +94,7 @@ func newTask(c *op.Call, s *scene, begun *started) *task {
 // stopWaiting cancels a task that has not had its turn yet.
 func (t *task) stopWaiting(cause error) {
 	t.mu.Lock()
-	waiting := t.gen.Status == GenQueued
+	waiting := t.gen.Status == chat.GenQueued
 	t.mu.Unlock()
 	if waiting {
 		t.cancel(cause)
@@ -102,7 +103,7 @@ func (t *task) stopWaiting(cause error) {
 
 // generation returns the generation as it is now, text included. Its slices and
 // strings are the caller's to read.
-func (t *task) generation() *Generation {
+func (t *task) generation() *chat.Generation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now()
@@ -111,7 +112,7 @@ func (t *task) generation() *Generation {
 // current is generation; sure is false while the end is being stored. The events
 // tell of an end before the task knows that it is stored, and who has heard of
 // it must not get a generation that runs.
-func (t *task) current() (g *Generation, sure bool) {
+func (t *task) current() (g *chat.Generation, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now(), !t.landing
@@ -124,7 +125,7 @@ func (t *task) lands() {
 	t.landing = true
 }
 
-func (t *task) now() *Generation {
+func (t *task) now() *chat.Generation {
 	g := t.gen
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
@@ -139,7 +140,7 @@ func (t *task) now() *Generation {
 
 // became takes in what was stored of the generation. The time of its first words
 // is known here alone.
-func (t *task) became(g *Generation) {
+func (t *task) became(g *chat.Generation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := t.gen.FirstTokenAt
@@ -172,7 +173,7 @@ func (t *task) note(c llm.Chunk, now time.Time) {
 	}
 	if t.gen.FirstTokenAt == nil && (c.Text != "" || c.Reasoning != "") {
 		at := now.UTC().Truncate(time.Millisecond)
-		t.gen.FirstTokenAt, t.gen.Status = &at, GenStreaming
+		t.gen.FirstTokenAt, t.gen.Status = &at, chat.GenStreaming
 	}
 }
 
@@ -196,7 +197,7 @@ func (t *task) take(p framework.Piece) (off int) {
 		t.thinks = t.thought.b.Len()
 	case p.State == framework.StateOpen:
 		t.block = growing{}
-		t.blocks = append(t.blocks, Block{Part: string(p.Part), At: t.offset + t.text.runes})
+		t.blocks = append(t.blocks, chat.Block{Part: string(p.Part), At: t.offset + t.text.runes})
 	case p.State == framework.StateClose:
 	case p.Part == framework.PartThink:
 		off = t.thought.runes
@@ -269,7 +270,7 @@ func (t *task) unsaved() int {
 }
 
 // toSave is generation for a checkpoint.
-func (t *task) toSave() *Generation {
+func (t *task) toSave() *chat.Generation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.saved = t.written

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
@@ -16,7 +17,7 @@ type order struct {
 	// target is the placeholder, or the message that gets another swipe or is
 	// lengthened; nil for an impersonation. Of a generation that had to wait it is
 	// read again when its turn has come.
-	target *Message
+	target *chat.Message
 	// version is the chat's after a message was stored for this; 0 = none was.
 	version int64
 }
@@ -78,7 +79,7 @@ func (e *Engine) announce(ctx context.Context, t *task, turn *turn) <-chan error
 }
 
 func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
-	var g *Generation
+	var g *chat.Generation
 	body := turn.prompt.Compact()
 	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
 		var err error
@@ -87,7 +88,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		}
 		now := tx.Now()
 		promptID := op.NewID()
-		g.Status, g.StartedAt, g.PromptID = GenWaiting, &now, promptID
+		g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, promptID
 		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.Options, turn.scene.model.Name, turn.base, turn.swipeID
 		g.LeaseUntil = now.Add(e.opts.Lease)
 		if err := tx.UpdateGeneration(g); err != nil {
@@ -113,16 +114,16 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 // ending classifies how a generation came to its end. ctx is the one it ran in.
 func ending(ctx context.Context, err error) end {
 	if err == nil {
-		return end{status: GenDone}
+		return end{status: chat.GenDone}
 	}
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(err, errLost), errors.Is(cause, errLost):
 		return end{lost: true}
 	case errors.Is(cause, errCancelled):
-		return end{status: GenCancelled, finish: llm.FinishCancelled}
+		return end{status: chat.GenCancelled, finish: llm.FinishCancelled}
 	case errors.Is(cause, errStopping):
-		return end{status: GenInterrupted, finish: llm.FinishInterrupted}
+		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}
 	case errors.Is(cause, errTooLong):
 		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
 	}
@@ -130,7 +131,7 @@ func ending(ctx context.Context, err error) end {
 }
 
 func failure(err error) end {
-	e := end{status: GenFailed, finish: llm.FinishError, err: fault.Public(err), cause: err}
+	e := end{status: chat.GenFailed, finish: llm.FinishError, err: fault.Public(err), cause: err}
 	if e.err.Code == fault.Blocked {
 		e.finish = llm.FinishBlocked
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -24,28 +25,28 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 
 	// The model has not said a word, and everything that was said is stored.
 	said, place := s.message(sent.UserMessage.ID), s.message(sent.Message.ID)
-	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != nodest.RoleUser || said.ClientMsgID != "mine-1" {
+	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != chat.RoleUser || said.ClientMsgID != "mine-1" {
 		t.Errorf("user message = %+v", said)
 	}
-	if place.Status != nodest.StatusPending || place.ParentID != said.ID || len(place.Swipes) != 0 || place.Text() != "" || place.Name != "Alice" {
+	if place.Status != chat.StatusPending || place.ParentID != said.ID || len(place.Swipes) != 0 || place.Text() != "" || place.Name != "Alice" {
 		t.Errorf("placeholder = %+v", place)
 	}
-	now, err := s.Conversation(t.Context(), ann, c.ID)
+	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 	s.must(err)
 	if now.HeadID != place.ID || now.Version != c.Version+1 {
 		t.Errorf("head %s version %d, want %s and %d", now.HeadID, now.Version, place.ID, c.Version+1)
 	}
-	if g := s.generation(sent.GenerationID); g.Ended() || g.By != "phone" || g.Kind != nodest.KindReply {
+	if g := s.generation(sent.GenerationID); g.Ended() || g.By != "phone" || g.Kind != chat.KindReply {
 		t.Errorf("generation = %+v", g)
 	}
 
 	reply.release()
 	g := s.wait(sent.GenerationID)
-	if g.Status != nodest.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "puppet-1" {
+	if g.Status != chat.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "puppet-1" {
 		t.Errorf("generation = %+v", g)
 	}
 	m := s.message(place.ID)
-	if m.Text() != "Good day." || m.Status != nodest.StatusComplete || m.Chosen().Finish != "stop" || m.Chosen().Usage.PromptTokens != 10 {
+	if m.Text() != "Good day." || m.Status != chat.StatusComplete || m.Chosen().Finish != "stop" || m.Chosen().Usage.PromptTokens != 10 {
 		t.Errorf("reply = %+v", m)
 	}
 	want := "message.created gen.started gen.context message.updated gen.done"
@@ -91,7 +92,7 @@ func TestSendWithoutReply(t *testing.T) {
 }
 
 func TestSendRefusesBadInput(t *testing.T) {
-	s := newStudio(t, nodest.Options{TextLimit: 10})
+	s := newStudio(t, nodest.Options{})
 	c := s.chat()
 	other := s.chat()
 	bad := 3.0
@@ -105,7 +106,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 		{"blank text", nodest.SendInput{Text: " \n\t"}, fault.Invalid, "text"},
 		{"NUL", nodest.SendInput{Text: "a\x00"}, fault.Invalid, "text"},
 		{"invalid UTF-8", nodest.SendInput{Text: "a\xff"}, fault.Invalid, "text"},
-		{"too long in code points", nodest.SendInput{Text: strings.Repeat("茶", 11)}, fault.TooLarge, ""},
+		{"too long in code points", nodest.SendInput{Text: strings.Repeat("茶", chat.MaxText+1)}, fault.TooLarge, ""},
 		{"whenBusy", nodest.SendInput{Text: "a", WhenBusy: "wait"}, fault.Invalid, "whenBusy"},
 		{"clientMsgId", nodest.SendInput{Text: "a", ClientMsgID: "a b"}, fault.Invalid, "clientMsgId"},
 		{"temperature", nodest.SendInput{Text: "a", Options: character.TurnOptions{Temperature: &bad}}, fault.Invalid, "options.temperature"},
@@ -124,7 +125,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 			}
 		})
 	}
-	if now, err := s.Conversation(t.Context(), ann, c.ID); err != nil || now.HeadID != c.HeadID || now.Version != c.Version {
+	if now, err := s.Chats.Conversation(t.Context(), ann, c.ID); err != nil || now.HeadID != c.HeadID || now.Version != c.Version {
 		t.Errorf("something was stored: %+v, %v", now, err)
 	}
 	if _, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: strings.Repeat("茶", 10)}); err != nil {
@@ -244,7 +245,7 @@ func TestAnotherUsersThingsDoNotExist(t *testing.T) {
 		t.Errorf("active = %v, %v", active, err)
 	}
 	held.release()
-	if g := s.wait(sent.GenerationID); g.Status != nodest.GenDone {
+	if g := s.wait(sent.GenerationID); g.Status != chat.GenDone {
 		t.Errorf("status = %s", g.Status)
 	}
 }
@@ -310,7 +311,7 @@ func TestStartedTellsTheBudget(t *testing.T) {
 			Budget                struct{ Context, Used, Reserve int }
 		}
 		s.must(json.Unmarshal(ev.Data, &d))
-		if d.Kind != nodest.KindReply || d.PromptID == "" || d.Budget.Context != 8000 || d.Budget.Used <= 0 || d.Budget.Reserve != 2000 {
+		if d.Kind != chat.KindReply || d.PromptID == "" || d.Budget.Context != 8000 || d.Budget.Used <= 0 || d.Budget.Reserve != 2000 {
 			t.Errorf("gen.started = %s", ev.Data)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
@@ -45,7 +46,7 @@ func TestServersWithStrictTurns(t *testing.T) {
 	c := s.chatWith(alice.ID)
 	s.preset(c.CharacterID, systemPreset)
 	loose := s.wait(s.send(c, "Is it refused?").GenerationID)
-	if loose.Status != nodest.GenFailed {
+	if loose.Status != chat.GenFailed {
 		t.Fatalf("the server takes anything: %s", loose.Status)
 	}
 
@@ -54,9 +55,9 @@ func TestServersWithStrictTurns(t *testing.T) {
 	s.must(err)
 	sent := s.send(c, "Hello")
 	g := s.wait(sent.GenerationID)
-	check := func(what string, g *nodest.Generation) {
+	check := func(what string, g *chat.Generation) {
 		t.Helper()
-		if g.Status != nodest.GenDone {
+		if g.Status != chat.GenDone {
 			t.Fatalf("%s: %s %v", what, g.Status, g.Error)
 		}
 		all := fake.Requests()

@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
 
-func (s *studio) sendBusy(c *nodest.Conversation, text, whenBusy string) (*nodest.Sent, error) {
+func (s *studio) sendBusy(c *chat.Conversation, text, whenBusy string) (*nodest.Sent, error) {
 	return s.Send(s.t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text, WhenBusy: whenBusy})
 }
 
@@ -23,7 +24,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 	if e := s.wants(err, fault.Busy); e.Details["generationId"] != sent.GenerationID {
 		t.Errorf("details = %v, want %s", e.Details, sent.GenerationID)
 	}
-	if now, _ := s.Conversation(t.Context(), ann, c.ID); now.HeadID != sent.Message.ID {
+	if now, _ := s.Chats.Conversation(t.Context(), ann, c.ID); now.HeadID != sent.Message.ID {
 		t.Error("the refused message was stored")
 	}
 
@@ -31,7 +32,7 @@ func TestOneReplyAtATimeInAConversation(t *testing.T) {
 	s.model.next(says("Second."))
 	queued, err := s.sendBusy(c, "two", "queue")
 	s.must(err)
-	if g := s.generation(queued.GenerationID); g.Status != nodest.GenQueued {
+	if g := s.generation(queued.GenerationID); g.Status != chat.GenQueued {
 		t.Errorf("status = %s", g.Status)
 	}
 	if m := s.message(queued.UserMessage.ID); m.Text() != "two" || m.ParentID != sent.Message.ID {
@@ -67,10 +68,10 @@ func TestANewMessageReplacesTheRunningReply(t *testing.T) {
 	next, err := s.sendBusy(c, "two", "cancel")
 	s.must(err)
 	s.wait(next.GenerationID)
-	if m := s.message(sent.Message.ID); m.Status != nodest.StatusCancelled || m.Text() != "First" {
+	if m := s.message(sent.Message.ID); m.Status != chat.StatusCancelled || m.Text() != "First" {
 		t.Errorf("the first reply: %s, %q", m.Status, m.Text())
 	}
-	if m := s.message(next.Message.ID); m.Status != nodest.StatusComplete || m.Text() != "Second." {
+	if m := s.message(next.Message.ID); m.Status != chat.StatusComplete || m.Text() != "Second." {
 		t.Errorf("the second reply: %s, %q", m.Status, m.Text())
 	}
 	if s.model.hungUp() != 1 {
@@ -80,7 +81,7 @@ func TestANewMessageReplacesTheRunningReply(t *testing.T) {
 
 func TestPlacesAndQueueOfAUser(t *testing.T) {
 	s := newStudio(t, nodest.Options{GenerationsPerUser: 2, QueuePerUser: 1})
-	chats := []*nodest.Conversation{s.chat(), s.chat(), s.chat(), s.chat()}
+	chats := []*chat.Conversation{s.chat(), s.chat(), s.chat(), s.chat()}
 	a, b := says("a").gated(), says("b").gated()
 	s.model.next(a)
 	one := s.send(chats[0], "hi")
@@ -89,12 +90,12 @@ func TestPlacesAndQueueOfAUser(t *testing.T) {
 	two := s.send(chats[1], "hi")
 	<-b.begun
 	three := s.send(chats[2], "hi")
-	if g := s.generation(three.GenerationID); g.Status != nodest.GenQueued {
+	if g := s.generation(three.GenerationID); g.Status != chat.GenQueued {
 		t.Errorf("the third is %s", g.Status)
 	}
 	_, err := s.sendBusy(chats[3], "hi", "")
 	s.wants(err, fault.TooManyGenerations)
-	if now, _ := s.Conversation(t.Context(), ann, chats[3].ID); now.HeadID != chats[3].HeadID {
+	if now, _ := s.Chats.Conversation(t.Context(), ann, chats[3].ID); now.HeadID != chats[3].HeadID {
 		t.Error("the refused message was stored")
 	}
 	b.release()
@@ -115,10 +116,10 @@ func TestCancelOfAQueuedGeneration(t *testing.T) {
 	one := s.send(c, "hi")
 	<-a.begun
 	two := s.send(other, "hi")
-	if status, err := s.Cancel(t.Context(), ann, two.GenerationID); status != nodest.GenCancelled || err != nil {
+	if status, err := s.Cancel(t.Context(), ann, two.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
 	}
-	if m := s.message(two.Message.ID); m.Status != nodest.StatusCancelled {
+	if m := s.message(two.Message.ID); m.Status != chat.StatusCancelled {
 		t.Errorf("its message is %s", m.Status)
 	}
 	a.release()
@@ -138,7 +139,7 @@ func TestQuota(t *testing.T) {
 	if e.RetryAfter != 12*time.Hour {
 		t.Errorf("retry after %v, want until midnight", e.RetryAfter)
 	}
-	if now, _ := s.Conversation(t.Context(), ann, c.ID); s.message(now.HeadID).Text() != "Fine." {
+	if now, _ := s.Chats.Conversation(t.Context(), ann, c.ID); s.message(now.HeadID).Text() != "Fine." {
 		t.Error("the refused message was stored")
 	}
 	// A message without a reply costs nothing.

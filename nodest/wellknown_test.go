@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
 )
@@ -15,11 +16,11 @@ import (
 // wellKnown is a chat of a character with everything that a prompt can hold.
 type wellKnown struct {
 	*studio
-	*nodest.Conversation
+	*chat.Conversation
 	book, global, preset, script, persona                               *character.Resource
 	question                                                            string
 	settings                                                            character.UserSettings
-	greeting, first, firstReply, second, secondReply, third, thirdReply *nodest.Message
+	greeting, first, firstReply, second, secondReply, third, thirdReply *chat.Message
 }
 
 const aliceRolls = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide.","scenario":"The die shows %s."}`
@@ -44,8 +45,8 @@ func newWellKnown(t *testing.T, roll string) *wellKnown {
 	w.settle(w.settings)
 
 	w.Conversation = s.chatWith(ch.ID)
-	w.patch(nodest.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
-	for i, into := range [][2]**nodest.Message{{&w.first, &w.firstReply}, {&w.second, &w.secondReply}, {&w.third, &w.thirdReply}} {
+	w.patch(chat.ConversationPatch{AuthorNote: note("a note"), Settings: json.RawMessage(`{"temperature":0.5}`)})
+	for i, into := range [][2]**chat.Message{{&w.first, &w.firstReply}, {&w.second, &w.secondReply}, {&w.third, &w.thirdReply}} {
 		s.model.next(says(fmt.Sprintf("Reply %d.", i)))
 		*into[1] = s.say(w.Conversation, fmt.Sprintf("Message %d, now.", i))
 		*into[0] = s.message((*into[1]).ParentID)
@@ -88,10 +89,10 @@ func (w *wellKnown) settle(s character.UserSettings) {
 	w.must(err)
 }
 
-func (w *wellKnown) patch(p nodest.ConversationPatch) {
+func (w *wellKnown) patch(p chat.ConversationPatch) {
 	w.t.Helper()
 	p.ID = w.ID
-	_, err := w.UpdateConversation(w.t.Context(), w.call(), p)
+	_, err := w.Chats.UpdateConversation(w.t.Context(), w.call(), p)
 	w.must(err)
 }
 
@@ -101,15 +102,15 @@ func (w *wellKnown) card(card string) {
 	w.must(err)
 }
 
-func (w *wellKnown) edit(m *nodest.Message, text string) {
+func (w *wellKnown) edit(m *chat.Message, text string) {
 	w.t.Helper()
-	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text})
+	_, err := w.Edit(w.t.Context(), w.call(), chat.EditInput{MessageID: m.ID, Text: text})
 	w.must(err)
 }
 
-func (w *wellKnown) remove(m *nodest.Message, scope string) {
+func (w *wellKnown) remove(m *chat.Message, scope string) {
 	w.t.Helper()
-	_, err := w.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
+	_, err := w.Chats.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
 	w.must(err)
 }
 
@@ -120,9 +121,9 @@ func (w *wellKnown) regenerate(id string) {
 	w.wait(done.GenerationID)
 }
 
-func (w *wellKnown) choose(id string) *nodest.Conversation {
+func (w *wellKnown) choose(id string) *chat.Conversation {
 	w.t.Helper()
-	c, err := w.ChooseHead(w.t.Context(), w.call(), w.ID, id)
+	c, err := w.Chats.ChooseHead(w.t.Context(), w.call(), w.ID, id)
 	w.must(err)
 	return c
 }
@@ -135,16 +136,16 @@ func (w *wellKnown) preview() []llm.Message {
 	return p.Messages
 }
 
-func (w *wellKnown) save() *nodest.Save {
+func (w *wellKnown) save() *chat.Save {
 	w.t.Helper()
-	s, err := w.CreateSave(w.t.Context(), w.call(), nodest.SaveInput{ConversationID: w.ID, Description: "here"})
+	s, err := w.Chats.CreateSave(w.t.Context(), w.call(), chat.SaveInput{ConversationID: w.ID, Description: "here"})
 	w.must(err)
 	return s
 }
 
-func (w *wellKnown) restore(s *nodest.Save) *nodest.Restored {
+func (w *wellKnown) restore(s *chat.Save) *chat.Restored {
 	w.t.Helper()
-	r, err := w.RestoreSave(w.t.Context(), w.call(), s.ID)
+	r, err := w.Chats.RestoreSave(w.t.Context(), w.call(), s.ID)
 	w.must(err)
 	return r
 }
@@ -152,12 +153,12 @@ func (w *wellKnown) restore(s *nodest.Save) *nodest.Restored {
 // texts are those of the shown branch.
 func (w *wellKnown) texts() string {
 	w.t.Helper()
-	page, err := w.History(w.t.Context(), ann, w.ID, "", 200)
+	page, err := w.Chats.History(w.t.Context(), ann, w.ID, "", 200)
 	w.must(err)
 	return textsOf(page.Items)
 }
 
-func textsOf(messages []*nodest.Message) string {
+func textsOf(messages []*chat.Message) string {
 	var texts []string
 	for _, m := range messages {
 		texts = append(texts, m.Text())
@@ -178,9 +179,9 @@ func (w *wellKnown) resetGreeting() {
 	w.must(err)
 }
 
-func (w *wellKnown) branch(m *nodest.Message, text string) {
+func (w *wellKnown) branch(m *chat.Message, text string) {
 	w.t.Helper()
-	_, err := w.Edit(w.t.Context(), w.call(), nodest.EditInput{MessageID: m.ID, Text: text, Mode: nodest.EditBranch})
+	_, err := w.Edit(w.t.Context(), w.call(), chat.EditInput{MessageID: m.ID, Text: text, Mode: chat.EditBranch})
 	w.must(err)
 }
 

@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"testing"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -16,7 +17,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 	reply := s.say(c, "Tell me")
 	s.model.next(says("Second."))
 	call := s.call()
-	in := nodest.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true}
+	in := chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true}
 	first, err := s.Swipe(t.Context(), call, in)
 	s.must(err)
 	if first.GenerationID == "" {
@@ -36,7 +37,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 	}
 
 	// With a text to swipe to, none is written.
-	_, err = s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
+	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
 	s.must(err)
 	out, err := s.Swipe(t.Context(), s.call(), in)
 	s.must(err)
@@ -48,7 +49,7 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	c := s.chat()
-	out, err := s.Swipe(t.Context(), s.call(), nodest.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
+	out, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
 	s.must(err)
 	if out.GenerationID != "" || len(s.model.asked()) != 0 {
 		t.Errorf("generation %q began", out.GenerationID)
@@ -56,11 +57,11 @@ func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
 }
 
 func TestDeletingAConversationCancelsItsReply(t *testing.T) {
-	for name, remove := range map[string]func(s *studio, c *nodest.Conversation) error{
-		"the conversation": func(s *studio, c *nodest.Conversation) error {
+	for name, remove := range map[string]func(s *studio, c *chat.Conversation) error{
+		"the conversation": func(s *studio, c *chat.Conversation) error {
 			return s.DeleteConversation(s.t.Context(), s.call(), c.ID)
 		},
-		"its character": func(s *studio, c *nodest.Conversation) error {
+		"its character": func(s *studio, c *chat.Conversation) error {
 			return s.DeleteCharacter(s.t.Context(), s.call(), c.CharacterID)
 		},
 	} {
@@ -75,7 +76,7 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 			kept := s.send(other, "And you?")
 			<-elsewhere.begun
 			s.must(remove(s, c))
-			_, err := s.Conversation(t.Context(), ann, c.ID)
+			_, err := s.Chats.Conversation(t.Context(), ann, c.ID)
 			s.wants(err, fault.NotFound)
 			elsewhere.release()
 			s.wait(kept.GenerationID)
@@ -93,15 +94,15 @@ func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 	s.model.next(reply)
 	sent := s.send(c, "Tell me")
 	<-reply.begun
-	_, err := s.ChooseHead(t.Context(), s.call(), c.ID, c.HeadID)
+	_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, c.HeadID)
 	e := s.wants(err, fault.Busy)
 	if e.Details["generationId"] != sent.GenerationID {
 		t.Errorf("details = %v, want generation %s", e.Details, sent.GenerationID)
 	}
-	_, err = s.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
 	s.wants(err, fault.Busy)
 	// The user's message may go while the reply to it is written.
-	_, err = s.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
 	s.must(err)
 	reply.release()
 	s.wait(sent.GenerationID)
@@ -115,13 +116,13 @@ func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
 	c := s.chat()
 	s.model.next(says("Green tea."), says("Yes."), says("Still yes."))
 	reply := s.say(c, "What do you drink?")
-	_, err := s.Edit(t.Context(), s.call(), nodest.EditInput{MessageID: reply.ID, Text: "Black tea."})
+	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "Black tea."})
 	s.must(err)
 	s.say(c, "Sure?")
 	if p := s.model.last(); !contains(p, "Black tea.") || contains(p, "Green tea.") {
 		t.Errorf("the prompt:\n%s", p)
 	}
-	_, err = s.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
+	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
 	s.must(err)
 	s.say(c, "Really?")
 	if p := s.model.last(); contains(p, "Black tea.") || !contains(p, "What do you drink?") {

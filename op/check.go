@@ -10,7 +10,9 @@ import (
 	"unicode/utf8"
 
 	"nodest/fault"
-) // Checks of what clients send. Each returns nil or one fault.Error that names
+)
+
+// Checks of what clients send. Each returns nil or one fault.Error that names
 // the field as the client wrote it.
 
 // CheckVersion compares what a client has seen with what is stored; 0 = any,

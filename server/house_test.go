@@ -20,6 +20,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
@@ -42,6 +43,7 @@ type house struct {
 	hub        *stream.Hub
 	accounts   *account.Service
 	characters *character.Service
+	chats      *chat.Service
 	engine     *nodest.Engine
 	memory     *memory.Service
 	jobs       *jobs.Runner
@@ -74,17 +76,21 @@ func build(t testing.TB, change func(*Options)) *house {
 	})
 	h.must(err)
 	h.characters = character.New(h.db.Characters(), character.Options{})
+	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	h.engine = nodest.New(nodest.Deps{
-		Store: h.db, Characters: h.characters, Models: voices{h.voice}, Publisher: h.hub,
+		Store: h.db, Characters: h.characters, Chats: h.chats, Models: voices{h.voice}, Publisher: h.hub,
 	}, nodest.Options{Alone: true, Memory: h.memory, Log: log})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.engine.JobKinds())...)
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
 	if change != nil {
 		change(&opts)
 	}
-	h.server = New(Deps{Engine: h.engine, Characters: h.characters, Memory: h.memory, Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{}}, opts)
+	h.server = New(Deps{
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Memory: h.memory,
+		Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{},
+	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = witness{t, h.http.Client().Transport}
 	t.Cleanup(h.close)
@@ -109,11 +115,11 @@ func (h *house) close() {
 
 // scene tells the memory how a character's is set.
 func (h *house) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	return h.engine.MemoryScene(ctx, userID, characterID, conversationID)
+	return h.chats.MemoryScene(ctx, userID, characterID, conversationID)
 }
 
 func (h *house) settings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-	return h.engine.MemorySettings(ctx, userID, characterID)
+	return h.chats.MemorySettings(ctx, userID, characterID)
 }
 
 func (h *house) must(err error) {
@@ -155,7 +161,7 @@ func (h *house) chatOf(userID string) string {
 	call := func() *op.Call { return &op.Call{UserID: userID, Key: h.key(), Hash: "test"} }
 	ch, err := h.characters.Create(ctx, call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
 	h.must(err)
-	c, err := h.engine.CreateConversation(ctx, call(), nodest.ConversationInput{CharacterID: ch.ID})
+	c, err := h.chats.CreateConversation(ctx, call(), chat.ConversationInput{CharacterID: ch.ID})
 	h.must(err)
 	return c.ID
 }

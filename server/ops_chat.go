@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -118,7 +119,7 @@ type sent struct {
 	place    *any     // where that one stands above
 }
 
-func sentOf(user, reply *nodest.Message, generationID string) *sent {
+func sentOf(user, reply *chat.Message, generationID string) *sent {
 	a := &sent{GenerationID: generationID}
 	a.has(&a.UserMessage, user)
 	a.writes(&a.Message, reply)
@@ -126,15 +127,15 @@ func sentOf(user, reply *nodest.Message, generationID string) *sent {
 }
 
 // has puts a message into the answer, if there is one.
-func (a *sent) has(place *any, m *nodest.Message) {
+func (a *sent) has(place *any, m *chat.Message) {
 	if m != nil {
-		*place = nodest.WireMessage(m)
+		*place = chat.WireMessage(m)
 		a.messages = append(a.messages, m.ID)
 	}
 }
 
 // writes is has for the message that the generation writes.
-func (a *sent) writes(place *any, m *nodest.Message) {
+func (a *sent) writes(place *any, m *chat.Message) {
 	if a.has(place, m); m != nil {
 		a.written, a.place = m.ID, place
 	}
@@ -181,7 +182,7 @@ func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (a
 	return changedOf(got, err)
 }
 
-func changedOf(got *nodest.Changed, err error) (any, error) {
+func changedOf(got *chat.Changed, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func genAttach(ctx context.Context, s *Server, c *op.Call, in attachData) (any, 
 	}
 	g := a.Generation
 	return &attached{
-		Generation: nodest.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
+		Generation: chat.WireGeneration(g), GenerationID: g.ID, ConversationID: g.ConversationID,
 		MessageID: g.MessageID, Status: g.Status, Off: a.Off, Text: a.Text, found: a,
 	}, nil
 }
@@ -264,11 +265,11 @@ type messageData struct {
 }
 
 func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	m, err := s.engine.Message(ctx, c.UserID, in.MessageID)
+	m, err := s.chats.Message(ctx, c.UserID, in.MessageID)
 	if err != nil {
 		return nil, err
 	}
-	return nodest.WireMessage(m), nil
+	return chat.WireMessage(m), nil
 }
 
 type swipeData struct {
@@ -279,7 +280,7 @@ type swipeData struct {
 }
 
 func messageSwipe(ctx context.Context, s *Server, c *op.Call, in swipeData) (any, error) {
-	return changedOf(s.engine.Swipe(ctx, c, nodest.SwipeInput{
+	return changedOf(s.engine.Swipe(ctx, c, chat.SwipeInput{
 		MessageID: in.MessageID, Swipe: in.Swipe, GenerateIfLast: in.GenerateIfLast, IfRev: in.IfRev,
 	}))
 }
@@ -294,14 +295,14 @@ func messageDelete(ctx context.Context, s *Server, c *op.Call, in deleteData) (a
 	if scope == "" {
 		scope = "one"
 	}
-	return deletedOf(s.engine.DeleteMessage(ctx, c, in.MessageID, scope))
+	return deletedOf(s.chats.DeleteMessage(ctx, c, in.MessageID, scope))
 }
 
 func messageRestore(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	return deletedOf(s.engine.RestoreMessage(ctx, c, in.MessageID))
+	return deletedOf(s.chats.RestoreMessage(ctx, c, in.MessageID))
 }
 
-func deletedOf(d *nodest.Deleted, err error) (any, error) {
+func deletedOf(d *chat.Deleted, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -323,14 +324,14 @@ type createData struct {
 }
 
 func chatCreate(ctx context.Context, s *Server, c *op.Call, in createData) (any, error) {
-	return conversationOf(s.engine.CreateConversation(ctx, c, nodest.ConversationInput(in)))
+	return conversationOf(s.chats.CreateConversation(ctx, c, chat.ConversationInput(in)))
 }
 
-func conversationOf(c *nodest.Conversation, err error) (any, error) {
+func conversationOf(c *chat.Conversation, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return versioned{nodest.WireConversation(c), c.Version}, nil
+	return versioned{chat.WireConversation(c), c.Version}, nil
 }
 
 type listData struct {
@@ -345,12 +346,12 @@ func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, err
 	if err != nil {
 		return nil, err
 	}
-	filter := nodest.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
-	p, err := s.engine.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
+	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
+	p, err := s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, nodest.WireConversation), nil
+	return pageOf(p, chat.WireConversation), nil
 }
 
 type conversationData struct {
@@ -358,7 +359,7 @@ type conversationData struct {
 }
 
 func chatGet(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return conversationOf(s.engine.Conversation(ctx, c.UserID, in.ConversationID))
+	return conversationOf(s.chats.Conversation(ctx, c.UserID, in.ConversationID))
 }
 
 type updateData struct {
@@ -372,7 +373,7 @@ type updateData struct {
 }
 
 func chatUpdate(ctx context.Context, s *Server, c *op.Call, in updateData) (any, error) {
-	return conversationOf(s.engine.UpdateConversation(ctx, c, nodest.ConversationPatch{
+	return conversationOf(s.chats.UpdateConversation(ctx, c, chat.ConversationPatch{
 		ID: in.ConversationID, Title: in.Title, PersonaID: in.PersonaID, AuthorNote: in.AuthorNote,
 		Settings: in.Settings, Archived: in.Archived, IfVersion: in.IfVersion,
 	}))
@@ -388,7 +389,7 @@ type headData struct {
 }
 
 func chatHead(ctx context.Context, s *Server, c *op.Call, in headData) (any, error) {
-	return conversationOf(s.engine.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
+	return conversationOf(s.chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
 }
 
 type historyData struct {
@@ -403,13 +404,13 @@ func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (an
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.engine.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
+	h, err := s.chats.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
 	if err != nil {
 		return nil, err
 	}
 	p := page{Items: make([]any, len(h.Items))}
 	for i, m := range h.Items {
-		p.Items[i] = nodest.WireMessage(m)
+		p.Items[i] = chat.WireMessage(m)
 	}
 	if h.More && len(h.Items) > 0 {
 		p.NextCursor = &h.Items[0].ID
@@ -484,7 +485,7 @@ func lint(data []byte, filename string) runner {
 }
 
 func typing(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	if _, err := s.engine.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
+	if _, err := s.chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
 		return nil, err
 	}
 	s.engine.Typing(c, in.ConversationID)

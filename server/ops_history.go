@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"nodest/nodest"
+	"nodest/chat"
 	"nodest/op"
 )
 
@@ -42,7 +42,7 @@ type editData struct {
 }
 
 func messageEdit(ctx context.Context, s *Server, c *op.Call, in editData) (any, error) {
-	got, err := s.engine.Edit(ctx, c, nodest.EditInput(in))
+	got, err := s.engine.Edit(ctx, c, chat.EditInput(in))
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,11 @@ type forkData struct {
 }
 
 func chatFork(ctx context.Context, s *Server, c *op.Call, in forkData) (any, error) {
-	return conversationOf(s.engine.Fork(ctx, c, nodest.ForkInput(in)))
+	return conversationOf(s.chats.Fork(ctx, c, chat.ForkInput(in)))
 }
 
 func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return conversationOf(s.engine.Reset(ctx, c, in.ConversationID))
+	return conversationOf(s.chats.Reset(ctx, c, in.ConversationID))
 }
 
 type branchesData struct {
@@ -77,11 +77,11 @@ func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.engine.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
+	p, err := s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, nodest.WireBranch), nil
+	return pageOf(p, chat.WireBranch), nil
 }
 
 type searchData struct {
@@ -97,11 +97,11 @@ func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any,
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.engine.Search(ctx, c.UserID, nodest.SearchInput{
+	p, err := s.chats.Search(ctx, c.UserID, chat.SearchInput{
 		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, nodest.WireHit), nil
+	return pageOf(p, chat.WireHit), nil
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -397,7 +397,7 @@ func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationDa
 }
 
 func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	items, err := s.engine.Summaries(ctx, c.UserID, in.ConversationID)
+	items, err := s.chats.Summaries(ctx, c.UserID, in.ConversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -411,15 +411,15 @@ type summaryCreateData struct {
 }
 
 func summaryCreate(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
-	return queued{true}, s.engine.SummariseLater(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To})
+	return queued{true}, s.chats.SummariseLater(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
 }
 
 // summaryNow is summaryCreate that waits for the summary.
 func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
-	return summaryOf(s.engine.Summarise(ctx, c, in.ConversationID, nodest.SummaryRange{From: in.From, To: in.To}))
+	return summaryOf(s.chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
-func summaryOf(v *nodest.SummaryView, err error) (any, error) {
+func summaryOf(v *chat.SummaryView, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -433,7 +433,7 @@ type summaryEditData struct {
 }
 
 func summaryEdit(ctx context.Context, s *Server, c *op.Call, in summaryEditData) (any, error) {
-	return summaryOf(s.engine.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
+	return summaryOf(s.chats.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
 }
 
 type summaryData struct {
@@ -442,5 +442,5 @@ type summaryData struct {
 }
 
 func summaryDelete(ctx context.Context, s *Server, c *op.Call, in summaryData) (any, error) {
-	return struct{}{}, s.engine.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
+	return struct{}{}, s.chats.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
 }

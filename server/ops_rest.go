@@ -13,8 +13,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -88,27 +88,27 @@ func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
 	if err != nil {
 		return err
 	}
-	if g.Status == nodest.GenFailed {
+	if g.Status == chat.GenFailed {
 		return failedReply(g)
 	}
-	got.Usage, got.PromptID = nodest.WireUsage(g.Usage), g.PromptID
+	got.Usage, got.PromptID = chat.WireUsage(g.Usage), g.PromptID
 	if got.written == "" { // an impersonation stores no message
 		got.Text = g.Text
 		return nil
 	}
-	m, err := s.engine.Message(ctx, userID, got.written)
+	m, err := s.chats.Message(ctx, userID, got.written)
 	switch {
 	case fault.Is(err, fault.NotFound): // it was deleted: a reply beside another one that stayed empty
 		*got.place = nil
 	case err != nil:
 		return err
 	default:
-		*got.place = nodest.WireMessage(m)
+		*got.place = chat.WireMessage(m)
 	}
 	return nil
 }
 
-func failedReply(g *nodest.Generation) error {
+func failedReply(g *chat.Generation) error {
 	f := fault.New(fault.Internal, "the generation failed")
 	if g.Error != nil {
 		copied := *g.Error

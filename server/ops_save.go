@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -43,14 +44,14 @@ type saveCreateData struct {
 }
 
 func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (any, error) {
-	return saveOf(s.engine.CreateSave(ctx, c, nodest.SaveInput(in)))
+	return saveOf(s.chats.CreateSave(ctx, c, chat.SaveInput(in)))
 }
 
-func saveOf(save *nodest.Save, err error) (any, error) {
+func saveOf(save *chat.Save, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nodest.WireSave(save), nil
+	return chat.WireSave(save), nil
 }
 
 type saveListData struct {
@@ -65,11 +66,11 @@ func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any,
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.engine.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
+	p, err := s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
 	if err != nil {
 		return nil, err
 	}
-	return pageOf(p, nodest.WireSave), nil
+	return pageOf(p, chat.WireSave), nil
 }
 
 type saveGetData struct {
@@ -85,7 +86,7 @@ func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, e
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.engine.Save(ctx, c.UserID, in.SaveID, in.Before, limit)
+	v, err := s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -104,22 +105,22 @@ type restored struct {
 }
 
 func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
-	got, err := s.engine.RestoreSave(ctx, c, in.SaveID)
+	got, err := s.chats.RestoreSave(ctx, c, in.SaveID)
 	if err != nil {
 		return nil, err
 	}
-	a := restored{Conversation: nodest.WireConversation(got.Conversation)}
+	a := restored{Conversation: chat.WireConversation(got.Conversation)}
 	if got.HeadID != "" {
 		a.Head = &got.HeadID
 	}
 	if got.Before != nil {
-		a.Before = nodest.WireSave(got.Before)
+		a.Before = chat.WireSave(got.Before)
 	}
 	return a, nil
 }
 
 func saveDelete(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
-	return struct{}{}, s.engine.DeleteSave(ctx, c, in.SaveID)
+	return struct{}{}, s.chats.DeleteSave(ctx, c, in.SaveID)
 }
 
 type savePreviewData struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -47,7 +48,7 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	}
 	conv := got.Conversation
 	return answer(c, http.StatusCreated, call, versioned{
-		imported{"conversation", conv.ID, nodest.WireConversation(conv), got.Warnings}, conv.Version,
+		imported{"conversation", conv.ID, chat.WireConversation(conv), got.Warnings}, conv.Version,
 	})
 }
 
@@ -98,7 +99,7 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	return answer(c, http.StatusCreated, call, imported{"save", save.ID, nodest.WireSave(save), nil})
+	return answer(c, http.StatusCreated, call, imported{"save", save.ID, chat.WireSave(save), nil})
 }
 
 func (s *Server) exportSave(c echo.Context, who *account.Identity) error {

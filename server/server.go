@@ -23,6 +23,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -32,6 +33,7 @@ import (
 type Deps struct {
 	Engine     *nodest.Engine
 	Characters *character.Service
+	Chats      *chat.Service
 	Memory     *memory.Service
 	Accounts   *account.Service
 	Hub        *stream.Hub
@@ -65,7 +67,6 @@ type Options struct {
 	DrainNotice    time.Duration // told to clients before a restart; default 10 s
 	Compression    bool          // permessage-deflate; default off: it costs memory per connection
 
-	TextChars   int // told in hello: the engine's limit of a text; default 32,000
 	Generations int // told in hello: the engine's limit per user; default 2
 }
 
@@ -90,7 +91,6 @@ func (o Options) withDefaults() Options {
 	o.WriteWithin = cmp.Or(o.WriteWithin, 10*time.Second)
 	o.Tick = cmp.Or(o.Tick, time.Second)
 	o.DrainNotice = cmp.Or(o.DrainNotice, 10*time.Second)
-	o.TextChars = cmp.Or(o.TextChars, 32_000)
 	o.Generations = cmp.Or(o.Generations, 2)
 	return o
 }
@@ -99,6 +99,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	engine     *nodest.Engine
 	characters *character.Service
+	chats      *chat.Service
 	memory     *memory.Service
 	accounts   *account.Service
 	hub        *stream.Hub
@@ -121,7 +122,7 @@ type Server struct {
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
 	s := &Server{
-		engine: d.Engine, characters: d.Characters, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
+		engine: d.Engine, characters: d.Characters, chats: d.Chats, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
 		provs: d.Providers, opts: opts.withDefaults(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -304,13 +305,13 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		events = append(events, attachedText(a).Delta())
 	}
 	if g.MessageID != "" {
-		m, err := t.s.engine.Message(ctx, userID, g.MessageID)
+		m, err := t.s.chats.Message(ctx, userID, g.MessageID)
 		var e *stream.Event
 		switch {
 		case fault.Is(err, fault.NotFound): // deleted since, or because it stayed empty
 			e, err = event("message.deleted", map[string]any{"messageIds": []string{g.MessageID}})
 		case err == nil:
-			e, err = event("message.updated", map[string]any{"message": nodest.WireMessage(m)})
+			e, err = event("message.updated", map[string]any{"message": chat.WireMessage(m)})
 		}
 		if err != nil {
 			return nil, err
@@ -319,9 +320,9 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 	}
 	last, data := "gen.done", map[string]any{"status": g.Status, "finish": g.Finish}
 	if g.Usage != nil {
-		data["usage"] = nodest.WireUsage(g.Usage)
+		data["usage"] = chat.WireUsage(g.Usage)
 	}
-	if g.Status == nodest.GenFailed {
+	if g.Status == chat.GenFailed {
 		last, data = "gen.failed", map[string]any{"error": op.PublicFailure(failedReply(g))}
 	}
 	e, err := event(last, data)

@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/stream"
 )
 
@@ -80,7 +80,7 @@ func (s *Server) snapshot(c echo.Context, who *account.Identity) error {
 	}
 	conversations := make([]any, len(snap.Conversations))
 	for i, v := range snap.Conversations {
-		conversations[i] = nodest.WireConversation(v)
+		conversations[i] = chat.WireConversation(v)
 	}
 	characters := make([]any, len(snap.Characters))
 	for i, v := range snap.Characters {

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"nodest/chat"
 	"nodest/jobs"
 	"nodest/memory"
-	"nodest/nodest"
 )
 
 // wireMemory is one version of a memory. The members of memory.Memory stand in
@@ -103,9 +103,9 @@ func wireJobOf(j *jobs.Job) any {
 
 // wireSummary is the document of the seed with our members, and whether it is in
 // force.
-type wireSummary struct{ *nodest.SummaryView }
+type wireSummary struct{ *chat.SummaryView }
 
-func wireSummaryOf(v *nodest.SummaryView) any { return wireSummary{v} }
+func wireSummaryOf(v *chat.SummaryView) any { return wireSummary{v} }
 
 // MarshalJSON adds createdAt and active to what the summary writes of itself, an
 // object that is never empty.

@@ -140,7 +140,7 @@ func (h *house) seq() int64 {
 
 func (h *house) head(chat string) string {
 	h.t.Helper()
-	c, err := h.engine.Conversation(context.Background(), h.user.ID, chat)
+	c, err := h.chats.Conversation(context.Background(), h.user.ID, chat)
 	h.must(err)
 	return c.HeadID
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/stream"
 	"nodest/stream/outbox"
@@ -159,7 +160,7 @@ func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error
 		Epoch: r.at.Epoch, Seq: r.at.Seq, Resumed: r.reason == "", Reason: r.reason,
 		PingS: c.s.opts.PingEvery.Seconds(), DeltaMs: int64(in.DeltaMs), Now: time.Now().UnixMilli(), Active: active,
 		Limits: limits{
-			c.s.opts.FrameBytes, c.s.opts.TextChars, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
+			c.s.opts.FrameBytes, chat.MaxText, c.s.opts.CommandsPer10s, parallel, c.s.opts.QueueBytes,
 		},
 	}
 	texts := make([]outbox.Text, len(active))

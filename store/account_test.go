@@ -11,6 +11,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -322,7 +323,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("swipes of others", orphans, []int64{0})
-		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.InsertConversation(&nodest.Conversation{ID: id()}) })
+		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(&chat.Conversation{ID: id()}) })
 		e.code(fault.NotFound, err)
 		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: "a"}) })
 		e.code(fault.NotFound, err)

@@ -3,12 +3,12 @@ package store
 import (
 	"slices"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 // Dump reads the messages with everything that they ever were.
-func (t *tx) Dump(conversationID string) ([]*nodest.DumpedMessage, error) {
+func (t *tx) Dump(conversationID string) ([]*chat.DumpedMessage, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
@@ -16,10 +16,10 @@ func (t *tx) Dump(conversationID string) ([]*nodest.DumpedMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	dumped := make([]*nodest.DumpedMessage, len(items))
-	byID := make(map[string]*nodest.DumpedMessage, len(items))
+	dumped := make([]*chat.DumpedMessage, len(items))
+	byID := make(map[string]*chat.DumpedMessage, len(items))
 	for i, m := range items {
-		dumped[i] = &nodest.DumpedMessage{Message: m, Texts: []nodest.DumpedText{}, States: []nodest.DumpedState{}}
+		dumped[i] = &chat.DumpedMessage{Message: m, Texts: []chat.DumpedText{}, States: []chat.DumpedState{}}
 		byID[m.ID] = dumped[i]
 	}
 	if err := t.dumpTexts(conversationID, byID); err != nil {
@@ -34,7 +34,7 @@ type storedText struct {
 	StoredAt int64
 }
 
-func (t *tx) dumpTexts(conversationID string, byID map[string]*nodest.DumpedMessage) error {
+func (t *tx) dumpTexts(conversationID string, byID map[string]*chat.DumpedMessage) error {
 	var rows []*storedText
 	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
@@ -51,13 +51,13 @@ func (t *tx) dumpTexts(conversationID string, byID map[string]*nodest.DumpedMess
 			return err
 		}
 		m := byID[row.MessageID]
-		m.Texts = append(m.Texts, nodest.DumpedText{Swipe: s, StoredAt: moment(row.StoredAt)})
+		m.Texts = append(m.Texts, chat.DumpedText{Swipe: s, StoredAt: moment(row.StoredAt)})
 	}
 	return nil
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
-func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMessage) error {
+func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
 	var rows []*messageStateRow
 	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version",
 		text(t.userID), text(conversationID)), &rows)
@@ -72,20 +72,20 @@ func (t *tx) dumpStates(conversationID string, byID map[string]*nodest.DumpedMes
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
-		m.States = append(m.States, nodest.DumpedState{
+		m.States = append(m.States, chat.DumpedState{
 			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: string(row.Status), Deleted: row.IsDeleted,
 		})
 	}
 	return nil
 }
 
-func hasText(m *nodest.DumpedMessage, revisionID string) bool {
-	return slices.ContainsFunc(m.Texts, func(s nodest.DumpedText) bool { return s.RevisionID == revisionID })
+func hasText(m *chat.DumpedMessage, revisionID string) bool {
+	return slices.ContainsFunc(m.Texts, func(s chat.DumpedText) bool { return s.RevisionID == revisionID })
 }
 
 // BeginLoad stores c as if it were deleted. What tells it from a conversation that
 // is deleted is that it has no state yet.
-func (t *tx) BeginLoad(c *nodest.Conversation) error {
+func (t *tx) BeginLoad(c *chat.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (t *tx) loading(conversationID string) (*conversationRow, error) {
 
 // Load stores messages with everything that they ever were, parents before their
 // children.
-func (t *tx) Load(conversationID string, messages []*nodest.DumpedMessage) error {
+func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	if _, err := t.loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
@@ -141,7 +141,7 @@ type standing struct {
 
 // loadedParents reads where the parents of messages stand that were loaded before
 // these.
-func (t *tx) loadedParents(conversationID string, messages []*nodest.DumpedMessage) (map[string]*standing, error) {
+func (t *tx) loadedParents(conversationID string, messages []*chat.DumpedMessage) (map[string]*standing, error) {
 	var ids []string
 	for _, m := range messages {
 		if m.ParentID != "" {
@@ -170,7 +170,7 @@ func (t *tx) loadedParents(conversationID string, messages []*nodest.DumpedMessa
 	return tree, nil
 }
 
-func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *nodest.DumpedMessage) error {
+func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *chat.DumpedMessage) error {
 	at := &standing{depth: 1, chain: m.Seq} // see place
 	if m.ParentID != "" {
 		up := tree[m.ParentID]
@@ -197,7 +197,7 @@ func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *nodest.DumpedMes
 	return nil
 }
 
-func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
+func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) error {
 	for i := range m.Texts {
 		s := &m.Texts[i]
 		row, err := t.newRevision(m.Message, &s.Swipe, nil)
@@ -220,7 +220,7 @@ func (t *tx) loadTexts(b *bulk, m *nodest.DumpedMessage) error {
 }
 
 // highestRev is the rev of the newest text of a swipe, shown or not.
-func highestRev(m *nodest.DumpedMessage, swipeID string) (highest int64) {
+func highestRev(m *chat.DumpedMessage, swipeID string) (highest int64) {
 	for i := range m.Texts {
 		if t := &m.Texts[i]; t.ID == swipeID {
 			highest = max(highest, t.Rev)
@@ -230,7 +230,7 @@ func highestRev(m *nodest.DumpedMessage, swipeID string) (highest int64) {
 }
 
 // loadStates keeps the versions.
-func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) {
+func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 	previous := int64(0)
 	for _, s := range m.States {
 		b.states = append(b.states, &messageStateRow{
@@ -243,7 +243,7 @@ func (t *tx) loadStates(b *bulk, m *nodest.DumpedMessage) {
 
 // FinishLoad shows the conversation. Of its versions, those of states and its
 // newest are there then.
-func (t *tx) FinishLoad(c *nodest.Conversation, states []*nodest.Conversation, rewinds []nodest.Rewind) error {
+func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewinds []chat.Rewind) error {
 	if _, err := t.loading(c.ID); err != nil {
 		return err
 	}

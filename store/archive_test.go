@@ -7,20 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
 
 // dump reads a whole conversation.
-func (e *env) dump(conversation string) (all []*nodest.DumpedMessage) {
+func (e *env) dump(conversation string) (all []*chat.DumpedMessage) {
 	e.Helper()
-	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Dump(conversation); return err })
+	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.Dump(conversation); return err })
 	return all
 }
 
 // renamed gives everything in a dump a fresh id, as the engine does. names keeps
 // which became which.
-func renamed(all []*nodest.DumpedMessage, names map[string]string) []*nodest.DumpedMessage {
+func renamed(all []*chat.DumpedMessage, names map[string]string) []*chat.DumpedMessage {
 	name := func(old *string) {
 		if *old == "" {
 			return
@@ -50,11 +51,11 @@ func renamed(all []*nodest.DumpedMessage, names map[string]string) []*nodest.Dum
 }
 
 // load stores a dump as a new conversation, and does not finish it.
-func (e *env) load(c *nodest.Conversation, all []*nodest.DumpedMessage, size int) {
+func (e *env) load(c *chat.Conversation, all []*chat.DumpedMessage, size int) {
 	e.Helper()
-	e.update(func(tx nodest.Tx) error { return tx.BeginLoad(c) })
+	e.update(func(tx nodest.Tx) error { return tx.Chats.BeginLoad(c) })
 	for ; len(all) > 0; all = all[min(size, len(all)):] {
-		e.update(func(tx nodest.Tx) error { return tx.Load(c.ID, all[:min(size, len(all))]) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.Load(c.ID, all[:min(size, len(all))]) })
 	}
 }
 
@@ -64,22 +65,22 @@ func (s *tale) loaded() (conversation string, names map[string]string) {
 	s.Helper()
 	names = map[string]string{}
 	all := renamed(s.dump(s.conv), names)
-	var c *nodest.Conversation
-	var states []*nodest.Conversation
-	var rewinds []nodest.Rewind
+	var c *chat.Conversation
+	var states []*chat.Conversation
+	var rewinds []chat.Rewind
 	s.view(func(tx nodest.Tx) (err error) {
-		if c, err = tx.Conversation(s.conv); err != nil {
+		if c, err = tx.Chats.Conversation(s.conv); err != nil {
 			return err
 		}
 		states = nil
 		for version := int64(2); version < c.Version; version++ {
-			state, err := tx.StateAt(s.conv, version)
+			state, err := tx.Chats.StateAt(s.conv, version)
 			if err != nil {
 				return err
 			}
 			states = append(states, state)
 		}
-		rewinds, err = tx.Rewinds(s.conv)
+		rewinds, err = tx.Chats.Rewinds(s.conv)
 		return err
 	})
 	c.ID = id()
@@ -87,8 +88,8 @@ func (s *tale) loaded() (conversation string, names map[string]string) {
 		state.HeadID = names[state.HeadID]
 	}
 	s.load(c, all, 10)
-	s.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Conversation(c.ID); return err })
-	s.update(func(tx nodest.Tx) error { return tx.FinishLoad(c, states, rewinds) })
+	s.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation(c.ID); return err })
+	s.update(func(tx nodest.Tx) error { return tx.Chats.FinishLoad(c, states, rewinds) })
 	return c.ID, names
 }
 
@@ -123,7 +124,7 @@ func (s *tale) translated(conversation string, names map[string]string) *tale {
 
 // told is everything that the dump of a conversation holds, by message. The
 // conversation's id is another one in each.
-func told(all []*nodest.DumpedMessage) (lines []string) {
+func told(all []*chat.DumpedMessage) (lines []string) {
 	for _, m := range all {
 		m.ConversationID = ""
 		line, err := json.Marshal(m)
@@ -142,7 +143,7 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 			s.rewind(2 + s.rnd.Int64N(int64(len(s.heads))-2))
 		}
 		s.update(func(tx nodest.Tx) error { // with everything that a message can have
-			c, err := tx.LockConversation(s.conv)
+			c, err := tx.Chats.LockConversation(s.conv)
 			if err != nil {
 				return err
 			}
@@ -153,11 +154,11 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 			m.CreatedAt = start.Add(-time.Hour)
 			c.HeadID = m.ID
 			c.Version++
-			if err := tx.InsertMessage(m); err != nil {
+			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
 			}
 			s.all = append(s.all, m.ID)
-			return tx.UpdateConversation(c)
+			return tx.Chats.UpdateConversation(c)
 		})
 		s.keep()
 		conversation, names := s.loaded()
@@ -174,7 +175,7 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 				conv string
 				tips *[]string
 			}{{s.conv, &before}, {conversation, &after}} {
-				items, _, err := tx.Tips(one.conv, "", 1000)
+				items, _, err := tx.Chats.Tips(one.conv, "", 1000)
 				if err != nil {
 					return err
 				}
@@ -204,28 +205,28 @@ func TestADumpThatIsLoadedIsTheConversation(t *testing.T) {
 
 func TestALoadIsFinishedOnce(t *testing.T) {
 	conform(t, func(e *env) {
-		dumped := func(seq int64, parent string) *nodest.DumpedMessage {
+		dumped := func(seq int64, parent string) *chat.DumpedMessage {
 			m := message("", parent, "a")
 			m.Seq, m.Rev = seq, 1
-			return &nodest.DumpedMessage{
-				Message: m, Texts: []nodest.DumpedText{{Swipe: m.Swipes[0], StoredAt: start}},
-				States: []nodest.DumpedState{{Version: 1, Rev: 1, RevisionID: m.Swipes[0].RevisionID, Status: m.Status}},
+			return &chat.DumpedMessage{
+				Message: m, Texts: []chat.DumpedText{{Swipe: m.Swipes[0], StoredAt: start}},
+				States: []chat.DumpedState{{Version: 1, Rev: 1, RevisionID: m.Swipes[0].RevisionID, Status: m.Status}},
 			}
 		}
-		load := func(c *nodest.Conversation, m *nodest.DumpedMessage) func(tx nodest.Tx) error {
-			return func(tx nodest.Tx) error { return tx.Load(c.ID, []*nodest.DumpedMessage{m}) }
+		load := func(c *chat.Conversation, m *chat.DumpedMessage) func(tx nodest.Tx) error {
+			return func(tx nodest.Tx) error { return tx.Chats.Load(c.ID, []*chat.DumpedMessage{m}) }
 		}
 		theirs := e.say(e.conversation(), "", "private")
-		c := &nodest.Conversation{ID: id(), Version: 3}
+		c := &chat.Conversation{ID: id(), Version: 3}
 		m := dumped(9, "")
-		e.load(c, []*nodest.DumpedMessage{m}, 1)
+		e.load(c, []*chat.DumpedMessage{m}, 1)
 		e.refused(fault.Invalid, load(c, dumped(10, theirs.ID))) // a parent elsewhere
 		c.HeadID = m.ID
-		finish := func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, nil) }
+		finish := func(tx nodest.Tx) error { return tx.Chats.FinishLoad(c, nil, nil) }
 		e.update(finish)
 		e.refused(fault.NotFound, finish) // it is loaded
 		e.refused(fault.NotFound, load(c, dumped(10, m.ID)))
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(c.ID) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c.ID) })
 		e.refused(fault.NotFound, load(c, dumped(10, m.ID)))
 	})
 }

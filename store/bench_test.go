@@ -8,6 +8,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -35,7 +36,7 @@ func newChat(b *testing.B, postgres bool, n int) *talk {
 		if err := tx.Characters.InsertCharacter(&character.Character{ID: c.character}); err != nil {
 			return err
 		}
-		return tx.InsertConversation(&nodest.Conversation{ID: c.conv, CharacterID: c.character})
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: c.conv, CharacterID: c.character})
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -44,7 +45,7 @@ func newChat(b *testing.B, postgres bool, n int) *talk {
 		err := c.db.Update(ctx, c.user, func(tx nodest.Tx) error {
 			for range min(1000, n-done) {
 				m := message(c.conv, c.last, "The tea is almost ready, and the rain has not stopped since noon.")
-				if err := tx.InsertMessage(m); err != nil {
+				if err := tx.Chats.InsertMessage(m); err != nil {
 					return err
 				}
 				c.last = m.ID
@@ -100,7 +101,7 @@ func BenchmarkPage(b *testing.B) {
 			b.Run(fmt.Sprint(n), func(b *testing.B) {
 				for b.Loop() {
 					err := c.db.View(context.Background(), c.user, func(tx nodest.Tx) error {
-						items, more, err := tx.Path(c.conv, c.last, "", 50)
+						items, more, err := tx.Chats.Path(c.conv, c.last, "", 50)
 						if len(items) != 50 || !more {
 							b.Fatal(len(items), more)
 						}
@@ -124,12 +125,12 @@ func BenchmarkStart(b *testing.B) {
 	}
 	user, conversation, last := storetest.User(b, db), id(), ""
 	err = db.Update(context.Background(), user, func(tx nodest.Tx) error {
-		if err := tx.InsertConversation(&nodest.Conversation{ID: conversation}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: conversation}); err != nil {
 			return err
 		}
 		for range 100_000 {
 			m := message(conversation, last, "The tea is almost ready.")
-			if err := tx.InsertMessage(m); err != nil {
+			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
 			}
 			last = m.ID
@@ -148,7 +149,7 @@ func BenchmarkStart(b *testing.B) {
 			b.Fatal(err)
 		}
 		err = db.View(context.Background(), user, func(tx nodest.Tx) error {
-			_, _, err := tx.Path(conversation, last, "", 50)
+			_, _, err := tx.Chats.Path(conversation, last, "", 50)
 			return err
 		})
 		if err != nil {
@@ -174,7 +175,7 @@ func BenchmarkClients(b *testing.B) {
 			for i := range conversations {
 				conversations[i] = [2]string{storetest.User(b, db), id()}
 				err := db.Update(context.Background(), conversations[i][0], func(tx nodest.Tx) error {
-					return tx.InsertConversation(&nodest.Conversation{ID: conversations[i][1]})
+					return tx.Chats.InsertConversation(&chat.Conversation{ID: conversations[i][1]})
 				})
 				if err != nil {
 					b.Fatal(err)
@@ -255,9 +256,9 @@ func (c *talk) lived(b *testing.B) (middle string) {
 }
 
 // next is one change of the conversation.
-func (c *talk) next(change func(tx nodest.Tx, conv *nodest.Conversation) error) error {
+func (c *talk) next(change func(tx nodest.Tx, conv *chat.Conversation) error) error {
 	return c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
-		conv, err := tx.LockConversation(c.conv)
+		conv, err := tx.Chats.LockConversation(c.conv)
 		if err != nil {
 			return err
 		}
@@ -265,7 +266,7 @@ func (c *talk) next(change func(tx nodest.Tx, conv *nodest.Conversation) error) 
 			return err
 		}
 		conv.Version++
-		return tx.UpdateConversation(conv)
+		return tx.Chats.UpdateConversation(conv)
 	})
 }
 
@@ -285,7 +286,7 @@ func BenchmarkHistory(b *testing.B) {
 			}
 			b.Run(fmt.Sprint("count/", n), func(b *testing.B) {
 				view(b, func(tx nodest.Tx) error {
-					found, err := tx.Count(c.conv, c.last)
+					found, err := tx.Chats.Count(c.conv, c.last)
 					if err == nil && found != n-n/100 {
 						b.Fatal(found)
 					}
@@ -294,7 +295,7 @@ func BenchmarkHistory(b *testing.B) {
 			})
 			b.Run(fmt.Sprint("page/", n), func(b *testing.B) {
 				view(b, func(tx nodest.Tx) error {
-					items, _, err := tx.PathAt(c.conv, int64(n), middle, "", 50)
+					items, _, err := tx.Chats.PathAt(c.conv, int64(n), middle, "", 50)
 					if err == nil && len(items) != 50 {
 						b.Fatal(len(items))
 					}
@@ -305,8 +306,8 @@ func BenchmarkHistory(b *testing.B) {
 			b.Run(fmt.Sprint("rewind/", n), func(b *testing.B) { c.benchmarkRewind(b, middle) })
 			b.Run(fmt.Sprint("rewind-half/", n), func(b *testing.B) {
 				for b.Loop() {
-					err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
-						_, err := tx.Rewind(conv, int64(n), middle)
+					err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+						_, err := tx.Chats.Rewind(conv, int64(n), middle)
 						return err
 					})
 					if err != nil {
@@ -321,15 +322,15 @@ func BenchmarkHistory(b *testing.B) {
 func (c *talk) benchmarkSave(b *testing.B) {
 	for b.Loop() {
 		err := c.db.Update(context.Background(), c.user, func(tx nodest.Tx) error {
-			conv, err := tx.LockConversation(c.conv)
+			conv, err := tx.Chats.LockConversation(c.conv)
 			if err != nil {
 				return err
 			}
-			n, err := tx.Count(c.conv, c.last)
+			n, err := tx.Chats.Count(c.conv, c.last)
 			if err != nil {
 				return err
 			}
-			return tx.InsertSave(&nodest.Save{ID: id(), ConversationID: c.conv, Version: conv.Version, HeadID: c.last, MessageCount: n})
+			return tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: c.conv, Version: conv.Version, HeadID: c.last, MessageCount: n})
 		})
 		if err != nil {
 			b.Fatal(err)
@@ -340,15 +341,15 @@ func (c *talk) benchmarkSave(b *testing.B) {
 // benchmarkRewind edits ten messages before the middle, and goes back over that
 // and forth again.
 func (c *talk) benchmarkRewind(b *testing.B, middle string) {
-	err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
-		items, _, err := tx.Path(c.conv, middle, "", 10)
+	err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+		items, _, err := tx.Chats.Path(c.conv, middle, "", 10)
 		if err != nil {
 			return err
 		}
 		for _, m := range items {
 			m.Rev++
 			m.Swipes[0].Rev, m.Swipes[0].Text = m.Swipes[0].Rev+1, "edited"
-			if err := tx.UpdateMessage(m); err != nil {
+			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
 		}
@@ -358,8 +359,8 @@ func (c *talk) benchmarkRewind(b *testing.B, middle string) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		err := c.next(func(tx nodest.Tx, conv *nodest.Conversation) error {
-			changed, err := tx.Rewind(conv, conv.Version-1, c.last)
+		err := c.next(func(tx nodest.Tx, conv *chat.Conversation) error {
+			changed, err := tx.Chats.Rewind(conv, conv.Version-1, c.last)
 			if err == nil && len(changed) != 10 {
 				b.Fatal(len(changed))
 			}
@@ -388,18 +389,18 @@ func BenchmarkFork(b *testing.B) {
 }
 
 func (c *talk) fork(tx nodest.Tx, n int) error {
-	conv, err := tx.LockConversation(c.conv)
+	conv, err := tx.Chats.LockConversation(c.conv)
 	if err != nil {
 		return err
 	}
-	fork := &nodest.Conversation{ID: id(), CharacterID: c.character}
-	fork.HeadID = tx.CopyOf(fork.ID, c.last, int64(n))
-	if err := tx.BeginLoad(fork); err != nil {
+	fork := &chat.Conversation{ID: id(), CharacterID: c.character}
+	fork.HeadID = tx.Chats.CopyOf(fork.ID, c.last, int64(n))
+	if err := tx.Chats.BeginLoad(fork); err != nil {
 		return err
 	}
-	from := nodest.ForkSource{ConversationID: c.conv, MessageID: c.last, Version: conv.Version}
-	if _, _, err := tx.CopyPath(from, fork.ID, n); err != nil {
+	from := chat.ForkSource{ConversationID: c.conv, MessageID: c.last, Version: conv.Version}
+	if _, _, err := tx.Chats.CopyPath(from, fork.ID, n); err != nil {
 		return err
 	}
-	return tx.FinishLoad(fork, nil, nil)
+	return tx.Chats.FinishLoad(fork, nil, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -24,9 +25,9 @@ func TestUsersDoNotWaitForEachOther(t *testing.T) {
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
 	defer cancel()
-	first, second := &nodest.Conversation{ID: id()}, &nodest.Conversation{ID: id()}
-	for _, c := range []*nodest.Conversation{first, second} {
-		if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.InsertConversation(c) }); err != nil {
+	first, second := &chat.Conversation{ID: id()}, &chat.Conversation{ID: id()}
+	for _, c := range []*chat.Conversation{first, second} {
+		if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,8 +43,8 @@ func TestUsersDoNotWaitForEachOther(t *testing.T) {
 			return err
 		}
 		other := db.Update(ctx, bo, func(tx nodest.Tx) error {
-			own := &nodest.Conversation{ID: id()}
-			if err := tx.InsertConversation(own); err != nil {
+			own := &chat.Conversation{ID: id()}
+			if err := tx.Chats.InsertConversation(own); err != nil {
 				return err
 			}
 			return work(tx, own.ID)
@@ -76,8 +77,8 @@ func TestManyUsersAtOnce(t *testing.T) {
 			user := newUser(e)
 			all = append(all, user)
 			for range 2 {
-				c := &nodest.Conversation{ID: id()}
-				e.updateAs(user, func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+				c := &chat.Conversation{ID: id()}
+				e.updateAs(user, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) })
 				conversations[user] = append(conversations[user], c.ID)
 			}
 		}
@@ -125,7 +126,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 			messages := 0
 			err = e.db.View(ctx, user, func(tx nodest.Tx) error {
 				for _, c := range conversations[user] {
-					items, err := tx.Children(c, "")
+					items, err := tx.Chats.Children(c, "")
 					if err != nil {
 						return err
 					}
@@ -135,7 +136,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 						}
 					}
 					messages += len(items)
-					stored, err := tx.Conversation(c)
+					stored, err := tx.Chats.Conversation(c)
 					if err != nil {
 						return err
 					}
@@ -168,7 +169,7 @@ func TestADeadlockIsResolved(t *testing.T) {
 	var c [2]string
 	for i := range c {
 		c[i] = id()
-		if err := db.Update(ctx, user, func(tx nodest.Tx) error { return tx.InsertConversation(&nodest.Conversation{ID: c[i]}) }); err != nil {
+		if err := db.Update(ctx, user, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(&chat.Conversation{ID: c[i]}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,11 +181,11 @@ func TestADeadlockIsResolved(t *testing.T) {
 		group.Go(func() {
 			var once sync.Once
 			err := db.Update(ctx, user, func(tx nodest.Tx) error {
-				if _, err := tx.LockConversation(c[i]); err != nil {
+				if _, err := tx.Chats.LockConversation(c[i]); err != nil {
 					return err
 				}
 				once.Do(func() { both.Done(); both.Wait() })
-				if _, err := tx.LockConversation(c[1-i]); err != nil {
+				if _, err := tx.Chats.LockConversation(c[1-i]); err != nil {
 					return fmt.Errorf("dressed up: %s", err) //nolint:errorlint // drops the cause on purpose
 				}
 				return tx.Emit(&stream.Event{Type: "a"})
@@ -220,7 +221,7 @@ func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
 			group.Go(func() {
 				var once sync.Once
 				err := e.db.Update(ctx, e.user, func(tx nodest.Tx) error {
-					if _, err := tx.LockConversation(c); err != nil {
+					if _, err := tx.Chats.LockConversation(c); err != nil {
 						return err
 					}
 					if store.OnPostgres(e.db) { // all are open before one counts
@@ -229,11 +230,11 @@ func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
 					if _, err := tx.LockLimits(); err != nil {
 						return err
 					}
-					running, err := tx.Running("")
+					running, err := tx.Chats.Running("")
 					if err != nil || len(running) >= places {
 						return err
 					}
-					if err := tx.InsertGeneration(&nodest.Generation{ID: id(), ConversationID: c, Status: nodest.GenBuilding}); err != nil {
+					if err := tx.InsertGeneration(&chat.Generation{ID: id(), ConversationID: c, Status: chat.GenBuilding}); err != nil {
 						return err
 					}
 					return tx.Emit(&stream.Event{Type: "a"})
@@ -245,7 +246,7 @@ func TestPlacesAreGivenOneAfterTheOther(t *testing.T) {
 		}
 		group.Wait()
 		e.view(func(tx nodest.Tx) error {
-			running, err := tx.Running("")
+			running, err := tx.Chats.Running("")
 			e.equal("running", len(running), places)
 			return err
 		})
@@ -262,8 +263,8 @@ func TestAPlaceKeepsNobodyElseWaiting(t *testing.T) {
 	ada, bo := storetest.User(t, db), storetest.User(t, db)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
 	defer cancel()
-	other := &nodest.Conversation{ID: id()}
-	if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.InsertConversation(other) }); err != nil {
+	other := &chat.Conversation{ID: id()}
+	if err := db.Update(ctx, ada, func(tx nodest.Tx) error { return tx.Chats.InsertConversation(other) }); err != nil {
 		t.Fatal(err)
 	}
 	err := db.Update(ctx, ada, func(tx nodest.Tx) error {

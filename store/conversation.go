@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type conversationRow struct {
@@ -50,8 +50,8 @@ type conversationStateRow struct {
 	CreatedAt        int64
 }
 
-func (r *conversationRow) conversation() (*nodest.Conversation, error) {
-	c := &nodest.Conversation{
+func (r *conversationRow) conversation() (*chat.Conversation, error) {
+	c := &chat.Conversation{
 		ID: r.ID, CharacterID: string(r.CharacterID), Title: string(r.Title), PersonaID: string(r.PersonaID),
 		HeadID: string(r.HeadID), AuthorNote: []byte(r.AuthorNote), Settings: []byte(r.Settings),
 		Archived: r.Archived, Extra: []byte(r.Extra), SummaryID: r.SummaryID, Version: r.Version,
@@ -63,7 +63,7 @@ func (r *conversationRow) conversation() (*nodest.Conversation, error) {
 	return c, decode(r.LastMessage, &c.LastMessage)
 }
 
-func (t *tx) conversationRow(c *nodest.Conversation) (*conversationRow, error) {
+func (t *tx) conversationRow(c *chat.Conversation) (*conversationRow, error) {
 	last, err := encode(c.LastMessage)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (t *tx) conversationRow(c *nodest.Conversation) (*conversationRow, error) {
 
 // InsertConversation stores a new conversation; a Version or time of zero
 // becomes 1 or Now.
-func (t *tx) InsertConversation(c *nodest.Conversation) error {
+func (t *tx) InsertConversation(c *chat.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (t *tx) InsertConversation(c *nodest.Conversation) error {
 }
 
 // newConversationRow gives c a version and times where it has none.
-func (t *tx) newConversationRow(c *nodest.Conversation) (*conversationRow, error) {
+func (t *tx) newConversationRow(c *chat.Conversation) (*conversationRow, error) {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
 	return t.conversationRow(c)
@@ -119,7 +119,7 @@ func (t *tx) logConversation(row *conversationRow, documents bool) error {
 }
 
 // Conversation returns one that is not deleted.
-func (t *tx) Conversation(id string) (*nodest.Conversation, error) {
+func (t *tx) Conversation(id string) (*chat.Conversation, error) {
 	row, err := t.findConversation(id, "")
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (t *tx) Conversation(id string) (*nodest.Conversation, error) {
 }
 
 // LockConversation keeps others from changing it until the transaction ends.
-func (t *tx) LockConversation(id string) (*nodest.Conversation, error) {
+func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 	if err := t.writable(); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 }
 
 // Conversations lists those with the newest change first.
-func (t *tx) Conversations(f nodest.ConversationFilter, cursor string, limit int) ([]*nodest.Conversation, string, error) {
+func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
 	var rows []*conversationRow
 	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("deleted_at IS NULL")
 	if f.CharacterID != "" {
@@ -173,7 +173,7 @@ func (t *tx) Conversations(f nodest.ConversationFilter, cursor string, limit int
 		return nil, "", err
 	}
 	rows, next := cut(rows, limit, func(r *conversationRow) place { return place{r.UpdatedAt, r.ID} })
-	items := make([]*nodest.Conversation, len(rows))
+	items := make([]*chat.Conversation, len(rows))
 	for i, row := range rows {
 		var err error
 		if items[i], err = row.conversation(); err != nil {
@@ -184,15 +184,15 @@ func (t *tx) Conversations(f nodest.ConversationFilter, cursor string, limit int
 }
 
 // UpdateConversation stores c as its next version.
-func (t *tx) UpdateConversation(c *nodest.Conversation) error {
+func (t *tx) UpdateConversation(c *chat.Conversation) error {
 	c.UpdatedAt = t.Now()
 	return t.storeConversation(c)
 }
 
 // ChooseSummary stores c as its next version and leaves UpdatedAt as it was.
-func (t *tx) ChooseSummary(c *nodest.Conversation) error { return t.storeConversation(c) }
+func (t *tx) ChooseSummary(c *chat.Conversation) error { return t.storeConversation(c) }
 
-func (t *tx) storeConversation(c *nodest.Conversation) error {
+func (t *tx) storeConversation(c *chat.Conversation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}

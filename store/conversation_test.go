@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -14,15 +15,15 @@ import (
 
 func TestAConversationComesBackAsItWas(t *testing.T) {
 	conform(t, func(e *env) {
-		want := &nodest.Conversation{
+		want := &chat.Conversation{
 			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
 			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true,
 			Extra: []byte(`[1]`), Version: 1, CreatedAt: start.Add(-time.Hour), UpdatedAt: start,
-			LastMessage: &nodest.Preview{ID: "m", Role: "user", Text: "t\x00", CreatedAt: start},
+			LastMessage: &chat.Preview{ID: "m", Role: "user", Text: "t\x00", CreatedAt: start},
 		}
-		e.update(func(tx nodest.Tx) error { return tx.InsertConversation(want) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(want) })
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Conversation(want.ID)
+			got, err := tx.Chats.Conversation(want.ID)
 			if err != nil {
 				return err
 			}
@@ -33,20 +34,20 @@ func TestAConversationComesBackAsItWas(t *testing.T) {
 		})
 		e.clock.advance(time.Minute)
 		want.Version, want.Title, want.Archived, want.AuthorNote = 2, "new", false, nil
-		e.update(func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.UpdateConversation(want) })
 		e.equal("updatedAt", want.UpdatedAt, start.Add(time.Minute))
-		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Chats.UpdateConversation(want) })
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Conversation(want.ID)
+			got, err := tx.Chats.Conversation(want.ID)
 			e.equal("conversation", got, want)
 			return err
 		})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(want.ID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteConversation(want.ID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.LockConversation(want.ID); return err })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertMessage(message(want.ID, "", "x")) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.LockConversation(want.ID); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.InsertMessage(message(want.ID, "", "x")) })
 		want.Version = 3
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateConversation(want) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.UpdateConversation(want) })
 	})
 }
 
@@ -82,11 +83,11 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 			if i%5 == 0 {
 				e.clock.advance(time.Millisecond)
 			}
-			c := &nodest.Conversation{ID: id(), CharacterID: []string{tea, other}[i%2], Archived: i%7 == 3}
+			c := &chat.Conversation{ID: id(), CharacterID: []string{tea, other}[i%2], Archived: i%7 == 3}
 			ch := &character.Character{ID: id(), Name: "n"}
 			r := &character.Resource{ID: id(), Kind: character.WorldBook, Name: "w"}
 			e.update(func(tx nodest.Tx) error {
-				if err := tx.InsertConversation(c); err != nil {
+				if err := tx.Chats.InsertConversation(c); err != nil {
 					return err
 				}
 				if err := tx.Characters.InsertCharacter(ch); err != nil {
@@ -105,18 +106,18 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 		}
 		no := false
 		for _, size := range []int{1, 4, 5, 23, 50} {
-			conversations := func(f nodest.ConversationFilter) []string {
+			conversations := func(f chat.ConversationFilter) []string {
 				return pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Conversations(f, cursor, size)
+					items, next, err := tx.Chats.Conversations(f, cursor, size)
 					for _, c := range items {
 						ids = append(ids, c.ID)
 					}
 					return ids, next, err
 				})
 			}
-			e.equal(fmt.Sprint("conversations by ", size), conversations(nodest.ConversationFilter{}), want)
+			e.equal(fmt.Sprint("conversations by ", size), conversations(chat.ConversationFilter{}), want)
 			e.equal(fmt.Sprint("of one character by ", size),
-				conversations(nodest.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
+				conversations(chat.ConversationFilter{CharacterID: tea, Archived: &no}), ofTea)
 			e.equal(fmt.Sprint("characters by ", size),
 				pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
 					items, next, err := tx.Characters.Characters(cursor, size)
@@ -136,7 +137,7 @@ func TestListsAreStableUnderEqualTimes(t *testing.T) {
 		}
 		for _, cursor := range []string{"x", "!", "MTIz", "eDp5"} {
 			e.refused(fault.Invalid, func(tx nodest.Tx) error {
-				_, _, err := tx.Conversations(nodest.ConversationFilter{}, cursor, 5)
+				_, _, err := tx.Chats.Conversations(chat.ConversationFilter{}, cursor, 5)
 				return err
 			})
 		}
@@ -152,13 +153,13 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 		}
 		for _, p := range pins[1:] {
 			e.update(func(tx nodest.Tx) error {
-				c, err := tx.LockConversation(conversation)
+				c, err := tx.Chats.LockConversation(conversation)
 				if err != nil {
 					return err
 				}
 				c.Version++
 				c.Pins = p
-				return tx.UpdateConversation(c)
+				return tx.Chats.UpdateConversation(c)
 			})
 		}
 		shown := func(p *character.Pins) string {
@@ -169,7 +170,7 @@ func TestPinsAreKeptWithEachVersion(t *testing.T) {
 		}
 		e.view(func(tx nodest.Tx) error {
 			for i, want := range pins {
-				c, err := tx.StateAt(conversation, int64(i)+1)
+				c, err := tx.Chats.StateAt(conversation, int64(i)+1)
 				if err != nil {
 					return err
 				}

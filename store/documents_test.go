@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -169,13 +170,13 @@ func TestVersionsStayReadable(t *testing.T) {
 func TestADeletedCharacterTakesItsConversations(t *testing.T) {
 	conform(t, func(e *env) {
 		c := &character.Character{ID: id(), Name: "Mei"}
-		talk := &nodest.Conversation{ID: id(), CharacterID: c.ID}
+		talk := &chat.Conversation{ID: id(), CharacterID: c.ID}
 		other := e.conversation()
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Characters.InsertCharacter(c); err != nil {
 				return err
 			}
-			if err := tx.InsertConversation(talk); err != nil {
+			if err := tx.Chats.InsertConversation(talk); err != nil {
 				return err
 			}
 			return tx.Characters.DeleteCharacter(c.ID)
@@ -183,9 +184,9 @@ func TestADeletedCharacterTakesItsConversations(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			_, err := tx.Characters.Character(c.ID)
 			e.code(fault.NotFound, err)
-			_, err = tx.Conversation(talk.ID)
+			_, err = tx.Chats.Conversation(talk.ID)
 			e.code(fault.NotFound, err)
-			_, err = tx.Conversation(other)
+			_, err = tx.Chats.Conversation(other)
 			return err
 		})
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.ID) })
@@ -298,7 +299,7 @@ func TestTextsOfAllKindsFit(t *testing.T) {
 		for _, s := range []string{"\x00", "a\x01b\x010", "\xff", "'", `\`, "\u2028", "🫖", "?", "$1", strings.Repeat("茶", 100_000)} {
 			m := e.say(conversation, "", s)
 			e.view(func(tx nodest.Tx) error {
-				got, err := tx.Message(m.ID)
+				got, err := tx.Chats.Message(m.ID)
 				if err != nil {
 					return err
 				}
@@ -308,7 +309,7 @@ func TestTextsOfAllKindsFit(t *testing.T) {
 				return nil
 			})
 			// A foreign string as an id is just unknown.
-			err := e.db.View(context.Background(), e.user, func(tx nodest.Tx) error { _, err := tx.Message(s); return err })
+			err := e.db.View(context.Background(), e.user, func(tx nodest.Tx) error { _, err := tx.Chats.Message(s); return err })
 			e.code(fault.NotFound, err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -133,15 +134,15 @@ func (e *env) equal(what string, got, want any) {
 // conversation stores an empty one.
 func (e *env) conversation() string {
 	e.Helper()
-	c := &nodest.Conversation{ID: id(), CharacterID: id(), Title: "tea", Settings: []byte(`{}`)}
-	e.update(func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+	c := &chat.Conversation{ID: id(), CharacterID: id(), Title: "tea", Settings: []byte(`{}`)}
+	e.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) })
 	return c.ID
 }
 
 // say stores a message below parent, as head of its conversation.
-func (e *env) say(conversation, parent, text string) *nodest.Message {
+func (e *env) say(conversation, parent, text string) *chat.Message {
 	e.Helper()
-	var m *nodest.Message
+	var m *chat.Message
 	e.update(func(tx nodest.Tx) (err error) {
 		m, err = say(tx, conversation, parent, text)
 		return err
@@ -150,33 +151,33 @@ func (e *env) say(conversation, parent, text string) *nodest.Message {
 }
 
 // say is what the engine does for a message: lock, insert, new state, event.
-func say(tx nodest.Tx, conversation, parent, text string) (*nodest.Message, error) {
-	c, err := tx.LockConversation(conversation)
+func say(tx nodest.Tx, conversation, parent, text string) (*chat.Message, error) {
+	c, err := tx.Chats.LockConversation(conversation)
 	if err != nil {
 		return nil, err
 	}
 	m := message(conversation, parent, text)
-	if err := tx.InsertMessage(m); err != nil {
+	if err := tx.Chats.InsertMessage(m); err != nil {
 		return nil, err
 	}
 	c.Version++
 	c.HeadID = m.ID
-	if err := tx.UpdateConversation(c); err != nil {
+	if err := tx.Chats.UpdateConversation(c); err != nil {
 		return nil, err
 	}
 	return m, tx.Emit(&stream.Event{Type: "message.created", ConversationID: conversation, MessageID: m.ID, By: "phone"})
 }
 
-func message(conversation, parent, text string) *nodest.Message {
-	return &nodest.Message{
-		ID: id(), ConversationID: conversation, ParentID: parent, Role: nodest.RoleUser, Name: "Ada",
-		Status: nodest.StatusComplete, Swipes: []nodest.Swipe{{ID: id(), RevisionID: id(), Rev: 1, Text: text}},
+func message(conversation, parent, text string) *chat.Message {
+	return &chat.Message{
+		ID: id(), ConversationID: conversation, ParentID: parent, Role: chat.RoleUser, Name: "Ada",
+		Status: chat.StatusComplete, Swipes: []chat.Swipe{{ID: id(), RevisionID: id(), Rev: 1, Text: text}},
 	}
 }
 
 func id() string { return uuid.Must(uuid.NewV7()).String() }
 
-func texts(messages []*nodest.Message) []string {
+func texts(messages []*chat.Message) []string {
 	var out []string
 	for _, m := range messages {
 		out = append(out, m.Text())

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"nodest/nodest"
+	"nodest/chat"
 )
 
 // chainEnd is a chain of a conversation, with its deepest message that is not
@@ -21,7 +21,7 @@ type chainEnd struct {
 // Tips looks at one message per chain, and at no other however long the branches
 // are. The end of a chain is the end of a branch unless something that is not
 // deleted hangs below it, at a message behind it that is.
-func (t *tx) Tips(conversationID, cursor string, limit int) ([]*nodest.Message, string, error) {
+func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, string, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, "", err
 	}
@@ -41,7 +41,7 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*nodest.Message, 
 	slices.SortFunc(ends, func(a, b *chainEnd) int { return cmp.Compare(b.Seq, a.Seq) })
 	ends, next := cut(ends, limit, func(c *chainEnd) place { return place{c.Seq, *c.ID} })
 	if len(ends) == 0 {
-		return []*nodest.Message{}, "", nil
+		return []*chat.Message{}, "", nil
 	}
 	ids := make([]string, len(ends))
 	for i, c := range ends {
@@ -98,7 +98,7 @@ func branchEnds(chains []*chainEnd) (ends []*chainEnd) {
 
 // Texts walks messages backwards along an index: that of one conversation, where
 // one is asked for, else that of the user.
-func (t *tx) Texts(f nodest.TextFilter, cursor string, limit int) ([]*nodest.Message, string, error) {
+func (t *tx) Texts(f chat.TextFilter, cursor string, limit int) ([]*chat.Message, string, error) {
 	if err := t.inReach(f); err != nil {
 		return nil, "", err
 	}
@@ -111,10 +111,10 @@ func (t *tx) Texts(f nodest.TextFilter, cursor string, limit int) ([]*nodest.Mes
 	}
 	where, args := "m.user_id = ? AND m.deleted_at IS NULL", []any{text(t.userID)}
 	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
-	order, end := "m.id", func(m *nodest.Message) place { return place{0, m.ID} }
+	order, end := "m.id", func(m *chat.Message) place { return place{0, m.ID} }
 	if f.ConversationID != "" {
 		more("m.conversation_id = ?", text(f.ConversationID))
-		order, end = "m.seq", func(m *nodest.Message) place { return place{m.Seq, m.ID} }
+		order, end = "m.seq", func(m *chat.Message) place { return place{m.Seq, m.ID} }
 	}
 	switch {
 	case cursor == "":
@@ -139,7 +139,7 @@ func (t *tx) Texts(f nodest.TextFilter, cursor string, limit int) ([]*nodest.Mes
 }
 
 // inReach returns fault.NotFound if the filter names what is not the user's.
-func (t *tx) inReach(f nodest.TextFilter) error {
+func (t *tx) inReach(f chat.TextFilter) error {
 	if f.ConversationID != "" {
 		if _, err := t.findConversation(f.ConversationID, ""); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -17,7 +18,7 @@ import (
 func (e *env) ends(conversation string, size int) []string {
 	e.Helper()
 	return pages(e, size, func(tx nodest.Tx, cursor string) ([]string, string, error) {
-		items, next, err := tx.Tips(conversation, cursor, size)
+		items, next, err := tx.Chats.Tips(conversation, cursor, size)
 		return texts(items), next, err
 	})
 }
@@ -34,7 +35,7 @@ func TestBranchesAreListedByTheirEnds(t *testing.T) {
 		}
 		for _, step := range []struct {
 			what string
-			do   func(m *nodest.Message)
+			do   func(m *chat.Message)
 			to   string
 			want string
 		}{
@@ -55,7 +56,7 @@ func TestBranchesAreListedByTheirEnds(t *testing.T) {
 				e.equal(step.what, e.ends(conversation, size), want)
 			}
 		}
-		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Tips(conversation, "x", 5); return err })
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Chats.Tips(conversation, "x", 5); return err })
 	})
 }
 
@@ -67,7 +68,7 @@ func TestEndsOfAnyTree(t *testing.T) {
 			for range 20 {
 				s.step()
 			}
-			var all []*nodest.Message
+			var all []*chat.Message
 			for _, m := range e.dump(s.conv) {
 				all = append(all, m.Message)
 			}
@@ -98,7 +99,7 @@ func TestTextsAreWalkedFromTheNewest(t *testing.T) {
 			}
 			ofTea, first, second, gone = id(), id(), id(), id()
 			for c, character := range map[string]string{ofTea: tea, first: coffee, second: coffee, gone: coffee} {
-				if err := tx.InsertConversation(&nodest.Conversation{ID: c, CharacterID: character}); err != nil {
+				if err := tx.Chats.InsertConversation(&chat.Conversation{ID: c, CharacterID: character}); err != nil {
 					return err
 				}
 			}
@@ -118,32 +119,32 @@ func TestTextsAreWalkedFromTheNewest(t *testing.T) {
 			}
 			of[c] = append(of[c], m.Text())
 		}
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(gone) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(gone) })
 		ofCoffee := slices.DeleteFunc(slices.Clone(want), func(s string) bool { return slices.Contains(of[ofTea], s) })
 		for _, try := range []struct {
-			filter nodest.TextFilter
+			filter chat.TextFilter
 			want   []string
 		}{
-			{nodest.TextFilter{}, want},
-			{nodest.TextFilter{CharacterID: coffee}, ofCoffee},
-			{nodest.TextFilter{CharacterID: tea}, of[ofTea]},
-			{nodest.TextFilter{ConversationID: first}, of[first]},
-			{nodest.TextFilter{ConversationID: first, CharacterID: coffee}, of[first]},
-			{nodest.TextFilter{ConversationID: first, CharacterID: tea}, nil},
+			{chat.TextFilter{}, want},
+			{chat.TextFilter{CharacterID: coffee}, ofCoffee},
+			{chat.TextFilter{CharacterID: tea}, of[ofTea]},
+			{chat.TextFilter{ConversationID: first}, of[first]},
+			{chat.TextFilter{ConversationID: first, CharacterID: coffee}, of[first]},
+			{chat.TextFilter{ConversationID: first, CharacterID: tea}, nil},
 		} {
 			for _, size := range []int{1, 4, 50} {
 				got := pages(e, size, func(tx nodest.Tx, cursor string) ([]string, string, error) {
-					items, next, err := tx.Texts(try.filter, cursor, size)
+					items, next, err := tx.Chats.Texts(try.filter, cursor, size)
 					return texts(items), next, err
 				})
 				slices.Reverse(got)
 				e.equal(fmt.Sprintf("texts of %+v", try.filter), got, try.want)
 			}
 		}
-		for _, f := range []nodest.TextFilter{{ConversationID: gone}, {ConversationID: id()}, {CharacterID: id()}} {
-			e.refused(fault.NotFound, func(tx nodest.Tx) error { _, _, err := tx.Texts(f, "", 5); return err })
+		for _, f := range []chat.TextFilter{{ConversationID: gone}, {ConversationID: id()}, {CharacterID: id()}} {
+			e.refused(fault.NotFound, func(tx nodest.Tx) error { _, _, err := tx.Chats.Texts(f, "", 5); return err })
 		}
-		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Texts(nodest.TextFilter{}, "x", 5); return err })
+		e.refused(fault.Invalid, func(tx nodest.Tx) error { _, _, err := tx.Chats.Texts(chat.TextFilter{}, "x", 5); return err })
 	})
 }
 
@@ -152,20 +153,20 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 		first, second := e.conversation(), e.conversation()
 		chat := func(key string) (conversation string) {
 			e.Helper()
-			e.view(func(tx nodest.Tx) (err error) { conversation, err = tx.AppChat(key); return err })
+			e.view(func(tx nodest.Tx) (err error) { conversation, err = tx.Chats.AppChat(key); return err })
 			return conversation
 		}
-		none := func(tx nodest.Tx) error { _, err := tx.AppChat("key\x00"); return err }
+		none := func(tx nodest.Tx) error { _, err := tx.Chats.AppChat("key\x00"); return err }
 		e.refused(fault.NotFound, none)
-		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", first) })
-		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("other", first) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", first) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("other", first) })
 		e.equal("conversation", chat("key\x00"), first)
-		e.update(func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", second) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", second) })
 		e.equal("conversation", chat("key\x00"), second)
 		e.equal("conversation of the other key", chat("other"), first)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(second) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(second) })
 		e.refused(fault.NotFound, none)
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.PutAppChat("key\x00", second) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", second) })
 	})
 }
 

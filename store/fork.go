@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"nodest/nodest"
+	"nodest/chat"
 )
 
 // A fork is one path: its copies are chain 0 and have the depths of their originals.
@@ -24,7 +24,7 @@ const pathCopy = pieces + `, line AS (
 			AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
 ) `
 
-func (t *tx) copyArgs(from nodest.ForkSource, forkID string, after, to int64) []any {
+func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
 	user := text(t.userID)
 	return []any{user, text(from.MessageID), text(forkID), t.now, user, text(from.ConversationID), after, to, from.Version}
 }
@@ -47,7 +47,7 @@ const shownText = "CASE WHEN s.id = line.swipe_id THEN line.revision_id ELSE s.r
 
 // CopyPath locks the fork, and the source, so that nobody changes texts between two
 // statements. The source may be deleted meanwhile.
-func (t *tx) CopyPath(from nodest.ForkSource, forkID string, limit int) (copied, length int, err error) {
+func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, length int, err error) {
 	if _, err := t.loading(forkID); err != nil {
 		return 0, 0, err
 	}
@@ -80,7 +80,7 @@ func (t *tx) copyLine(args []any) error {
 	err := copyRows[messageRow](t, "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
 		"parent_id": "COALESCE((SELECT " + copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
-		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + nodest.StatusError + "' THEN m.error END",
+		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
 		"swipe_index": `COALESCE((SELECT s.position FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id AND s.id = line.swipe_id),
 			CASE WHEN EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) THEN -1 ELSE 0 END)`,
@@ -139,7 +139,7 @@ func copyRows[T any](t *tx, alias, from string, other map[string]string, args []
 
 // Loading returns a conversation that BeginLoad has stored, and keeps others from
 // changing it until the transaction ends.
-func (t *tx) Loading(conversationID string) (*nodest.Conversation, error) {
+func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
 	row, err := t.loading(conversationID)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -18,30 +19,30 @@ import (
 
 // change loads a message, changes it and stores it as the engine does, at the
 // conversation's next version.
-func (e *env) change(id string, change func(m *nodest.Message)) {
+func (e *env) change(id string, change func(m *chat.Message)) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		m, err := tx.Message(id)
+		m, err := tx.Chats.Message(id)
 		if err != nil {
 			return err
 		}
-		c, err := tx.LockConversation(m.ConversationID)
+		c, err := tx.Chats.LockConversation(m.ConversationID)
 		if err != nil {
 			return err
 		}
 		change(m)
 		m.Rev++
-		if err := tx.UpdateMessage(m); err != nil {
+		if err := tx.Chats.UpdateMessage(m); err != nil {
 			return err
 		}
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 }
 
 // edit gives the chosen swipe a new text.
-func edit(text string) func(m *nodest.Message) {
-	return func(m *nodest.Message) {
+func edit(text string) func(m *chat.Message) {
+	return func(m *chat.Message) {
 		s := m.Chosen()
 		s.Text, s.Wish = text, "shorter"
 		s.Rev++
@@ -51,25 +52,25 @@ func edit(text string) func(m *nodest.Message) {
 }
 
 // reswipe adds a text and chooses it.
-func reswipe(text string) func(m *nodest.Message) {
-	return func(m *nodest.Message) {
-		m.Swipes = append(m.Swipes, nodest.Swipe{
+func reswipe(text string) func(m *chat.Message) {
+	return func(m *chat.Message) {
+		m.Swipes = append(m.Swipes, chat.Swipe{
 			ID: id(), RevisionID: id(), Rev: 1, Text: text, Reasoning: "r", Model: "m", Finish: "stop",
-			Blocks: []nodest.Block{{Part: "mem", Text: "b", At: 1}}, Usage: &llm.Usage{}, GenerationID: id(),
+			Blocks: []chat.Block{{Part: "mem", Text: "b", At: 1}}, Usage: &llm.Usage{}, GenerationID: id(),
 		})
 		m.SwipeIndex = len(m.Swipes) - 1
 	}
 }
 
-func erase(m *nodest.Message) {
+func erase(m *chat.Message) {
 	at := start.Add(time.Hour)
 	m.DeletedAt = &at
 }
 
-func unerase(m *nodest.Message) { m.DeletedAt = nil }
+func unerase(m *chat.Message) { m.DeletedAt = nil }
 
 // talk stores n messages below parent, one after the other.
-func (e *env) talk(conversation, parent string, n int) (all []*nodest.Message) {
+func (e *env) talk(conversation, parent string, n int) (all []*chat.Message) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
 		all = nil
@@ -86,7 +87,7 @@ func (e *env) talk(conversation, parent string, n int) (all []*nodest.Message) {
 }
 
 // like is what messages and copies of them have in common, a line each.
-func like(messages []*nodest.Message) []string {
+func like(messages []*chat.Message) []string {
 	out := []string{}
 	for _, m := range messages {
 		line := fmt.Sprint(m.Seq, m.Role, m.Name, m.Greeting, m.Hidden, m.SwipeIndex, m.Rev, m.Status, m.Error, m.GenerationID,
@@ -100,12 +101,12 @@ func like(messages []*nodest.Message) []string {
 }
 
 // path reads a whole branch, in pages.
-func (e *env) path(conversation, head string) (all []*nodest.Message) {
+func (e *env) path(conversation, head string) (all []*chat.Message) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
 		before := ""
 		for {
-			items, more, err := tx.Path(conversation, head, before, 7)
+			items, more, err := tx.Chats.Path(conversation, head, before, 7)
 			if err != nil {
 				return err
 			}
@@ -120,23 +121,23 @@ func (e *env) path(conversation, head string) (all []*nodest.Message) {
 }
 
 // beginFork stores c, hidden, with the first messages of the path that ends in a message.
-func (e *env) beginFork(c *nodest.Conversation, source, message string, limit int) (from nodest.ForkSource) {
+func (e *env) beginFork(c *chat.Conversation, source, message string, limit int) (from chat.ForkSource) {
 	e.Helper()
 	e.update(func(tx nodest.Tx) error {
-		conv, err := tx.LockConversation(source)
+		conv, err := tx.Chats.LockConversation(source)
 		if err != nil {
 			return err
 		}
-		m, err := tx.Message(message)
+		m, err := tx.Chats.Message(message)
 		if err != nil {
 			return err
 		}
-		c.HeadID = tx.CopyOf(c.ID, m.ID, m.Seq)
-		from = nodest.ForkSource{ConversationID: source, MessageID: message, Version: conv.Version}
-		if err := tx.BeginLoad(c); err != nil {
+		c.HeadID = tx.Chats.CopyOf(c.ID, m.ID, m.Seq)
+		from = chat.ForkSource{ConversationID: source, MessageID: message, Version: conv.Version}
+		if err := tx.Chats.BeginLoad(c); err != nil {
 			return err
 		}
-		_, _, err = tx.CopyPath(from, c.ID, limit)
+		_, _, err = tx.Chats.CopyPath(from, c.ID, limit)
 		return err
 	})
 	return from
@@ -144,29 +145,29 @@ func (e *env) beginFork(c *nodest.Conversation, source, message string, limit in
 
 // finishFork copies what is left of a fork and shows it; it returns how many pieces
 // that took.
-func (e *env) finishFork(c *nodest.Conversation, from nodest.ForkSource, limit int) (pieces int) {
+func (e *env) finishFork(c *chat.Conversation, from chat.ForkSource, limit int) (pieces int) {
 	e.Helper()
 	for left := true; left; pieces++ {
 		e.update(func(tx nodest.Tx) error {
-			copied, length, err := tx.CopyPath(from, c.ID, limit)
+			copied, length, err := tx.Chats.CopyPath(from, c.ID, limit)
 			if left = copied < length; left || err != nil {
 				return err
 			}
-			return tx.FinishLoad(c, nil, nil)
+			return tx.Chats.FinishLoad(c, nil, nil)
 		})
 	}
 	return pieces
 }
 
 // forkTo makes c a fork.
-func (e *env) forkTo(c *nodest.Conversation, source, message string) {
+func (e *env) forkTo(c *chat.Conversation, source, message string) {
 	e.Helper()
 	e.finishFork(c, e.beginFork(c, source, message, 4), 5)
 }
 
-func (e *env) fork(source, message string) *nodest.Conversation {
+func (e *env) fork(source, message string) *chat.Conversation {
 	e.Helper()
-	c := &nodest.Conversation{ID: id(), CharacterID: id(), Title: "fork", Settings: []byte(`{"a":1}`)}
+	c := &chat.Conversation{ID: id(), CharacterID: id(), Title: "fork", Settings: []byte(`{"a":1}`)}
 	e.forkTo(c, source, message)
 	return c
 }
@@ -180,25 +181,25 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 		e.change(said[5].ID, erase)
 		e.change(said[6].ID, reswipe("second"))
 		e.change(said[8].ID, reswipe("second"))
-		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
+		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
 		e.change(said[15].ID, reswipe("second"))
 		e.change(said[15].ID, edit("edited too"))
 		e.change(said[16].ID, erase)
 		want := like(e.path(source, said[17].ID))
 
-		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
 		from := e.beginFork(fork, source, said[17].ID, 4)
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Conversation(fork.ID); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation(fork.ID); return err })
 
 		// What happens to the source now is no longer the fork's.
 		e.change(said[1].ID, edit("later"))
-		e.change(said[6].ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
+		e.change(said[6].ID, func(m *chat.Message) { m.SwipeIndex = 0 })
 		e.change(said[7].ID, erase)
 		e.change(said[9].ID, edit("later"))
-		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 1, false })
-		e.change(said[8].ID, func(m *nodest.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
+		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 1, false })
+		e.change(said[8].ID, func(m *chat.Message) { m.SwipeIndex, m.Swipes[1].Deleted = 0, true })
 		e.change(said[5].ID, unerase)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(source) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(source) })
 
 		e.equal("pieces", e.finishFork(fork, from, 5), 3) // 14 were left
 		own := e.say(fork.ID, fork.HeadID, "own")
@@ -208,17 +209,17 @@ func TestAForkIsTheBranchAsItWas(t *testing.T) {
 		e.equal("edited at", got[2].EditedAt, start.Add(time.Minute))
 		e.equal("the branch", like(got[:len(got)-1]), want)
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.PathAt(fork.ID, 1, fork.HeadID, "", 50)
+			items, _, err := tx.Chats.PathAt(fork.ID, 1, fork.HeadID, "", 50)
 			if err != nil {
 				return err
 			}
 			e.equal("the branch at version 1", like(items), want)
-			then, err := tx.StateAt(fork.ID, 1)
+			then, err := tx.Chats.StateAt(fork.ID, 1)
 			if err != nil {
 				return err
 			}
 			e.equal("head at version 1", then.HeadID, fork.HeadID)
-			n, err := tx.Count(fork.ID, own.ID)
+			n, err := tx.Chats.Count(fork.ID, own.ID)
 			e.equal("count", n, len(want)+1)
 			return err
 		})
@@ -249,7 +250,7 @@ func TestAForkOfAFork(t *testing.T) {
 		second := e.fork(first.ID, own[6].ID)
 		third := e.fork(second.ID, second.HeadID)
 		for _, c := range []string{source, first.ID, second.ID} {
-			e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(c) })
+			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 		}
 		e.equal("the branch", like(e.path(third.ID, third.HeadID)), want)
 	})
@@ -262,13 +263,13 @@ func TestOnlyAMessageOfTheSourceCanEndAFork(t *testing.T) {
 		other := e.say(e.conversation(), "", "elsewhere")
 		for _, message := range []string{id(), other.ID} {
 			e.refused(fault.NotFound, func(tx nodest.Tx) error {
-				c := &nodest.Conversation{ID: id()}
-				_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
+				c := &chat.Conversation{ID: id()}
+				_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
 				e.code(fault.NotFound, err) // nothing begun
-				if err := tx.BeginLoad(c); err != nil {
+				if err := tx.Chats.BeginLoad(c); err != nil {
 					return err
 				}
-				_, _, err = tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
+				_, _, err = tx.Chats.CopyPath(chat.ForkSource{ConversationID: source, MessageID: message, Version: 1}, c.ID, 5)
 				return err
 			})
 		}
@@ -280,14 +281,14 @@ func TestAPieceIsCopiedOnce(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 40)
-		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
 		from := e.beginFork(fork, source, said[39].ID, 2)
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
 				for left := true; left; {
 					err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
-						copied, length, err := tx.CopyPath(from, fork.ID, 3)
+						copied, length, err := tx.Chats.CopyPath(from, fork.ID, 3)
 						left = copied < length
 						return err
 					})
@@ -308,13 +309,13 @@ func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
 		said := e.talk(source, "", 6)
-		fork := &nodest.Conversation{ID: id(), CharacterID: id()}
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
 		from := e.beginFork(fork, source, said[5].ID, 1)
 		last := e.say(source, said[5].ID, "last")
 		e.finishFork(fork, from, 2)
 		var seqs []int64
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.Texts(nodest.TextFilter{}, "", 50)
+			items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 50)
 			for _, m := range items {
 				seqs = append(seqs, m.Seq)
 			}
@@ -327,7 +328,7 @@ func TestCopiesAreFoundWhereTheirOriginalsAre(t *testing.T) {
 				e.Errorf("id %q: %v", m.ID, err)
 			}
 			e.view(func(tx nodest.Tx) error {
-				e.equal("the id that was told before", m.ID, tx.CopyOf(fork.ID, said[i].ID, said[i].Seq))
+				e.equal("the id that was told before", m.ID, tx.Chats.CopyOf(fork.ID, said[i].ID, said[i].Seq))
 				return nil
 			})
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -39,8 +40,8 @@ type generationRow struct {
 	LeaseUntil     int64
 }
 
-func (r *generationRow) generation() (*nodest.Generation, error) {
-	g := &nodest.Generation{
+func (r *generationRow) generation() (*chat.Generation, error) {
+	g := &chat.Generation{
 		ID: r.ID, UserID: r.UserID, ConversationID: r.ConversationID, MessageID: string(r.MessageID),
 		SwipeID: string(r.SwipeID), Kind: string(r.Kind), Status: string(r.Status), Finish: string(r.Finish),
 		Instruction: string(r.Instruction), By: string(r.Device), Model: string(r.Model), PromptID: string(r.PromptID),
@@ -60,7 +61,7 @@ func (r *generationRow) generation() (*nodest.Generation, error) {
 	return g, nil
 }
 
-func (t *tx) generationRow(g *nodest.Generation) (*generationRow, error) {
+func (t *tx) generationRow(g *chat.Generation) (*generationRow, error) {
 	r := &generationRow{
 		ID: g.ID, UserID: t.userID, ConversationID: g.ConversationID, MessageID: text(g.MessageID),
 		SwipeID: text(g.SwipeID), Kind: text(g.Kind), Status: text(g.Status), IsOpen: !g.Ended(),
@@ -83,7 +84,7 @@ func (t *tx) generationRow(g *nodest.Generation) (*generationRow, error) {
 }
 
 // InsertGeneration stores a new generation in a conversation of the user.
-func (t *tx) InsertGeneration(g *nodest.Generation) error {
+func (t *tx) InsertGeneration(g *chat.Generation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (t *tx) InsertGeneration(g *nodest.Generation) error {
 }
 
 // Generation returns one, also of a conversation that was deleted.
-func (t *tx) Generation(id string) (*nodest.Generation, error) {
+func (t *tx) Generation(id string) (*chat.Generation, error) {
 	items, err := t.generations("WHERE user_id = ? AND id = ?", text(t.userID), text(id))
 	if err != nil {
 		return nil, err
@@ -111,12 +112,12 @@ func (t *tx) Generation(id string) (*nodest.Generation, error) {
 	return items[0], nil
 }
 
-func (s *session) generations(rest string, args ...any) ([]*nodest.Generation, error) {
+func (s *session) generations(rest string, args ...any) ([]*chat.Generation, error) {
 	var rows []*generationRow
 	if _, err := s.scan(s.raw("SELECT * FROM generations "+rest, args...), &rows); err != nil {
 		return nil, err
 	}
-	items := make([]*nodest.Generation, len(rows))
+	items := make([]*chat.Generation, len(rows))
 	for i, row := range rows {
 		var err error
 		if items[i], err = row.generation(); err != nil {
@@ -127,7 +128,7 @@ func (s *session) generations(rest string, args ...any) ([]*nodest.Generation, e
 }
 
 // UpdateGeneration stores everything of g but where it belongs.
-func (t *tx) UpdateGeneration(g *nodest.Generation) error {
+func (t *tx) UpdateGeneration(g *chat.Generation) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (t *tx) UpdateGeneration(g *nodest.Generation) error {
 }
 
 // Running returns those that have not ended, oldest first.
-func (t *tx) Running(conversationID string) ([]*nodest.Generation, error) {
+func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {
 	if conversationID == "" {
 		return t.generations("WHERE user_id = ? AND is_open ORDER BY created_at, id", text(t.userID))
 	}
@@ -153,7 +154,7 @@ func (t *tx) Running(conversationID string) ([]*nodest.Generation, error) {
 }
 
 // Checkpoint stores the text so far of a generation that g.LeaseOwner holds.
-func (db *DB) Checkpoint(ctx context.Context, g *nodest.Generation) error {
+func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 	blocks, err := encode(g.Blocks)
 	if err != nil {
 		return err
@@ -171,7 +172,7 @@ func (db *DB) Checkpoint(ctx context.Context, g *nodest.Generation) error {
 }
 
 // Abandoned returns generations without a living writer, over all users.
-func (db *DB) Abandoned(ctx context.Context, owner string, limit int) (items []*nodest.Generation, err error) {
+func (db *DB) Abandoned(ctx context.Context, owner string, limit int) (items []*chat.Generation, err error) {
 	err = db.backend.read(ctx, func(s *session) error {
 		if owner == "" {
 			items, err = s.generations("WHERE is_open AND lease_until < ? ORDER BY created_at, id LIMIT ?", s.now, limit)

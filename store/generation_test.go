@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
 )
 
-func generation(conversation, owner string, until time.Time) *nodest.Generation {
-	return &nodest.Generation{
-		ID: id(), ConversationID: conversation, Kind: nodest.KindReply, Status: nodest.GenStreaming,
+func generation(conversation, owner string, until time.Time) *chat.Generation {
+	return &chat.Generation{
+		ID: id(), ConversationID: conversation, Kind: chat.KindReply, Status: chat.GenStreaming,
 		LeaseOwner: owner, LeaseUntil: until,
 	}
 }
@@ -26,8 +27,8 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 		want.MessageID, want.SwipeID, want.Instruction, want.By = id(), id(), "shorter, it's", "phone"
 		want.Options = character.TurnOptions{Model: "m", Temperature: &heat, Stop: []string{"\n"}}
 		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
-		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = nodest.GenFailed, "error", "half a", "hm", "b"
-		want.Blocks = []nodest.Block{{Part: "mem", Text: "x", At: 2}}
+		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = chat.GenFailed, "error", "half a", "hm", "b"
+		want.Blocks = []chat.Block{{Part: "mem", Text: "x", At: 2}}
 		want.Model, want.PromptID, want.Usage, want.Error = "m1", "p", &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
 		want.StartedAt, want.FirstTokenAt, want.EndedAt = &start, &at, &at
 		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(want) })
@@ -38,7 +39,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 			}
 			e.equal("parts", []any{*got.Options.Temperature, *got.Usage, *got.Error, *got.StartedAt, *got.FirstTokenAt, *got.EndedAt},
 				[]any{heat, *want.Usage, *want.Error, start, at, at})
-			for _, g := range []*nodest.Generation{got, want} {
+			for _, g := range []*chat.Generation{got, want} {
 				g.Options.Temperature, g.Usage, g.Error, g.StartedAt, g.FirstTokenAt, g.EndedAt = nil, nil, nil, nil, nil, nil
 			}
 			e.equal("generation", got, want)
@@ -57,17 +58,17 @@ func TestALeaseSaysWhoWrites(t *testing.T) {
 		mine := generation(here, "p1", start.Add(15*time.Second))
 		theirs := generation(there, "p2", start.Add(time.Hour))
 		queued := generation(here, "p1", start.Add(time.Hour))
-		queued.Status = nodest.GenQueued
+		queued.Status = chat.GenQueued
 		ended := generation(here, "p1", start.Add(-time.Hour))
-		ended.Status = nodest.GenDone
-		for _, g := range []*nodest.Generation{mine, theirs, queued, ended} {
+		ended.Status = chat.GenDone
+		for _, g := range []*chat.Generation{mine, theirs, queued, ended} {
 			e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(g) })
 			e.clock.advance(time.Second)
 		}
 		running := func(conversation string, want ...string) {
 			e.Helper()
 			e.view(func(tx nodest.Tx) error {
-				items, err := tx.Running(conversation)
+				items, err := tx.Chats.Running(conversation)
 				e.equal("running", ids(items), want)
 				return err
 			})
@@ -87,7 +88,7 @@ func TestALeaseSaysWhoWrites(t *testing.T) {
 		e.clock.advance(15 * time.Second)
 		abandoned("", 10, mine.ID)
 
-		mine.Text, mine.Reasoning, mine.Blocks = "so far", "hm", []nodest.Block{{Part: "mem"}}
+		mine.Text, mine.Reasoning, mine.Blocks = "so far", "hm", []chat.Block{{Part: "mem"}}
 		mine.LeaseUntil = e.clock.now().Add(15 * time.Second).UTC()
 		if err := e.db.Checkpoint(ctx, mine); err != nil {
 			e.Fatal(err)
@@ -105,14 +106,14 @@ func TestALeaseSaysWhoWrites(t *testing.T) {
 		stolen := *mine
 		stolen.LeaseOwner = "p2"
 		e.code(fault.Conflict, e.db.Checkpoint(ctx, &stolen))
-		mine.Status = nodest.GenInterrupted
+		mine.Status = chat.GenInterrupted
 		e.update(func(tx nodest.Tx) error { return tx.UpdateGeneration(mine) })
 		e.code(fault.Conflict, e.db.Checkpoint(ctx, mine))
 		running(here, queued.ID)
 	})
 }
 
-func ids(items []*nodest.Generation) (ids []string) {
+func ids(items []*chat.Generation) (ids []string) {
 	for _, g := range items {
 		ids = append(ids, g.ID)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -121,16 +122,16 @@ func TestOneCommitForAllWhoWait(t *testing.T) {
 	}, fails(func(err error) bool { return errors.Is(err, failure) }))
 	h.wait(context.Background(), emit("b"), none)
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		if err := tx.InsertConversation(&nodest.Conversation{ID: "c"}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
 			return err
 		}
 		panic("no")
 	}, fails(func(err error) bool { return fault.Is(err, fault.Internal) }))
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		if err := tx.InsertConversation(&nodest.Conversation{ID: "c"}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
 			return err
 		}
-		return tx.InsertConversation(&nodest.Conversation{ID: "c"}) // a statement that fails
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}) // a statement that fails
 	}, fails(func(err error) bool { return fault.Is(err, fault.Conflict) }))
 	h.wait(context.Background(), func(nodest.Tx) error { runtime.Goexit(); return nil }, func(error) {})
 	h.wait(gone, emit("x"), fails(func(err error) bool { return errors.Is(err, context.Canceled) }))
@@ -140,7 +141,7 @@ func TestOneCommitForAllWhoWait(t *testing.T) {
 	if got := log(t, db, h.user); got != "a b c" {
 		t.Errorf("the log is %q", got)
 	}
-	if err := db.View(context.Background(), h.user, func(tx nodest.Tx) error { _, err := tx.Conversation("c"); return err }); !fault.Is(err, fault.NotFound) {
+	if err := db.View(context.Background(), h.user, func(tx nodest.Tx) error { _, err := tx.Chats.Conversation("c"); return err }); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a conversation that failed: %v", err)
 	}
 	t.Logf("9 closures in %d commits", store.Commits(db)-before)
@@ -196,7 +197,7 @@ func TestAFullStorageSaysSo(t *testing.T) {
 		if err := tx.Emit(&stream.Event{Type: "large"}); err != nil {
 			return err
 		}
-		_ = tx.InsertConversation(&nodest.Conversation{ID: id(), Title: strings.Repeat("x", 1<<20)})
+		_ = tx.Chats.InsertConversation(&chat.Conversation{ID: id(), Title: strings.Repeat("x", 1<<20)})
 		_ = tx.Ack("phone", 1, nil) // must not be stored alone, after the error that was dropped
 		return nil
 	}

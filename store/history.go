@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 // StateAt returns a conversation as it was at a version.
-func (t *tx) StateAt(conversationID string, version int64) (*nodest.Conversation, error) {
+func (t *tx) StateAt(conversationID string, version int64) (*chat.Conversation, error) {
 	row, err := t.findConversation(conversationID, "")
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.sta
 
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out.
-func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, false, err
 	}
@@ -99,11 +99,11 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 }
 
 // MessagesAt reads some hundred messages with one statement.
-func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*nodest.Message, error) {
+func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*chat.Message, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
-	items := []*nodest.Message{}
+	items := []*chat.Message{}
 	for part := range slices.Chunk(ids, 500) {
 		var rows []*oldMessageRow
 		_, err := t.scan(t.raw(`SELECT `+asThen+` FROM messages m
@@ -120,19 +120,19 @@ func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*
 		}
 		items = append(items, some...)
 	}
-	slices.SortFunc(items, func(a, b *nodest.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(items, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	return items, nil
 }
 
 // oldMessages gives messages the state and the text that they had.
-func (t *tx) oldMessages(rows []*oldMessageRow) ([]*nodest.Message, error) {
-	items := make([]*nodest.Message, len(rows))
+func (t *tx) oldMessages(rows []*oldMessageRow) ([]*chat.Message, error) {
+	items := make([]*chat.Message, len(rows))
 	for i, row := range rows {
 		m, err := row.message()
 		if err != nil {
 			return nil, err
 		}
-		if m.Status = string(row.ThenStatus); m.Status != nodest.StatusError {
+		if m.Status = string(row.ThenStatus); m.Status != chat.StatusError {
 			m.Error = nil
 		}
 		switch m.Rev = row.ThenRev; {
@@ -158,7 +158,7 @@ func (t *tx) oldMessages(rows []*oldMessageRow) ([]*nodest.Message, error) {
 // choose makes every message show the revision that is named at its place; "" is
 // none. shown says of which messages the text is there: maintenance may have
 // removed it. Those show nothing.
-func (t *tx) choose(items []*nodest.Message, revisions []string) (shown []bool, err error) {
+func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, err error) {
 	var missing []string
 	for i, m := range items {
 		if !point(m, revisions[i]) {
@@ -183,7 +183,7 @@ func (t *tx) choose(items []*nodest.Message, revisions []string) (shown []bool, 
 
 // point chooses the swipe of m whose text is the revision. It returns false, and
 // chooses none, if there is no such swipe.
-func point(m *nodest.Message, revisionID string) bool {
+func point(m *chat.Message, revisionID string) bool {
 	m.SwipeIndex = -1
 	if revisionID == "" {
 		if len(m.Swipes) == 0 {
@@ -191,7 +191,7 @@ func point(m *nodest.Message, revisionID string) bool {
 		}
 		return true
 	}
-	m.SwipeIndex = slices.IndexFunc(m.Swipes, func(s nodest.Swipe) bool { return s.RevisionID == revisionID })
+	m.SwipeIndex = slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.RevisionID == revisionID })
 	if m.SwipeIndex < 0 {
 		return false
 	}
@@ -200,7 +200,7 @@ func point(m *nodest.Message, revisionID string) bool {
 }
 
 // restore gives the swipe of m an older text.
-func restore(m *nodest.Message, r *revisionRow) error {
+func restore(m *chat.Message, r *revisionRow) error {
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.ID != r.SwipeID {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 )
@@ -36,7 +37,7 @@ func newTale(e *env) *tale {
 }
 
 // picture is what of messages a user sees, and what the store keeps of it.
-func picture(items []*nodest.Message) string {
+func picture(items []*chat.Message) string {
 	var b strings.Builder
 	for _, m := range items {
 		revision := ""
@@ -48,8 +49,8 @@ func picture(items []*nodest.Message) string {
 	return b.String()
 }
 
-func errorOf(m *nodest.Message) string {
-	if m.Error == nil || m.Status == nodest.StatusError { // the status tells; which error it was is not kept
+func errorOf(m *chat.Message) string {
+	if m.Error == nil || m.Status == chat.StatusError { // the status tells; which error it was is not kept
 		return "-"
 	}
 	return string(m.Error.Code)
@@ -60,7 +61,7 @@ func (s *tale) step() {
 	s.Helper()
 	s.clock.advance(time.Millisecond)
 	s.update(func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(s.conv)
+		c, err := tx.Chats.LockConversation(s.conv)
 		if err != nil {
 			return err
 		}
@@ -68,12 +69,12 @@ func (s *tale) step() {
 			return err
 		}
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 	s.keep()
 }
 
-func (s *tale) change(tx nodest.Tx, c *nodest.Conversation) error {
+func (s *tale) change(tx nodest.Tx, c *chat.Conversation) error {
 	if len(s.all) == 0 || s.rnd.IntN(3) == 0 {
 		return s.add(tx, c, c.HeadID)
 	}
@@ -87,13 +88,13 @@ func (s *tale) change(tx nodest.Tx, c *nodest.Conversation) error {
 		c.AuthorNote = fmt.Appendf(nil, `{"note":%d}`, s.rnd.IntN(1000))
 		return nil
 	}
-	m, err := tx.Message(s.any())
+	m, err := tx.Chats.Message(s.any())
 	if err != nil {
 		return err
 	}
 	s.changeMessage(tx, m)
 	m.Rev++
-	return tx.UpdateMessage(m)
+	return tx.Chats.UpdateMessage(m)
 }
 
 func (s *tale) any() string {
@@ -103,16 +104,16 @@ func (s *tale) any() string {
 	return s.all[s.rnd.IntN(len(s.all))]
 }
 
-func (s *tale) add(tx nodest.Tx, c *nodest.Conversation, parent string) error {
+func (s *tale) add(tx nodest.Tx, c *chat.Conversation, parent string) error {
 	m := message(s.conv, parent, fmt.Sprint("words ", len(s.all)))
 	if s.rnd.IntN(4) == 0 { // a reply that failed
-		m.Swipes, m.Status, m.Error = nil, nodest.StatusError, fault.New(fault.UpstreamDown, "down")
+		m.Swipes, m.Status, m.Error = nil, chat.StatusError, fault.New(fault.UpstreamDown, "down")
 	}
 	if s.rnd.IntN(8) == 0 {
 		now := tx.Now()
 		m.DeletedAt = &now
 	}
-	if err := tx.InsertMessage(m); err != nil {
+	if err := tx.Chats.InsertMessage(m); err != nil {
 		return err
 	}
 	c.HeadID = m.ID
@@ -120,7 +121,7 @@ func (s *tale) add(tx nodest.Tx, c *nodest.Conversation, parent string) error {
 	return nil
 }
 
-func (s *tale) changeMessage(tx nodest.Tx, m *nodest.Message) {
+func (s *tale) changeMessage(tx nodest.Tx, m *chat.Message) {
 	switch s.rnd.IntN(6) {
 	case 0, 1: // deleted, or back again
 		if m.DeletedAt != nil {
@@ -130,8 +131,8 @@ func (s *tale) changeMessage(tx nodest.Tx, m *nodest.Message) {
 		now := tx.Now()
 		m.DeletedAt = &now
 	case 2: // another text beside it
-		m.Swipes = append(m.Swipes, nodest.Swipe{Text: fmt.Sprint("other ", s.rnd.IntN(1000)), Wish: "shorter"})
-		m.SwipeIndex, m.Status, m.Error = len(m.Swipes)-1, nodest.StatusComplete, nil
+		m.Swipes = append(m.Swipes, chat.Swipe{Text: fmt.Sprint("other ", s.rnd.IntN(1000)), Wish: "shorter"})
+		m.SwipeIndex, m.Status, m.Error = len(m.Swipes)-1, chat.StatusComplete, nil
 	case 3: // another text is chosen
 		if len(m.Swipes) > 0 {
 			m.SwipeIndex = s.rnd.IntN(len(m.Swipes))
@@ -145,7 +146,7 @@ func (s *tale) changeMessage(tx nodest.Tx, m *nodest.Message) {
 		if w := m.Chosen(); w != nil {
 			w.Rev++
 			w.RevisionID, w.Text = id(), fmt.Sprint("edited ", s.rnd.IntN(1000))
-			m.Status = []string{nodest.StatusComplete, nodest.StatusInterrupted}[s.rnd.IntN(2)]
+			m.Status = []string{chat.StatusComplete, chat.StatusInterrupted}[s.rnd.IntN(2)]
 		}
 	}
 }
@@ -154,19 +155,19 @@ func (s *tale) changeMessage(tx nodest.Tx, m *nodest.Message) {
 func (s *tale) keep() {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
-		c, err := tx.Conversation(s.conv)
+		c, err := tx.Chats.Conversation(s.conv)
 		if err != nil {
 			return err
 		}
 		s.equal("version", c.Version, len(s.heads))
 		s.heads = append(s.heads, c.HeadID)
-		items, _, err := tx.Path(s.conv, c.HeadID, "", 1000)
+		items, _, err := tx.Chats.Path(s.conv, c.HeadID, "", 1000)
 		if err != nil {
 			return err
 		}
 		s.shown[c.Version], s.count[c.Version], s.notes[c.Version] = picture(items), len(items), string(c.AuthorNote)
 		other := s.any()
-		if items, _, err = tx.Path(s.conv, other, "", 1000); err != nil {
+		if items, _, err = tx.Chats.Path(s.conv, other, "", 1000); err != nil {
 			return err
 		}
 		s.paths[fmt.Sprint(c.Version, " ", other)] = picture(items)
@@ -175,7 +176,7 @@ func (s *tale) keep() {
 				s.born[id] = c.Version
 			}
 		}
-		n, err := tx.Count(s.conv, c.HeadID)
+		n, err := tx.Chats.Count(s.conv, c.HeadID)
 		s.equal("count", n, s.count[c.Version])
 		return err
 	})
@@ -186,12 +187,12 @@ func (s *tale) read() {
 	s.Helper()
 	s.view(func(tx nodest.Tx) error {
 		for version := int64(2); version < int64(len(s.heads)); version++ {
-			c, err := tx.StateAt(s.conv, version)
+			c, err := tx.Chats.StateAt(s.conv, version)
 			if err != nil {
 				return err
 			}
 			s.equal("state", fmt.Sprint(c.Version, c.HeadID, string(c.AuthorNote)), fmt.Sprint(version, s.heads[version], s.notes[version]))
-			items, more, err := tx.PathAt(s.conv, version, c.HeadID, "", 1000)
+			items, more, err := tx.Chats.PathAt(s.conv, version, c.HeadID, "", 1000)
 			if err != nil {
 				return err
 			}
@@ -208,14 +209,14 @@ func (s *tale) read() {
 			if _, err := fmt.Sscan(at, &version, &head); err != nil {
 				return err
 			}
-			items, _, err := tx.PathAt(s.conv, version, head, "", 1000)
+			items, _, err := tx.Chats.PathAt(s.conv, version, head, "", 1000)
 			if err != nil {
 				return err
 			}
 			s.equal("branch at "+at, picture(items), want)
 		}
 		for id, want := range s.born {
-			version, err := tx.Born(id)
+			version, err := tx.Chats.Born(id)
 			if err != nil {
 				return err
 			}
@@ -227,18 +228,18 @@ func (s *tale) read() {
 
 // readAll reads all messages as they were at a version, of which shown is the path
 // of the head.
-func (s *tale) readAll(tx nodest.Tx, version int64, shown []*nodest.Message) error {
+func (s *tale) readAll(tx nodest.Tx, version int64, shown []*chat.Message) error {
 	s.Helper()
-	items, err := tx.MessagesAt(s.conv, version, s.all)
+	items, err := tx.Chats.MessagesAt(s.conv, version, s.all)
 	if err != nil {
 		return err
 	}
-	var on []*nodest.Message
+	var on []*chat.Message
 	for _, m := range items {
 		if s.born[m.ID] > version {
 			s.Errorf("version %d has a message that was stored in version %d", version, s.born[m.ID])
 		}
-		if m.DeletedAt == nil && slices.ContainsFunc(shown, func(o *nodest.Message) bool { return o.ID == m.ID }) {
+		if m.DeletedAt == nil && slices.ContainsFunc(shown, func(o *chat.Message) bool { return o.ID == m.ID }) {
 			on = append(on, m)
 		}
 	}
@@ -259,12 +260,12 @@ func (s *tale) stored(version int64) (n int) {
 
 func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
 	s.Helper()
-	var all []*nodest.Message
+	var all []*chat.Message
 	before, size := "", 1+s.rnd.IntN(5)
 	for more := true; more; {
-		var items []*nodest.Message
+		var items []*chat.Message
 		var err error
-		if items, more, err = tx.PathAt(s.conv, version, head, before, size); err != nil {
+		if items, more, err = tx.Chats.PathAt(s.conv, version, head, before, size); err != nil {
 			s.Fatal(err)
 		}
 		if more && len(items) != size {
@@ -282,47 +283,47 @@ func (s *tale) pages(tx nodest.Tx, version int64, head string) string {
 func (s *tale) rewind(version int64) {
 	s.Helper()
 	s.clock.advance(time.Millisecond)
-	var changed []*nodest.Message
-	var before []*nodest.Message
+	var changed []*chat.Message
+	var before []*chat.Message
 	s.update(func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(s.conv)
+		c, err := tx.Chats.LockConversation(s.conv)
 		if err != nil {
 			return err
 		}
 		before = nil
 		for _, id := range s.all {
-			m, err := tx.Message(id)
+			m, err := tx.Chats.Message(id)
 			if err != nil {
 				return err
 			}
 			before = append(before, m)
 		}
-		if changed, err = tx.Rewind(c, version, s.heads[version]); err != nil {
+		if changed, err = tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
 			return err
 		}
 		c.HeadID = s.heads[version]
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 	s.keep()
 	now := int64(len(s.heads)) - 1
 	s.equal(fmt.Sprintf("version %d, back to %d", now, version), s.shown[now], s.shown[version])
 	s.view(func(tx nodest.Tx) error {
-		rewinds, err := tx.Rewinds(s.conv)
-		s.equal("newest rewind", rewinds[len(rewinds)-1], nodest.Rewind{At: now, To: version})
+		rewinds, err := tx.Chats.Rewinds(s.conv)
+		s.equal("newest rewind", rewinds[len(rewinds)-1], chat.Rewind{At: now, To: version})
 		for i, old := range before {
-			m, err := tx.Message(old.ID)
+			m, err := tx.Chats.Message(old.ID)
 			if err != nil {
 				return err
 			}
-			at := slices.IndexFunc(changed, func(c *nodest.Message) bool { return c.ID == m.ID })
+			at := slices.IndexFunc(changed, func(c *chat.Message) bool { return c.ID == m.ID })
 			if at < 0 {
 				s.equal("a message that was left alone", whole(m), whole(before[i]))
 				continue
 			}
 			s.equal("rev", m.Rev, old.Rev+1)
 			s.equal("what Rewind returned", whole(changed[at]), whole(m))
-			if picture([]*nodest.Message{m}) == picture([]*nodest.Message{old}) && (m.DeletedAt == nil) == (old.DeletedAt == nil) {
+			if picture([]*chat.Message{m}) == picture([]*chat.Message{old}) && (m.DeletedAt == nil) == (old.DeletedAt == nil) {
 				s.Errorf("%s was written, although nothing changed", whole(m))
 			}
 		}
@@ -331,13 +332,13 @@ func (s *tale) rewind(version int64) {
 }
 
 // whole is everything of a message as text.
-func whole(m *nodest.Message) string {
+func whole(m *chat.Message) string {
 	deleted := ""
 	if m.DeletedAt != nil {
 		deleted = m.DeletedAt.String()
 	}
 	swipes, err := json.Marshal(m.Swipes)
-	return fmt.Sprint(picture([]*nodest.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
+	return fmt.Sprint(picture([]*chat.Message{m}), m.Rev, m.SwipeIndex, deleted, string(swipes), err)
 }
 
 // TestHistoryIsKept makes up histories, reads every version of them, and goes back
@@ -364,60 +365,60 @@ func TestHistorySaysWhatIsNotThere(t *testing.T) {
 		foreign := e.say(other, "", "b")
 		e.view(func(tx nodest.Tx) error {
 			for _, version := range []int64{-1, 0, 3} {
-				_, err := tx.StateAt(conversation, version)
+				_, err := tx.Chats.StateAt(conversation, version)
 				e.code(fault.NotFound, err)
 			}
 			for _, head := range []string{id(), foreign.ID} {
-				_, _, err := tx.PathAt(conversation, 2, head, "", 5)
+				_, _, err := tx.Chats.PathAt(conversation, 2, head, "", 5)
 				e.code(fault.NotFound, err)
-				_, err = tx.Count(conversation, head)
+				_, err = tx.Chats.Count(conversation, head)
 				e.code(fault.NotFound, err)
 			}
-			items, more, err := tx.PathAt(conversation, 1, m.ID, "", 5)
+			items, more, err := tx.Chats.PathAt(conversation, 1, m.ID, "", 5)
 			e.equal("before it was stored", fmt.Sprint(len(items), more), "0 false")
 			if err != nil {
 				return err
 			}
-			items, more, err = tx.PathAt(conversation, 2, "", "", 5)
+			items, more, err = tx.Chats.PathAt(conversation, 2, "", "", 5)
 			e.equal("without a head", fmt.Sprint(len(items), more), "0 false")
 			if err != nil {
 				return err
 			}
-			n, err := tx.Count(conversation, "")
+			n, err := tx.Chats.Count(conversation, "")
 			e.equal("count without a head", n, 0)
 			return err
 		})
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Born(id()); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Born(id()); return err })
 		for version, head := range map[int64]string{0: m.ID, 3: m.ID, 2: foreign.ID} {
 			e.refused(fault.NotFound, func(tx nodest.Tx) error {
-				_, err := tx.Rewind(&nodest.Conversation{ID: conversation, Version: 2}, version, head)
+				_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, version, head)
 				return err
 			})
 		}
 		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error {
 			m.Rev++
-			if err := tx.UpdateMessage(m); err != nil {
+			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
-			_, err := tx.Rewind(&nodest.Conversation{ID: conversation, Version: 2}, 1, m.ID)
+			_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 1, m.ID)
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "before other changes") {
 			e.Errorf("error is %v, want that a rewind comes first", err)
 		}
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conversation) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conversation) })
 		for name, read := range map[string]func(tx nodest.Tx) error{
-			"StateAt": func(tx nodest.Tx) error { _, err := tx.StateAt(conversation, 1); return err },
-			"PathAt":  func(tx nodest.Tx) error { _, _, err := tx.PathAt(conversation, 2, m.ID, "", 5); return err },
+			"StateAt": func(tx nodest.Tx) error { _, err := tx.Chats.StateAt(conversation, 1); return err },
+			"PathAt":  func(tx nodest.Tx) error { _, _, err := tx.Chats.PathAt(conversation, 2, m.ID, "", 5); return err },
 			"MessagesAt": func(tx nodest.Tx) error {
-				_, err := tx.MessagesAt(conversation, 2, []string{m.ID})
+				_, err := tx.Chats.MessagesAt(conversation, 2, []string{m.ID})
 				return err
 			},
-			"Rewinds": func(tx nodest.Tx) error { _, err := tx.Rewinds(conversation); return err },
-			"Born":    func(tx nodest.Tx) error { _, err := tx.Born(m.ID); return err },
-			"Count":   func(tx nodest.Tx) error { _, err := tx.Count(conversation, m.ID); return err },
+			"Rewinds": func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
+			"Born":    func(tx nodest.Tx) error { _, err := tx.Chats.Born(m.ID); return err },
+			"Count":   func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
 			"Rewind": func(tx nodest.Tx) error {
-				_, err := tx.Rewind(&nodest.Conversation{ID: conversation, Version: 2}, 2, m.ID)
+				_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
 				return err
 			},
 		} {

@@ -10,6 +10,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -58,13 +59,13 @@ func fill(e *env, user string) things {
 			tx.Characters.InsertCharacter(&character.Character{ID: x.character, Name: "private"}),
 			tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("private")}),
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
-			tx.InsertConversation(&nodest.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
-			tx.InsertMessage(m),
-			tx.InsertSummary(x.kept(m)),
-			tx.InsertGeneration(&nodest.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: nodest.GenStreaming, LeaseOwner: "p"}),
-			tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
+			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
+			tx.Chats.InsertMessage(m),
+			tx.Chats.InsertSummary(x.kept(m)),
+			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
+			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
-			tx.PutAppChat("app", x.conversation),
+			tx.Chats.PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
 		} {
@@ -80,15 +81,15 @@ func fill(e *env, user string) things {
 	must(err)
 	x.job = claimed[0]
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(x.conversation)
+		c, err := tx.Chats.LockConversation(x.conversation)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Rewind(c, 1, x.message); err != nil {
+		if _, err := tx.Chats.Rewind(c, 1, x.message); err != nil {
 			return err
 		}
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	}))
 	return x
 }
@@ -208,204 +209,213 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"InsertConversation": func(e *env, tx nodest.Tx, x things) error {
-		return tx.InsertConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder"})
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, Title: "intruder"})
 	},
 	"Conversation": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Conversation(x.conversation)
+		_, err := tx.Chats.Conversation(x.conversation)
 		return unknown(e, err)
 	},
 	"LockConversation": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.LockConversation(x.conversation)
+		_, err := tx.Chats.LockConversation(x.conversation)
 		return unknown(e, err)
 	},
 	"Conversations": func(e *env, tx nodest.Tx, x things) error {
-		items, _, err := tx.Conversations(nodest.ConversationFilter{CharacterID: x.character}, "", 50)
+		items, _, err := tx.Chats.Conversations(chat.ConversationFilter{CharacterID: x.character}, "", 50)
 		return nothing(e, len(items) == 0, err)
 	},
 	"UpdateConversation": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateConversation(&nodest.Conversation{ID: x.conversation, Title: "intruder", Version: 3}))
+		return unknown(e, tx.Chats.UpdateConversation(&chat.Conversation{ID: x.conversation, Title: "intruder", Version: 3}))
 	},
 	"DeleteConversation": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.DeleteConversation(x.conversation))
+		return unknown(e, tx.Chats.DeleteConversation(x.conversation))
 	},
 
 	"InsertMessage": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		// Another user's message as parent, in a conversation of one's own.
-		if err := unknown(e, tx.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
+		if err := unknown(e, tx.Chats.InsertMessage(message(own.ID, x.message, "intruder"))); err != nil {
 			return err
 		}
-		return unknown(e, tx.InsertMessage(message(x.conversation, "", "intruder")))
+		return unknown(e, tx.Chats.InsertMessage(message(x.conversation, "", "intruder")))
 	},
-	"Message": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Message(x.message); return unknown(e, err) },
+	"Message": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Chats.Message(x.message)
+		return unknown(e, err)
+	},
 	"MessageByClientID": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.MessageByClientID(x.conversation, x.clientMsgID)
+		_, err := tx.Chats.MessageByClientID(x.conversation, x.clientMsgID)
 		return unknown(e, err)
 	},
 	"UpdateMessage": func(e *env, tx nodest.Tx, x things) error {
 		m := message(x.conversation, "", "intruder")
 		m.ID, m.Rev = x.message, 2
-		return unknown(e, tx.UpdateMessage(m))
+		return unknown(e, tx.Chats.UpdateMessage(m))
 	},
 	"Path": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, _, err := tx.Path(c, x.message, "", 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.Path(c, x.message, "", 5); unknown(e, err) != nil {
 				return err
 			}
-			if _, _, err := tx.Path(c, "", x.message, 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.Path(c, "", x.message, 5); unknown(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
 	"Children": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Children(x.conversation, "")
+		_, err := tx.Chats.Children(x.conversation, "")
 		return unknown(e, err)
 	},
-	"Revision":  func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revision(x.revision); return unknown(e, err) },
-	"Revisions": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Revisions(x.message); return unknown(e, err) },
+	"Revision": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Chats.Revision(x.revision)
+		return unknown(e, err)
+	},
+	"Revisions": func(e *env, tx nodest.Tx, x things) error {
+		_, err := tx.Chats.Revisions(x.message)
+		return unknown(e, err)
+	},
 
 	"StateAt": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.StateAt(x.conversation, 1)
+		_, err := tx.Chats.StateAt(x.conversation, 1)
 		return unknown(e, err)
 	},
 	"PathAt": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, _, err := tx.PathAt(c, 1, x.message, "", 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.PathAt(c, 1, x.message, "", 5); unknown(e, err) != nil {
 				return err
 			}
-			if _, _, err := tx.PathAt(c, 1, "", x.message, 5); unknown(e, err) != nil {
+			if _, _, err := tx.Chats.PathAt(c, 1, "", x.message, 5); unknown(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
 	"MessagesAt": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		items, err := tx.MessagesAt(own.ID, 1, []string{x.message})
+		items, err := tx.Chats.MessagesAt(own.ID, 1, []string{x.message})
 		if err != nil {
 			return err
 		}
 		e.equal("foreign messages", len(items), 0)
-		_, err = tx.MessagesAt(x.conversation, 1, []string{x.message})
+		_, err = tx.Chats.MessagesAt(x.conversation, 1, []string{x.message})
 		return unknown(e, err)
 	},
 	"Rewind": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		if _, err := tx.Rewind(own, 1, x.message); unknown(e, err) != nil {
+		if _, err := tx.Chats.Rewind(own, 1, x.message); unknown(e, err) != nil {
 			return err
 		}
-		_, err := tx.Rewind(&nodest.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
+		_, err := tx.Chats.Rewind(&chat.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
 		return unknown(e, err)
 	},
 	"Rewinds": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Rewinds(x.conversation)
+		_, err := tx.Chats.Rewinds(x.conversation)
 		return unknown(e, err)
 	},
-	"Born": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Born(x.message); return unknown(e, err) },
+	"Born": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.Born(x.message); return unknown(e, err) },
 	"Count": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
 		for _, c := range []string{own.ID, x.conversation} {
-			if _, err := tx.Count(c, x.message); unknown(e, err) != nil {
+			if _, err := tx.Chats.Count(c, x.message); unknown(e, err) != nil {
 				return err
 			}
 		}
-		_, err := tx.Count(x.conversation, "")
+		_, err := tx.Chats.Count(x.conversation, "")
 		return unknown(e, err)
 	},
 	"InsertSave": func(e *env, tx nodest.Tx, x things) error {
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		if err := unknown(e, tx.InsertSave(&nodest.Save{ID: id(), ConversationID: x.conversation})); err != nil {
+		if err := unknown(e, tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: x.conversation})); err != nil {
 			return err
 		}
-		return tx.InsertSave(&nodest.Save{ID: x.save, ConversationID: own.ID})
+		return tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: own.ID})
 	},
-	"Save":       func(e *env, tx nodest.Tx, x things) error { _, err := tx.Save(x.save); return unknown(e, err) },
-	"DeleteSave": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteSave(x.save)) },
+	"Save":       func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.Save(x.save); return unknown(e, err) },
+	"DeleteSave": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Chats.DeleteSave(x.save)) },
 	"Saves": func(e *env, tx nodest.Tx, x things) error {
-		_, _, err := tx.Saves(x.conversation, true, "", 5)
+		_, _, err := tx.Chats.Saves(x.conversation, true, "", 5)
 		return unknown(e, err)
 	},
 
 	"CopyPath": func(e *env, tx nodest.Tx, x things) error {
-		own, fork := &nodest.Conversation{ID: id()}, &nodest.Conversation{ID: id()}
-		if err := errors.Join(tx.InsertConversation(own), tx.BeginLoad(fork)); err != nil {
+		own, fork := &chat.Conversation{ID: id()}, &chat.Conversation{ID: id()}
+		if err := errors.Join(tx.Chats.InsertConversation(own), tx.Chats.BeginLoad(fork)); err != nil {
 			return err
 		}
 		for _, source := range []string{own.ID, x.conversation} {
-			_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: source, MessageID: x.message, Version: 9}, fork.ID, 5)
+			_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: source, MessageID: x.message, Version: 9}, fork.ID, 5)
 			if err := unknown(e, err); err != nil {
 				return err
 			}
 		}
-		_, _, err := tx.CopyPath(nodest.ForkSource{ConversationID: own.ID, MessageID: x.message, Version: 9}, x.loading, 5)
+		_, _, err := tx.Chats.CopyPath(chat.ForkSource{ConversationID: own.ID, MessageID: x.message, Version: 9}, x.loading, 5)
 		return unknown(e, err)
 	},
 	"CopyOf": nil, // reckons
 	"Loading": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Loading(x.loading)
+		_, err := tx.Chats.Loading(x.loading)
 		return unknown(e, err)
 	},
 	"Tips": func(e *env, tx nodest.Tx, x things) error {
-		_, _, err := tx.Tips(x.conversation, "", 5)
+		_, _, err := tx.Chats.Tips(x.conversation, "", 5)
 		return unknown(e, err)
 	},
 	"Texts": func(e *env, tx nodest.Tx, x things) error {
-		for _, f := range []nodest.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
-			if _, _, err := tx.Texts(f, "", 5); unknown(e, err) != nil {
+		for _, f := range []chat.TextFilter{{ConversationID: x.conversation}, {CharacterID: x.character}} {
+			if _, _, err := tx.Chats.Texts(f, "", 5); unknown(e, err) != nil {
 				return err
 			}
 		}
-		items, _, err := tx.Texts(nodest.TextFilter{}, "", 5)
+		items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 5)
 		return nothing(e, len(items) == 0, err)
 	},
-	"AppChat": func(e *env, tx nodest.Tx, x things) error { _, err := tx.AppChat("app"); return unknown(e, err) },
+	"AppChat": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.AppChat("app"); return unknown(e, err) },
 	"PutAppChat": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.PutAppChat("app", x.conversation)); err != nil {
+		if err := unknown(e, tx.Chats.PutAppChat("app", x.conversation)); err != nil {
 			return err
 		}
-		own := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(own); err != nil {
+		own := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		return tx.PutAppChat("app", own.ID)
+		return tx.Chats.PutAppChat("app", own.ID)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Dump(x.conversation)
+		_, err := tx.Chats.Dump(x.conversation)
 		return unknown(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x things) error {
-		return tx.BeginLoad(&nodest.Conversation{ID: x.conversation})
+		return tx.Chats.BeginLoad(&chat.Conversation{ID: x.conversation})
 	},
 	"Load": func(e *env, tx nodest.Tx, x things) error {
-		m := &nodest.DumpedMessage{Message: message(x.conversation, "", "intruder")}
-		return unknown(e, tx.Load(x.conversation, []*nodest.DumpedMessage{m}))
+		m := &chat.DumpedMessage{Message: message(x.conversation, "", "intruder")}
+		return unknown(e, tx.Chats.Load(x.conversation, []*chat.DumpedMessage{m}))
 	},
 	"FinishLoad": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.FinishLoad(&nodest.Conversation{ID: x.conversation, Version: 2}, nil, nil))
+		return unknown(e, tx.Chats.FinishLoad(&chat.Conversation{ID: x.conversation, Version: 2}, nil, nil))
 	},
 
 	"Enqueue": func(e *env, tx nodest.Tx, x things) error {
@@ -426,18 +436,18 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	},
 
 	"InsertGeneration": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.InsertGeneration(&nodest.Generation{ID: id(), ConversationID: x.conversation}))
+		return unknown(e, tx.InsertGeneration(&chat.Generation{ID: id(), ConversationID: x.conversation}))
 	},
 	"Generation": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Generation(x.generation)
 		return unknown(e, err)
 	},
 	"UpdateGeneration": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateGeneration(&nodest.Generation{ID: x.generation, Text: "intruder"}))
+		return unknown(e, tx.UpdateGeneration(&chat.Generation{ID: x.generation, Text: "intruder"}))
 	},
 	"Running": func(e *env, tx nodest.Tx, x things) error {
 		for _, c := range []string{"", x.conversation} {
-			items, err := tx.Running(c)
+			items, err := tx.Chats.Running(c)
 			if err := nothing(e, len(items) == 0, err); err != nil {
 				return err
 			}
@@ -488,7 +498,7 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 	conform(t, func(e *env) {
 		victim := fill(e, newUser(e))
 		e.updateAs(victim.user, func(tx nodest.Tx) error {
-			return tx.BeginLoad(&nodest.Conversation{ID: victim.loading, CharacterID: victim.character, Title: "private"})
+			return tx.Chats.BeginLoad(&chat.Conversation{ID: victim.loading, CharacterID: victim.character, Title: "private"})
 		})
 		before := snapshot(e, victim.user)
 		for name, try := range intrusions {
@@ -505,7 +515,7 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 		for table, rows := range before {
 			e.equal("rows of "+table, after[table], rows)
 		}
-		g := &nodest.Generation{ID: victim.generation, UserID: e.user, LeaseOwner: "p", Text: "intruder"}
+		g := &chat.Generation{ID: victim.generation, UserID: e.user, LeaseOwner: "p", Text: "intruder"}
 		e.code(fault.Conflict, e.db.Checkpoint(context.Background(), g))
 		events, err := e.db.Events(context.Background(), victim.user, 0, 50)
 		if err != nil {

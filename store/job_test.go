@@ -358,7 +358,7 @@ func TestAnEffectAndItsJobEndTogether(t *testing.T) {
 		err = e.db.Update(context.Background(), e.user, work)
 		e.equal("lost", errors.Is(err, jobs.ErrLost), true)
 		e.view(func(tx nodest.Tx) error {
-			all, err := tx.Children(conversation, "")
+			all, err := tx.Chats.Children(conversation, "")
 			e.equal("effects", len(all), 1)
 			return err
 		})

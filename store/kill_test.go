@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodest/account"
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -89,7 +90,7 @@ func killed(t *testing.T, where string, o store.Options) {
 		t.Fatal(err)
 	}
 	err := db.Update(ctx, user, func(tx nodest.Tx) error {
-		return tx.InsertConversation(&nodest.Conversation{ID: conversation})
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: conversation})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -149,11 +150,11 @@ func check(t *testing.T, db *store.DB, user, conversation string, acknowledged m
 	t.Helper()
 	found := 0
 	err := db.View(context.Background(), user, func(tx nodest.Tx) error {
-		items, err := tx.Children(conversation, "")
+		items, err := tx.Chats.Children(conversation, "")
 		if err != nil {
 			return err
 		}
-		c, err := tx.Conversation(conversation)
+		c, err := tx.Chats.Conversation(conversation)
 		if err != nil {
 			return err
 		}

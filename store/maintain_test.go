@@ -10,6 +10,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
@@ -68,22 +69,22 @@ func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
 		c := e.say(conversation, b.ID, "c")
 		side := e.say(conversation, b.ID, "side")
 		below := e.say(conversation, side.ID, "below")
-		for _, m := range []*nodest.Message{b, side, below} {
+		for _, m := range []*chat.Message{b, side, below} {
 			e.update(func(tx nodest.Tx) error {
 				now := tx.Now()
 				m.Rev, m.DeletedAt = 2, &now
-				return tx.UpdateMessage(m)
+				return tx.Chats.UpdateMessage(m)
 			})
 		}
 		head := func() {
 			e.update(func(tx nodest.Tx) error {
-				stored, err := tx.LockConversation(conversation)
+				stored, err := tx.Chats.LockConversation(conversation)
 				if err != nil {
 					return err
 				}
 				stored.Version++
 				stored.HeadID = c.ID
-				return tx.UpdateConversation(stored)
+				return tx.Chats.UpdateConversation(stored)
 			})
 		}
 		e.clock.advance(30 * day)
@@ -92,13 +93,13 @@ func TestDeletedMessagesGoButTheWayStays(t *testing.T) {
 		head()
 		e.equal("removed", e.maintain(), store.Removed{Messages: 2})
 		e.view(func(tx nodest.Tx) error {
-			items, more, err := tx.Path(conversation, c.ID, "", 10)
+			items, more, err := tx.Chats.Path(conversation, c.ID, "", 10)
 			e.equal("path", texts(items), []string{"a", "c"})
 			e.equal("more", more, false)
 			if err != nil {
 				return err
 			}
-			hollow, err := tx.Message(b.ID)
+			hollow, err := tx.Chats.Message(b.ID)
 			e.equal("swipes of b", len(hollow.Swipes), 0)
 			return err
 		})
@@ -111,35 +112,35 @@ func TestWhatASavePointNeedsStays(t *testing.T) {
 		said := e.talk(conversation, "", 3)
 		book := &character.Resource{ID: id(), Kind: character.WorldBook, Name: "n"}
 		pins := &character.Pins{Resources: []character.ResourceStamp{{Kind: book.Kind, ID: book.ID, Version: 1}}}
-		save := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Pins: pins}
-		automatic := &nodest.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Automatic: true}
+		save := &chat.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Pins: pins}
+		automatic := &chat.Save{ID: id(), ConversationID: conversation, Version: 4, HeadID: said[2].ID, Automatic: true}
 		e.update(func(tx nodest.Tx) error {
-			return errors.Join(tx.Characters.InsertResource(book), tx.InsertSave(save), tx.InsertSave(automatic))
+			return errors.Join(tx.Characters.InsertResource(book), tx.Chats.InsertSave(save), tx.Chats.InsertSave(automatic))
 		})
 		e.clock.advance(time.Hour)
 		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteResource(book.Kind, book.ID) })
 		for _, m := range said[1:] {
-			e.change(m.ID, func(m *nodest.Message) { now := e.clock.now(); m.DeletedAt = &now })
+			e.change(m.ID, func(m *chat.Message) { now := e.clock.now(); m.DeletedAt = &now })
 		}
 		e.update(func(tx nodest.Tx) error {
-			c, err := tx.LockConversation(conversation)
+			c, err := tx.Chats.LockConversation(conversation)
 			if err != nil {
 				return err
 			}
 			c.HeadID = said[0].ID
 			c.Version++
-			return tx.UpdateConversation(c)
+			return tx.Chats.UpdateConversation(c)
 		})
 		e.clock.advance(30*day - time.Hour)
 		e.equal("removed", e.maintain(), store.Removed{Saves: 1})
 		e.clock.advance(time.Hour)
 		e.equal("removed", e.maintain(), store.Removed{})
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.PathAt(conversation, save.Version, save.HeadID, "", 5)
+			items, _, err := tx.Chats.PathAt(conversation, save.Version, save.HeadID, "", 5)
 			e.equal("the save point", texts(items), texts(said))
 			return err
 		})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteSave(save.ID) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSave(save.ID) })
 		e.equal("removed", e.maintain(), store.Removed{Texts: 2, Messages: 2, Resources: 1})
 	})
 }
@@ -148,7 +149,7 @@ func TestALoadThatIsNeverFinishedIsRemoved(t *testing.T) {
 	conform(t, func(e *env) {
 		source := e.conversation()
 		e.talk(source, "", 3)
-		c := &nodest.Conversation{ID: id()}
+		c := &chat.Conversation{ID: id()}
 		e.load(c, renamed(e.dump(source), map[string]string{}), 2)
 		e.clock.advance(30*day - time.Second)
 		e.equal("removed", e.maintain(), store.Removed{})

@@ -5,14 +5,17 @@ import (
 	"slices"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
-	"nodest/nodest"
 )
 
 // Characters is the store of character.Service.
 func (db *DB) Characters() character.Store { return part[character.Tx]{db, (*tx).characters} }
+
+// Chats is the store of chat.Service.
+func (db *DB) Chats() chat.Store { return part[chat.Tx]{db, (*tx).chats} }
 
 // Memory is the store of memory.Service.
 func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).memory}} }
@@ -184,7 +187,7 @@ func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, str
 		return nil, "", err
 	}
 	var rows []*jobRow
-	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("(kind LIKE ? OR kind = ?)", memoryJobs, nodest.JobFork).
+	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("(kind LIKE ? OR kind = ?)", memoryJobs, chat.JobFork).
 		Where("subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?)",
 			text(characterID), text(t.userID), text(characterID))
 	limit = pageLength(limit)

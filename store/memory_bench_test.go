@@ -62,7 +62,7 @@ func (c *talk) talkAndEmbed(b *testing.B, n int) {
 			for i := range min(500, n-done) {
 				m := message(c.conv, c.last, fmt.Sprint("The tea number ", done+i, " of ", n, " is almost ready, and the rain has not stopped since noon. "+
 					"Ruth says that she will go to the market as soon as it does, and asks whether anybody needs anything from there."))
-				if err := tx.InsertMessage(m); err != nil {
+				if err := tx.Chats.InsertMessage(m); err != nil {
 					return err
 				}
 				c.last = m.ID

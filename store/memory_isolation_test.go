@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -96,8 +97,8 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 			}
 		}
 		// The other's message on a branch of one's own conversation.
-		c := &nodest.Conversation{ID: id()}
-		if err := tx.InsertConversation(c); err != nil {
+		c := &chat.Conversation{ID: id()}
+		if err := tx.Chats.InsertConversation(c); err != nil {
 			return err
 		}
 		_, err := tx.Memory.Shown(&memory.Place{ConversationID: c.ID, HeadID: x.message},

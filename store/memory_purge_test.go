@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
@@ -42,7 +43,7 @@ func (e *env) mentions(word string) (places []string) {
 // is there that there can be.
 type remembered struct {
 	character, chat string
-	said            []*nodest.Message
+	said            []*chat.Message
 	first, second   *memory.Memory
 }
 
@@ -136,7 +137,7 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 			e.equal("shown", []any{shown, err}, []any{[]bool{false, true}, nil})
 			said, err := tx.Memory.SaidByID(r.character, revision)
 			e.equal("said", []any{len(said), err}, []any{0, nil})
-			m, err := tx.Message(r.said[0].ID)
+			m, err := tx.Chats.Message(r.said[0].ID)
 			e.equal("the chat", []any{m.Text(), err}, []any{"mine zebra", nil})
 			return nil
 		})
@@ -161,7 +162,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 		}
 		e.equal("units of the other", len(e.units(other.character)), 4)
 
-		fork := &nodest.Conversation{ID: id(), CharacterID: r.character}
+		fork := &chat.Conversation{ID: id(), CharacterID: r.character}
 		e.forkTo(fork, r.chat, r.said[1].ID)
 		e.equal("what comes back with a fork", len(e.units(r.character)), 0)
 		e.change(r.said[0].ID, edit("said anew"))
@@ -179,7 +180,7 @@ func TestMaintenanceEndsMemoriesOfDeletedChats(t *testing.T) {
 		e.learn(r.character, both)
 		e.learn(r.character, alone)
 		e.embed(r.character)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(r.chat) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(r.chat) })
 		e.equal("searched after the deletion", names(e.units(r.character)), []string{"both", "mine new", "mine old", "something else", "written by the user"})
 		e.maintain()
 		e.equal("texts before 30 days", e.rows("memory_texts"), int64(3))
@@ -295,7 +296,7 @@ func TestUsesAreThoseOfTheChosenText(t *testing.T) {
 		e.equal("uses", read(), []memory.Use{use})
 		e.change(m.ID, reswipe("another text"))
 		e.equal("uses of another text", read(), []memory.Use{})
-		e.change(m.ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
+		e.change(m.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
 		e.equal("uses of the first text", read(), []memory.Use{use})
 	})
 }
@@ -305,12 +306,12 @@ func TestARevisionNamesItsMemories(t *testing.T) {
 		conv := e.chat(e.character())
 		m := message(conv, "", "with memories")
 		m.Swipes[0].MemoryIDs = []string{"a", "b"}
-		e.update(func(tx nodest.Tx) error { return tx.InsertMessage(m) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(m) })
 		e.change(m.ID, edit("edited"))
 		e.view(func(tx nodest.Tx) error {
-			stored, err := tx.Message(m.ID)
+			stored, err := tx.Chats.Message(m.ID)
 			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
-			dumped, err2 := tx.Dump(conv)
+			dumped, err2 := tx.Chats.Dump(conv)
 			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
 			e.equal("errors", []error{err, err2}, []error{nil, nil})
 			return nil

@@ -41,7 +41,7 @@ func TestAReadingIsKeptForItsConversation(t *testing.T) {
 		})
 		e.equal("after", e.reading(one), want)
 		e.equal("of another", e.reading(other), memory.Reading{})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(one) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(one) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return last(tx.Memory.Reading(one)) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return called(tx, one) })
 	})

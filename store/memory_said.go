@@ -4,9 +4,9 @@ import (
 	"database/sql"
 	"slices"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
-	"nodest/nodest"
 )
 
 // saidColumns are the columns of a memory.Said: of a text t, its message m and its
@@ -26,7 +26,7 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 		var at int64
 		err := rows.Scan(&s.RevisionID, &s.CharacterID, &s.ConversationID, &s.MessageID, &s.Seq, &s.Session, &s.Role, &name,
 			&at, &s.Read, &status, &words)
-		s.Name, s.At, s.Failed = string(name), moment(at), status == nodest.StatusError
+		s.Name, s.At, s.Failed = string(name), moment(at), status == chat.StatusError
 		s.Text = memory.Clean(s.Role, string(words))
 		items = append(items, s)
 		return err

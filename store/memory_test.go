@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/jobs"
@@ -31,7 +32,7 @@ func fact(text string, evidence ...memory.Evidence) *memory.Memory {
 }
 
 // evidenceOf names the chosen text of a message.
-func evidenceOf(m *nodest.Message) memory.Evidence {
+func evidenceOf(m *chat.Message) memory.Evidence {
 	return memory.Evidence{ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq}
 }
 
@@ -164,7 +165,7 @@ type madeUp struct {
 	rnd       *rand.Rand
 	character string
 	chats     []string
-	said      map[string][]*nodest.Message // by conversation
+	said      map[string][]*chat.Message // by conversation
 	facts     []*memory.Memory
 	version   int64
 	known     map[string]string
@@ -207,7 +208,7 @@ func (s *madeUp) catchUp() {
 
 func TestChangesLeadFromVersionToVersion(t *testing.T) {
 	conform(t, func(e *env) {
-		s := &madeUp{env: e, rnd: random(e.T), character: e.character(), said: map[string][]*nodest.Message{}, known: map[string]string{}, ever: map[string]bool{}}
+		s := &madeUp{env: e, rnd: random(e.T), character: e.character(), said: map[string][]*chat.Message{}, known: map[string]string{}, ever: map[string]bool{}}
 		s.catchUp()
 		s.equal("version before anything was said", s.version, 0)
 		for range atLeast(120, 1000) {
@@ -291,24 +292,24 @@ func (s *madeUp) change() {
 }
 
 // seldom does what ends a lot.
-func (s *madeUp) seldom(chat string) {
+func (s *madeUp) seldom(conv string) {
 	switch s.rnd.IntN(6) {
 	case 0:
 		s.facts = nil
 		s.update(func(tx nodest.Tx) error { _, _, err := tx.Memory.PurgeScope(s.character); return err })
 	case 1:
-		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
-		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == chat })
+		s.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
+		s.chats = slices.DeleteFunc(s.chats, func(id string) bool { return id == conv })
 	case 2:
-		t := &tale{env: s.env, conv: chat}
-		if len(s.said[chat]) > 0 {
+		t := &tale{env: s.env, conv: conv}
+		if len(s.said[conv]) > 0 {
 			copied, _ := t.loaded()
 			s.chats = append(s.chats, copied)
 		}
 	case 3:
-		if all := s.said[chat]; len(all) > 0 {
-			f := &nodest.Conversation{ID: id(), CharacterID: s.character}
-			s.forkTo(f, chat, all[len(all)-1].ID)
+		if all := s.said[conv]; len(all) > 0 {
+			f := &chat.Conversation{ID: id(), CharacterID: s.character}
+			s.forkTo(f, conv, all[len(all)-1].ID)
 		}
 	case 4:
 		s.clock.advance(31 * day)
@@ -399,7 +400,7 @@ func TestJobsOfAMemoryAreListedAndEnd(t *testing.T) {
 			return lines
 		}
 		e.equal("jobs", list(a), []string{"memory.extract queued", "memory.embed queued"})
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(chat) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(chat) })
 		e.equal("jobs of a deleted conversation", list(a), []string{"memory.extract cancelled", "memory.embed queued"})
 		e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(b) })
 		open, err := store.Query[string](e.db, "SELECT kind FROM jobs WHERE user_id = ? AND state = 'queued' ORDER BY kind", e.user)

@@ -7,9 +7,9 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/memory/lang"
-	"nodest/nodest"
 )
 
 // textRow is a text that was said, by its revision.
@@ -43,8 +43,8 @@ const (
 )
 
 // said is what memory keeps of a revision; nil if there is nothing to keep.
-func (t *tx) said(m *nodest.Message, r *revisionRow) *textRow {
-	if m.Hidden || m.Role != nodest.RoleUser && m.Role != nodest.RoleAssistant {
+func (t *tx) said(m *chat.Message, r *revisionRow) *textRow {
+	if m.Hidden || m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return nil
 	}
 	words := memory.Clean(lang.Role(m.Role), string(r.Text))
@@ -59,7 +59,7 @@ func (t *tx) said(m *nodest.Message, r *revisionRow) *textRow {
 }
 
 // hear notes revisions that were stored; finish writes them.
-func (t *tx) hear(m *nodest.Message, revisions []*revisionRow) {
+func (t *tx) hear(m *chat.Message, revisions []*revisionRow) {
 	for _, r := range revisions {
 		if row := t.said(m, r); row != nil {
 			t.texts = append(t.texts, row)

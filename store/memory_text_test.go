@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -25,8 +26,8 @@ func (e *env) character() string {
 // chat stores an empty conversation with a character.
 func (e *env) chat(character string) string {
 	e.Helper()
-	c := &nodest.Conversation{ID: id(), CharacterID: character, Settings: []byte(`{}`)}
-	e.update(func(tx nodest.Tx) error { return tx.InsertConversation(c) })
+	c := &chat.Conversation{ID: id(), CharacterID: character, Settings: []byte(`{}`)}
+	e.update(func(tx nodest.Tx) error { return tx.Chats.InsertConversation(c) })
 	return c.ID
 }
 
@@ -65,29 +66,29 @@ func TestEveryTextOfAMessageIsHeard(t *testing.T) {
 		question := e.say(conv, "", "  Is there tea?\n<mem>系统检索到的记忆内容：\n1. tea</mem>")
 		e.update(func(tx nodest.Tx) error { // the place of a reply, and what is never a source
 			m := message(conv, question.ID, "")
-			m.Role, m.Status, m.Swipes = nodest.RoleAssistant, nodest.StatusPending, []nodest.Swipe{}
-			if err := tx.InsertMessage(m); err != nil {
+			m.Role, m.Status, m.Swipes = chat.RoleAssistant, chat.StatusPending, []chat.Swipe{}
+			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
 			}
 			note := message(conv, question.ID, "a note")
-			note.Role = nodest.RoleSystem
+			note.Role = chat.RoleSystem
 			hidden := message(conv, question.ID, "hidden")
 			hidden.Hidden = true
 			old := message(conv, question.ID, "from a log")
 			old.Extra = []byte(`{}`)
 			empty := message(conv, question.ID, "<websearch>nothing said</websearch>")
-			for _, m := range []*nodest.Message{note, hidden, old, empty} {
-				if err := tx.InsertMessage(m); err != nil {
+			for _, m := range []*chat.Message{note, hidden, old, empty} {
+				if err := tx.Chats.InsertMessage(m); err != nil {
 					return err
 				}
 			}
 			question = m
 			return nil
 		})
-		e.change(question.ID, func(m *nodest.Message) { m.Status = nodest.StatusComplete; reswipe("<think>hm</think>Yes.")(m) })
+		e.change(question.ID, func(m *chat.Message) { m.Status = chat.StatusComplete; reswipe("<think>hm</think>Yes.")(m) })
 		e.change(question.ID, reswipe("No."))
 		e.change(question.ID, edit("Not yet."))
-		e.change(question.ID, func(m *nodest.Message) { m.SwipeIndex = 0 })
+		e.change(question.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
 		e.equal("heard", strings.Join(e.heardOf(conv), "\n"), strings.Join([]string{
 			"1 1 user Ada Is there tea? false", "2 1 assistant Ada Yes. false", "2 1 assistant Ada No. false",
 			"2 1 assistant Ada Not yet. false", "5 1 user Ada from a log true",
@@ -131,7 +132,7 @@ func TestCopiesAreHeardAsWhatTheyAreCopiesOf(t *testing.T) {
 		e.change(all[3].ID, reswipe("another"))
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(character, all[1].Swipes[0].RevisionID) })
 
-		fork := &nodest.Conversation{ID: id(), CharacterID: character}
+		fork := &chat.Conversation{ID: id(), CharacterID: character}
 		e.forkTo(fork, conv, last.ID)
 		want := e.heardOf(conv)
 		for i := range want {
@@ -204,7 +205,7 @@ func TestTextsAreReadInPages(t *testing.T) {
 		e.equal("before", seqs(memory.SaidFilter{Before: 5, Limit: 2}), []int64{4, 4, 4, 4})
 		e.equal("all of a message", seqs(memory.SaidFilter{Limit: 4}), []int64{1, 2, 3, 4, 4, 4, 4})
 		e.view(func(tx nodest.Tx) error {
-			c, err := tx.Conversation(conv)
+			c, err := tx.Chats.Conversation(conv)
 			if err != nil {
 				return err
 			}
@@ -235,7 +236,7 @@ func TestShownIsWhatThePathHas(t *testing.T) {
 			s.compareShown(&memory.Place{ConversationID: other.conv, HeadID: other.any()})
 		}
 		s.compareShown(&memory.Place{ConversationID: s.conv})
-		s.update(func(tx nodest.Tx) error { return tx.DeleteConversation(s.conv) })
+		s.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(s.conv) })
 		s.view(func(tx nodest.Tx) error {
 			shown, err := tx.Memory.Shown(nil, s.evidence(tx))
 			e.equal("a text of a deleted conversation is shown", slices.Contains(shown, true), false)
@@ -248,17 +249,17 @@ func TestShownIsWhatThePathHas(t *testing.T) {
 func (s *tale) restore() {
 	s.Helper()
 	s.update(func(tx nodest.Tx) error {
-		c, err := tx.LockConversation(s.conv)
+		c, err := tx.Chats.LockConversation(s.conv)
 		if err != nil {
 			return err
 		}
 		version := 2 + s.rnd.Int64N(c.Version-1)
-		if _, err := tx.Rewind(c, version, s.heads[version]); err != nil {
+		if _, err := tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
 			return err
 		}
 		c.HeadID = s.heads[version]
 		c.Version++
-		return tx.UpdateConversation(c)
+		return tx.Chats.UpdateConversation(c)
 	})
 	s.keep()
 }
@@ -290,11 +291,11 @@ func (s *tale) compareShown(here *memory.Place) {
 		if here != nil && here.ConversationID == s.conv {
 			head = here.HeadID
 		}
-		var path []*nodest.Message
+		var path []*chat.Message
 		if here != nil && here.Version != 0 {
-			path, _, err = tx.PathAt(s.conv, here.Version, head, "", 1000)
+			path, _, err = tx.Chats.PathAt(s.conv, here.Version, head, "", 1000)
 		} else {
-			path, _, err = tx.Path(s.conv, head, "", 1000)
+			path, _, err = tx.Chats.Path(s.conv, head, "", 1000)
 		}
 		if err != nil {
 			return err
@@ -317,7 +318,7 @@ func TestAForkShowsItsOwnTexts(t *testing.T) {
 		character := e.character()
 		conv := e.chat(character)
 		all := e.talk(conv, "", 20)
-		fork := &nodest.Conversation{ID: id(), CharacterID: character}
+		fork := &chat.Conversation{ID: id(), CharacterID: character}
 		from := e.beginFork(fork, conv, all[14].ID, 3)
 		shown := func() (n int) {
 			e.view(func(tx nodest.Tx) error {
@@ -339,7 +340,7 @@ func TestAForkShowsItsOwnTexts(t *testing.T) {
 		}
 		e.finishFork(fork, from, 4)
 		e.equal("shown in the end", shown(), 15)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conv) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		e.equal("shown without the original", shown(), 15)
 	})
 }

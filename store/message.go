@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type messageRow struct {
@@ -37,8 +37,8 @@ type messageRow struct {
 	DeletedAt *int64
 }
 
-func (r *messageRow) message() (*nodest.Message, error) {
-	m := &nodest.Message{
+func (r *messageRow) message() (*chat.Message, error) {
+	m := &chat.Message{
 		ID: r.ID, ConversationID: r.ConversationID, ParentID: string(r.ParentID), ClientMsgID: string(r.ClientMsgID),
 		Seq: r.Seq, Role: string(r.Role), Name: string(r.Name), AuthorID: string(r.AuthorID),
 		Greeting: r.IsGreeting, Hidden: r.IsHidden, SwipeIndex: r.SwipeIndex, Rev: r.Rev, Status: string(r.Status),
@@ -48,7 +48,7 @@ func (r *messageRow) message() (*nodest.Message, error) {
 	return m, decode(r.Error, &m.Error)
 }
 
-func (t *tx) messageRow(m *nodest.Message) (*messageRow, error) {
+func (t *tx) messageRow(m *chat.Message) (*messageRow, error) {
 	failure, err := encode(m.Error)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ type messageStateRow struct {
 
 // InsertMessage stores m. Its seq comes from the conversation's row, whose lock
 // orders the messages of one conversation.
-func (t *tx) InsertMessage(m *nodest.Message) error {
+func (t *tx) InsertMessage(m *chat.Message) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 
 // logState notes what m shows now; finish writes it under the version that the
 // conversation has in the end. isNew says that the message was not there before.
-func (t *tx) logState(m *nodest.Message, isNew bool) {
+func (t *tx) logState(m *chat.Message, isNew bool) {
 	state := &messageStateRow{
 		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
 		Status: text(m.Status), IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
@@ -250,17 +250,17 @@ func (t *tx) fillPreviousOf(conversationID string, states []*messageStateRow) er
 }
 
 // Message returns one, also when it is deleted.
-func (t *tx) Message(id string) (*nodest.Message, error) {
+func (t *tx) Message(id string) (*chat.Message, error) {
 	return t.oneMessage("m.id = ?", text(id))
 }
 
 // MessageByClientID finds a message by the name the client gave it.
-func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*nodest.Message, error) {
+func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_id = ? AND m.client_msg_id <> ''",
 		text(conversationID), text(clientMsgID))
 }
 
-func (t *tx) oneMessage(where string, args ...any) (*nodest.Message, error) {
+func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
 	items, err := t.messages("WHERE m.user_id = ? AND "+where+
 		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)",
 		append([]any{text(t.userID)}, args...)...)
@@ -274,12 +274,12 @@ func (t *tx) oneMessage(where string, args ...any) (*nodest.Message, error) {
 }
 
 // messages reads the messages that rest, the end of the statement, selects.
-func (t *tx) messages(rest string, args ...any) ([]*nodest.Message, error) {
+func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
 	var rows []*messageRow
 	if _, err := t.scan(t.raw("SELECT m.* FROM messages m "+rest, args...), &rows); err != nil {
 		return nil, err
 	}
-	items := make([]*nodest.Message, len(rows))
+	items := make([]*chat.Message, len(rows))
 	for i, row := range rows {
 		var err error
 		if items[i], err = row.message(); err != nil {
@@ -290,7 +290,7 @@ func (t *tx) messages(rest string, args ...any) ([]*nodest.Message, error) {
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
-func (t *tx) UpdateMessage(m *nodest.Message) error {
+func (t *tx) UpdateMessage(m *chat.Message) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (t *tx) UpdateMessage(m *nodest.Message) error {
 // Path walks from the end of the branch upwards, one search in the index per
 // step, and stops when it has enough: its cost is that of the page. It trusts
 // that beforeID is on the branch, and goes on from its parent.
-func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest.Message, bool, error) {
+func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	start, skip := headID, 0
 	if beforeID != "" {
 		start, skip = beforeID, 1
@@ -369,7 +369,7 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*nodest
 }
 
 // Children returns the messages below id, by seq; id "" = the roots.
-func (t *tx) Children(conversationID, id string) ([]*nodest.Message, error) {
+func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}

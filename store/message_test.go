@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -16,50 +17,50 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
 		edited, deleted := start.Add(time.Minute), start.Add(time.Hour)
-		want := &nodest.Message{
-			ID: id(), ConversationID: conversation, ClientMsgID: "mine-1", Role: nodest.RoleAssistant, Name: "Grüße 茶",
-			AuthorID: "x", Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: nodest.StatusError,
+		want := &chat.Message{
+			ID: id(), ConversationID: conversation, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Grüße 茶",
+			AuthorID: "x", Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: chat.StatusError,
 			Error:        fault.New(fault.Blocked, "blocked").With("provider", "p"),
 			GenerationID: id(), CreatedAt: start.Add(-time.Hour), EditedAt: &edited, DeletedAt: &deleted,
 			Extra: []byte(`{"send_date":"x", "z":1}`),
-			Swipes: []nodest.Swipe{
+			Swipes: []chat.Swipe{
 				{ID: id(), RevisionID: id(), Rev: 1, Text: "it's 100% \\ \"tea\"\n?", CreatedAt: start, Deleted: true},
 				{
 					ID: id(), RevisionID: id(), Rev: 1, Text: "NUL \x00 and \x01 0\u0000", Reasoning: "hm", Model: "m", Finish: "stop",
 					Usage: &llm.Usage{PromptTokens: 3}, GenerationID: "g", CreatedAt: start.Add(-time.Second),
-					Blocks: []nodest.Block{{Part: "mem", Text: "t", At: 4}},
+					Blocks: []chat.Block{{Part: "mem", Text: "t", At: 4}},
 				},
 			},
 		}
-		e.update(func(tx nodest.Tx) error { return tx.InsertMessage(want) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(want) })
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Message(want.ID)
+			got, err := tx.Chats.Message(want.ID)
 			if err != nil {
 				return err
 			}
-			for _, m := range []*nodest.Message{got, want} { // pointers print as addresses
+			for _, m := range []*chat.Message{got, want} { // pointers print as addresses
 				e.equal("usage", *m.Swipes[1].Usage, llm.Usage{PromptTokens: 3})
 				e.equal("error", *m.Error, *want.Error)
 				e.equal("edited", *m.EditedAt, edited)
 				e.equal("deleted", *m.DeletedAt, deleted)
 			}
-			for _, m := range []*nodest.Message{got, want} {
+			for _, m := range []*chat.Message{got, want} {
 				m.Swipes[1].Usage, m.Error, m.EditedAt, m.DeletedAt = nil, nil, nil, nil
 			}
 			e.equal("message", got, want)
-			byName, err := tx.MessageByClientID(conversation, "mine-1")
+			byName, err := tx.Chats.MessageByClientID(conversation, "mine-1")
 			e.equal("found by the client's name", byName.ID, want.ID)
 			if err != nil {
 				return err
 			}
-			_, err = tx.MessageByClientID(conversation, "")
+			_, err = tx.Chats.MessageByClientID(conversation, "")
 			e.code(fault.NotFound, err)
 			return nil
 		})
 		e.refused(fault.Conflict, func(tx nodest.Tx) error {
 			m := message(conversation, "", "again")
 			m.ClientMsgID = "mine-1"
-			return tx.InsertMessage(m)
+			return tx.Chats.InsertMessage(m)
 		})
 	})
 }
@@ -72,35 +73,35 @@ func TestTextsAreNeverChanged(t *testing.T) {
 		e.clock.advance(time.Minute)
 		e.update(func(tx nodest.Tx) error { // an edit
 			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, id(), "second words"
-			return tx.UpdateMessage(m)
+			return tx.Chats.UpdateMessage(m)
 		})
 		e.clock.advance(time.Minute)
 		e.update(func(tx nodest.Tx) error { // another swipe, chosen
 			m.Rev, m.SwipeIndex = 3, 1
-			m.Swipes = append(m.Swipes, nodest.Swipe{Text: "other words"})
-			return tx.UpdateMessage(m)
+			m.Swipes = append(m.Swipes, chat.Swipe{Text: "other words"})
+			return tx.Chats.UpdateMessage(m)
 		})
 		e.update(func(tx nodest.Tx) error { // only the state; a text that is stored stays
 			m.Rev, m.SwipeIndex, m.Swipes[1].Deleted = 4, 0, true
 			m.Swipes[0].Text = "not a revision"
-			return tx.UpdateMessage(m)
+			return tx.Chats.UpdateMessage(m)
 		})
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Message(m.ID)
+			got, err := tx.Chats.Message(m.ID)
 			if err != nil {
 				return err
 			}
 			e.equal("text", got.Text(), "second words")
 			e.equal("texts", []string{got.Swipes[0].Text, got.Swipes[1].Text}, []string{"second words", "other words"})
 			e.equal("deleted swipe", got.Swipes[1].Deleted, true)
-			old, err := tx.Revision(first)
+			old, err := tx.Chats.Revision(first)
 			if err != nil {
 				return err
 			}
-			e.equal("first revision", *old, nodest.Revision{
+			e.equal("first revision", *old, chat.Revision{
 				ID: first, MessageID: m.ID, SwipeID: m.Swipes[0].ID, Rev: 1, Text: "first words", CreatedAt: start,
 			})
-			all, err := tx.Revisions(m.ID)
+			all, err := tx.Chats.Revisions(m.ID)
 			if err != nil {
 				return err
 			}
@@ -118,23 +119,23 @@ func TestOfTwoChangesOfAMessageOneIsRefused(t *testing.T) {
 	conform(t, func(e *env) {
 		m := e.say(e.conversation(), "", "words")
 		m.Rev = 2
-		m.Status = nodest.StatusCancelled
-		e.update(func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
-		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
+		m.Status = chat.StatusCancelled
+		e.update(func(tx nodest.Tx) error { return tx.Chats.UpdateMessage(m) })
+		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error { return tx.Chats.UpdateMessage(m) })
 		e.code(fault.Conflict, err)
-		current, ok := fault.Public(err).Details["current"].(*nodest.Message)
+		current, ok := fault.Public(err).Details["current"].(*chat.Message)
 		if !ok || current.ID != m.ID || current.Rev != 2 || current.Text() != "words" {
 			e.Errorf("details.current is %+v", current)
 		}
 		m.ID = id()
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.UpdateMessage(m) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.UpdateMessage(m) })
 	})
 }
 
 func TestAPathIsReadFromItsEnd(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
-		var line []*nodest.Message
+		var line []*chat.Message
 		parent := ""
 		for i := range 10 {
 			m := e.say(conversation, parent, fmt.Sprint(i))
@@ -146,7 +147,7 @@ func TestAPathIsReadFromItsEnd(t *testing.T) {
 			e.update(func(tx nodest.Tx) error {
 				now := tx.Now()
 				line[i].Rev, line[i].DeletedAt = 2, &now
-				return tx.UpdateMessage(line[i])
+				return tx.Chats.UpdateMessage(line[i])
 			})
 		}
 		for _, tt := range []struct {
@@ -168,26 +169,26 @@ func TestAPathIsReadFromItsEnd(t *testing.T) {
 			{"", "", 3, "", false},
 		} {
 			e.view(func(tx nodest.Tx) error {
-				items, more, err := tx.Path(conversation, tt.head, tt.before, tt.limit)
+				items, more, err := tx.Chats.Path(conversation, tt.head, tt.before, tt.limit)
 				e.equal(fmt.Sprintf("path %+v", tt), strings.Join(texts(items), " "), tt.want)
 				e.equal(fmt.Sprintf("more of %+v", tt), more, tt.more)
 				return err
 			})
 		}
 		e.view(func(tx nodest.Tx) error {
-			below, err := tx.Children(conversation, line[3].ID)
+			below, err := tx.Chats.Children(conversation, line[3].ID)
 			e.equal("children", strings.Join(texts(below), " "), "4 b")
 			if err != nil {
 				return err
 			}
-			_, _, err = tx.Path(conversation, id(), "", 5)
+			_, _, err = tx.Chats.Path(conversation, id(), "", 5)
 			e.code(fault.NotFound, err)
 			return nil
 		})
 		other := e.conversation()
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertMessage(message(other, line[0].ID, "x")) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.InsertMessage(message(other, line[0].ID, "x")) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error {
-			_, _, err := tx.Path(other, line[0].ID, "", 5)
+			_, _, err := tx.Chats.Path(other, line[0].ID, "", 5)
 			return err
 		})
 	})
@@ -199,20 +200,20 @@ func TestStatesAreStampedWithTheVersion(t *testing.T) {
 		m := e.say(conversation, "", "a")
 		e.update(func(tx nodest.Tx) error { // an edit, before the conversation's own change
 			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, "r2", "b"
-			if err := tx.UpdateMessage(m); err != nil {
+			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
-			m.Rev, m.Status = 3, nodest.StatusInterrupted // twice in one version
-			if err := tx.UpdateMessage(m); err != nil {
+			m.Rev, m.Status = 3, chat.StatusInterrupted // twice in one version
+			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
-			c, err := tx.LockConversation(conversation)
+			c, err := tx.Chats.LockConversation(conversation)
 			if err != nil {
 				return err
 			}
 			c.Version++
 			c.Settings = []byte(`{"model":"x"}`)
-			return tx.UpdateConversation(c)
+			return tx.Chats.UpdateConversation(c)
 		})
 		states, err := store.Query[string](e.db,
 			"SELECT CAST(version AS TEXT) || ' ' || CAST(rev AS TEXT) || ' ' || status FROM message_states WHERE message_id = ? ORDER BY version", m.ID)
@@ -241,7 +242,7 @@ func TestPathsOfRandomTrees(t *testing.T) {
 		rnd := random(t)
 		conversation := e.conversation()
 		parents, deleted := map[string]string{}, map[string]bool{}
-		var all []*nodest.Message
+		var all []*chat.Message
 		e.update(func(tx nodest.Tx) error {
 			all = nil
 			for i := range atLeast(80, 2000) {
@@ -254,7 +255,7 @@ func TestPathsOfRandomTrees(t *testing.T) {
 					now := tx.Now()
 					m.DeletedAt = &now
 				}
-				if err := tx.InsertMessage(m); err != nil {
+				if err := tx.Chats.InsertMessage(m); err != nil {
 					return err
 				}
 				all = append(all, m)
@@ -274,9 +275,9 @@ func TestPathsOfRandomTrees(t *testing.T) {
 			before, more := "", true
 			for more {
 				e.view(func(tx nodest.Tx) error {
-					var items []*nodest.Message
+					var items []*chat.Message
 					var err error
-					items, more, err = tx.Path(conversation, head, before, size)
+					items, more, err = tx.Chats.Path(conversation, head, before, size)
 					for i := range items {
 						got = append(got, items[len(items)-1-i].ID)
 					}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type rewindRow struct {
@@ -62,7 +62,7 @@ func (t *tx) Born(messageID string) (int64, error) {
 }
 
 // Rewinds returns the conversation's rewinds, oldest first.
-func (t *tx) Rewinds(conversationID string) ([]nodest.Rewind, error) {
+func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (t *tx) Rewinds(conversationID string) ([]nodest.Rewind, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]nodest.Rewind, len(rows))
+	items := make([]chat.Rewind, len(rows))
 	for i, row := range rows {
-		items[i] = nodest.Rewind{At: row.Version, To: row.ToVersion}
+		items[i] = chat.Rewind{At: row.Version, To: row.ToVersion}
 	}
 	return items, nil
 }
@@ -85,7 +85,7 @@ func (t *tx) Rewinds(conversationID string) ([]nodest.Rewind, error) {
 //
 // It comes before other changes of messages in the same transaction: their states
 // are not stored yet.
-func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*nodest.Message, error) {
+func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
 	if err := t.writable(); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*no
 		return nil, err
 	}
 	if headID == "" {
-		return []*nodest.Message{}, nil
+		return []*chat.Message{}, nil
 	}
 	if err := t.inConversation(c.ID, headID); err != nil {
 		return nil, err
@@ -115,12 +115,12 @@ func (t *tx) Rewind(c *nodest.Conversation, version int64, headID string) ([]*no
 	return t.rewind(c.ID, version, headID)
 }
 
-func (t *tx) rewind(conversationID string, version int64, headID string) ([]*nodest.Message, error) {
+func (t *tx) rewind(conversationID string, version int64, headID string) ([]*chat.Message, error) {
 	replaced, err := t.replaced(conversationID, version)
 	if err != nil {
 		return nil, err
 	}
-	changed := []*nodest.Message{}
+	changed := []*chat.Message{}
 	for part := range slices.Chunk(replaced, 200) {
 		states, err := t.onPath(conversationID, headID, part)
 		if err != nil {
@@ -132,7 +132,7 @@ func (t *tx) rewind(conversationID string, version int64, headID string) ([]*nod
 		}
 		changed = append(changed, some...)
 	}
-	slices.SortFunc(changed, func(a, b *nodest.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(changed, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	return changed, nil
 }
 
@@ -184,7 +184,7 @@ func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]*m
 
 // setBack gives messages the states that are not theirs any more, and returns
 // those that it changed.
-func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
+func (t *tx) setBack(states []*messageStateRow) ([]*chat.Message, error) {
 	if len(states) == 0 {
 		return nil, nil
 	}
@@ -207,7 +207,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []*nodest.Message
+	var changed []*chat.Message
 	for i, m := range items {
 		if shown[i] && t.setState(m, states[i], then[i] != now[i]) {
 			changed = append(changed, m)
@@ -220,15 +220,15 @@ func (t *tx) setBack(states []*messageStateRow) ([]*nodest.Message, error) {
 }
 
 // setState gives m what else a state holds, and the next rev if it changed.
-func (t *tx) setState(m *nodest.Message, s *messageStateRow, changed bool) bool {
+func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	status := string(s.Status)
-	if status == nodest.StatusPending || status == nodest.StatusStreaming {
-		status = nodest.StatusInterrupted
+	if status == chat.StatusPending || status == chat.StatusStreaming {
+		status = chat.StatusInterrupted
 	}
 	if status == m.Status && s.IsDeleted == (m.DeletedAt != nil) && !changed {
 		return false
 	}
-	if m.Status = status; status != nodest.StatusError {
+	if m.Status = status; status != chat.StatusError {
 		m.Error = nil
 	}
 	switch {
@@ -244,7 +244,7 @@ func (t *tx) setState(m *nodest.Message, s *messageStateRow, changed bool) bool 
 
 // storeStates writes what setState and choose changed, in one statement each. The
 // rev of a swipe's row stays: it is the highest, not that of the text it points to.
-func (t *tx) storeStates(items []*nodest.Message) error {
+func (t *tx) storeStates(items []*chat.Message) error {
 	var messages, swipes []any
 	for _, m := range items {
 		failure, err := encode(m.Error)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/nodest"
 )
 
@@ -15,48 +16,48 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
 		b := e.say(conversation, a.ID, "b") // version 3
-		change := func(m *nodest.Message, how func(tx nodest.Tx)) {
+		change := func(m *chat.Message, how func(tx nodest.Tx)) {
 			e.Helper()
 			e.update(func(tx nodest.Tx) error {
-				c, err := tx.LockConversation(conversation)
+				c, err := tx.Chats.LockConversation(conversation)
 				if err != nil {
 					return err
 				}
 				how(tx)
 				m.Rev++
 				c.Version++
-				if err := tx.UpdateMessage(m); err != nil {
+				if err := tx.Chats.UpdateMessage(m); err != nil {
 					return err
 				}
-				return tx.UpdateConversation(c)
+				return tx.Chats.UpdateConversation(c)
 			})
 		}
 		first := a.Swipes[0].RevisionID
 		change(a, func(nodest.Tx) { a.Swipes[0].Rev, a.Swipes[0].RevisionID, a.Swipes[0].Text = 2, id(), "a edited" })
 		change(a, func(nodest.Tx) {
-			a.Swipes = append(a.Swipes, nodest.Swipe{Text: "a again", Wish: "rhyme"})
+			a.Swipes = append(a.Swipes, chat.Swipe{Text: "a again", Wish: "rhyme"})
 			a.SwipeIndex = 1
 		})
 		change(a, func(nodest.Tx) { a.SwipeIndex, a.Swipes[0].Deleted = 1, true })
 		change(b, func(tx nodest.Tx) { now := tx.Now(); b.DeletedAt = &now })
 		c := e.say(conversation, a.ID, "c") // 8
 
-		var changed []*nodest.Message
+		var changed []*chat.Message
 		rewind := func(tx nodest.Tx, version int64, head string) (err error) {
-			c, err := tx.LockConversation(conversation)
+			c, err := tx.Chats.LockConversation(conversation)
 			if err != nil {
 				return err
 			}
-			if changed, err = tx.Rewind(c, version, head); err != nil {
+			if changed, err = tx.Chats.Rewind(c, version, head); err != nil {
 				return err
 			}
 			c.Version, c.HeadID = c.Version+1, head
-			return tx.UpdateConversation(c)
+			return tx.Chats.UpdateConversation(c)
 		}
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 3, b.ID) }) // 9
 		e.equal("changed", texts(changed), []string{"a", "b"})
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.Path(conversation, b.ID, "", 10)
+			items, _, err := tx.Chats.Path(conversation, b.ID, "", 10)
 			if err != nil {
 				return err
 			}
@@ -65,8 +66,8 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 			e.equal("deleted", items[0].Chosen().Deleted, false)
 			e.equal("rev of the text", items[0].Chosen().Rev, 1)
 			e.equal("wish", items[0].Swipes[1].Wish, "rhyme")
-			rewinds, err := tx.Rewinds(conversation)
-			e.equal("rewinds", rewinds, []nodest.Rewind{{At: 9, To: 3}})
+			rewinds, err := tx.Chats.Rewinds(conversation)
+			e.equal("rewinds", rewinds, []chat.Rewind{{At: 9, To: 3}})
 			return err
 		})
 
@@ -83,7 +84,7 @@ func TestARewindIsAChangeLikeOthers(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 1, "") })
 		e.equal("changed before the first message", len(changed), 0)
 		e.view(func(tx nodest.Tx) error {
-			all, err := tx.Revisions(a.ID)
+			all, err := tx.Chats.Revisions(a.ID)
 			var words []string
 			for _, r := range all {
 				words = append(words, r.Text)
@@ -101,13 +102,13 @@ func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
 		conversation := e.conversation()
 		a := e.say(conversation, "", "a")
 		reply := message(conversation, a.ID, "")
-		reply.Swipes, reply.Status = nil, nodest.StatusPending
-		e.update(func(tx nodest.Tx) error { return tx.InsertMessage(reply) })
+		reply.Swipes, reply.Status = nil, chat.StatusPending
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(reply) })
 		version := int64(2)
 		next := func(how func(tx nodest.Tx) error) {
 			e.Helper()
 			e.update(func(tx nodest.Tx) error {
-				c, err := tx.LockConversation(conversation)
+				c, err := tx.Chats.LockConversation(conversation)
 				if err != nil {
 					return err
 				}
@@ -116,32 +117,32 @@ func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
 				}
 				c.Version++
 				version = c.Version
-				return tx.UpdateConversation(c)
+				return tx.Chats.UpdateConversation(c)
 			})
 		}
 		next(func(tx nodest.Tx) error { // the reply is written, a is deleted
 			now := tx.Now()
 			a.DeletedAt = &now
-			reply.Rev, reply.Status, reply.Swipes = 2, nodest.StatusComplete, []nodest.Swipe{{ID: id(), Rev: 1, Text: "reply"}}
+			reply.Rev, reply.Status, reply.Swipes = 2, chat.StatusComplete, []chat.Swipe{{ID: id(), Rev: 1, Text: "reply"}}
 			a.Rev++
-			if err := tx.UpdateMessage(a); err != nil {
+			if err := tx.Chats.UpdateMessage(a); err != nil {
 				return err
 			}
-			return tx.UpdateMessage(reply)
+			return tx.Chats.UpdateMessage(reply)
 		})
 		e.clock.advance(31 * 24 * time.Hour)
 		if removed, _, err := e.db.Maintain(t.Context()); err != nil || removed.Texts != 1 {
 			e.Fatal(removed, err)
 		}
-		var changed []*nodest.Message
+		var changed []*chat.Message
 		next(func(tx nodest.Tx) (err error) {
-			changed, err = tx.Rewind(&nodest.Conversation{ID: conversation, Version: version}, 2, reply.ID)
+			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)
 			return err
 		})
 		e.equal("changed", len(changed), 1)
-		e.equal("the reply", fmt.Sprint(changed[0].ID, changed[0].Status, changed[0].Chosen() == nil), fmt.Sprint(reply.ID, nodest.StatusInterrupted, true))
+		e.equal("the reply", fmt.Sprint(changed[0].ID, changed[0].Status, changed[0].Chosen() == nil), fmt.Sprint(reply.ID, chat.StatusInterrupted, true))
 		e.view(func(tx nodest.Tx) error {
-			m, err := tx.Message(a.ID)
+			m, err := tx.Chats.Message(a.ID)
 			e.equal("a is deleted", m.DeletedAt != nil, true)
 			return err
 		})
@@ -153,12 +154,12 @@ func TestARewindLeavesWhatItCannotBringBack(t *testing.T) {
 func TestAMessageChangesAgainAfterARewind(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
-		var line []*nodest.Message
+		var line []*chat.Message
 		version := int64(1)
-		next := func(how func(tx nodest.Tx, c *nodest.Conversation) error) {
+		next := func(how func(tx nodest.Tx, c *chat.Conversation) error) {
 			e.Helper()
 			e.update(func(tx nodest.Tx) error {
-				c, err := tx.LockConversation(conversation)
+				c, err := tx.Chats.LockConversation(conversation)
 				if err != nil {
 					return err
 				}
@@ -167,15 +168,15 @@ func TestAMessageChangesAgainAfterARewind(t *testing.T) {
 				}
 				c.Version++
 				version = c.Version
-				return tx.UpdateConversation(c)
+				return tx.Chats.UpdateConversation(c)
 			})
 		}
-		next(func(tx nodest.Tx, _ *nodest.Conversation) error {
+		next(func(tx nodest.Tx, _ *chat.Conversation) error {
 			line = nil
 			parent := ""
 			for i := range 300 {
 				m := message(conversation, parent, fmt.Sprint(i))
-				if err := tx.InsertMessage(m); err != nil {
+				if err := tx.Chats.InsertMessage(m); err != nil {
 					return err
 				}
 				line, parent = append(line, m), m.ID
@@ -183,37 +184,37 @@ func TestAMessageChangesAgainAfterARewind(t *testing.T) {
 			return nil
 		})
 		head := line[len(line)-1].ID
-		next(func(tx nodest.Tx, _ *nodest.Conversation) error {
+		next(func(tx nodest.Tx, _ *chat.Conversation) error {
 			now := tx.Now()
 			for _, m := range line {
 				m.Rev, m.DeletedAt = 2, &now
-				if err := tx.UpdateMessage(m); err != nil {
+				if err := tx.Chats.UpdateMessage(m); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		next(func(tx nodest.Tx, c *nodest.Conversation) error {
-			changed, err := tx.Rewind(c, 2, head)
+		next(func(tx nodest.Tx, c *chat.Conversation) error {
+			changed, err := tx.Chats.Rewind(c, 2, head)
 			if err != nil {
 				return err
 			}
 			e.equal("changed", len(changed), len(line))
 			m := changed[0]
-			m.Rev, m.Status = m.Rev+1, nodest.StatusCancelled
-			return tx.UpdateMessage(m)
+			m.Rev, m.Status = m.Rev+1, chat.StatusCancelled
+			return tx.Chats.UpdateMessage(m)
 		})
 		e.view(func(tx nodest.Tx) error {
-			items, _, err := tx.PathAt(conversation, version, head, "", 1000)
+			items, _, err := tx.Chats.PathAt(conversation, version, head, "", 1000)
 			if err != nil {
 				return err
 			}
 			e.equal("messages", len(items), len(line))
-			e.equal("the first", fmt.Sprint(items[0].Text(), items[0].Status, items[0].Rev), fmt.Sprint("0", nodest.StatusCancelled, 4))
+			e.equal("the first", fmt.Sprint(items[0].Text(), items[0].Status, items[0].Rev), fmt.Sprint("0", chat.StatusCancelled, 4))
 			for i, m := range items {
 				e.equal("order", m.Seq, i+1)
 			}
-			n, err := tx.Count(conversation, head)
+			n, err := tx.Chats.Count(conversation, head)
 			e.equal("count", n, len(line))
 			return err
 		})

@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 type saveRow struct {
@@ -35,8 +35,8 @@ type saveResourceRow struct {
 	ResourceID    string `bun:"resource_id,pk"`
 }
 
-func (r *saveRow) save() (*nodest.Save, error) {
-	s := &nodest.Save{
+func (r *saveRow) save() (*chat.Save, error) {
+	s := &chat.Save{
 		ID: r.ID, ConversationID: r.ConversationID, CharacterID: string(r.CharacterID), Version: r.Version,
 		HeadID: string(r.HeadID), Description: string(r.Description), PreviewText: string(r.PreviewText),
 		MessageCount: r.MessageCount, Automatic: r.IsAutomatic, Thumbnail: string(r.Thumbnail),
@@ -47,7 +47,7 @@ func (r *saveRow) save() (*nodest.Save, error) {
 
 // InsertSave stores a save point; a CreatedAt of zero becomes Now. What its pins
 // name is kept as long as it is there.
-func (t *tx) InsertSave(s *nodest.Save) error {
+func (t *tx) InsertSave(s *chat.Save) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t *tx) InsertSave(s *nodest.Save) error {
 }
 
 // Save returns one; fault.NotFound also when its conversation is deleted.
-func (t *tx) Save(id string) (*nodest.Save, error) {
+func (t *tx) Save(id string) (*chat.Save, error) {
 	var row saveRow
 	found, err := t.scan(t.raw("SELECT s.* FROM saves s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
 		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &row)
@@ -102,7 +102,7 @@ func (t *tx) Save(id string) (*nodest.Save, error) {
 func errNoSave() error { return fault.New(fault.NotFound, "no such save point") }
 
 // Saves lists the save points of a conversation, newest first.
-func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*nodest.Save, string, error) {
+func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*chat.Save, string, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, "", err
 	}
@@ -119,7 +119,7 @@ func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit i
 		return nil, "", err
 	}
 	rows, next := cut(rows, limit, func(r *saveRow) place { return place{r.CreatedAt, r.ID} })
-	items := make([]*nodest.Save, len(rows))
+	items := make([]*chat.Save, len(rows))
 	for i, row := range rows {
 		var err error
 		if items[i], err = row.save(); err != nil {

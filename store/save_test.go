@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -16,7 +17,7 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation, imported := e.conversation(), start.Add(-time.Hour)
 		book, persona := id(), id()
-		want := &nodest.Save{
+		want := &chat.Save{
 			ID: id(), ConversationID: conversation, CharacterID: id(), Version: 1, HeadID: "h", Description: "before the 茶 \x00",
 			PreviewText: "it's", MessageCount: 12, Automatic: true, Thumbnail: "data:image/png;base64,AA==",
 			Extra: []byte(`{"z":1, "a":2}`), ImportedAt: &imported, CreatedAt: start.Add(-time.Minute),
@@ -26,9 +27,9 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 				{Kind: character.WorldBook, ID: book, Version: 2},
 			}, Settings: &character.UserSettings{UserName: "Ada", CustomSetting: []byte(`{"x":1}`)}},
 		}
-		e.update(func(tx nodest.Tx) error { return tx.InsertSave(want) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSave(want) })
 		e.view(func(tx nodest.Tx) error {
-			got, err := tx.Save(want.ID)
+			got, err := tx.Chats.Save(want.ID)
 			if err != nil {
 				return err
 			}
@@ -52,29 +53,29 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 		slices.Sort(needed)
 		e.equal("resources that are kept", resources(), needed)
 
-		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.InsertSave(want) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertSave(&nodest.Save{ID: id(), ConversationID: id()}) })
-		e.update(func(tx nodest.Tx) error { return tx.DeleteSave(want.ID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteSave(want.ID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Save(want.ID); return err })
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Chats.InsertSave(want) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: id()}) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSave(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.DeleteSave(want.ID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Save(want.ID); return err })
 		e.equal("resources that are kept", len(resources()), 0)
 	})
 }
 
 func TestSavePointsGoWithTheirConversation(t *testing.T) {
 	conform(t, func(e *env) {
-		s := &nodest.Save{ID: id(), ConversationID: e.conversation(), Version: 1}
-		e.update(func(tx nodest.Tx) error { return tx.InsertSave(s) })
+		s := &chat.Save{ID: id(), ConversationID: e.conversation(), Version: 1}
+		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSave(s) })
 		e.equal("created at", s.CreatedAt, start)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(s.ConversationID) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Save(s.ID); return err })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteSave(s.ID) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(s.ConversationID) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Save(s.ID); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.DeleteSave(s.ID) })
 		e.refused(fault.NotFound, func(tx nodest.Tx) error {
-			_, _, err := tx.Saves(s.ConversationID, true, "", 5)
+			_, _, err := tx.Chats.Saves(s.ConversationID, true, "", 5)
 			return err
 		})
 		s.ID = id()
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.InsertSave(s) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.InsertSave(s) })
 	})
 }
 
@@ -85,10 +86,10 @@ func TestSavePointsAreListedByPages(t *testing.T) {
 		e.update(func(tx nodest.Tx) error {
 			all, manual = nil, nil
 			for i := range 11 {
-				s := &nodest.Save{
+				s := &chat.Save{
 					ID: id(), ConversationID: conversation, Automatic: i%3 == 0, CreatedAt: start.Add(time.Duration(i/4) * time.Second),
 				}
-				if err := tx.InsertSave(s); err != nil {
+				if err := tx.Chats.InsertSave(s); err != nil {
 					return err
 				}
 				all = append([]string{s.ID}, all...)
@@ -96,12 +97,12 @@ func TestSavePointsAreListedByPages(t *testing.T) {
 					manual = append([]string{s.ID}, manual...)
 				}
 			}
-			return tx.InsertSave(&nodest.Save{ID: id(), ConversationID: other})
+			return tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: other})
 		})
 		for _, size := range []int{1, 4, 50} {
 			for automatic, want := range map[bool][]string{true: all, false: manual} {
 				got := pages(e, size, func(tx nodest.Tx, cursor string) (ids []string, next string, err error) {
-					items, next, err := tx.Saves(conversation, automatic, cursor, size)
+					items, next, err := tx.Chats.Saves(conversation, automatic, cursor, size)
 					for _, s := range items {
 						ids = append(ids, s.ID)
 					}
@@ -111,7 +112,7 @@ func TestSavePointsAreListedByPages(t *testing.T) {
 			}
 		}
 		e.refused(fault.Invalid, func(tx nodest.Tx) error {
-			_, _, err := tx.Saves(conversation, true, "!", 5)
+			_, _, err := tx.Chats.Saves(conversation, true, "!", 5)
 			return err
 		})
 	})

@@ -7,8 +7,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/summary"
 )
 
@@ -47,7 +47,7 @@ func orNewest(version int64) int64 {
 }
 
 // InsertSummary stores a summary.
-func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
+func (t *tx) InsertSummary(k *chat.KeptSummary) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (t *tx) InsertSummary(k *nodest.KeptSummary) error {
 	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
 }
 
-func (t *tx) summaryRow(k *nodest.KeptSummary) *summaryRow {
+func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
 	return &summaryRow{
 		ID: k.ID, UserID: t.userID, ConversationID: k.ConversationID, Generation: k.Generation,
 		StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, MadeVersion: k.MadeVersion,
@@ -122,7 +122,7 @@ func (t *tx) findSummary(id string) (*summaryRow, error) {
 }
 
 // Summary returns one as it was at a version.
-func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
+func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	row, err := t.findSummary(id)
 	if err != nil {
 		return nil, err
@@ -139,8 +139,8 @@ func (t *tx) Summary(id string, version int64) (*nodest.KeptSummary, error) {
 	return row.kept(doc)
 }
 
-func (r *summaryRow) kept(doc document) (*nodest.KeptSummary, error) {
-	k := &nodest.KeptSummary{
+func (r *summaryRow) kept(doc document) (*chat.KeptSummary, error) {
+	k := &chat.KeptSummary{
 		Summary: &summary.Summary{}, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
 		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: momentOrNil(r.DeletedAt),
 	}
@@ -148,7 +148,7 @@ func (r *summaryRow) kept(doc document) (*nodest.KeptSummary, error) {
 }
 
 // Summaries lists those that are not deleted.
-func (t *tx) Summaries(conversationID string) ([]*nodest.KeptSummary, error) {
+func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (t *tx) Summaries(conversationID string) ([]*nodest.KeptSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]*nodest.KeptSummary, len(rows))
+	items := make([]*chat.KeptSummary, len(rows))
 	for i, row := range rows {
 		if items[i], err = row.kept(row.Document); err != nil {
 			return nil, err
@@ -236,11 +236,11 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 		AND EXISTS (SELECT 1 FROM messages h WHERE h.user_id = s.user_id AND h.id = ? AND h.conversation_id = s.conversation_id)`
 
 // SummariesOn lists the summaries that end on a branch.
-func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, error) {
+func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
 		return nil, err
 	}
-	var refs []nodest.SummaryRef
+	var refs []chat.SummaryRef
 	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
 		text(t.userID), text(headID), text(t.userID), text(conversationID), text(headID)), &refs)
@@ -248,29 +248,29 @@ func (t *tx) SummariesOn(conversationID, headID string) ([]nodest.SummaryRef, er
 }
 
 // Standing reads the messages that got another state since then, and no others.
-func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.Standing, error) {
+func (t *tx) Standing(c chat.Covered, headID string, version int64) (chat.Standing, error) {
 	if headID == "" {
-		return nodest.StandsOff, nil
+		return chat.StandsOff, nil
 	}
 	var one int
 	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
 		text(t.userID), text(headID), text(c.EndID), text(t.userID), text(c.ConversationID), text(headID)), &one)
 	if err != nil || !on {
-		return nodest.StandsOff, err
+		return chat.StandsOff, err
 	}
 	replaced, err := t.replaced(c.ConversationID, max(c.Since, 1))
 	if err != nil {
-		return nodest.StandsOff, err
+		return chat.StandsOff, err
 	}
-	standing := nodest.StandsWell
+	standing := chat.StandsWell
 	if c.Since == 0 {
-		standing = nodest.StandsChanged
+		standing = chat.StandsChanged
 	}
 	for part := range slices.Chunk(replaced, 200) {
 		some, err := t.standing(c, part, orNewest(version))
 		if err != nil {
-			return nodest.StandsOff, err
+			return chat.StandsOff, err
 		}
 		standing = min(standing, some)
 	}
@@ -279,7 +279,7 @@ func (t *tx) Standing(c nodest.Covered, headID string, version int64) (nodest.St
 
 // standing compares states that messages had with those that they have at a
 // version. Messages that are not covered do not count.
-func (t *tx) standing(c nodest.Covered, states []replacedState, version int64) (nodest.Standing, error) {
+func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (chat.Standing, error) {
 	user, conv := text(t.userID), text(c.ConversationID)
 	args := []any{user, text(c.EndID)}
 	for _, s := range states {
@@ -299,23 +299,23 @@ func (t *tx) standing(c nodest.Covered, states []replacedState, version int64) (
 				WHERE x.user_id = s.user_id AND x.conversation_id = s.conversation_id AND x.message_id = s.message_id AND x.version <= ?)`,
 		append(args, user, c.StartSeq, user, conv, version)...), &rows)
 	if err != nil {
-		return nodest.StandsOff, err
+		return chat.StandsOff, err
 	}
-	standing := nodest.StandsWell
+	standing := chat.StandsWell
 	for _, r := range rows {
 		switch {
 		case r.IsOut && !r.WasGone && r.Was != "":
-			return nodest.StandsBroken, nil
+			return chat.StandsBroken, nil
 		case r.IsOut && r.WasGone, r.Was == r.Shows && r.WasGone == r.IsOut:
 		default:
-			standing = nodest.StandsChanged
+			standing = chat.StandsChanged
 		}
 	}
 	return standing, nil
 }
 
 // DumpSummaries reads all that a conversation ever had, by generation.
-func (t *tx) DumpSummaries(conversationID string) ([]*nodest.DumpedSummary, error) {
+func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
 	if _, err := t.findConversation(conversationID, ""); err != nil {
 		return nil, err
 	}
@@ -330,25 +330,25 @@ func (t *tx) DumpSummaries(conversationID string) ([]*nodest.DumpedSummary, erro
 	if err != nil {
 		return nil, err
 	}
-	items := []*nodest.DumpedSummary{}
+	items := []*chat.DumpedSummary{}
 	for _, r := range rows {
 		k, err := r.kept(r.Document)
 		if err != nil {
 			return nil, err
 		}
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
-			items = append(items, &nodest.DumpedSummary{
+			items = append(items, &chat.DumpedSummary{
 				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,
 			})
 		}
 		last := items[len(items)-1]
-		last.Texts = append(last.Texts, nodest.SummaryText{Version: r.Version, Summary: k.Summary})
+		last.Texts = append(last.Texts, chat.SummaryText{Version: r.Version, Summary: k.Summary})
 	}
 	return items, nil
 }
 
 // LoadSummaries stores summaries of a conversation that was loaded.
-func (t *tx) LoadSummaries(conversationID string, items []*nodest.DumpedSummary) error {
+func (t *tx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) error {
 	if err := t.writable(); err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func (t *tx) LoadSummaries(conversationID string, items []*nodest.DumpedSummary)
 		return err
 	}
 	for _, d := range items {
-		k := &nodest.KeptSummary{
+		k := &chat.KeptSummary{
 			Summary: d.Newest(), ConversationID: conversationID, MadeVersion: d.MadeVersion,
 			HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
 		}

@@ -3,13 +3,14 @@ package store_test
 import (
 	"maps"
 
+	"nodest/chat"
 	"nodest/nodest"
 	"nodest/summary"
 )
 
 // kept is the summary that fill makes, of the only message.
-func (x things) kept(m *nodest.Message) *nodest.KeptSummary {
-	return &nodest.KeptSummary{
+func (x things) kept(m *chat.Message) *chat.KeptSummary {
+	return &chat.KeptSummary{
 		Summary: &summary.Summary{
 			ID: x.summary, Text: "private", At: start, Count: 1, Generation: 1, Method: summary.MethodUser,
 			Range: summary.Range{StartID: m.ID, EndID: m.ID, StartSeq: 1, EndSeq: 1},
@@ -19,14 +20,14 @@ func (x things) kept(m *nodest.Message) *nodest.KeptSummary {
 }
 
 // intruder is a summary of a conversation about the message of the other.
-func (x things) intruder(conversationID string) *nodest.KeptSummary {
-	k := x.kept(&nodest.Message{ID: x.message})
+func (x things) intruder(conversationID string) *chat.KeptSummary {
+	k := x.kept(&chat.Message{ID: x.message})
 	k.ConversationID, k.Text, k.Generation = conversationID, "intruder", 2
 	return k
 }
 
-func (x things) covered(conversationID string) nodest.Covered {
-	return nodest.Covered{ConversationID: conversationID, StartSeq: 1, EndID: x.message, Since: 1}
+func (x things) covered(conversationID string) chat.Covered {
+	return chat.Covered{ConversationID: conversationID, StartSeq: 1, EndID: x.message, Since: 1}
 }
 
 func init() { maps.Copy(intrusions, summaryIntrusions) }
@@ -34,8 +35,8 @@ func init() { maps.Copy(intrusions, summaryIntrusions) }
 // ownChat is a conversation of the intruder's.
 func ownChat(e *env, tx nodest.Tx) string {
 	e.Helper()
-	c := &nodest.Conversation{ID: id()}
-	if err := tx.InsertConversation(c); err != nil {
+	c := &chat.Conversation{ID: id()}
+	if err := tx.Chats.InsertConversation(c); err != nil {
 		e.Fatal(err)
 	}
 	return c.ID
@@ -43,42 +44,42 @@ func ownChat(e *env, tx nodest.Tx) string {
 
 var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"InsertSummary": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.InsertSummary(x.intruder(x.conversation))); err != nil {
+		if err := unknown(e, tx.Chats.InsertSummary(x.intruder(x.conversation))); err != nil {
 			return err
 		}
-		return tx.InsertSummary(x.intruder(ownChat(e, tx)))
+		return tx.Chats.InsertSummary(x.intruder(ownChat(e, tx)))
 	},
 	"UpdateSummary": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.UpdateSummary(1, x.intruder("").Summary))
+		return unknown(e, tx.Chats.UpdateSummary(1, x.intruder("").Summary))
 	},
 	"Summary": func(e *env, tx nodest.Tx, x things) error {
 		for _, version := range []int64{0, 1} {
-			if _, err := tx.Summary(x.summary, version); unknown(e, err) != nil {
+			if _, err := tx.Chats.Summary(x.summary, version); unknown(e, err) != nil {
 				return err
 			}
 		}
 		return nil
 	},
 	"Summaries": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.Summaries(x.conversation)
+		_, err := tx.Chats.Summaries(x.conversation)
 		return unknown(e, err)
 	},
 	"SummariesOn": func(e *env, tx nodest.Tx, x things) error {
-		if _, err := tx.SummariesOn(x.conversation, x.message); unknown(e, err) != nil {
+		if _, err := tx.Chats.SummariesOn(x.conversation, x.message); unknown(e, err) != nil {
 			return err
 		}
-		refs, err := tx.SummariesOn(ownChat(e, tx), x.message)
+		refs, err := tx.Chats.SummariesOn(ownChat(e, tx), x.message)
 		return nothing(e, len(refs) == 0, err)
 	},
-	"DeleteSummary": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.DeleteSummary(x.summary, 1)) },
+	"DeleteSummary": func(e *env, tx nodest.Tx, x things) error { return unknown(e, tx.Chats.DeleteSummary(x.summary, 1)) },
 	"RestoreSummary": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.RestoreSummary(x.summary, 1, 2))
+		return unknown(e, tx.Chats.RestoreSummary(x.summary, 1, 2))
 	},
 	"ChooseSummary": func(e *env, tx nodest.Tx, x things) error {
-		return unknown(e, tx.ChooseSummary(&nodest.Conversation{ID: x.conversation, SummaryID: x.summary, Version: 3}))
+		return unknown(e, tx.Chats.ChooseSummary(&chat.Conversation{ID: x.conversation, SummaryID: x.summary, Version: 3}))
 	},
 	"LatestGeneration": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.LatestGeneration(x.conversation)
+		_, err := tx.Chats.LatestGeneration(x.conversation)
 		return unknown(e, err)
 	},
 	"LastSummarised": func(e *env, tx nodest.Tx, x things) error {
@@ -88,8 +89,8 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 	"Standing": func(e *env, tx nodest.Tx, x things) error {
 		for _, c := range []string{x.conversation, ownChat(e, tx)} {
 			for _, version := range []int64{0, 1} {
-				how, err := tx.Standing(x.covered(c), x.message, version)
-				if err := nothing(e, how == nodest.StandsOff, err); err != nil {
+				how, err := tx.Chats.Standing(x.covered(c), x.message, version)
+				if err := nothing(e, how == chat.StandsOff, err); err != nil {
 					return err
 				}
 			}
@@ -97,23 +98,23 @@ var summaryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return nil
 	},
 	"DumpSummaries": func(e *env, tx nodest.Tx, x things) error {
-		_, err := tx.DumpSummaries(x.conversation)
+		_, err := tx.Chats.DumpSummaries(x.conversation)
 		return unknown(e, err)
 	},
 	"LoadSummaries": func(e *env, tx nodest.Tx, x things) error {
-		dumped := func(k *nodest.KeptSummary) []*nodest.DumpedSummary {
-			texts := []nodest.SummaryText{{Version: 1, Summary: x.intruder("").Summary}, {Version: 2, Summary: k.Summary}}
-			return []*nodest.DumpedSummary{{Texts: texts}}
+		dumped := func(k *chat.KeptSummary) []*chat.DumpedSummary {
+			texts := []chat.SummaryText{{Version: 1, Summary: x.intruder("").Summary}, {Version: 2, Summary: k.Summary}}
+			return []*chat.DumpedSummary{{Texts: texts}}
 		}
-		if err := unknown(e, tx.LoadSummaries(x.conversation, dumped(x.intruder("")))); err != nil {
+		if err := unknown(e, tx.Chats.LoadSummaries(x.conversation, dumped(x.intruder("")))); err != nil {
 			return err
 		}
 		// The other's name in the text of one's own.
 		c, mine := ownChat(e, tx), x.intruder("")
 		mine.ID = id()
-		if err := tx.LoadSummaries(c, dumped(mine)); err != nil {
+		if err := tx.Chats.LoadSummaries(c, dumped(mine)); err != nil {
 			return err
 		}
-		return tx.LoadSummaries(c, dumped(x.intruder("")))
+		return tx.Chats.LoadSummaries(c, dumped(x.intruder("")))
 	},
 }

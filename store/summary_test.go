@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
@@ -16,9 +17,9 @@ import (
 )
 
 // summary is one of messages, as the engine makes it at a version.
-func (e *env) summary(generation int, version int64, over ...*nodest.Message) *nodest.KeptSummary {
+func (e *env) summary(generation int, version int64, over ...*chat.Message) *chat.KeptSummary {
 	first, last := over[0], over[len(over)-1]
-	return &nodest.KeptSummary{
+	return &chat.KeptSummary{
 		Summary: &summary.Summary{
 			ID: id(), Text: fmt.Sprint("summary ", generation), At: e.clock.now().UTC(), Count: len(over), Generation: generation,
 			Method: summary.MethodModel, Model: "m", Digest: "d", BaseID: "b",
@@ -29,17 +30,17 @@ func (e *env) summary(generation int, version int64, over ...*nodest.Message) *n
 }
 
 // summarise stores one.
-func (e *env) summarise(generation int, version int64, over ...*nodest.Message) *nodest.KeptSummary {
+func (e *env) summarise(generation int, version int64, over ...*chat.Message) *chat.KeptSummary {
 	e.Helper()
 	k := e.summary(generation, version, over...)
-	e.update(func(tx nodest.Tx) error { return tx.InsertSummary(k) })
+	e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSummary(k) })
 	return k
 }
 
-func (e *env) summaryAt(id string, version int64) (k *nodest.KeptSummary) {
+func (e *env) summaryAt(id string, version int64) (k *chat.KeptSummary) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) {
-		k, err = tx.Summary(id, version)
+		k, err = tx.Chats.Summary(id, version)
 		return err
 	})
 	return k
@@ -56,7 +57,7 @@ func everybodys(e *env, table string) int64 {
 }
 
 // written is everything that there is of a summary.
-func written(k *nodest.KeptSummary) string {
+func written(k *chat.KeptSummary) string {
 	deleted := "-"
 	if k.DeletedAt != nil {
 		deleted = k.DeletedAt.UTC().String()
@@ -72,7 +73,7 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 		change := func(version int64, text string) {
 			other := *k.Summary
 			other.Text, other.Method, other.Stale = text, summary.MethodUser, true
-			e.update(func(tx nodest.Tx) error { return tx.UpdateSummary(version, &other) })
+			e.update(func(tx nodest.Tx) error { return tx.Chats.UpdateSummary(version, &other) })
 		}
 		change(8, "first try")
 		change(8, "of eight")
@@ -81,10 +82,10 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 			at := e.summaryAt(k.ID, version)
 			e.equal(fmt.Sprint("at ", version), []any{at.Text + " " + string(at.Method), at.Stale}, []any{want, false})
 		}
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Summary(k.ID, 5); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Summary(k.ID, 5); return err })
 
 		restore := func(version, next int64) {
-			e.update(func(tx nodest.Tx) error { return tx.RestoreSummary(k.ID, version, next) })
+			e.update(func(tx nodest.Tx) error { return tx.Chats.RestoreSummary(k.ID, version, next) })
 		}
 		restore(7, 12)
 		e.equal("restored", e.summaryAt(k.ID, 0).Text, "summary 1")
@@ -93,10 +94,10 @@ func TestASummarySaysWhatItSaidThen(t *testing.T) {
 		e.equal("texts", everybodys(e, "summary_texts"), int64(4))
 		unknown := &summary.Summary{ID: id()}
 		for _, fn := range []func(tx nodest.Tx) error{
-			func(tx nodest.Tx) error { return tx.UpdateSummary(20, unknown) },
-			func(tx nodest.Tx) error { return tx.DeleteSummary(unknown.ID, 1) },
-			func(tx nodest.Tx) error { return tx.RestoreSummary(unknown.ID, 6, 20) },
-			func(tx nodest.Tx) error { return tx.RestoreSummary(k.ID, 5, 20) },
+			func(tx nodest.Tx) error { return tx.Chats.UpdateSummary(20, unknown) },
+			func(tx nodest.Tx) error { return tx.Chats.DeleteSummary(unknown.ID, 1) },
+			func(tx nodest.Tx) error { return tx.Chats.RestoreSummary(unknown.ID, 6, 20) },
+			func(tx nodest.Tx) error { return tx.Chats.RestoreSummary(k.ID, 5, 20) },
 		} {
 			e.refused(fault.NotFound, fn)
 		}
@@ -111,8 +112,8 @@ func TestEachGenerationOfAConversationIsOne(t *testing.T) {
 		state := func(want string) {
 			e.Helper()
 			e.view(func(tx nodest.Tx) error {
-				items, err := tx.Summaries(conv)
-				newest, err2 := tx.LatestGeneration(conv)
+				items, err := tx.Chats.Summaries(conv)
+				newest, err2 := tx.Chats.LatestGeneration(conv)
 				at, err3 := tx.Characters.LastSummarised(character)
 				var generations []int
 				for _, k := range items {
@@ -134,15 +135,15 @@ func TestEachGenerationOfAConversationIsOne(t *testing.T) {
 		e.clock.advance(time.Minute)
 		e.summarise(1, 5, elsewhere[:2]...)
 		state("[2 1] 2 2m0s")
-		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.InsertSummary(e.summary(2, 5, said...)) })
-		e.update(func(tx nodest.Tx) error { return tx.DeleteSummary(second.ID, 4) })
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Chats.InsertSummary(e.summary(2, 5, said...)) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSummary(second.ID, 4) })
 		state("[1] 2 2m0s")
-		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.InsertSummary(e.summary(2, 5, said...)) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.DeleteSummary(second.ID, 4) })
+		e.refused(fault.Conflict, func(tx nodest.Tx) error { return tx.Chats.InsertSummary(e.summary(2, 5, said...)) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.DeleteSummary(second.ID, 4) })
 		e.clock.advance(time.Minute)
 		e.summarise(3, 5, said[:3]...)
 		state("[3 1] 3 3m0s")
-		e.update(func(tx nodest.Tx) error { return tx.RestoreSummary(second.ID, 5, 6) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.RestoreSummary(second.ID, 5, 6) })
 		state("[3 2 1] 3 3m0s")
 	})
 }
@@ -153,12 +154,12 @@ func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
 		trunk := e.talk(conv, "", 6)
 		branch := e.talk(conv, trunk[2].ID, 4)
 		ids := map[string]string{}
-		for generation, over := range [][]*nodest.Message{trunk[:2], trunk[:5], append(slices.Clone(trunk[:3]), branch[:2]...)} {
+		for generation, over := range [][]*chat.Message{trunk[:2], trunk[:5], append(slices.Clone(trunk[:3]), branch[:2]...)} {
 			ids[e.summarise(generation+1, 11, over...).ID] = fmt.Sprint(generation + 1)
 		}
-		on := func(head *nodest.Message) (found string) {
+		on := func(head *chat.Message) (found string) {
 			e.view(func(tx nodest.Tx) error {
-				refs, err := tx.SummariesOn(conv, head.ID)
+				refs, err := tx.Chats.SummariesOn(conv, head.ID)
 				for _, r := range refs {
 					found += ids[r.ID]
 					if r.Deleted {
@@ -170,14 +171,14 @@ func TestASummaryIsOfTheBranchThatItEndsOn(t *testing.T) {
 			return found
 		}
 		for _, tt := range []struct {
-			head *nodest.Message
+			head *chat.Message
 			want string
 		}{{trunk[0], ""}, {trunk[1], "1"}, {trunk[3], "1"}, {trunk[4], "21"}, {trunk[5], "21"}, {branch[0], "1"}, {branch[1], "31"}, {branch[3], "31"}} {
 			e.equal("summaries on "+tt.head.Text(), on(tt.head), tt.want)
 		}
 		for id, generation := range ids {
 			if generation == "2" {
-				e.update(func(tx nodest.Tx) error { return tx.DeleteSummary(id, 10) })
+				e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSummary(id, 10) })
 			}
 		}
 		e.equal("with a deleted one", on(trunk[5]), "2x101")
@@ -194,7 +195,7 @@ func TestStandingIsWhatAWalkFinds(t *testing.T) {
 		for range 30 {
 			s.step()
 		}
-		met := map[nodest.Standing]int{}
+		met := map[chat.Standing]int{}
 		for range atLeast(60, 400) {
 			if s.rnd.IntN(10) == 0 {
 				s.restore()
@@ -205,7 +206,7 @@ func TestStandingIsWhatAWalkFinds(t *testing.T) {
 				s.compareStanding(met)
 			}
 		}
-		for how := nodest.StandsOff; how <= nodest.StandsWell; how++ {
+		for how := chat.StandsOff; how <= chat.StandsWell; how++ {
 			if met[how] == 0 {
 				e.Errorf("standing %d was never met", how)
 			}
@@ -213,22 +214,22 @@ func TestStandingIsWhatAWalkFinds(t *testing.T) {
 	})
 }
 
-func (s *tale) compareStanding(met map[nodest.Standing]int) {
+func (s *tale) compareStanding(met map[chat.Standing]int) {
 	s.Helper()
 	newest := int64(len(s.heads) - 1)
-	c := nodest.Covered{ConversationID: s.conv, Since: 1 + s.rnd.Int64N(newest)}
+	c := chat.Covered{ConversationID: s.conv, Since: 1 + s.rnd.Int64N(newest)}
 	at, head := int64(0), s.any()
 	if s.rnd.IntN(2) == 0 {
 		at = c.Since + s.rnd.Int64N(newest-c.Since+1)
 		head = s.heads[at]
 	}
 	s.view(func(tx nodest.Tx) error {
-		path, _, err := tx.PathAt(s.conv, c.Since, s.heads[c.Since], "", 1000)
+		path, _, err := tx.Chats.PathAt(s.conv, c.Since, s.heads[c.Since], "", 1000)
 		if err != nil || len(path) == 0 {
 			return err
 		}
 		c.EndID, c.StartSeq = path[s.rnd.IntN(len(path))].ID, path[s.rnd.IntN(len(path))].Seq
-		got, err := tx.Standing(c, head, at)
+		got, err := tx.Chats.Standing(c, head, at)
 		if err != nil {
 			return err
 		}
@@ -240,7 +241,7 @@ func (s *tale) compareStanding(met map[nodest.Standing]int) {
 }
 
 // stands walks the branch.
-func (s *tale) stands(tx nodest.Tx, c nodest.Covered, head string, at int64) (nodest.Standing, error) {
+func (s *tale) stands(tx nodest.Tx, c chat.Covered, head string, at int64) (chat.Standing, error) {
 	lines, err := store.QueryIn[string](tx, "SELECT id || ' ' || seq || ' ' || parent_id FROM messages WHERE conversation_id = ?", s.conv)
 	if err != nil {
 		return 0, err
@@ -258,12 +259,12 @@ func (s *tale) stands(tx nodest.Tx, c nodest.Covered, head string, at int64) (no
 		on = parents[on]
 	}
 	if on == "" {
-		return nodest.StandsOff, nil
+		return chat.StandsOff, nil
 	}
 	if at == 0 {
 		at = 1 << 40
 	}
-	standing := nodest.StandsWell
+	standing := chat.StandsWell
 	for ; on != "" && seqs[on] >= c.StartSeq; on = parents[on] {
 		then, err := s.stateOf(tx, on, c.Since)
 		if err != nil {
@@ -275,9 +276,9 @@ func (s *tale) stands(tx nodest.Tx, c nodest.Covered, head string, at int64) (no
 			return 0, err
 		case then == now, wasGone && isGone:
 		case isGone && then != "-":
-			return nodest.StandsBroken, nil
+			return chat.StandsBroken, nil
 		default:
-			standing = nodest.StandsChanged
+			standing = chat.StandsChanged
 		}
 	}
 	return standing, nil
@@ -301,16 +302,16 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 		again := *first.Summary
 		again.Text = "again"
 		e.update(func(tx nodest.Tx) error {
-			return errors.Join(tx.UpdateSummary(6, second.Summary), tx.UpdateSummary(9, &again), tx.DeleteSummary(second.ID, 5))
+			return errors.Join(tx.Chats.UpdateSummary(6, second.Summary), tx.Chats.UpdateSummary(9, &again), tx.Chats.DeleteSummary(second.ID, 5))
 		})
-		dump := func(conv string) (items []*nodest.DumpedSummary) {
-			e.view(func(tx nodest.Tx) (err error) { items, err = tx.DumpSummaries(conv); return err })
+		dump := func(conv string) (items []*chat.DumpedSummary) {
+			e.view(func(tx nodest.Tx) (err error) { items, err = tx.Chats.DumpSummaries(conv); return err })
 			return items
 		}
-		lines := func(conv string, all []*nodest.DumpedSummary) (lines []string) {
+		lines := func(conv string, all []*chat.DumpedSummary) (lines []string) {
 			for _, d := range all {
 				for _, text := range d.Texts {
-					lines = append(lines, fmt.Sprint(text.Version, " ", written(&nodest.KeptSummary{
+					lines = append(lines, fmt.Sprint(text.Version, " ", written(&chat.KeptSummary{
 						Summary: text.Summary, ConversationID: conv, MadeVersion: d.MadeVersion,
 						HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
 					})))
@@ -322,7 +323,7 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 		want := lines(conv, dumped)
 		e.equal("texts", len(want), 3)
 
-		names, c := map[string]string{}, &nodest.Conversation{ID: id(), Version: 9}
+		names, c := map[string]string{}, &chat.Conversation{ID: id(), Version: 9}
 		e.load(c, renamed(e.dump(conv), names), 5)
 		for _, d := range dumped {
 			fresh := id()
@@ -333,11 +334,11 @@ func TestSummariesOfALoadedConversation(t *testing.T) {
 				text.Summary.ID = fresh
 			}
 		}
-		e.update(func(tx nodest.Tx) error { return tx.FinishLoad(c, nil, nil) })
-		e.update(func(tx nodest.Tx) error { return tx.LoadSummaries(c.ID, dumped) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.FinishLoad(c, nil, nil) })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.LoadSummaries(c.ID, dumped) })
 		e.equal("loaded", strings.Join(lines(c.ID, dump(c.ID)), "\n"), strings.Join(want, "\n"))
 		e.equal("those of the first", len(dump(conv)), 2)
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.LoadSummaries(id(), dumped) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.LoadSummaries(id(), dumped) })
 	})
 }
 
@@ -346,8 +347,8 @@ func TestNothingIsLeftOfTheSummariesOfADeletedChat(t *testing.T) {
 		conv, kept := e.conversation(), e.conversation()
 		k := e.summarise(1, 4, e.talk(conv, "", 3)...)
 		other := e.summarise(1, 4, e.talk(kept, "", 3)...)
-		e.update(func(tx nodest.Tx) error { return tx.DeleteConversation(conv) })
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Summary(k.ID, 0); return err })
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Summary(k.ID, 0); return err })
 		e.clock.advance(31 * day)
 		e.maintain() // its messages
 		e.maintain()
@@ -365,21 +366,21 @@ func TestAVersionNamesItsSummary(t *testing.T) {
 		k := e.summarise(1, 4, said[:2]...)
 		var before time.Time
 		e.update(func(tx nodest.Tx) error {
-			c, err := tx.LockConversation(conv)
+			c, err := tx.Chats.LockConversation(conv)
 			if err != nil {
 				return err
 			}
 			before = c.UpdatedAt
 			c.SummaryID = k.ID
 			c.Version++
-			return tx.ChooseSummary(c)
+			return tx.Chats.ChooseSummary(c)
 		})
 		e.clock.advance(time.Hour)
 		e.say(conv, said[2].ID, "on")
 		e.view(func(tx nodest.Tx) error {
-			then, err := tx.StateAt(conv, 4)
-			chosen, err2 := tx.StateAt(conv, 5)
-			now, err3 := tx.Conversation(conv)
+			then, err := tx.Chats.StateAt(conv, 4)
+			chosen, err2 := tx.Chats.StateAt(conv, 5)
+			now, err3 := tx.Chats.Conversation(conv)
 			e.equal("summaries", []any{then.SummaryID, chosen.SummaryID, now.SummaryID}, []any{"", k.ID, k.ID})
 			e.equal("updated", now.UpdatedAt.Sub(before), time.Hour)
 			return errors.Join(err, err2, err3)

@@ -5,8 +5,8 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/chat"
 	"nodest/fault"
-	"nodest/nodest"
 	"nodest/op"
 )
 
@@ -47,7 +47,7 @@ type revisionRow struct {
 // made. The text of a revision that is stored is never looked at again: it cannot
 // change. The rev of a stored swipe is the highest that it ever had: after a rewind
 // not that of the text that it shows.
-func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
+func (t *tx) putSwipes(m *chat.Message, stored []*swipeRow) error {
 	var swipes []*swipeRow
 	var revisions []*revisionRow
 	for i := range m.Swipes {
@@ -89,7 +89,7 @@ func (t *tx) putSwipes(m *nodest.Message, stored []*swipeRow) error {
 }
 
 // swipeRow is the row of one of m's swipes.
-func (t *tx) swipeRow(m *nodest.Message, position int) *swipeRow {
+func (t *tx) swipeRow(m *chat.Message, position int) *swipeRow {
 	s := &m.Swipes[position]
 	return &swipeRow{
 		UserID: t.userID, MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
@@ -106,7 +106,7 @@ func find(stored []*swipeRow, id string) *swipeRow {
 	return nil
 }
 
-func (t *tx) newRevision(m *nodest.Message, s *nodest.Swipe, old *swipeRow) (*revisionRow, error) {
+func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) (*revisionRow, error) {
 	if s.ID == "" {
 		s.ID = op.NewID()
 	}
@@ -158,8 +158,8 @@ type swipeText struct {
 	MemoryIDs    document `bun:"memory_ids"`
 }
 
-func (r *swipeText) swipe() (nodest.Swipe, error) {
-	s := nodest.Swipe{
+func (r *swipeText) swipe() (chat.Swipe, error) {
+	s := chat.Swipe{
 		ID: r.ID, RevisionID: r.RevisionID, Rev: r.Rev, Text: string(r.Text), Reasoning: string(r.Reasoning),
 		Model: string(r.Model), Finish: string(r.Finish), GenerationID: string(r.GenerationID),
 		Wish: string(r.Wish), Deleted: r.IsDeleted, CreatedAt: moment(r.CreatedAt),
@@ -174,12 +174,12 @@ func (r *swipeText) swipe() (nodest.Swipe, error) {
 }
 
 // fillSwipes gives messages of the user their texts, in few statements.
-func (t *tx) fillSwipes(items []*nodest.Message) error {
+func (t *tx) fillSwipes(items []*chat.Message) error {
 	for part := range slices.Chunk(items, 500) {
-		byID := make(map[string]*nodest.Message, len(part))
+		byID := make(map[string]*chat.Message, len(part))
 		ids := make([]string, len(part))
 		for i, m := range part {
-			m.Swipes = []nodest.Swipe{}
+			m.Swipes = []chat.Swipe{}
 			byID[m.ID], ids[i] = m, m.ID
 		}
 		in, which := among(ids)
@@ -203,15 +203,15 @@ func (t *tx) fillSwipes(items []*nodest.Message) error {
 	return nil
 }
 
-func (r *revisionRow) revision() *nodest.Revision {
-	return &nodest.Revision{
+func (r *revisionRow) revision() *chat.Revision {
+	return &chat.Revision{
 		ID: r.ID, MessageID: r.MessageID, SwipeID: r.SwipeID, Rev: r.Rev,
 		Text: string(r.Text), CreatedAt: moment(r.CreatedAt),
 	}
 }
 
 // Revision returns one stored text.
-func (t *tx) Revision(id string) (*nodest.Revision, error) {
+func (t *tx) Revision(id string) (*chat.Revision, error) {
 	var row revisionRow
 	found, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND id = ?", text(t.userID), text(id)), &row)
 	if err != nil {
@@ -224,7 +224,7 @@ func (t *tx) Revision(id string) (*nodest.Revision, error) {
 }
 
 // Revisions returns every stored text of a message, oldest first.
-func (t *tx) Revisions(messageID string) ([]*nodest.Revision, error) {
+func (t *tx) Revisions(messageID string) ([]*chat.Revision, error) {
 	if _, err := t.Message(messageID); err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (t *tx) Revisions(messageID string) ([]*nodest.Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]*nodest.Revision, len(rows))
+	items := make([]*chat.Revision, len(rows))
 	for i, row := range rows {
 		items[i] = row.revision()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
@@ -39,8 +40,15 @@ type tx struct {
 // turn is t as the engine has it.
 func (t *tx) turn() nodest.Tx {
 	return nodest.Tx{
-		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), UserTx: t, ConversationTx: t,
-		MessageTx: t, HistoryTx: t, ForkTx: t, SaveTx: t, ArchiveTx: t, GenerationTx: t, RunningTx: t, SummaryTx: t,
+		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), Chats: t.chats(), UserTx: t, GenerationTx: t,
+	}
+}
+
+// chats is t as package chat has it.
+func (t *tx) chats() chat.Tx {
+	return chat.Tx{
+		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), ConversationTx: t, MessageTx: t, HistoryTx: t,
+		ForkTx: t, SaveTx: t, ArchiveTx: t, SummaryTx: t, RunningTx: t,
 	}
 }
 

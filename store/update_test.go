@@ -185,7 +185,7 @@ func TestAKeyHasOneEffect(t *testing.T) {
 		}
 		group.Wait()
 		e.view(func(tx nodest.Tx) error {
-			roots, err := tx.Children(conversation, "")
+			roots, err := tx.Chats.Children(conversation, "")
 			e.equal("messages", len(roots), 4)
 			if err != nil {
 				return err
@@ -215,12 +215,12 @@ func TestAViewIsASnapshot(t *testing.T) {
 	conform(t, func(e *env) {
 		conversation := e.conversation()
 		e.view(func(tx nodest.Tx) error {
-			before, err := tx.Conversation(conversation)
+			before, err := tx.Chats.Conversation(conversation)
 			if err != nil {
 				return err
 			}
 			e.say(conversation, "", "meanwhile")
-			after, err := tx.Conversation(conversation)
+			after, err := tx.Chats.Conversation(conversation)
 			e.equal("the conversation", after, before)
 			return err
 		})
@@ -280,7 +280,7 @@ func TestAStatementThatFailedIsNotForgotten(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_ = tx.InsertMessage(m) // the same id; the error is dropped
+			_ = tx.Chats.InsertMessage(m) // the same id; the error is dropped
 			return nil
 		})
 		e.equal("seq", e.say(conversation, "", "two").Seq, 1)

@@ -14,7 +14,7 @@ var layers = []string{
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
 	"account character memory/lang",
 	"summary memory",
-	"memory/extract",
+	"memory/extract chat",
 	"nodest",
 	"store server",
 	"store/storetest bench",

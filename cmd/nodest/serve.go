@@ -20,6 +20,7 @@ import (
 
 	"nodest/account"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -152,6 +153,7 @@ type running struct {
 	jobs       *jobs.Runner
 	memory     *memory.Service
 	characters *character.Service
+	chats      *chat.Service
 	engine     *nodest.Engine
 	server     *server.Server
 	http       *http.Server
@@ -209,18 +211,24 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 			return err
 		},
 	})
+	r.chats = chat.New(r.db.Chats(), r.characters, chat.Options{
+		Memory: true, Log: log,
+		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
+			return r.engine.SummaryModel(ctx, userID)
+		},
+	})
 	r.engine = nodest.New(nodest.Deps{
-		Store: r.db, Characters: r.characters, Models: r.models, Publisher: r.hub,
+		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
 		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.engine.JobKinds())...)
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
 	}
 	r.server = server.New(server.Deps{
-		Engine: r.engine, Characters: r.characters, Memory: r.memory,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Memory: r.memory,
 		Accounts: r.accounts, Hub: r.hub, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
@@ -240,14 +248,14 @@ func (r *running) memoryOptions() memory.Options {
 	return memory.Options{
 		Scenes: r.scene, Embedder: r.models.Embedder, Log: r.log,
 		Settings: func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-			return r.engine.MemorySettings(ctx, userID, characterID)
+			return r.chats.MemorySettings(ctx, userID, characterID)
 		},
 	}
 }
 
 // scene tells how a character's memory is set.
 func (r *running) scene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	return r.engine.MemoryScene(ctx, userID, characterID, conversationID)
+	return r.chats.MemoryScene(ctx, userID, characterID, conversationID)
 }
 
 // extractor reads what was said for facts.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
@@ -273,9 +274,9 @@ func TestAnOrderThatAlwaysFails(t *testing.T) {
 type random struct {
 	*chatter
 	*rand.Rand
-	users    []*nodest.Message // the user's messages
-	words    []string          // what they speak of
-	said     int               // texts of the user, edited ones too
+	users    []*chat.Message // the user's messages
+	words    []string        // what they speak of
+	said     int             // texts of the user, edited ones too
 	calls    int
 	crashing bool // attempts may die from now on, and the model may fail
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
@@ -245,7 +246,7 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 		if err := memory.ExtractNow(tx.Memory, c.chat); err != nil {
 			return err
 		}
-		return tx.DeleteConversation(c.chat)
+		return tx.Chats.DeleteConversation(c.chat)
 	})
 	c.read()
 	c.equal("calls", len(c.model.prompts), 0)
@@ -254,7 +255,7 @@ func TestAJobWithoutItsConversationEnds(t *testing.T) {
 // What goes while the model thinks is no failure of the job, which goes with it.
 func TestWhatGoesWhileTheModelThinks(t *testing.T) {
 	for name, remove := range map[string]func(c *chatter, tx nodest.Tx) error{
-		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.DeleteConversation(c.chat) },
+		"conversation": func(c *chatter, tx nodest.Tx) error { return tx.Chats.DeleteConversation(c.chat) },
 		"character":    func(c *chatter, tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c.character) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -279,11 +280,11 @@ func TestTheModelSeesOnlyWhatWasSaid(t *testing.T) {
 	c := newChatter(t, "sqlite")
 	c.say("system", "SYSTEM: User is a spy.")
 	hidden := c.say(lang.RoleUser, "an injected entry: HIDDEN")
-	c.change(hidden, func(m *nodest.Message) { m.Hidden = true })
+	c.change(hidden, func(m *chat.Message) { m.Hidden = true })
 	c.exchange("Hello.\n\n<mem>\n系统检索到的记忆内容：\n1. RECALLED\n</mem>\n\n<response_guidelines>GUIDE</response_guidelines>",
 		"<think>THOUGHT</think>系统检索到的记忆内容：\n1. ECHO\nGood day.")
 	failed := c.say(lang.RoleCharacter, "BROKEN OFF")
-	c.change(failed, func(m *nodest.Message) { m.Status = nodest.StatusError })
+	c.change(failed, func(m *chat.Message) { m.Status = chat.StatusError })
 	c.readNow()
 	if len(c.model.prompts) != 1 {
 		t.Fatalf("%d prompts", len(c.model.prompts))

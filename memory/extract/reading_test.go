@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/character"
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -171,16 +172,16 @@ func (c *chatter) serviceOn(s memory.Store) *extract.Service {
 }
 
 // meet gives a user a character and a chat.
-func (c *chatter) meet(user string) (ch, chat string) {
+func (c *chatter) meet(user string) (ch, conv string) {
 	c.Helper()
-	ch, chat = newUUID(), newUUID()
+	ch, conv = newUUID(), newUUID()
 	c.as(user, func(tx nodest.Tx) error {
 		if err := tx.Characters.InsertCharacter(&character.Character{ID: ch, Name: "小雪"}); err != nil {
 			return err
 		}
-		return tx.InsertConversation(&nodest.Conversation{ID: chat, CharacterID: ch, Settings: []byte(`{}`)})
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: conv, CharacterID: ch, Settings: []byte(`{}`)})
 	})
-	return ch, chat
+	return ch, conv
 }
 
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -225,24 +226,24 @@ func (c *chatter) equal(what string, got, want any) {
 func (c *chatter) pass(d time.Duration) { c.clock.Add(d.Milliseconds()) }
 
 // say stores a message behind the head of the chat, as the engine does.
-func (c *chatter) say(role lang.Role, text string) *nodest.Message {
+func (c *chatter) say(role lang.Role, text string) *chat.Message {
 	c.Helper()
-	m := &nodest.Message{
-		ID: newUUID(), ConversationID: c.chat, Role: string(role), Status: nodest.StatusComplete,
-		Swipes: []nodest.Swipe{{ID: newUUID(), RevisionID: newUUID(), Rev: 1, Text: text}},
+	m := &chat.Message{
+		ID: newUUID(), ConversationID: c.chat, Role: string(role), Status: chat.StatusComplete,
+		Swipes: []chat.Swipe{{ID: newUUID(), RevisionID: newUUID(), Rev: 1, Text: text}},
 	}
 	c.update(func(tx nodest.Tx) error {
-		chat, err := tx.LockConversation(c.chat)
+		chat, err := tx.Chats.LockConversation(c.chat)
 		if err != nil {
 			return err
 		}
 		m.ParentID = chat.HeadID
-		if err := tx.InsertMessage(m); err != nil {
+		if err := tx.Chats.InsertMessage(m); err != nil {
 			return err
 		}
 		chat.Version++
 		chat.HeadID = m.ID
-		if err := tx.UpdateConversation(chat); err != nil {
+		if err := tx.Chats.UpdateConversation(chat); err != nil {
 			return err
 		}
 		return memory.TextAdded(tx.Memory, c.character, c.chat)
@@ -252,7 +253,7 @@ func (c *chatter) say(role lang.Role, text string) *nodest.Message {
 }
 
 // exchange is what the user says, and a reply.
-func (c *chatter) exchange(user, reply string) (said, answer *nodest.Message) {
+func (c *chatter) exchange(user, reply string) (said, answer *chat.Message) {
 	c.Helper()
 	return c.say(lang.RoleUser, user), c.say(lang.RoleCharacter, reply)
 }
@@ -266,25 +267,25 @@ func (c *chatter) chats(n int) {
 }
 
 // change does to a message what the engine does for an edit, a swipe or a deletion.
-func (c *chatter) change(m *nodest.Message, change func(*nodest.Message)) {
+func (c *chatter) change(m *chat.Message, change func(*chat.Message)) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) error {
-		chat, err := tx.LockConversation(c.chat)
+		chat, err := tx.Chats.LockConversation(c.chat)
 		if err != nil {
 			return err
 		}
-		stored, err := tx.Message(m.ID)
+		stored, err := tx.Chats.Message(m.ID)
 		if err != nil {
 			return err
 		}
 		stored.Rev++
 		change(stored)
-		if err := tx.UpdateMessage(stored); err != nil {
+		if err := tx.Chats.UpdateMessage(stored); err != nil {
 			return err
 		}
 		*m = *stored
 		chat.Version++
-		if err := tx.UpdateConversation(chat); err != nil {
+		if err := tx.Chats.UpdateConversation(chat); err != nil {
 			return err
 		}
 		return memory.TextAdded(tx.Memory, c.character, c.chat)
@@ -292,25 +293,25 @@ func (c *chatter) change(m *nodest.Message, change func(*nodest.Message)) {
 }
 
 // edit gives a message another text.
-func (c *chatter) edit(m *nodest.Message, text string) {
+func (c *chatter) edit(m *chat.Message, text string) {
 	c.Helper()
-	c.change(m, func(m *nodest.Message) {
+	c.change(m, func(m *chat.Message) {
 		s := m.Chosen()
 		s.Rev, s.RevisionID, s.Text = s.Rev+1, newUUID(), text
 	})
 }
 
 // show makes the branch that ends in a message the shown one.
-func (c *chatter) show(head *nodest.Message) {
+func (c *chatter) show(head *chat.Message) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) error {
-		chat, err := tx.LockConversation(c.chat)
+		chat, err := tx.Chats.LockConversation(c.chat)
 		if err != nil {
 			return err
 		}
 		chat.Version++
 		chat.HeadID = head.ID
-		return tx.UpdateConversation(chat)
+		return tx.Chats.UpdateConversation(chat)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -33,7 +34,7 @@ func (c *chatter) has(text string, kind lang.Kind, change func(*memory.Memory)) 
 	return m
 }
 
-func (c *chatter) evidence(m *nodest.Message) memory.Evidence {
+func (c *chatter) evidence(m *chat.Message) memory.Evidence {
 	return memory.Evidence{ConversationID: c.chat, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq}
 }
 
@@ -254,7 +255,7 @@ func TestFactsFollowTheTexts(t *testing.T) {
 		c.equal("on the branch before", c.counting(), []string{"User lives in Paris"})
 		c.show(rome)
 		c.equal("back again", c.counting(), []string{"User moved to Rome", "User has a cat"})
-		c.change(rome, func(m *nodest.Message) { now := sometime; m.DeletedAt = &now })
+		c.change(rome, func(m *chat.Message) { now := sometime; m.DeletedAt = &now })
 		c.equal("a deleted text", c.counting(), []string{"User moved to Rome"})
 		c.edit(tea, "I live in Lyon.")
 		c.show(answer)
@@ -359,7 +360,7 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 			_, err := memory.Retire(tx.Memory, "phone", c.character, c.the("User moved to Oslo").ID)
 			return err
 		})
-		for _, head := range []*nodest.Message{oslo, rome, again} {
+		for _, head := range []*chat.Message{oslo, rome, again} {
 			c.show(head)
 			c.equal("after the user retired it", c.counting(), []string{})
 		}

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 // Branches lists the ends of a conversation's branches, the newest (by seq) first;
 // limit is 1 to 200, 0 = 50. Where the head has messages below it, none of them is
 // the shown one.
-func (e *Engine) Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*op.Page[*Branch], error) {
+func (svc *Service) Branches(ctx context.Context, userID, conversationID, cursor string, limit int) (*op.Page[*Branch], error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[*Branch]{}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err

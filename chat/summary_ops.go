@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -47,9 +47,9 @@ type SummaryRange struct {
 }
 
 // Summaries lists those of a conversation, newest first; Active is the one in force.
-func (e *Engine) Summaries(ctx context.Context, userID, conversationID string) ([]*SummaryView, error) {
+func (svc *Service) Summaries(ctx context.Context, userID, conversationID string) ([]*SummaryView, error) {
 	var views []*SummaryView
-	err := e.store.View(ctx, userID, func(tx Tx) error {
+	err := svc.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
@@ -76,19 +76,19 @@ func (e *Engine) Summaries(ctx context.Context, userID, conversationID string) (
 //
 // Errors: NotFound; Invalid for a range; Conflict with details.reason (memory.Skip)
 // when there is nothing to summarise.
-func (e *Engine) Summarise(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) (*SummaryView, error) {
-	known, err := op.Answered(ctx, e.store, c)
+func (svc *Service) Summarise(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) (*SummaryView, error) {
+	known, err := op.Answered(ctx, svc.store, c)
 	if err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ {
 		var d *draft
 		if !known {
-			if d, err = e.draftSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}); err != nil {
+			if d, err = svc.draftSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}); err != nil {
 				return nil, err
 			}
 		}
-		view, err := op.Once(ctx, e.store, c, func(tx Tx) (*SummaryView, error) {
+		view, err := op.Once(ctx, svc.store, c, func(tx Tx) (*SummaryView, error) {
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 			}
@@ -105,12 +105,12 @@ func (e *Engine) Summarise(ctx context.Context, c *op.Call, conversationID strin
 }
 
 // SummariseLater enqueues that.
-func (e *Engine) SummariseLater(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) error {
-	_, err := e.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
+func (svc *Service) SummariseLater(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) error {
+	_, err := svc.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
 	if err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+	_, err = op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
 		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
 			return struct{}{}, err
 		}
@@ -123,21 +123,21 @@ func (e *Engine) SummariseLater(ctx context.Context, c *op.Call, conversationID 
 // text that was in force when they were made.
 //
 // Errors: NotFound; Invalid for the text.
-func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id, text string) (*SummaryView, error) {
-	if err := op.CheckText("summary", text, e.opts.TextLimit); err != nil {
+func (svc *Service) EditSummary(ctx context.Context, c *op.Call, conversationID, id, text string) (*SummaryView, error) {
+	if err := op.CheckText("summary", text, MaxText); err != nil {
 		return nil, err
 	}
-	setup, err := e.memorySetup(ctx, c.UserID, "", conversationID)
+	setup, err := svc.memorySetup(ctx, c.UserID, "", conversationID)
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*SummaryView, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*SummaryView, error) {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
 			return nil, err
 		}
 		k.Text, k.Method, k.Model = summary.StripMarkers(text), summary.MethodUser, ""
-		if err := k.Validate(setup.summaries()); err != nil {
+		if err := k.Validate(setup.Summaries()); err != nil {
 			return nil, err
 		}
 		if err := tx.UpdateSummary(conv.Version+1, k.Summary); err != nil {
@@ -153,8 +153,8 @@ func (e *Engine) EditSummary(ctx context.Context, c *op.Call, conversationID, id
 
 // DeleteSummary gives the full history back. By itself no other summary is made
 // until as much was said as triggers one.
-func (e *Engine) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
-	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+func (svc *Service) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
+	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
 			return struct{}{}, err

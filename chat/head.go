@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 // note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
+func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, messageID string) (*Conversation, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
 		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
 		}
-		m, err := liveMessage(tx, messageID)
+		m, err := LiveMessage(tx, messageID)
 		if err == nil && m.ConversationID != conv.ID {
 			err = fault.New(fault.NotFound, "no message %q in this conversation", messageID)
 		}
@@ -30,7 +30,7 @@ func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, mes
 			return nil, err
 		}
 		if len(running) > 0 {
-			return nil, busy(running[0])
+			return nil, Busy(running[0])
 		}
 		if conv.HeadID == m.ID {
 			return conv, nil
@@ -39,7 +39,7 @@ func (e *Engine) ChooseHead(ctx context.Context, c *op.Call, conversationID, mes
 			return nil, err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
-		if err := chooseSummary(tx, conv); err != nil {
+		if err := ChooseSummary(tx, conv); err != nil {
 			return nil, err
 		}
 		return conv, updateConversation(tx, c, conv)
@@ -91,22 +91,34 @@ func lockMessage(tx Tx, id string) (*Conversation, *Message, error) {
 	return conv, m, err
 }
 
-// checkIdle is Busy while a generation writes one of the messages that affected
+// CheckIdle is Busy while a generation writes one of the messages that affected
 // picks.
-func checkIdle(tx Tx, conversationID string, affected func(messageID string) bool) error {
+func CheckIdle(tx Tx, conversationID string, affected func(messageID string) bool) error {
 	running, err := tx.Running(conversationID)
 	if err != nil {
 		return err
 	}
 	for _, g := range running {
 		if affected(g.MessageID) {
-			return busy(g)
+			return Busy(g)
 		}
 	}
 	return nil
 }
 
-// busy says that g is being written.
-func busy(g *Generation) error {
+// Busy says that g is being written.
+func Busy(g *Generation) error {
 	return fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", g.ID)
+}
+
+// LiveMessage reads a message that is not deleted.
+func LiveMessage(tx Tx, id string) (*Message, error) {
+	m, err := tx.Message(id)
+	if err != nil {
+		return nil, err
+	}
+	if m.DeletedAt != nil {
+		return nil, fault.New(fault.NotFound, "no message %q", id)
+	}
+	return m, nil
 }

@@ -1,8 +1,9 @@
-package nodest
+package chat
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -24,21 +25,21 @@ type Setup struct {
 	Zone         *time.Location // of the user's days
 }
 
-// setup reads what conv is played with. options are those of the message.
-func (e *Engine) setup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
+// ReadSetup reads what conv is played with. options are those of the message.
+func (svc *Service) ReadSetup(tx Tx, conv *Conversation, options character.TurnOptions) (*Setup, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
 	}
 	s := &Setup{Conversation: conv, Zone: user.Zone()}
 	user = conv.Pins.SettingsInForce(user)
-	chat, err := optionsOf(conv)
+	chat, err := OptionsOf(conv)
 	if err != nil {
 		return nil, err
 	}
 	own := options.Over(chat)
 	ch := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
-	if s.Docs, err = e.Characters.Documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); err != nil {
+	if s.Docs, err = svc.characters.Documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); err != nil {
 		return nil, err
 	}
 	s.Options = own.Over(s.Docs.Sampling).Over(user.TurnOptions)
@@ -46,13 +47,13 @@ func (e *Engine) setup(tx Tx, conv *Conversation, options character.TurnOptions)
 }
 
 // setupOf is setup for a character outside a conversation.
-func (e *Engine) setupOf(tx Tx, characterID string) (*Setup, error) {
+func (svc *Service) setupOf(tx Tx, characterID string) (*Setup, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
 	}
 	s := &Setup{Conversation: &Conversation{CharacterID: characterID}, Zone: user.Zone()}
-	if s.Docs, err = e.Characters.Documents(tx.Characters, character.WantedBy(user, "", characterID), nil); err != nil {
+	if s.Docs, err = svc.characters.Documents(tx.Characters, character.WantedBy(user, "", characterID), nil); err != nil {
 		return nil, err
 	}
 	return s, s.complete(user)
@@ -90,32 +91,32 @@ func (s *Setup) complete(user *character.UserSettings) error {
 
 // MemoryScene tells how the memory of a character is set and who speaks in one of
 // its conversations, "" = in none: memory.Options.Scenes.
-func (e *Engine) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-	s, err := e.memorySetup(ctx, userID, characterID, conversationID)
+func (svc *Service) MemoryScene(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
+	s, err := svc.memorySetup(ctx, userID, characterID, conversationID)
 	if err != nil {
 		return memory.Scene{}, err
 	}
-	return s.memory(), nil
+	return s.MemoryScene(), nil
 }
 
 // memorySetup reads the setup of a conversation, played by a character ("" = its own), or
 // without one that of a character.
-func (e *Engine) memorySetup(ctx context.Context, userID, characterID, conversationID string) (s *Setup, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+func (svc *Service) memorySetup(ctx context.Context, userID, characterID, conversationID string) (s *Setup, err error) {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		if conversationID == "" {
-			s, err = e.setupOf(tx, characterID)
+			s, err = svc.setupOf(tx, characterID)
 			return err
 		}
 		conv, err := tx.Conversation(conversationID)
 		if err == nil {
-			s, err = e.setup(tx, conv, character.TurnOptions{CharacterID: characterID})
+			s, err = svc.ReadSetup(tx, conv, character.TurnOptions{CharacterID: characterID})
 		}
 		return err
 	})
 	return s, err
 }
 
-func (s *Setup) memory() memory.Scene {
+func (s *Setup) MemoryScene() memory.Scene {
 	set := s.Docs.Settings
 	return memory.Scene{
 		Names:   lang.Names{User: s.Persona.Name, Character: s.Docs.Card.Name},
@@ -123,4 +124,18 @@ func (s *Setup) memory() memory.Scene {
 		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
 		Zone: s.Zone,
 	}
+}
+
+// MemorySettings are the settings of a character that an export of its memory has:
+// memory.Options.Settings.
+func (svc *Service) MemorySettings(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
+	var line memory.ExportedSettings
+	full, _, err := svc.characters.Settings(ctx, userID, characterID)
+	if err != nil {
+		return line, err
+	}
+	if err := json.Unmarshal(full, &line); err != nil {
+		return line, fmt.Errorf("settings of character %s: %w", characterID, err)
+	}
+	return line, nil
 }

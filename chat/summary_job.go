@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"cmp"
@@ -24,9 +24,9 @@ import (
 // conversation, which is its subject.
 const JobSummarise = "memory.summarise"
 
-// JobKinds are the jobs of the engine, for jobs.Runner.Handle.
-func (e *Engine) JobKinds() []jobs.Kind {
-	return []jobs.Kind{{Name: JobSummarise, Run: e.summarise}, e.forkKind()}
+// Kinds are the jobs of the engine, for jobs.Runner.Handle.
+func (svc *Service) Kinds() []jobs.Kind {
+	return []jobs.Kind{{Name: JobSummarise, Run: svc.summarise}, svc.forkKind()}
 }
 
 // summaryOrder is the payload of the job; its zero value is what a reply asks for.
@@ -99,9 +99,9 @@ func readOrder(payload json.RawMessage) (o summaryOrder, err error) {
 	return o, err
 }
 
-// repairSummary enqueues a repair when messages that the summary in force covers
+// RepairSummary enqueues a repair when messages that the summary in force covers
 // have changed. It does not look whether they show something else.
-func repairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
+func RepairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
 	if conv.SummaryID == "" {
 		return nil
 	}
@@ -122,18 +122,18 @@ func repairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
 const summaryRest = 2 * time.Minute
 
 // summarise does one job.
-func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
+func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 	o, err := readOrder(j.Payload)
 	if err != nil {
 		return err
 	}
 	if o.Rest {
-		later, err := e.disturbed(ctx, j, o)
+		later, err := svc.disturbed(ctx, j, o)
 		if later || err != nil {
 			return ignoreGone(err)
 		}
 	}
-	d, err := e.draftSummary(ctx, j.UserID, j.Subject, o)
+	d, err := svc.draftSummary(ctx, j.UserID, j.Subject, o)
 	switch {
 	case fault.Is(err, fault.NotFound): // the conversation is gone
 		return nil
@@ -143,7 +143,7 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if d.pointless() {
-		return ignoreGone(e.store.Update(ctx, j.UserID, func(tx Tx) error {
+		return ignoreGone(svc.store.Update(ctx, j.UserID, func(tx Tx) error {
 			if _, err := tx.LockConversation(j.Subject); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 			return tx.Jobs.FinishJob(j)
 		}))
 	}
-	err = e.store.Update(ctx, j.UserID, func(tx Tx) error {
+	err = svc.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if _, err := d.land(tx, "server"); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (e *Engine) summarise(ctx context.Context, j *jobs.Job) error {
 		return nil
 	}
 	o.Tries++
-	return e.requeue(ctx, j, o, time.Time{})
+	return svc.requeue(ctx, j, o, time.Time{})
 }
 
 // pointless says that at rest there was still no model for what rules have written.
@@ -183,8 +183,8 @@ func ignoreGone(err error) error {
 }
 
 // requeue ends a job and enqueues it once more, unless its conversation is gone.
-func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at time.Time) error {
-	err := e.store.Update(ctx, j.UserID, func(tx Tx) error {
+func (svc *Service) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at time.Time) error {
+	err := svc.store.Update(ctx, j.UserID, func(tx Tx) error {
 		if _, err := tx.LockConversation(j.Subject); err != nil {
 			return err
 		}
@@ -197,9 +197,9 @@ func (e *Engine) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at ti
 }
 
 // disturbed puts a repair off while the conversation is talked in.
-func (e *Engine) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
+func (svc *Service) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
 	var quiet time.Time
-	err = e.store.View(ctx, j.UserID, func(tx Tx) error {
+	err = svc.store.View(ctx, j.UserID, func(tx Tx) error {
 		conv, err := tx.Conversation(j.Subject)
 		if err == nil {
 			quiet = conv.UpdatedAt.Add(summaryRest)
@@ -210,7 +210,7 @@ func (e *Engine) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (ye
 	if !yes || err != nil {
 		return false, err
 	}
-	return true, e.requeue(ctx, j, o, quiet)
+	return true, svc.requeue(ctx, j, o, quiet)
 }
 
 // draft is a summary in the making.
@@ -231,23 +231,23 @@ type draft struct {
 //
 // Errors: NotFound; Conflict with details.reason when there is nothing to do;
 // Invalid for a range.
-func (e *Engine) draftSummary(ctx context.Context, userID, conversationID string, o summaryOrder) (*draft, error) {
-	model, err := e.model(ctx, userID)
+func (svc *Service) draftSummary(ctx context.Context, userID, conversationID string, o summaryOrder) (*draft, error) {
+	model, err := svc.model(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	d, err := e.planSummary(ctx, userID, conversationID, o, model == nil)
+	d, err := svc.planSummary(ctx, userID, conversationID, o, model == nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.extractFirst(ctx, userID, conversationID); err != nil {
+	if err := svc.extractFirst(ctx, userID, conversationID); err != nil {
 		return nil, err
 	}
 	if err := d.write(ctx, model); err != nil {
 		return nil, err
 	}
 	if d.written.Cause != nil {
-		e.opts.Log.WarnContext(ctx, "summary written without a model", "conversation", conversationID, "err", d.written.Cause)
+		svc.opts.Log.WarnContext(ctx, "summary written without a model", "conversation", conversationID, "err", d.written.Cause)
 	}
 	return d, nil
 }
@@ -259,8 +259,11 @@ type writer struct {
 }
 
 // model is what writes the summaries of a user; nil = rules do.
-func (e *Engine) model(ctx context.Context, userID string) (*writer, error) {
-	asker, name, err := e.SummaryModel(ctx, userID)
+func (svc *Service) model(ctx context.Context, userID string) (*writer, error) {
+	if svc.opts.Model == nil {
+		return nil, nil
+	}
+	asker, name, err := svc.opts.Model(ctx, userID)
 	if asker == nil {
 		return nil, err
 	}
@@ -285,26 +288,26 @@ func (d *draft) write(ctx context.Context, model *writer) (err error) {
 
 // extractFirst has what was said read for memories before it is summarised. It does
 // not wait for that.
-func (e *Engine) extractFirst(ctx context.Context, userID, conversationID string) error {
-	if e.opts.Memory == nil {
+func (svc *Service) extractFirst(ctx context.Context, userID, conversationID string) error {
+	if !svc.opts.Memory {
 		return nil
 	}
-	return e.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx.Memory, conversationID) })
+	return svc.store.Update(ctx, userID, func(tx Tx) error { return memory.ExtractFirst(tx.Memory, conversationID) })
 }
 
 // planSummary decides what a summary has to cover.
-func (e *Engine) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
+func (svc *Service) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
 	var d *draft
-	err := e.store.View(ctx, userID, func(tx Tx) error {
+	err := svc.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
-		setup, err := e.setup(tx, conv, character.TurnOptions{})
+		setup, err := svc.ReadSetup(tx, conv, character.TurnOptions{})
 		if err != nil {
 			return err
 		}
-		if d, err = planIn(tx, conv, setup.summaries(), o, noModel); err == nil {
+		if d, err = planIn(tx, conv, setup.Summaries(), o, noModel); err == nil {
 			d.work.Location = setup.Zone
 		}
 		return err
@@ -312,8 +315,8 @@ func (e *Engine) planSummary(ctx context.Context, userID, conversationID string,
 	return d, err
 }
 
-// summaries are the settings of its summaries.
-func (s *Setup) summaries() summary.Settings {
+// Summaries are the settings of its summaries.
+func (s *Setup) Summaries() summary.Settings {
 	set := s.Docs.Settings.Memory
 	return summary.Settings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
 }
@@ -325,13 +328,7 @@ func planIn(tx Tx, conv *Conversation, settings summary.Settings, o summaryOrder
 	if err != nil {
 		return nil, err
 	}
-	state := summary.State{Settings: settings, NoModel: noModel}
-	switch {
-	case o.Forced != nil:
-		state.Occasion = summary.OnDemand
-	case o.Rest:
-		state.Occasion = summary.AtRest
-	}
+	state := summary.State{Settings: settings, NoModel: noModel, Occasion: o.occasion()}
 	if state.Latest, err = tx.LatestGeneration(conv.ID); err != nil {
 		return nil, err
 	}
@@ -358,10 +355,20 @@ func planIn(tx Tx, conv *Conversation, settings summary.Settings, o summaryOrder
 	return d, err
 }
 
+func (o summaryOrder) occasion() (why summary.Occasion) {
+	switch {
+	case o.Forced != nil:
+		why = summary.OnDemand
+	case o.Rest:
+		why = summary.AtRest
+	}
+	return why
+}
+
 // findBase finds the summary in force. Where there is none because the user has
 // deleted it, it returns that one.
 func (d *draft) findBase(tx Tx) (deleted *SummaryRef, err error) {
-	if d.base, err = standing(tx, d.conv.SummaryID, d.conv.HeadID, 0); d.base != nil || err != nil {
+	if d.base, err = ActiveSummary(tx, d.conv.SummaryID, d.conv.HeadID, 0); d.base != nil || err != nil {
 		return nil, err
 	}
 	_, deleted, err = summaryFor(tx, d.conv.ID, d.conv.HeadID)
@@ -402,23 +409,23 @@ func (d *draft) readLines(tx Tx, all bool) error {
 	if d.base != nil && !all {
 		until = d.base.Range.EndID
 	}
-	tail, more, err := readPath("", math.MaxInt, until, read)
+	tail, more, err := ReadPath("", math.MaxInt, until, read)
 	if err != nil {
 		return err
 	}
 	if more {
-		a, ok, err := readAround(d.base.Summary, tail, 0, more, math.MaxInt, read)
+		a, ok, err := ReadSummarised(d.base.Summary, tail, 0, more, math.MaxInt, read)
 		if err != nil {
 			return err
 		}
 		if ok {
 			known := slices.IndexFunc(tail, func(m *Message) bool { return m.Seq >= d.base.Range.StartSeq })
-			d.lines = linesOf(slices.Concat(a.front, tail[known:]))
+			d.lines = LinesOf(slices.Concat(a.Front, tail[known:]))
 			return nil
 		}
 		return d.readLines(tx, true)
 	}
-	d.lines = linesOf(tail)
+	d.lines = LinesOf(tail)
 	return d.recount()
 }
 
@@ -496,7 +503,7 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	if err := d.followUp(tx); err != nil {
 		return nil, err
 	}
-	return kept, tx.Emit(conversationEvent(tx.UserID(), "chat.updated", by, conv), summaryEvent(tx, "created", by, kept))
+	return kept, tx.Emit(ConversationEvent(tx.UserID(), "chat.updated", by, conv), summaryEvent(tx, "created", by, kept))
 }
 
 // holds returns errOvertaken unless the conversation has what the draft was made of: the

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ const (
 // Errors: Invalid for a query (field q) that is blank or longer than 200 code
 // points, a limit, a cursor; NotFound for a conversation or character that the
 // user does not have.
-func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*op.Page[*Hit], error) {
+func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (*op.Page[*Hit], error) {
 	limit, err := op.CheckLimit(in.Limit)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (e *Engine) Search(ctx context.Context, userID string, in SearchInput) (*op
 		return nil, err
 	}
 	page := &op.Page[*Hit]{}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		s := searcher{words: words, filter: TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}, limit: limit}
 		next, err := s.walk(tx, from)
 		page.Items, page.NextCursor = s.hits, next

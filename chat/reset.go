@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -10,19 +10,19 @@ import (
 // of the shown branch. What was said until now stays as a branch.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
+func (svc *Service) Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
 		chat, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkIdle(tx, chat.ID, anyMessage); err != nil {
+		if err := CheckIdle(tx, chat.ID, AnyMessage); err != nil {
 			return nil, err
 		}
-		first, err := greetingNow(tx, chat)
+		first, err := FreshGreeting(tx, chat)
 		if err != nil {
 			return nil, err
 		}
-		return chat, change{created: []*Message{first}, head: first}.store(tx, c, chat)
+		return chat, Change{Created: []*Message{first}, Head: first}.Apply(tx, c, chat)
 	})
 }

@@ -1,9 +1,10 @@
-package nodest
+package chat
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,9 +37,9 @@ type Save struct {
 
 // Limits of what a user gives a save point.
 const (
-	maxDescription = 2_000   // code points
-	maxPreviewText = 1_000   // code points
-	maxThumbnail   = 100_000 // bytes
+	MaxDescription = 2_000   // code points
+	MaxPreviewText = 1_000   // code points
+	MaxThumbnail   = 100_000 // bytes
 )
 
 // CreateSave makes a save point of what the conversation shows. It costs the same
@@ -46,16 +47,16 @@ const (
 //
 // Errors: Invalid with the field; NotFound; Busy while a reply is being written
 // there.
-func (e *Engine) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*Save, error) {
-	if err := in.check(); err != nil {
+func (svc *Service) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*Save, error) {
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Save, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Save, error) {
 		conv, err := tx.LockConversation(in.ConversationID)
 		if err != nil {
 			return nil, err
 		}
-		if err := checkIdle(tx, conv.ID, anyMessage); err != nil {
+		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		s, err := savedNow(tx, conv)
@@ -64,19 +65,19 @@ func (e *Engine) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*Sav
 		}
 		s.Description, s.Thumbnail = in.Description, in.Thumbnail
 		s.PreviewText = cmp.Or(in.PreviewText, s.PreviewText)
-		return s, insertSave(tx, c, s)
+		return s, InsertSave(tx, c, s)
 	})
 }
 
-func (in SaveInput) check() error {
+func (in SaveInput) Check() error {
 	for _, t := range []struct {
 		field, text string
 		length      int // in the unit of its limit
 		limit       int
 	}{
-		{"description", in.Description, utf8.RuneCountInString(in.Description), maxDescription},
-		{"previewText", in.PreviewText, utf8.RuneCountInString(in.PreviewText), maxPreviewText},
-		{"thumbnail", in.Thumbnail, len(in.Thumbnail), maxThumbnail},
+		{"description", in.Description, utf8.RuneCountInString(in.Description), MaxDescription},
+		{"previewText", in.PreviewText, utf8.RuneCountInString(in.PreviewText), MaxPreviewText},
+		{"thumbnail", in.Thumbnail, len(in.Thumbnail), MaxThumbnail},
 	} {
 		switch {
 		case !utf8.ValidString(t.text) || strings.ContainsRune(t.text, 0):
@@ -102,11 +103,11 @@ func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	if s.MessageCount, err = tx.Count(conv.ID, conv.HeadID); err != nil {
 		return nil, err
 	}
-	s.Pins, err = pinnedNow(tx, conv)
+	s.Pins, err = PinnedNow(tx, conv)
 	return s, err
 }
 
-func insertSave(tx Tx, c *op.Call, s *Save) error {
+func InsertSave(tx Tx, c *op.Call, s *Save) error {
 	if err := tx.InsertSave(s); err != nil {
 		return err
 	}
@@ -115,13 +116,13 @@ func insertSave(tx Tx, c *op.Call, s *Save) error {
 
 // Saves lists the save points of a conversation, the newest first, those that
 // restores made only if asked for; limit is 1 to 200, 0 = 50.
-func (e *Engine) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error) {
+func (svc *Service) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[*Save]{}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		if _, err := tx.Conversation(conversationID); err != nil {
 			return err
 		}
@@ -134,11 +135,11 @@ func (e *Engine) Saves(ctx context.Context, userID, conversationID string, autom
 // Save returns a save point with the messages that it stands for, as they were:
 // the newest ones before the message of that id ("" = from the end), at most
 // limit, 1 to 200; 0 = all of them.
-func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
+func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
 	if limit < 0 || limit > 200 {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
 	}
-	return e.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
+	return svc.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
 		if before != "" {
 			m, err := tx.Message(before)
 			if err == nil && m.ConversationID != v.Save.ConversationID {
@@ -148,14 +149,14 @@ func (e *Engine) Save(ctx context.Context, userID, saveID, before string, limit 
 				return op.InField("before", err)
 			}
 		}
-		return v.read(tx, before, limit)
+		return v.Read(tx, before, limit)
 	})
 }
 
 // readSave finds a save point and runs read on it.
-func (e *Engine) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
+func (svc *Service) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
 	v := &SaveView{}
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		if v.Save, err = tx.Save(saveID); err != nil {
 			return err
 		}
@@ -167,8 +168,8 @@ func (e *Engine) readSave(ctx context.Context, userID, saveID string, read func(
 // savedPage is how many messages of a save point one statement reads.
 const savedPage = 500
 
-// read fills in the messages before one; limit 0 = all of them.
-func (v *SaveView) read(tx Tx, before string, limit int) error {
+// Read fills in the messages before one; limit 0 = all of them.
+func (v *SaveView) Read(tx Tx, before string, limit int) error {
 	v.Messages, v.More = []*Message{}, false
 	if v.Save.HeadID == "" {
 		return nil
@@ -192,8 +193,8 @@ func (v *SaveView) read(tx Tx, before string, limit int) error {
 }
 
 // DeleteSave deletes a save point. What it stands for stays in the conversation.
-func (e *Engine) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
-	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
+	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
 		s, err := tx.Save(saveID)
 		if err != nil {
 			return struct{}{}, err
@@ -209,7 +210,7 @@ func (e *Engine) DeleteSave(ctx context.Context, c *op.Call, saveID string) erro
 // saveEvent tells of a save point, without its picture: that is in the lists.
 func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 	ev := op.Event(c.UserID, kind, c.By(), struct {
-		Save wireSave `json:"save"`
+		Save SaveObject `json:"save"`
 	}{toldSave(s)})
 	ev.ConversationID = s.ConversationID
 	return ev
@@ -218,15 +219,30 @@ func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 // restoredSaveEvent tells that a conversation shows a save point again.
 func restoredSaveEvent(c *op.Call, s *Save, conv *Conversation) *stream.Event {
 	ev := op.Event(c.UserID, "save.restored", c.By(), struct {
-		Save wireSave `json:"save"`
-		Head *string  `json:"head"`
+		Save SaveObject `json:"save"`
+		Head *string    `json:"head"`
 	}{toldSave(s), conversationOf(conv).HeadID})
 	ev.ConversationID = s.ConversationID
 	return ev
 }
 
-func toldSave(s *Save) wireSave {
-	told := saveOf(s)
-	told.Thumbnail = ""
-	return told
+// State is what the conversation was at a save point. Persona, author's note and
+// settings of an imported one came with its file, in Extra.
+func (s *Save) State(tx Tx) (*Conversation, error) {
+	then, err := tx.StateAt(s.ConversationID, s.Version)
+	if err != nil || s.ImportedAt == nil || len(s.Extra) == 0 {
+		return then, err
+	}
+	var came struct {
+		State Conversation `json:"state"`
+	}
+	if err := json.Unmarshal(s.Extra, &came); err != nil {
+		return nil, fmt.Errorf("extra members of save point %s: %w", s.ID, err)
+	}
+	then.PersonaID, then.AuthorNote, then.Settings = came.State.PersonaID, came.State.AuthorNote, came.State.Settings
+	return then, nil
 }
+
+// WireSave is s as clients see it in lists, answers and events: the seed's
+// ChatSave without messages.
+func WireSave(s *Save) any { return SaveOf(s) }

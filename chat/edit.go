@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/memory"
 	"nodest/op"
 )
 
 // Message returns a message with its swipes; NotFound for a deleted one.
-func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, error) {
+func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, error) {
 	var m *Message
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
-		m, err = liveMessage(tx, id)
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
+		m, err = LiveMessage(tx, id)
 		return err
 	})
 	return m, err
@@ -28,47 +29,47 @@ func (e *Engine) Message(ctx context.Context, userID, id string) (*Message, erro
 // Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0
 // and not the message's rev; Busy while the message is being written, for a
 // branch while anything is written in the conversation.
-func (e *Engine) EditText(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
-	if err := in.check(e.opts.TextLimit); err != nil {
+func (svc *Service) EditText(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
-		chat, m, err := changeable(tx, in.MessageID, in.IfRev)
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Changed, error) {
+		chat, m, err := LockForEdit(tx, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, err
 		}
 		if in.Mode != EditBranch {
-			return &Changed{Message: m}, e.rewordNow(tx, c, chat, m, in.Text)
+			return &Changed{Message: m}, svc.rewordNow(tx, c, chat, m, in.Text)
 		}
-		if err := checkIdle(tx, chat.ID, anyMessage); err != nil {
+		if err := CheckIdle(tx, chat.ID, AnyMessage); err != nil {
 			return nil, err
 		}
-		other := otherWords(m, in.Text, tx.Now())
-		if err := (change{created: []*Message{other}, head: other}).store(tx, c, chat); err != nil {
+		other := SiblingOf(m, in.Text, tx.Now())
+		if err := (Change{Created: []*Message{other}, Head: other}).Apply(tx, c, chat); err != nil {
 			return nil, err
 		}
-		return &Changed{Message: other}, e.heard(tx, chat)
+		return &Changed{Message: other}, svc.TextAdded(tx, chat)
 	})
 }
 
-// check refuses a text longer than limit, in code points.
-func (in EditInput) check(limit int) error {
+// Check returns Invalid or TooLarge with the field.
+func (in EditInput) Check() error {
 	switch in.Mode {
 	case "", EditInPlace, EditBranch:
-		return op.CheckText("text", in.Text, limit)
+		return op.CheckText("text", in.Text, MaxText)
 	}
 	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
 }
 
 // rewordNow stores another text in the place of the shown one. What was recalled
 // for that is kept with the new one.
-func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
-	uses, err := usesFor(tx, m)
+func (svc *Service) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
+	uses, err := Uses(tx, m)
 	if err != nil {
 		return err
 	}
-	reword(m, text, tx.Now())
-	if err := updateMessage(tx, c, chat, m); err != nil {
+	Reword(m, text, tx.Now())
+	if err := UpdateMessage(tx, c, chat, m); err != nil {
 		return err
 	}
 	if len(uses) > 0 {
@@ -76,34 +77,34 @@ func (e *Engine) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, te
 			return err
 		}
 	}
-	return e.heard(tx, chat)
+	return svc.TextAdded(tx, chat)
 }
 
-// reword gives the chosen swipe of m another text.
-func reword(m *Message, text string, now time.Time) {
+// Reword gives the chosen swipe of m another text.
+func Reword(m *Message, text string, now time.Time) {
 	if s := m.Chosen(); s != nil && !s.Deleted {
 		s.Text, s.RevisionID = text, op.NewID()
 		s.Rev++
 	} else {
-		m.Swipes = append(m.Swipes, newSwipe(text, now))
+		m.Swipes = append(m.Swipes, NewSwipe(text, now))
 		m.SwipeIndex = len(m.Swipes) - 1
 		m.Status, m.Error = StatusComplete, nil
 	}
 	m.EditedAt = &now
 }
 
-// otherWords is a message of its own in the place of m.
-func otherWords(m *Message, text string, now time.Time) *Message {
+// SiblingOf is a message of its own in the place of m.
+func SiblingOf(m *Message, text string, now time.Time) *Message {
 	return &Message{
 		ID: op.NewID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
 		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, CreatedAt: now,
-		Swipes: []Swipe{newSwipe(text, now)},
+		Swipes: []Swipe{NewSwipe(text, now)},
 	}
 }
 
-// replyTo is the reply to a user's message: the one on the shown branch, else the
+// ReplyTo is the reply to a user's message: the one on the shown branch, else the
 // newest; nil without any.
-func replyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
+func ReplyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
 	children, err := tx.Children(chat.ID, m.ID)
 	if err != nil {
 		return nil, err
@@ -133,10 +134,10 @@ func replyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
 	}
 }
 
-func anyMessage(string) bool { return true }
+func AnyMessage(string) bool { return true }
 
-// changeable returns a message that may be changed now, and its conversation.
-func changeable(tx Tx, id string, ifRev int64) (*Conversation, *Message, error) {
+// LockForEdit returns a message that may be changed now, and its conversation.
+func LockForEdit(tx Tx, id string, ifRev int64) (*Conversation, *Message, error) {
 	conv, m, err := lockMessage(tx, id)
 	if err != nil {
 		return nil, nil, err
@@ -147,5 +148,21 @@ func changeable(tx Tx, id string, ifRev int64) (*Conversation, *Message, error) 
 	if ifRev != 0 && ifRev != m.Rev {
 		return nil, nil, fault.New(fault.Conflict, "the message is at rev %d, not %d", m.Rev, ifRev).With("current", WireMessage(m))
 	}
-	return conv, m, checkIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID })
+	return conv, m, CheckIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID })
+}
+
+// Uses is what the memory gave for the shown text of m.
+func Uses(tx Tx, m *Message) ([]memory.Use, error) {
+	if m.Chosen() == nil {
+		return nil, nil
+	}
+	return tx.Memory.Uses(m.ID)
+}
+
+// TextAdded has the memory work on what was said in a conversation.
+func (svc *Service) TextAdded(tx Tx, conv *Conversation) error {
+	if !svc.opts.Memory || conv == nil {
+		return nil
+	}
+	return memory.TextAdded(tx.Memory, conv.CharacterID, conv.ID)
 }

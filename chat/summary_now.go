@@ -1,9 +1,10 @@
-package nodest
+package chat
 
 import (
 	"context"
-	"nodest/summary"
 	"time"
+
+	"nodest/summary"
 )
 
 // SummariseNow makes the summary that is due and returns it: the model's when that is
@@ -11,12 +12,12 @@ import (
 // model write one.
 //
 // Errors: Conflict when none is due; NotFound.
-func (e *Engine) SummariseNow(ctx context.Context, userID, conversationID string, wait time.Duration) (*summary.Summary, error) {
-	model, err := e.model(ctx, userID)
+func (svc *Service) SummariseNow(ctx context.Context, userID, conversationID string, wait time.Duration) (*summary.Summary, error) {
+	model, err := svc.model(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	d, err := e.planSummary(ctx, userID, conversationID, summaryOrder{}, model == nil)
+	d, err := svc.planSummary(ctx, userID, conversationID, summaryOrder{}, model == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func (e *Engine) SummariseNow(ctx context.Context, userID, conversationID string
 	switch {
 	case err == nil:
 		var kept *KeptSummary
-		err := e.store.Update(ctx, userID, func(tx Tx) (err error) {
+		err := svc.store.Update(ctx, userID, func(tx Tx) (err error) {
 			kept, err = d.land(tx, "server")
 			return err
 		})
@@ -38,7 +39,7 @@ func (e *Engine) SummariseNow(ctx context.Context, userID, conversationID string
 		return nil, context.Cause(ctx)
 	}
 	// It takes too long: the model writes it in the background.
-	err = e.store.Update(ctx, userID, func(tx Tx) error {
+	err = svc.store.Update(ctx, userID, func(tx Tx) error {
 		if _, err := tx.LockConversation(conversationID); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"encoding/json"
@@ -165,9 +165,9 @@ func WireUsage(u *llm.Usage) any {
 	return u
 }
 
-// messageEvent tells that a message was made or changed ("message.created",
+// MessageEvent tells that a message was made or changed ("message.created",
 // "message.updated").
-func messageEvent(userID, kind, by string, m *Message) *stream.Event {
+func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 	ev := op.Event(userID, kind, by, struct {
 		Message wireMessage `json:"message"`
 	}{messageOf(m)})
@@ -175,12 +175,46 @@ func messageEvent(userID, kind, by string, m *Message) *stream.Event {
 	return ev
 }
 
-// conversationEvent tells that a conversation was made or changed
+// ConversationEvent tells that a conversation was made or changed
 // ("chat.created", "chat.updated").
-func conversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
+func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
 	ev := op.Event(userID, kind, by, struct {
 		Conversation wireConversation `json:"conversation"`
 	}{conversationOf(c)})
 	ev.ConversationID = c.ID
 	return ev
+}
+
+func toldSave(s *Save) SaveObject {
+	told := SaveOf(s)
+	told.Thumbnail = ""
+	return told
+}
+
+type SaveObject struct {
+	ID             string   `json:"id"`
+	ConversationID string   `json:"conversationId"`
+	CharacterID    string   `json:"characterId"`
+	Timestamp      int64    `json:"timestamp"`
+	CreatedAt      op.Time  `json:"createdAt"` // the same moment as Timestamp
+	Description    string   `json:"description"`
+	PreviewText    string   `json:"previewText"`
+	MessageCount   int      `json:"messageCount"`
+	Automatic      bool     `json:"automatic,omitempty"`
+	Thumbnail      string   `json:"thumbnail,omitempty"`
+	ImportedAt     *op.Time `json:"importedAt,omitempty"`
+	HeadID         *string  `json:"headId"`
+	Version        int64    `json:"version"`
+}
+
+func SaveOf(s *Save) SaveObject {
+	w := SaveObject{
+		ID: s.ID, ConversationID: s.ConversationID, CharacterID: s.CharacterID, Timestamp: s.CreatedAt.UnixMilli(), CreatedAt: op.Time(s.CreatedAt),
+		Description: s.Description, PreviewText: s.PreviewText, MessageCount: s.MessageCount,
+		Automatic: s.Automatic, Thumbnail: s.Thumbnail, ImportedAt: op.OptionalTime(s.ImportedAt), Version: s.Version,
+	}
+	if s.HeadID != "" {
+		w.HeadID = &s.HeadID
+	}
+	return w
 }

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const describedBefore = "before restore"
 // The save point of an empty conversation restores to a fresh greeting.
 //
 // Errors: NotFound; Busy while a reply is being written there.
-func (e *Engine) RestoreSave(ctx context.Context, c *op.Call, saveID string) (*Restored, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Restored, error) {
+func (svc *Service) RestoreSave(ctx context.Context, c *op.Call, saveID string) (*Restored, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Restored, error) {
 		s, err := tx.Save(saveID)
 		if err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func (e *Engine) RestoreSave(ctx context.Context, c *op.Call, saveID string) (*R
 		if err != nil {
 			return nil, err
 		}
-		if err := checkIdle(tx, conv.ID, anyMessage); err != nil {
+		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		before, err := saveBefore(tx, c, conv)
@@ -39,7 +39,7 @@ func (e *Engine) RestoreSave(ctx context.Context, c *op.Call, saveID string) (*R
 		if err := goBack(tx, c, conv, s.Version, s.HeadID); err != nil {
 			return nil, err
 		}
-		if err := s.apply(tx, conv); err != nil {
+		if err := s.Apply(tx, conv); err != nil {
 			return nil, err
 		}
 		if err := s.showHead(tx, c, conv); err != nil {
@@ -72,12 +72,12 @@ func saveBefore(tx Tx, c *op.Call, conv *Conversation) (*Save, error) {
 		return nil, err
 	}
 	s.Automatic, s.Description = true, describedBefore
-	return s, insertSave(tx, c, s)
+	return s, InsertSave(tx, c, s)
 }
 
-// apply gives conv what a save point holds besides the messages.
-func (s *Save) apply(tx Tx, conv *Conversation) error {
-	then, err := s.state(tx)
+// Apply gives conv what a save point holds besides the messages.
+func (s *Save) Apply(tx Tx, conv *Conversation) error {
+	then, err := s.State(tx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *Save) apply(tx Tx, conv *Conversation) error {
 // does, with a greeting if that is nowhere.
 func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 	if s.HeadID == "" {
-		m, err := greetingNow(tx, conv)
+		m, err := FreshGreeting(tx, conv)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 			return err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
-		return tx.Emit(messageEvent(c.UserID, "message.created", c.By(), m))
+		return tx.Emit(MessageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.
 	head, err := livingBefore(tx, conv.ID, s.HeadID)
@@ -139,7 +139,7 @@ func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string)
 		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
 			continue // all that is new is told by message.deleted
 		}
-		if err := tx.Emit(messageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
+		if err := tx.Emit(MessageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string)
 	if len(gone) == 0 {
 		return nil
 	}
-	return tx.Emit(deletedEvent(c.UserID, c.By(), gone, scopeOne))
+	return tx.Emit(DeletedEvent(c.UserID, c.By(), gone, ScopeOne))
 }
 
 // restoredEvent tells of messages of one conversation that are not deleted any
@@ -159,7 +159,7 @@ func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string)
 func restoredEvent(c *op.Call, back []*Message) *stream.Event {
 	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`
-	}{idsOf(back)})
+	}{IDsOf(back)})
 	ev.ConversationID, ev.MessageID = back[0].ConversationID, back[0].ID
 	return ev
 }
@@ -167,7 +167,7 @@ func restoredEvent(c *op.Call, back []*Message) *stream.Event {
 // shownBefore are those of messages that a rewind has changed which were not
 // deleted at the version of conv, as they were then, by id.
 func shownBefore(tx Tx, conv *Conversation, changed []*Message) (map[string]*Message, error) {
-	before, err := tx.MessagesAt(conv.ID, conv.Version, idsOf(changed))
+	before, err := tx.MessagesAt(conv.ID, conv.Version, IDsOf(changed))
 	if err != nil {
 		return nil, err
 	}

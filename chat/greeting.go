@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"nodest/op"
 )
 
-// greeting is the first message of a conversation: the card's first message and
+// NewGreeting is the first message of a conversation: the card's first message and
 // its alternate greetings, a swipe each, with the extra greetings of a file of
 // the NodeST app behind them. The names of the two stand in the
 // stored text, as the user will read it; a later change of persona or character
 // does not rewrite what was said.
-func greeting(tx Tx, ch *character.Character, conversationID, user string) (*Message, error) {
+func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*Message, error) {
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil {
 		return nil, err
@@ -34,15 +34,15 @@ func greeting(tx Tx, ch *character.Character, conversationID, user string) (*Mes
 	}
 	n := namer{char: cmp.Or(character.Nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
 	for _, text := range append(view.Greetings(), more...) {
-		m.Swipes = append(m.Swipes, newSwipe(n.named(text), now))
+		m.Swipes = append(m.Swipes, NewSwipe(n.named(text), now))
 	}
 	return m, nil
 }
 
-// greetingNow is a fresh greeting for a conversation that exists, from the card
+// FreshGreeting is a fresh greeting for a conversation that exists, from the card
 // that counts for it: the newest, or that of a restored save point. A card without
 // a first message greets with a plain word.
-func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
+func FreshGreeting(tx Tx, chat *Conversation) (*Message, error) {
 	ch, err := tx.Characters.Character(chat.CharacterID)
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func greetingNow(tx Tx, chat *Conversation) (*Message, error) {
 			return nil, err
 		}
 	}
-	user, err := calledIn(tx, ch, chat)
+	user, err := UserNameIn(tx, ch, chat)
 	if err != nil {
 		return nil, err
 	}
-	m, err := greeting(tx, ch, chat.ID, user)
+	m, err := NewGreeting(tx, ch, chat.ID, user)
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +91,13 @@ func extraGreetings(tx Tx, ch *character.Character) ([]string, error) {
 	return texts, nil
 }
 
-// newSwipe is a text that was not made by a model of ours.
-func newSwipe(text string, now time.Time) Swipe {
-	return Swipe{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: clean(text), Finish: "stop", CreatedAt: now}
+// NewSwipe is a text that was not made by a model of ours.
+func NewSwipe(text string, now time.Time) Swipe {
+	return Swipe{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: CleanText(text), Finish: "stop", CreatedAt: now}
 }
 
-// clean takes out what a database cannot store as text.
-func clean(text string) string {
+// CleanText takes out what a database cannot store as text.
+func CleanText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
@@ -138,9 +138,9 @@ func (n *namer) named(text string) string {
 	return text
 }
 
-// calledIn is character.UserName in a conversation that exists: its persona may have been
+// UserNameIn is character.UserName in a conversation that exists: its persona may have been
 // deleted since.
-func calledIn(tx Tx, ch *character.Character, conv *Conversation) (string, error) {
+func UserNameIn(tx Tx, ch *character.Character, conv *Conversation) (string, error) {
 	name, err := character.UserName(tx.Characters, ch, conv.PersonaID)
 	if fault.Is(err, fault.NotFound) {
 		return character.UserName(tx.Characters, ch, "")

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"cmp"
@@ -12,27 +12,27 @@ import (
 	"nodest/stream"
 )
 
-const maxTitle = 200 // code points
+const MaxTitle = 200 // code points
 
 // CreateConversation begins a conversation with a character. Its first message
 // is the greeting, with the alternate greetings as swipes.
 //
 // Errors: NotFound for a character or persona that the user does not have;
 // Invalid with the field.
-func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in ConversationInput) (*Conversation, error) {
+func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in ConversationInput) (*Conversation, error) {
 	if in.CharacterID == "" {
 		return nil, fault.InvalidField("characterId", "required", "required")
 	}
-	if err := op.CheckLine("title", in.Title, maxTitle); err != nil {
+	if err := op.CheckLine("title", in.Title, MaxTitle); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
 		ch, err := tx.Characters.Character(in.CharacterID)
 		if err != nil {
 			return nil, op.InField("characterId", err)
 		}
 		conv := &Conversation{
-			ID: op.NewID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, op.Truncate(ch.Name, maxTitle)),
+			ID: op.NewID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, op.Truncate(ch.Name, MaxTitle)),
 			PersonaID: in.PersonaID, Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		}
 		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
@@ -42,18 +42,18 @@ func (e *Engine) CreateConversation(ctx context.Context, c *op.Call, in Conversa
 		if err != nil {
 			return nil, err
 		}
-		first, err := greeting(tx, ch, conv.ID, user)
+		first, err := NewGreeting(tx, ch, conv.ID, user)
 		if err != nil {
 			return nil, err
 		}
-		return conv, insertConversation(tx, c, conv, first)
+		return conv, InsertConversation(tx, c, conv, first)
 	})
 }
 
-// insertConversation stores a conversation with its messages, each the child of
+// InsertConversation stores a conversation with its messages, each the child of
 // the one before, and tells of the conversation; of its message too, if it is the
 // only one. Of a longer history clients read what they show.
-func insertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
+func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
 		conv.HeadID, conv.LastMessage = last.ID, last.Preview()
@@ -69,17 +69,17 @@ func insertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Mess
 		}
 		parent = m.ID
 	}
-	events := []*stream.Event{conversationEvent(c.UserID, "chat.created", c.By(), conv)}
+	events := []*stream.Event{ConversationEvent(c.UserID, "chat.created", c.By(), conv)}
 	if len(messages) == 1 {
-		events = append(events, messageEvent(c.UserID, "message.created", c.By(), messages[0]))
+		events = append(events, MessageEvent(c.UserID, "message.created", c.By(), messages[0]))
 	}
 	return tx.Emit(events...)
 }
 
 // Conversation returns one of the user's conversations.
-func (e *Engine) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
+func (svc *Service) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
 	var conv *Conversation
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		conv, err = tx.Conversation(id)
 		return err
 	})
@@ -88,13 +88,13 @@ func (e *Engine) Conversation(ctx context.Context, userID, id string) (*Conversa
 
 // Conversations lists the user's conversations, the ones that changed last
 // first; limit is 1 to 200, 0 = 50.
-func (e *Engine) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
+func (svc *Service) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &op.Page[*Conversation]{}
-	err = e.store.View(ctx, userID, func(tx Tx) (err error) {
+	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
 		page.Items, page.NextCursor, err = tx.Conversations(f, cursor, limit)
 		return err
 	})
@@ -106,8 +106,8 @@ func (e *Engine) Conversations(ctx context.Context, userID string, f Conversatio
 // Errors: Invalid with the field; NotFound for a persona or character that the
 // user does not have; PreconditionFailed when IfVersion is not 0 and not the
 // conversation's version.
-func (e *Engine) UpdateConversation(ctx context.Context, c *op.Call, in ConversationPatch) (*Conversation, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) {
+func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in ConversationPatch) (*Conversation, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
 		conv, err := tx.LockConversation(in.ID)
 		if err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (e *Engine) UpdateConversation(ctx context.Context, c *op.Call, in Conversa
 		if err := in.apply(tx, conv); err != nil {
 			return nil, err
 		}
-		if open && conv.Archived && e.opts.Memory != nil { // it is closed: nothing more will be said
+		if open && conv.Archived && svc.opts.Memory { // it is closed: nothing more will be said
 			if err := memory.ExtractNow(tx.Memory, conv.ID); err != nil {
 				return nil, err
 			}
@@ -131,7 +131,7 @@ func (e *Engine) UpdateConversation(ctx context.Context, c *op.Call, in Conversa
 // apply puts the given members into conv after checking them.
 func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	if in.Title != nil {
-		if err := op.CheckLine("title", *in.Title, maxTitle); err != nil {
+		if err := op.CheckLine("title", *in.Title, MaxTitle); err != nil {
 			return err
 		}
 		conv.Title = *in.Title
@@ -190,11 +190,11 @@ func updateConversation(tx Tx, c *op.Call, conv *Conversation) error {
 	if err := tx.UpdateConversation(conv); err != nil {
 		return err
 	}
-	return tx.Emit(conversationEvent(c.UserID, "chat.updated", c.By(), conv))
+	return tx.Emit(ConversationEvent(c.UserID, "chat.updated", c.By(), conv))
 }
 
-// deleteConversation deletes a conversation with its messages.
-func deleteConversation(tx Tx, c *op.Call, id string) error {
+// Delete deletes a conversation with its messages.
+func Delete(tx Tx, c *op.Call, id string) error {
 	if err := tx.DeleteConversation(id); err != nil {
 		return err
 	}
@@ -205,13 +205,13 @@ func deleteConversation(tx Tx, c *op.Call, id string) error {
 
 // History returns a page of the shown branch, oldest first: the newest messages
 // before the message of that id, "" = the newest of all. limit is 1 to 200, 0 = 50.
-func (e *Engine) History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error) {
+func (svc *Service) History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
 	page := &HistoryPage{}
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err

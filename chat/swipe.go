@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -13,16 +13,16 @@ import (
 //
 // Errors: NotFound; Conflict with details.current when IfRev is not 0 and not
 // the message's rev; Busy while the message is being written.
-func (e *Engine) ChooseSwipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
+func (svc *Service) ChooseSwipe(ctx context.Context, c *op.Call, in SwipeInput) (*Changed, error) {
 	if in.Swipe == "" {
 		return nil, fault.InvalidField("swipe", "required", `must be the id of a swipe, "next" or "prev"`)
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Changed, error) {
-		conv, m, err := changeable(tx, in.MessageID, in.IfRev)
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Changed, error) {
+		conv, m, err := LockForEdit(tx, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, err
 		}
-		to, err := swipeTarget(m, in.Swipe)
+		to, err := SwipeTarget(m, in.Swipe)
 		if err != nil {
 			return nil, err
 		}
@@ -31,12 +31,12 @@ func (e *Engine) ChooseSwipe(ctx context.Context, c *op.Call, in SwipeInput) (*C
 		}
 		m.SwipeIndex = to
 		m.Status, m.Error = statusOf(m.Chosen().Finish), nil
-		return &Changed{Message: m}, updateMessage(tx, c, conv, m)
+		return &Changed{Message: m}, UpdateMessage(tx, c, conv, m)
 	})
 }
 
-// swipeTarget is the index of the swipe that is meant.
-func swipeTarget(m *Message, swipe string) (int, error) {
+// SwipeTarget is the index of the swipe that is meant.
+func SwipeTarget(m *Message, swipe string) (int, error) {
 	step := map[string]int{"next": 1, "prev": -1}[swipe]
 	if step != 0 {
 		for i := m.SwipeIndex + step; i >= 0 && i < len(m.Swipes); i += step {

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // Scopes of a delete.
 const (
-	scopeOne   = "one"
+	ScopeOne   = "one"
 	scopeAfter = "after"
 	scopeSwipe = "swipe"
 )
@@ -28,16 +28,16 @@ const deletedKept = 30 * 24 * time.Hour
 //
 // Errors: NotFound; Invalid for the only swipe of a message; Busy while one of
 // the messages is being written.
-func (e *Engine) DeleteMessage(ctx context.Context, c *op.Call, id, scope string) (*Deleted, error) {
+func (svc *Service) DeleteMessage(ctx context.Context, c *op.Call, id, scope string) (*Deleted, error) {
 	switch scope {
 	case "":
-		scope = scopeOne
-	case scopeOne, scopeAfter, scopeSwipe:
+		scope = ScopeOne
+	case ScopeOne, scopeAfter, scopeSwipe:
 	default:
-		return nil, fault.InvalidField("scope", "range", "must be one of %s, %s, %s", scopeOne, scopeAfter, scopeSwipe)
+		return nil, fault.InvalidField("scope", "range", "must be one of %s, %s, %s", ScopeOne, scopeAfter, scopeSwipe)
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Deleted, error) {
-		conv, m, err := changeable(tx, id, 0)
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {
+		conv, m, err := LockForEdit(tx, id, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -50,13 +50,13 @@ func (e *Engine) DeleteMessage(ctx context.Context, c *op.Call, id, scope string
 				return nil, err
 			}
 		}
-		return deleteMessages(tx, c, conv, gone, scope)
+		return DeleteMessages(tx, c, conv, gone, scope)
 	})
 }
 
-func deleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
-	ids := idsOf(gone)
-	if err := checkIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
+func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
+	ids := IDsOf(gone)
+	if err := CheckIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
 		return nil, err
 	}
 	now := tx.Now()
@@ -67,7 +67,7 @@ func deleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 			return nil, err
 		}
 	}
-	if err := tx.Emit(deletedEvent(c.UserID, c.By(), gone, scope)); err != nil {
+	if err := tx.Emit(DeletedEvent(c.UserID, c.By(), gone, scope)); err != nil {
 		return nil, err
 	}
 	head := conv.HeadID
@@ -77,19 +77,19 @@ func deleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 			return nil, err
 		}
 	}
-	if err := repairSummary(tx, conv, gone...); err != nil {
+	if err := RepairSummary(tx, conv, gone...); err != nil {
 		return nil, err
 	}
-	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, moveHead(tx, c, conv, head)
+	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, MoveHead(tx, c, conv, head)
 }
 
-// deletedEvent tells of messages of one conversation that were deleted just now.
-func deletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
+// DeletedEvent tells of messages of one conversation that were deleted just now.
+func DeletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
 	ev := op.Event(userID, "message.deleted", by, struct {
 		MessageIDs    []string `json:"messageIds"`
 		Scope         string   `json:"scope"`
 		RestoredUntil op.Time  `json:"restoredUntil"`
-	}{idsOf(gone), scope, op.Time(gone[0].DeletedAt.Add(deletedKept))})
+	}{IDsOf(gone), scope, op.Time(gone[0].DeletedAt.Add(deletedKept))})
 	ev.ConversationID, ev.MessageID = gone[0].ConversationID, gone[0].ID
 	return ev
 }
@@ -100,9 +100,9 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	if m.Chosen() == nil {
 		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
-	to, err := swipeTarget(m, "next")
+	to, err := SwipeTarget(m, "next")
 	if err == nil && to == m.SwipeIndex {
-		to, err = swipeTarget(m, "prev")
+		to, err = SwipeTarget(m, "prev")
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	m.Chosen().Deleted = true
 	m.SwipeIndex = to
 	m.Status, m.Error = statusOf(m.Chosen().Finish), nil
-	if err := updateMessage(tx, c, conv, m); err != nil {
+	if err := UpdateMessage(tx, c, conv, m); err != nil {
 		return nil, err
 	}
 	return &Deleted{MessageIDs: []string{m.ID}, HeadID: conv.HeadID, RestoredUntil: tx.Now().Add(deletedKept)}, nil
@@ -123,8 +123,8 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 // deleted together with it and follow it. On a message that is not deleted, its
 // deleted swipes come back. Where the shown branch ended at the gap, it goes on
 // to what came back.
-func (e *Engine) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Deleted, error) {
+func (svc *Service) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := lockMessage(tx, id)
 		if err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 			return nil, err
 		}
 	}
-	ids := idsOf(back)
+	ids := IDsOf(back)
 	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`
 	}{ids})
@@ -169,10 +169,10 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 	if err := tx.Emit(ev); err != nil {
 		return nil, err
 	}
-	if err := repairSummary(tx, conv, back...); err != nil {
+	if err := RepairSummary(tx, conv, back...); err != nil {
 		return nil, err
 	}
-	return &Deleted{MessageIDs: ids, HeadID: head}, moveHead(tx, c, conv, head)
+	return &Deleted{MessageIDs: ids, HeadID: head}, MoveHead(tx, c, conv, head)
 }
 
 func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
@@ -186,15 +186,15 @@ func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted,
 	if len(out.MessageIDs) == 0 {
 		return out, nil
 	}
-	if err := checkIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID }); err != nil {
+	if err := CheckIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID }); err != nil {
 		return nil, err
 	}
-	return out, updateMessage(tx, c, conv, m)
+	return out, UpdateMessage(tx, c, conv, m)
 }
 
-// moveHead stores the conversation at its next version with that head ("" =
+// MoveHead stores the conversation at its next version with that head ("" =
 // nothing is left) and tells of it if the head is another one.
-func moveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
+func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	if head == conv.HeadID {
 		conv.Version++
 		return tx.UpdateConversation(conv)
@@ -239,7 +239,7 @@ func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error
 	return picked, nil
 }
 
-func idsOf(messages []*Message) []string {
+func IDsOf(messages []*Message) []string {
 	ids := make([]string, len(messages))
 	for i, m := range messages {
 		ids[i] = m.ID

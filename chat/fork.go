@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"cmp"
@@ -38,11 +38,11 @@ type forkProgress struct {
 //
 // Errors: NotFound for a message that is not one of the conversation; Invalid for
 // the title; Busy while a message of the branch is being written.
-func (e *Engine) Fork(ctx context.Context, c *op.Call, in ForkInput) (*Conversation, error) {
-	if err := op.CheckLine("title", in.Title, maxTitle); err != nil {
+func (svc *Service) Fork(ctx context.Context, c *op.Call, in ForkInput) (*Conversation, error) {
+	if err := op.CheckLine("title", in.Title, MaxTitle); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) { return fork(tx, c, in) })
 }
 
 func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
@@ -57,9 +57,9 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	}
 	last := cmp.Or(in.MessageID, source.HeadID)
 	if last == "" {
-		return fork, insertConversation(tx, c, fork)
+		return fork, InsertConversation(tx, c, fork)
 	}
-	m, err := liveMessage(tx, last)
+	m, err := LiveMessage(tx, last)
 	if err == nil && m.ConversationID != source.ID {
 		err = fault.New(fault.NotFound, "no message %q in this conversation", last)
 	}
@@ -115,23 +115,23 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string) (p forkProgress, err e
 	if err := repairInherited(tx, fork); err != nil {
 		return p, err
 	}
-	return p, tx.Emit(conversationEvent(userID, "chat.created", o.By, fork))
+	return p, tx.Emit(ConversationEvent(userID, "chat.created", o.By, fork))
 }
 
 // forkKind tries a fork often: each attempt goes on where the last one ended.
-func (e *Engine) forkKind() jobs.Kind {
-	return jobs.Kind{Name: JobFork, Run: e.completeFork, Attempts: 100}
+func (svc *Service) forkKind() jobs.Kind {
+	return jobs.Kind{Name: JobFork, Run: svc.completeFork, Attempts: 100}
 }
 
 // completeFork does one job.
-func (e *Engine) completeFork(ctx context.Context, j *jobs.Job) error {
+func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	var order forkOrder
 	if err := json.Unmarshal(j.Payload, &order); err != nil {
 		return fmt.Errorf("payload of %s: %w", JobFork, err)
 	}
 	for {
 		var p forkProgress
-		err := e.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
+		err := svc.store.Update(ctx, j.UserID, func(tx Tx) (err error) {
 			if p, err = order.copyMore(tx, j.UserID, j.Subject); err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ func (e *Engine) completeFork(ctx context.Context, j *jobs.Job) error {
 // would be if it were shown, or the one that the user has deleted there: that none is
 // wanted is known by it. nil = none.
 func summaryAt(tx Tx, conv *Conversation, head string) (*KeptSummary, error) {
-	k, err := standing(tx, conv.SummaryID, head, 0)
+	k, err := ActiveSummary(tx, conv.SummaryID, head, 0)
 	if k != nil || err != nil {
 		return k, err
 	}
@@ -189,7 +189,7 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 // repairInherited enqueues a repair of a fork's summary that waits for a better one in
 // the source.
 func repairInherited(tx Tx, fork *Conversation) error {
-	k, err := standing(tx, fork.SummaryID, fork.HeadID, 0)
+	k, err := ActiveSummary(tx, fork.SummaryID, fork.HeadID, 0)
 	if err != nil || k == nil || k.Method == summary.MethodUser || !k.Stale && k.Method != summary.MethodExtractive {
 		return err
 	}
@@ -205,7 +205,7 @@ func checkWritten(tx Tx, m *Message) error {
 	}
 	for _, g := range running {
 		if g.MessageID == m.ID {
-			return busy(g)
+			return Busy(g)
 		}
 		if g.MessageID == "" {
 			continue
@@ -222,7 +222,7 @@ func checkWritten(tx Tx, m *Message) error {
 			return err
 		}
 		if len(below) > 0 {
-			return busy(g)
+			return Busy(g)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
-package nodest
+package chat
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -116,10 +115,10 @@ const (
 	StandsWell
 )
 
-// standing returns a summary if it can stand on the branch that ends in head, at a
+// ActiveSummary returns a summary if it can stand on the branch that ends in head, at a
 // version of the conversation (0 = now), and nil if not: where the branch left
 // before its last message, and where one of its messages was deleted.
-func standing(tx Tx, id, head string, version int64) (*KeptSummary, error) {
+func ActiveSummary(tx Tx, id, head string, version int64) (*KeptSummary, error) {
 	if id == "" || head == "" {
 		return nil, nil
 	}
@@ -152,16 +151,16 @@ func summaryFor(tx Tx, conversationID, head string) (k *KeptSummary, deleted *Su
 		if refs[i].Deleted {
 			return nil, &refs[i], nil
 		}
-		if k, err = standing(tx, refs[i].ID, head, 0); k != nil || err != nil {
+		if k, err = ActiveSummary(tx, refs[i].ID, head, 0); k != nil || err != nil {
 			return k, nil, err
 		}
 	}
 	return nil, nil, nil
 }
 
-// chooseSummary puts the newest summary that can stand on the shown branch in
+// ChooseSummary puts the newest summary that can stand on the shown branch in
 // force: another branch is shown.
-func chooseSummary(tx Tx, conv *Conversation) error {
+func ChooseSummary(tx Tx, conv *Conversation) error {
 	k, _, err := summaryFor(tx, conv.ID, conv.HeadID)
 	conv.SummaryID = ""
 	if k != nil {
@@ -170,9 +169,9 @@ func chooseSummary(tx Tx, conv *Conversation) error {
 	return err
 }
 
-// linesOf are messages as summaries count them. What chatOf leaves out of a prompt
+// LinesOf are messages as summaries count them. What chatOf leaves out of a prompt
 // is no line.
-func linesOf(path []*Message) []summary.ChatLine {
+func LinesOf(path []*Message) []summary.ChatLine {
 	lines := make([]summary.ChatLine, 0, len(path))
 	var last *Message // that stands at the end of lines
 	for _, m := range path {
@@ -193,53 +192,4 @@ func linesOf(path []*Message) []summary.ChatLine {
 		last = m
 	}
 	return lines
-}
-
-// pageReader reads a page of a branch, as Tx.Path does.
-type pageReader func(before string, size int) ([]*Message, bool, error)
-
-// around is a branch with a summary in the place of messages that were not read.
-type around struct {
-	front  []*Message // before it
-	behind []*Message // that are sent word for word
-	more   bool       // there is more than the room was for
-}
-
-// readAround reads what a prompt shows of a branch with s on it. tail is the end of
-// the branch, read as far back as the last message of s or as room goes; more says
-// that it does not begin with the first message. said messages follow that are not
-// stored. ok is false where s cannot stand.
-func readAround(s *summary.Summary, tail []*Message, said int, more bool, room int, read pageReader) (a around, ok bool, err error) {
-	from, ok := behind(s, tail, said)
-	switch {
-	case ok:
-		a.behind = tail[from:]
-	case more && weigh(tail) >= room: // there is no room for what is before
-		a.behind, a.more = tail, true
-		return a, true, nil
-	default:
-		return a, false, nil
-	}
-	a.front, a.more, err = readPath(s.Range.StartID, max(1, room-weigh(a.behind)), "", read)
-	return a, true, err
-}
-
-// behind is where in the end of a branch the messages begin that s leaves alone.
-// The last three of a branch, with those said behind it, are among them.
-func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
-	lines := linesOf(tail)
-	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
-	if at < 0 {
-		return 0, false
-	}
-	_, next := s.Overlay(append(lines, make([]summary.ChatLine, said)...))
-	first := s.Range.EndID
-	if next < len(lines) {
-		first = lines[next].MessageID
-	}
-	from = slices.IndexFunc(tail, func(m *Message) bool { return m.ID == first })
-	if next >= len(lines) {
-		from++
-	}
-	return from, true
 }

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"cmp"
@@ -8,15 +8,15 @@ import (
 	"nodest/character"
 )
 
-// pinnedNow are the documents that are in force for a conversation, to be kept
+// PinnedNow are the documents that are in force for a conversation, to be kept
 // with a save point of it.
-func pinnedNow(tx Tx, conv *Conversation) (*character.Pins, error) {
+func PinnedNow(tx Tx, conv *Conversation) (*character.Pins, error) {
 	user, err := tx.Characters.Settings()
 	if err != nil {
 		return nil, err
 	}
 	settings := conv.Pins.SettingsInForce(user)
-	set, err := optionsOf(conv)
+	set, err := OptionsOf(conv)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func (c *Conversation) pinsOf(characterID string) *character.Pins {
 	return c.Pins
 }
 
-// optionsOf are the settings of a conversation.
-func optionsOf(conv *Conversation) (character.TurnOptions, error) {
+// OptionsOf are the settings of a conversation.
+func OptionsOf(conv *Conversation) (character.TurnOptions, error) {
 	var set character.TurnOptions
 	if len(conv.Settings) > 0 {
 		if err := json.Unmarshal(conv.Settings, &set); err != nil {

@@ -1,4 +1,4 @@
-package nodest
+package chat
 
 import (
 	"encoding/json"
@@ -10,6 +10,9 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 )
+
+// MaxText bounds the text of a message, in code points.
+const MaxText = 32_000
 
 // Roles of messages on the wire.
 const (

@@ -1,0 +1,96 @@
+package chat
+
+import (
+	"slices"
+
+	"nodest/llm"
+	"nodest/summary"
+)
+
+// Sizes of the pages in which a chat is read backwards, in messages.
+const (
+	FirstPage = 32
+	largePage = 512
+)
+
+// ReadPath reads a branch backwards, page by page, the messages before one ("" =
+// from its end on), until room tokens are full or a page has the message until.
+func ReadPath(before string, room int, until string, read PageReader) (path []*Message, more bool, err error) {
+	var pages [][]*Message
+	for size := FirstPage; ; size = min(size*2, largePage) {
+		page, more, err := read(before, size)
+		if err != nil {
+			return nil, false, err
+		}
+		pages = append(pages, page)
+		room -= PathTokens(page)
+		reached := until != "" && slices.ContainsFunc(page, func(m *Message) bool { return m.ID == until })
+		if !more || len(page) == 0 || room <= 0 || reached {
+			slices.Reverse(pages)
+			return slices.Concat(pages...), more, nil
+		}
+		before = page[0].ID
+	}
+}
+
+// MessageTokens is at most about the number of tokens of a message. Tokenizers make
+// fewer tokens than the estimate out of some texts, so that three quarters of it
+// count; the exact limit is the business of the build.
+func MessageTokens(m *Message) int { return llm.EstimateTokens(m.Text())*3/4 + 3 }
+
+func PathTokens(path []*Message) int {
+	n := 0
+	for _, m := range path {
+		n += MessageTokens(m)
+	}
+	return n
+}
+
+// PageReader reads a page of a branch, as Tx.Path does.
+type PageReader func(before string, size int) ([]*Message, bool, error)
+
+// Summarised is a branch with a summary in the place of messages that were not read.
+type Summarised struct {
+	Front []*Message // before it
+	Rest  []*Message // that are sent word for word
+	More  bool       // there is more than the room was for
+}
+
+// ReadSummarised reads what a prompt shows of a branch with s on it. tail is the end of
+// the branch, read as far back as the last message of s or as room goes; more says
+// that it does not begin with the first message. said messages follow that are not
+// stored. ok is false where s cannot stand.
+func ReadSummarised(s *summary.Summary, tail []*Message, said int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
+	from, ok := behind(s, tail, said)
+	switch {
+	case ok:
+		a.Rest = tail[from:]
+	case more && PathTokens(tail) >= room: // there is no room for what is before
+		a.Rest, a.More = tail, true
+		return a, true, nil
+	default:
+		return a, false, nil
+	}
+	a.Front, a.More, err = ReadPath(s.Range.StartID, max(1, room-PathTokens(a.Rest)), "", read)
+	return a, true, err
+}
+
+// behind is where in the end of a branch the messages begin that s leaves alone.
+// The last three of a branch, with those said behind it, are among them.
+func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
+	lines := LinesOf(tail)
+	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
+	if at < 0 {
+		return 0, false
+	}
+	_, next := s.Overlay(append(lines, make([]summary.ChatLine, said)...))
+	first := s.Range.EndID
+	if next < len(lines) {
+		first = lines[next].MessageID
+	}
+	from = slices.IndexFunc(tail, func(m *Message) bool { return m.ID == first })
+	if next >= len(lines) {
+		from++
+	}
+	return from, true
+}

@@ -1,0 +1,61 @@
+// Package chat keeps conversations: trees of messages with branches, swipes, summaries
+// and save points. It knows what a conversation shows, what a change of it means for
+// its branches and its summary, and which events tell of it. What models write comes
+// from package nodest.
+package chat
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"nodest/character"
+	"nodest/jobs"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/op"
+)
+
+// Tx is what a transaction offers for the acting user's conversations.
+type Tx struct {
+	op.Tx
+	Jobs       jobs.Tx
+	Memory     memory.Tx
+	Characters character.Tx
+	ConversationTx
+	MessageTx
+	HistoryTx
+	ForkTx
+	SaveTx
+	ArchiveTx
+	SummaryTx
+	RunningTx
+}
+
+// Store keeps what a Service needs; package store provides it.
+type Store = op.Store[Tx]
+
+// Service has the operations on conversations that need no model to answer. It is
+// safe for concurrent use.
+type Service struct {
+	store      Store
+	characters *character.Service
+	opts       Options
+}
+
+// Options tune a Service. The zero value is ready to use.
+type Options struct {
+	// Memory says that what is said goes into a memory.
+	Memory bool
+	// Model returns what writes a user's summaries, and its name; nil where there is
+	// none, and then rules do.
+	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
+	// Log is slog.Default() where it is nil.
+	Log *slog.Logger
+}
+
+// New returns a Service.
+func New(store Store, characters *character.Service, o Options) *Service {
+	o.Log = cmp.Or(o.Log, slog.Default())
+	return &Service{store: store, characters: characters, opts: o}
+}
