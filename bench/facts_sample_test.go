@@ -107,7 +107,7 @@ func (s *sampler) read(people lang.Names, log []byte) {
 	if s.character, err = s.newCharacter(ctx, people, nil); err != nil {
 		s.Fatal(err)
 	}
-	imported, err := s.engine.ImportChat(ctx, s.call(), s.character, log, "chat.jsonl")
+	imported, err := s.archives.ImportChat(ctx, s.call(), s.character, log, "chat.jsonl")
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (f *filled) takeIn(ctx context.Context, t *talk) error {
 		return err
 	}
 	for _, log := range logs {
-		imported, err := f.engine.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
+		imported, err := f.archives.ImportChat(ctx, f.call(), f.character, log.text, t.name+".jsonl")
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm/offline"
@@ -30,13 +31,14 @@ import (
 // library is the product on a database of its own, in a temporary folder, with one
 // user and a character for every conversation: what a chat has, without a server.
 type library struct {
-	dir    string
-	user   string
-	db     *store.DB
-	engine *nodest.Engine
-	memory *memory.Service
-	jobs   *jobs.Runner
-	people map[string]lang.Names // by character
+	dir      string
+	user     string
+	db       *store.DB
+	engine   *nodest.Engine
+	archives *archive.Service
+	memory   *memory.Service
+	jobs     *jobs.Runner
+	people   map[string]lang.Names // by character
 }
 
 // libraryOptions tell what a library does.
@@ -81,6 +83,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 		Store: l.db, Characters: characters, Chats: chat.New(l.db.Chats(), characters, chat.Options{Memory: o.chat, Log: log}),
 		Models: noModel{}, Publisher: nobody{},
 	}, options)
+	l.archives = archive.New(l.db.Chats())
 	l.jobs = jobs.New(l.db, jobs.Options{Alone: true, Log: log})
 	l.jobs.Handle(l.memory.Kinds()...)
 	if o.chat { // else what is found again are the words as they were said
@@ -141,7 +144,7 @@ func (l *library) take(ctx context.Context, t *talk) error {
 		return err
 	}
 	for _, log := range logs {
-		imported, err := l.engine.ImportChat(ctx, &op.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
+		imported, err := l.archives.ImportChat(ctx, &op.Call{UserID: l.user}, character, log.text, t.name+".jsonl")
 		if err == nil {
 			err = l.name(ctx, t, imported.Conversation, log.of)
 		}

@@ -2,8 +2,10 @@ package chat
 
 import (
 	"slices"
+	"strings"
 
 	"nodest/llm"
+
 	"nodest/summary"
 )
 
@@ -93,4 +95,46 @@ func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
 		from++
 	}
 	return from, true
+}
+
+// ShownBranch returns the shown branch, oldest first.
+func ShownBranch(tx Tx, conv *Conversation) ([]*Message, error) {
+	if conv.HeadID == "" {
+		return nil, nil
+	}
+	var newestFirst []*Message
+	for before, more := "", true; more; {
+		var page []*Message
+		var err error
+		if page, more, err = tx.Path(conv.ID, conv.HeadID, before, 200); err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		before = page[0].ID
+		slices.Reverse(page)
+		newestFirst = append(newestFirst, page...)
+	}
+	slices.Reverse(newestFirst)
+	return newestFirst, nil
+}
+
+// InPrompt are the messages of a branch that count as history. A reply that failed
+// before its first word is left out with the message that it was to answer.
+func InPrompt(branch []*Message) []*Message {
+	clean := make([]*Message, 0, len(branch))
+	for _, m := range branch {
+		if m.Hidden {
+			continue
+		}
+		if strings.TrimSpace(m.Text()) != "" {
+			clean = append(clean, m)
+			continue
+		}
+		if last := len(clean) - 1; m.Status == StatusError && last >= 0 && clean[last].ID == m.ParentID && clean[last].Role == RoleUser {
+			clean = clean[:last]
+		}
+	}
+	return clean
 }

@@ -92,11 +92,11 @@ func (h *home) fullLife(t *testing.T) *chat.Conversation {
 	must(t, err)
 	_, err = h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
 	must(t, err)
-	file, _, err := h.ExportSave(t.Context(), me, first.ID)
+	file, _, err := h.Archives.ExportSave(t.Context(), me, first.ID)
 	must(t, err)
 	file = bytes.Replace(file, []byte(`"sender"`), []byte(`"mood":"calm","sender"`), 1)
 	file = bytes.Replace(file, []byte(`"description":"first"`), []byte(`"description":"from a file","chapter":3`), 1)
-	_, err = h.ImportSave(t.Context(), h.call(), conv.ID, file)
+	_, err = h.Archives.ImportSave(t.Context(), h.call(), conv.ID, file)
 	must(t, err)
 	_, err = h.Chats.RestoreSave(t.Context(), h.call(), first.ID)
 	must(t, err)
@@ -117,19 +117,19 @@ func (h *home) fullLife(t *testing.T) *chat.Conversation {
 func TestAnArchiveIsAllThereIs(t *testing.T) {
 	h := newHome(t)
 	conv := h.fullLife(t)
-	first, filename, err := h.ExportArchive(t.Context(), me, conv.ID)
+	first, filename, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	if filepath.Ext(filename) != ".json" {
 		t.Errorf("file name = %q", filename)
 	}
 	h.told()
 	call := h.call()
-	loaded, err := h.ImportArchive(t.Context(), call, conv.CharacterID, first)
+	loaded, err := h.Archives.ImportArchive(t.Context(), call, conv.CharacterID, first)
 	must(t, err)
 	if told := strings.Join(h.told(), " "); told != "chat.created" {
 		t.Errorf("events = %s", told)
 	}
-	second, _, err := h.ExportArchive(t.Context(), me, loaded.ID)
+	second, _, err := h.Archives.ExportArchive(t.Context(), me, loaded.ID)
 	must(t, err)
 	if a, b := named(t, first), named(t, second); a != b {
 		t.Errorf("the archive of the import differs at %s", firstDifference(a, b))
@@ -138,7 +138,7 @@ func TestAnArchiveIsAllThereIs(t *testing.T) {
 	if loaded.ID == conv.ID || loaded.Title != conv.Title || loaded.Version != conv.Version || loaded.PersonaID != conv.PersonaID {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	same, err := h.ImportArchive(t.Context(), again(call), conv.CharacterID, first)
+	same, err := h.Archives.ImportArchive(t.Context(), again(call), conv.CharacterID, first)
 	must(t, err)
 	if same.ID != loaded.ID || len(h.told()) != 0 {
 		t.Error("the same call made another conversation")
@@ -164,9 +164,9 @@ func firstDifference(a, b string) string {
 func TestImportedSavePointsRestore(t *testing.T) {
 	h := newHome(t)
 	conv := h.fullLife(t)
-	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
-	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
 	list := func(id string) []*chat.Save {
 		page, err := h.Chats.Saves(t.Context(), me, id, true, "", 200)
@@ -179,7 +179,7 @@ func TestImportedSavePointsRestore(t *testing.T) {
 	}
 	for i := range old {
 		if old[i].ImportedAt != nil { // what its file said beside our members came along
-			file, _, err := h.ExportSave(t.Context(), me, fresh[i].ID)
+			file, _, err := h.Archives.ExportSave(t.Context(), me, fresh[i].ID)
 			must(t, err)
 			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
 				t.Errorf("the exported save point is %s", file)
@@ -220,17 +220,17 @@ func TestAnArchiveOfSomebodyElse(t *testing.T) {
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
 	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
 	must(t, err)
-	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
-	_, _, err = h.ExportArchive(t.Context(), stranger, conv.ID)
+	_, _, err = h.Archives.ExportArchive(t.Context(), stranger, conv.ID)
 	refused(t, err, fault.NotFound, "")
 	theirs := &op.Call{UserID: stranger}
-	_, err = h.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
+	_, err = h.Archives.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
 	refused(t, err, fault.NotFound, "characterId")
 
 	bobs, err := h.Characters.Create(t.Context(), theirs, character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
 	must(t, err)
-	loaded, err := h.ImportArchive(t.Context(), theirs, bobs.ID, data)
+	loaded, err := h.Archives.ImportArchive(t.Context(), theirs, bobs.ID, data)
 	must(t, err)
 	if loaded.CharacterID != bobs.ID || loaded.PersonaID != "" || loaded.Pins != nil || string(loaded.Settings) != "{}" {
 		t.Errorf("conversation = %+v", loaded)
@@ -257,11 +257,11 @@ func TestAnArchiveWhileAReplyIsWritten(t *testing.T) {
 	s.model.next(reply)
 	sent := s.send(c, "Tell me")
 	<-reply.begun
-	data, _, err := s.ExportArchive(t.Context(), ann, c.ID)
+	data, _, err := s.Archives.ExportArchive(t.Context(), ann, c.ID)
 	s.must(err)
 	reply.release()
 	s.wait(sent.GenerationID)
-	loaded, err := s.ImportArchive(t.Context(), s.call(), c.CharacterID, data)
+	loaded, err := s.Archives.ImportArchive(t.Context(), s.call(), c.CharacterID, data)
 	s.must(err)
 	m := s.message(loaded.HeadID)
 	if m.Status != chat.StatusInterrupted || m.Role != chat.RoleAssistant {
@@ -291,9 +291,9 @@ func TestAnArchiveIsOfOneMoment(t *testing.T) {
 		conv = h.say(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
 	}}, noModels{}, h, nodest.Options{Alone: true})
 	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
-	data, _, err := e.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := e.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
-	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
 	all := h.whole(t, loaded.ID, 200)
 	if last := all[len(all)-1]; last.ID != loaded.HeadID || last.Text() != "meanwhile "+strconv.Itoa(said) || len(all) != 4+said {
@@ -304,13 +304,13 @@ func TestAnArchiveIsOfOneMoment(t *testing.T) {
 func TestALogKeepsItsFormThroughAnArchive(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
-	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
+	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
 	must(t, err)
-	data, _, err := h.ExportArchive(t.Context(), me, imported.Conversation.ID)
+	data, _, err := h.Archives.ExportArchive(t.Context(), me, imported.Conversation.ID)
 	must(t, err)
-	loaded, err := h.ImportArchive(t.Context(), h.call(), ch.ID, data)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, data)
 	must(t, err)
-	log, _, err := h.ExportChat(t.Context(), me, loaded.ID)
+	log, _, err := h.Archives.ExportChat(t.Context(), me, loaded.ID)
 	must(t, err)
 	sameLines(t, log, []byte(smallLog))
 }
@@ -320,9 +320,9 @@ func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 	conv, all := h.talk(t, 0)
 	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
 	must(t, err)
-	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
-	loaded, err := h.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
 	must(t, err)
 	if loaded.HeadID != "" || len(h.whole(t, loaded.ID, 50)) != 0 {
 		t.Errorf("conversation = %+v", loaded)
@@ -408,21 +408,21 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 			if !strings.Contains(smallArchive, tt.old) {
 				t.Fatalf("the archive has no %q", tt.old)
 			}
-			_, err := h.ImportArchive(t.Context(), h.call(), ch.ID, []byte(strings.Replace(smallArchive, tt.old, tt.new, 1)))
+			_, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(strings.Replace(smallArchive, tt.old, tt.new, 1)))
 			refused(t, err, tt.code, "")
 			if tt.path != "" && fault.Public(err).Details["path"] != tt.path {
 				t.Errorf("details = %v, want path %q", fault.Public(err).Details, tt.path)
 			}
 		})
 	}
-	_, err := h.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
+	_, err := h.Archives.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
 	refused(t, err, fault.NotFound, "characterId")
 	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
 	must(t, err)
 	if len(page.Items) != 0 {
 		t.Errorf("%d conversations are stored, want none", len(page.Items))
 	}
-	conv, err := h.ImportArchive(t.Context(), h.call(), ch.ID, append([]byte("\ufeff"), smallArchive...))
+	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, append([]byte("\ufeff"), smallArchive...))
 	must(t, err)
 	if all := h.whole(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
 		t.Errorf("the undamaged one shows %s", shown(t, all))
@@ -434,7 +434,7 @@ func TestAnArchiveWithCharactersThatCannotBeStored(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
 	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
-	conv, err := h.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
+	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
 	must(t, err)
 	if all := h.whole(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
 		t.Errorf("it shows %s", shown(t, all))
@@ -444,7 +444,7 @@ func TestAnArchiveWithCharactersThatCannotBeStored(t *testing.T) {
 func TestALongArchive(t *testing.T) {
 	h := newHome(t)
 	conv := h.longChat(t, h.character(t, alice).ID, 2500)
-	data, _, err := h.ExportArchive(t.Context(), me, conv.ID)
+	data, _, err := h.Archives.ExportArchive(t.Context(), me, conv.ID)
 	must(t, err)
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {
 		t.Errorf("%d messages are exported", n)

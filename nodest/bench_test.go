@@ -92,7 +92,7 @@ func BenchmarkFirstWord(b *testing.B) {
 	}
 }
 
-func benchChat(b *testing.B, db *store.DB, e *nodest.Engine, user string) *chat.Conversation {
+func benchChat(b *testing.B, db *store.DB, e *Engine, user string) *chat.Conversation {
 	b.Helper()
 	if err := db.InsertUser(b.Context(), &account.User{ID: user, Username: user, CreatedAt: time.Now()}); err != nil {
 		b.Fatal(err)

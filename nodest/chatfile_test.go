@@ -22,7 +22,7 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
 	h.told()
-	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
+	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
 	must(t, err)
 	conv := imported.Conversation
 	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
@@ -58,9 +58,9 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 			name, data = filepath.Base(file), readFile(t, file)
 		}
 		t.Run(name, func(t *testing.T) {
-			imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, data, name)
+			imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, data, name)
 			must(t, err)
-			once, filename, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
+			once, filename, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
 			must(t, err)
 			if filepath.Ext(filename) != ".jsonl" {
 				t.Errorf("file name = %q", filename)
@@ -69,9 +69,9 @@ func TestAnExportedLogIsTheOneThatCame(t *testing.T) {
 				sameLines(t, once, data)
 				return
 			}
-			imported, err = h.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
+			imported, err = h.Archives.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
 			must(t, err)
-			twice, _, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
+			twice, _, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
 			must(t, err)
 			sameLines(t, twice, once)
 		})
@@ -112,7 +112,7 @@ func TestAnExportHoldsWhatWasSaidHere(t *testing.T) {
 		ID: conv.ID, AuthorNote: json.RawMessage(`{"content":"Dusk.","role":"model","injection_depth":5}`),
 	})
 	must(t, err)
-	data, _, err := h.ExportChat(t.Context(), me, conv.ID)
+	data, _, err := h.Archives.ExportChat(t.Context(), me, conv.ID)
 	must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	if len(lines) != 4 || !strings.Contains(lines[2], `"edited"`) {
@@ -129,9 +129,9 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 	h := newHome(t)
 	ch := h.character(t, alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
-		_, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
+		_, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
 		refused(t, err, fault.InvalidImport, "")
 	}
-	_, err := h.ImportChat(t.Context(), h.call(), "nobody", []byte(smallLog), "x.jsonl")
+	_, err := h.Archives.ImportChat(t.Context(), h.call(), "nobody", []byte(smallLog), "x.jsonl")
 	refused(t, err, fault.NotFound, "characterId")
 }

@@ -181,7 +181,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 	must(t, err)
 	for name, read := range map[string]func(id string) string{
 		"export": func(id string) string {
-			data, _, err := h.ExportChat(t.Context(), me, id)
+			data, _, err := h.Archives.ExportChat(t.Context(), me, id)
 			must(t, err)
 			return string(data)
 		},
@@ -200,7 +200,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 			return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
 		},
 		"archive": func(id string) string {
-			data, _, err := h.ExportArchive(t.Context(), me, id)
+			data, _, err := h.Archives.ExportArchive(t.Context(), me, id)
 			must(t, err)
 			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 		},
@@ -240,7 +240,7 @@ func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	return claimed[0]
 }
 
-func runFork(e *nodest.Engine, j *jobs.Job) error {
+func runFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 

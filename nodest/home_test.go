@@ -17,6 +17,7 @@ import (
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
@@ -27,7 +28,7 @@ import (
 
 // home is an engine on a database of its own, with two users.
 type home struct {
-	*nodest.Engine
+	*Engine
 	db *store.DB
 
 	mu       sync.Mutex
@@ -62,8 +63,14 @@ func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *ho
 	return h
 }
 
-// newEngine makes an engine with the services below it, all on one store.
-func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *nodest.Engine {
+// Engine is the engine with the services that stand beside it.
+type Engine struct {
+	*nodest.Engine
+	Archives *archive.Service
+}
+
+// newEngine makes an engine and the other services, all on one store.
+func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
 	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := models.Resolve(ctx, userID, name, "", "")
@@ -71,14 +78,15 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 		},
 	})
 	var e *nodest.Engine
-	chats := chat.New(part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}, characters, chat.Options{
+	chatStore := part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}
+	chats := chat.New(chatStore, characters, chat.Options{
 		Memory: o.Memory != nil, Log: o.Log,
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return e.SummaryModel(ctx, userID)
 		},
 	})
 	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
-	return e
+	return &Engine{e, archive.New(chatStore)}
 }
 
 // part is a store with a part of the transactions of another.

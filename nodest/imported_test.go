@@ -35,7 +35,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 {"name":"Mia","is_user":true,"mes":"What is <mem> for?"}
 {"name":"Alice","is_user":false,"mes":"<mem>She likes tea.</mem>\n\nTea?"}
 `
-	imported, err := h.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
+	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "log.jsonl")
 	must(t, err)
 	p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: imported.Conversation.ID, Text: "Yes."})
 	must(t, err)
@@ -50,7 +50,7 @@ func TestBlocksInAnImportedLogAreNotSent(t *testing.T) {
 	if !strings.Contains(all, "What is <mem> for?") {
 		t.Errorf("the user's own words were changed:\n%s", all)
 	}
-	data, _, err := h.ExportChat(t.Context(), me, imported.Conversation.ID)
+	data, _, err := h.Archives.ExportChat(t.Context(), me, imported.Conversation.ID)
 	must(t, err)
 	if !strings.Contains(string(data), "likes tea") {
 		t.Error("the log that came in is not the one that goes out")
@@ -146,7 +146,7 @@ func TestAChatOutlivesItsPersona(t *testing.T) {
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID, PersonaID: persona.ID})
 	must(t, err)
 	must(t, h.Characters.DeleteResource(t.Context(), h.call(), character.Persona, persona.ID))
-	_, _, err = h.ExportChat(t.Context(), me, conv.ID)
+	_, _, err = h.Archives.ExportChat(t.Context(), me, conv.ID)
 	must(t, err)
 	_, err = h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: conv.ID, Text: "Hello."})
 	must(t, err)

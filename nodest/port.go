@@ -10,6 +10,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -134,7 +135,7 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 // beginAppChat begins a conversation under an app's key, with the history that is
 // given. The greeting stands in front of it, unless it has one of its own: then
 // what is returned has the card's text and the other one's id.
-func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []chatEntry) (*chat.Conversation, *chat.Message, error) {
+func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []archive.Entry) (*chat.Conversation, *chat.Message, error) {
 	conv := &chat.Conversation{
 		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, chat.MaxTitle), Settings: json.RawMessage("{}"),
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
@@ -147,7 +148,7 @@ func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, histor
 	if err != nil {
 		return nil, nil, err
 	}
-	messages := messagesOfHistory(history, ch.Name, user, tx.Now())
+	messages := archive.Messages(history, ch.Name, user, tx.Now())
 	if own := slices.IndexFunc(messages, func(m *chat.Message) bool { return m.Greeting }); own >= 0 {
 		first.ID = messages[own].ID
 	} else {

@@ -6,6 +6,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -13,7 +14,7 @@ import (
 // portDocuments are what an app sends in jsonString.
 type portDocuments struct {
 	roleCard, worldBook, preset, authorNote, scripts json.RawMessage // nil = not given
-	history                                          []chatEntry
+	history                                          []archive.Entry
 	others                                           map[string]json.RawMessage // members that are not ours, for export
 }
 
@@ -46,7 +47,7 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 	}
 	if history := take("chatHistory"); !op.IsNull(history) {
 		var err error
-		if d.history, err = readChatHistory(field+".chatHistory", history); err != nil {
+		if d.history, err = archive.ReadHistory(field+".chatHistory", history); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/op"
 )
@@ -61,8 +62,8 @@ func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInpu
 		if err != nil {
 			return err
 		}
-		branch, err := wholeBranch(tx, now)
-		answer.History = chatHistoryOf(branch)
+		branch, err := chat.ShownBranch(tx.Chats, now)
+		answer.History = archive.History(branch)
 		return err
 	})
 	return answer, err
@@ -167,7 +168,7 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Convers
 	if op.IsNull(named.Parts) { // an empty list empties the history; forgetting it does not
 		return nil, fault.InvalidField("history.parts", "required", "required")
 	}
-	entries, err := readChatHistory("history", in.History)
+	entries, err := archive.ReadHistory("history", in.History)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Convers
 			return nil, err
 		}
 		head := ""
-		for _, m := range messagesOfHistory(entries, ch.Name, user, tx.Now()) {
+		for _, m := range archive.Messages(entries, ch.Name, user, tx.Now()) {
 			m.ConversationID, m.ParentID = conv.ID, head
 			if err := tx.Chats.InsertMessage(m); err != nil {
 				return nil, err
@@ -214,12 +215,12 @@ func lockIdle(tx Tx, id string) (*chat.Conversation, error) {
 // idleHistory is lockIdle with what indexes count: the shown branch without that
 // which a chat history leaves out.
 func idleHistory(tx Tx, id string) (*chat.Conversation, []*chat.Message, error) {
-	chat, err := lockIdle(tx, id)
+	conv, err := lockIdle(tx, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	branch, err := wholeBranch(tx, chat)
-	return chat, cleanOf(branch), err
+	branch, err := chat.ShownBranch(tx.Chats, conv)
+	return conv, chat.InPrompt(branch), err
 }
 
 func isUsers(m *chat.Message) bool { return m.Role == chat.RoleUser }

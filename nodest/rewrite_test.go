@@ -19,7 +19,7 @@ func (s *studio) importedChat(characterID, text string) (c *chat.Conversation, s
 {"name":"Mia","is_user":true,"mes":%s}
 {"name":"Alice","is_user":false,"mes":"As before."}
 `, line)
-	got, err := s.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
+	got, err := s.Archives.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
 	s.must(err)
 	c = got.Conversation
 	page, err := s.Chats.History(s.t.Context(), ann, c.ID, "", 200)

@@ -414,7 +414,7 @@ func TestWhatASavePointMayBe(t *testing.T) {
 func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 	w := newWellKnown(t, "5")
 	save := w.save()
-	data, _, err := w.ExportSave(t.Context(), ann, save.ID)
+	data, _, err := w.Archives.ExportSave(t.Context(), ann, save.ID)
 	w.must(err)
 	ch, err := w.Characters.Create(t.Context(), &op.Call{UserID: bob}, character.Input{RoleCard: json.RawMessage(alicesCard)})
 	w.must(err)
@@ -429,8 +429,8 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 		"restore": last(w.Chats.RestoreSave(t.Context(), c(), save.ID)),
 		"preview": last(w.PreviewSave(t.Context(), bob, save.ID, nodest.PreviewInput{})),
 		"delete":  w.Chats.DeleteSave(t.Context(), c(), save.ID),
-		"export":  func() error { _, _, err := w.ExportSave(t.Context(), bob, save.ID); return err }(),
-		"import":  last(w.ImportSave(t.Context(), c(), w.ID, data)),
+		"export":  func() error { _, _, err := w.Archives.ExportSave(t.Context(), bob, save.ID); return err }(),
+		"import":  last(w.Archives.ImportSave(t.Context(), c(), w.ID, data)),
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, err, fault.NotFound, "") })
 	}
@@ -438,7 +438,7 @@ func TestTheSavePointsOfOthersDoNotExist(t *testing.T) {
 		t.Errorf("told: %s", told)
 	}
 	// A file that got into other hands opens no document of its owner.
-	got, err := w.ImportSave(t.Context(), c(), own.ID, data)
+	got, err := w.Archives.ImportSave(t.Context(), c(), own.ID, data)
 	w.must(err)
 	w.must(last(w.Chats.RestoreSave(t.Context(), c(), got.ID)))
 	p, err := w.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: own.ID, Text: "Hi"})

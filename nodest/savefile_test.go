@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/nodest"
 )
 
 func (w *wellKnown) export(s *chat.Save) []byte {
 	w.t.Helper()
-	data, filename, err := w.ExportSave(w.t.Context(), ann, s.ID)
+	data, filename, err := w.Archives.ExportSave(w.t.Context(), ann, s.ID)
 	w.must(err)
 	if !strings.HasSuffix(filename, ".json") {
 		w.t.Errorf("file name = %q", filename)
@@ -23,7 +24,7 @@ func (w *wellKnown) export(s *chat.Save) []byte {
 
 func (w *wellKnown) importSave(data string) *chat.Save {
 	w.t.Helper()
-	s, err := w.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
+	s, err := w.Archives.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
 	w.must(err)
 	return s
 }
@@ -180,7 +181,7 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 	save := w.save()
 	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
 	w.must(err)
-	data, err := json.Marshal(nodest.WireChatSave(view))
+	data, err := json.Marshal(archive.WireChatSave(view))
 	w.must(err)
 	f := object(t, data)
 	if f["conversationId"] != w.ID || f["characterId"] != w.CharacterID || f["description"] != "here" ||
@@ -253,7 +254,7 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"something behind it", good + "{}", fault.InvalidImport, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
+			_, err := w.Archives.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
 			refused(t, err, tt.code, tt.field)
 		})
 	}
@@ -262,7 +263,7 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 	if after.Version != before.Version || w.ears.types() != "" {
 		t.Errorf("a refused file changed something: version %d, told %s", after.Version, w.ears.types())
 	}
-	_, err = w.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
+	_, err = w.Archives.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
 	w.wants(err, fault.NotFound)
 }
 
@@ -309,7 +310,7 @@ func TestTheArchiveOfASavePointIsAConversation(t *testing.T) {
 	f.Nodest["format"], f.Nodest["formatVersion"] = "nodest.conversation", 1
 	data, err := json.Marshal(f.Nodest)
 	w.must(err)
-	if w.Conversation, err = w.ImportArchive(t.Context(), w.call(), w.CharacterID, data); err != nil {
+	if w.Conversation, err = w.Archives.ImportArchive(t.Context(), w.call(), w.CharacterID, data); err != nil {
 		t.Fatal(err)
 	}
 	if w.texts() != shown {

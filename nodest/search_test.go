@@ -304,7 +304,7 @@ func longArchive(n int) []byte {
 
 func (h *home) longChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
-	conv, err := h.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
+	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
 	must(t, err)
 	return conv
 }
@@ -326,7 +326,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := e.ImportArchive(b.Context(), call, ch.ID, longArchive(messages)); err != nil {
+	if _, err := e.Archives.ImportArchive(b.Context(), call, ch.ID, longArchive(messages)); err != nil {
 		b.Fatal(err)
 	}
 	for _, query := range []string{"coffee", "咖啡", `"green tea" milk`} {

@@ -178,29 +178,16 @@ func (e *Engine) checkSend(in SendInput) error {
 	if err := op.CheckText("text", in.Text, chat.MaxText); err != nil {
 		return err
 	}
-	if err := checkClientID("clientMsgId", in.ClientMsgID); err != nil {
+	if err := op.CheckClientID("clientMsgId", in.ClientMsgID); err != nil {
 		return err
 	}
-	if err := checkClientID("authorId", in.AuthorID); err != nil {
+	if err := op.CheckClientID("authorId", in.AuthorID); err != nil {
 		return err
 	}
 	if err := checkWhenBusy(in.WhenBusy); err != nil {
 		return err
 	}
 	return in.Options.Validate("options")
-}
-
-// checkClientID refuses a name by a client that is not 1 to 64 characters of
-// A-Z a-z 0-9 _ -; "" = none.
-func checkClientID(field, id string) error {
-	ok := len(id) <= 64
-	for _, r := range id {
-		ok = ok && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
-	}
-	if !ok {
-		return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
-	}
-	return nil
 }
 
 func checkWhenBusy(word string) error {

@@ -80,7 +80,7 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			return last(h.Chats.History(ctx, c.UserID, mine.ID, message, 0))
 		},
 		"import chat": func(ctx context.Context, c *op.Call) error {
-			return last(h.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
+			return last(h.Archives.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
 		},
 		"fork": func(ctx context.Context, c *op.Call) error {
 			return last(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: conv.ID}))
@@ -95,14 +95,14 @@ func TestTheThingsOfOthersDoNotExist(t *testing.T) {
 			return last(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
 		"export archive": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.ExportArchive(ctx, c.UserID, conv.ID)
+			_, _, err := h.Archives.ExportArchive(ctx, c.UserID, conv.ID)
 			return err
 		},
 		"import archive": func(ctx context.Context, c *op.Call) error {
-			return last(h.ImportArchive(ctx, c, ch, []byte(smallArchive)))
+			return last(h.Archives.ImportArchive(ctx, c, ch, []byte(smallArchive)))
 		},
 		"export chat": func(ctx context.Context, c *op.Call) error {
-			_, _, err := h.ExportChat(ctx, c.UserID, conv.ID)
+			_, _, err := h.Archives.ExportChat(ctx, c.UserID, conv.ID)
 			return err
 		},
 		"message": func(ctx context.Context, c *op.Call) error { return last(h.Chats.Message(ctx, c.UserID, message)) },
@@ -219,7 +219,7 @@ func TestACommandThatIsRepeatedHasOneEffect(t *testing.T) {
 			return h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: conv.CharacterID})
 		}},
 		{"import chat", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
+			return h.Archives.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
 		}},
 		{"update conversation", func(h *home, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})

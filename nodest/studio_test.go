@@ -30,7 +30,7 @@ const patience = 60 * time.Second
 // studio is an engine on a database of its own, two users, and a model that says
 // what the test tells it to.
 type studio struct {
-	*nodest.Engine
+	*Engine
 	t     *testing.T
 	db    *store.DB
 	model *puppet
@@ -75,7 +75,7 @@ func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *st
 }
 
 // engine makes an engine on the same database and stops it after the test.
-func (s *studio) engine() *nodest.Engine {
+func (s *studio) engine() *Engine {
 	e := newEngine(s.db, s, s.ears, s.opts)
 	s.t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())

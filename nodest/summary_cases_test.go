@@ -511,13 +511,13 @@ func TestSummariesMoveWithAnArchive(t *testing.T) {
 	s.must(err)
 	s.edit(s.covered(1), "Something else.")
 	s.talk(2)
-	data, _, err := s.ExportArchive(t.Context(), ann, s.chat.ID)
+	data, _, err := s.Archives.ExportArchive(t.Context(), ann, s.chat.ID)
 	s.must(err)
 	p, err := s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{})
 	s.must(err)
 	then, now, was := flat(p), s.prompt(), s.active()
 
-	copied, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
+	copied, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
 	saves, err := s.Chats.Saves(t.Context(), ann, copied.ID, false, "", 0)
 	s.must(err)
@@ -538,7 +538,7 @@ func TestSummariesMoveWithAnArchive(t *testing.T) {
 	delete(doc, "summaries")
 	old, err := json.Marshal(doc)
 	s.must(err)
-	if s.chat, err = s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, old); err != nil || s.active() != nil {
+	if s.chat, err = s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, old); err != nil || s.active() != nil {
 		t.Errorf("without summaries: %v", err)
 	}
 }

@@ -108,10 +108,10 @@ func (s *summaryStudio) ofTheFork(fork *chat.Conversation, got *chat.SummaryView
 	if r := got.Range; path[r.Start].ID != r.StartID || path[r.End].ID != r.EndID || got.BaseID != "" {
 		s.t.Errorf("it is about %+v, base %q: not of the fork", r, got.BaseID)
 	}
-	data, _, err := s.ExportArchive(s.t.Context(), ann, fork.ID)
+	data, _, err := s.Archives.ExportArchive(s.t.Context(), ann, fork.ID)
 	s.must(err)
 	want := told(s.active())
-	copied, err := s.ImportArchive(s.t.Context(), s.call(), fork.CharacterID, data)
+	copied, err := s.Archives.ImportArchive(s.t.Context(), s.call(), fork.CharacterID, data)
 	s.must(err)
 	if have := told(in(s, copied, s.active)); have != want {
 		s.t.Errorf("after a move:\n%s\nwant\n%s", have, want)

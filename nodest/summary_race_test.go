@@ -60,7 +60,7 @@ func (s *summaryStudio) writtenOnce(second *studio) {
 	var views [2]*chat.SummaryView
 	var errs [writers]error
 	var group sync.WaitGroup
-	for i, e := range []*nodest.Engine{s.Engine, second.Engine} {
+	for i, e := range []*Engine{s.Engine, second.Engine} {
 		call := s.call()
 		group.Go(func() { views[i], errs[i] = e.Chats.Summarise(s.t.Context(), call, s.chat.ID, chat.SummaryRange{}) })
 	}

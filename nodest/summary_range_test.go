@@ -92,9 +92,9 @@ func TestASummaryOfACopyKnowsItsTexts(t *testing.T) {
 		return summary.ExtendDigest("", lines)
 	}
 	source, path := s.chat, s.path()
-	data, _, err := s.ExportArchive(t.Context(), ann, s.chat.ID)
+	data, _, err := s.Archives.ExportArchive(t.Context(), ann, s.chat.ID)
 	s.must(err)
-	moved, err := s.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
+	moved, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
 	fork := s.forkAt(path[len(path)-1])
 	for name, chat := range map[string]*chat.Conversation{"the source": source, "an import": moved, "a fork": fork} {

@@ -137,7 +137,7 @@ func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 {"name":"Mia","is_user":true,"is_system":false,"mes":"Said aloud","extra":{}}
 {"name":"Alice","is_user":false,"is_system":true,"mes":"Kept to herself","extra":{}}
 `
-	imported, err := s.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
+	imported, err := s.Archives.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
 	s.must(err)
 	s.say(imported.Conversation, "Go on")
 	if p := s.model.last(); !contains(p, "Said aloud") || contains(p, "Kept to herself") {

@@ -189,3 +189,16 @@ func InField(field string, err error) error {
 	out.Fields = []fault.Field{{Field: field, Code: "document", Detail: e.Message}}
 	return out
 }
+
+// CheckClientID refuses a name by a client that is not 1 to 64 characters of
+// A-Z a-z 0-9 _ -; "" = none.
+func CheckClientID(field, id string) error {
+	ok := len(id) <= 64
+	for _, r := range id {
+		ok = ok && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+	}
+	if !ok {
+		return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
+	}
+	return nil
+}

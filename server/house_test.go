@@ -21,6 +21,7 @@ import (
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/jobs"
 	"nodest/llm"
 	"nodest/memory"
@@ -88,7 +89,7 @@ func build(t testing.TB, change func(*Options)) *house {
 		change(&opts)
 	}
 	h.server = New(Deps{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Memory: h.memory,
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
 		Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{},
 	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())

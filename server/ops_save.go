@@ -6,6 +6,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -90,7 +91,7 @@ func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, e
 	if err != nil {
 		return nil, err
 	}
-	return nodest.WireChatSave(v), nil
+	return archive.WireChatSave(v), nil
 }
 
 type saveData struct {

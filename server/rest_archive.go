@@ -8,8 +8,8 @@ import (
 
 	"nodest/account"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
-	"nodest/nodest"
 )
 
 // archiveRoutes serves conversations and save points as files.
@@ -36,12 +36,12 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	ctx := detached(c.Request().Context())
-	var got *nodest.ImportedChat
-	if nodest.IsArchive(data) {
-		got = &nodest.ImportedChat{}
-		got.Conversation, err = s.engine.ImportArchive(ctx, call, character, data)
+	var got *archive.ImportedChat
+	if archive.IsArchive(data) {
+		got = &archive.ImportedChat{}
+		got.Conversation, err = s.archives.ImportArchive(ctx, call, character, data)
 	} else {
-		got, err = s.engine.ImportChat(ctx, call, character, data, filename)
+		got, err = s.archives.ImportChat(ctx, call, character, data, filename)
 	}
 	if err != nil {
 		return err
@@ -62,9 +62,9 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 	switch format := orDefault(c.QueryParam("format"), "jsonl"); format {
 	case "jsonl":
 		contentType = "application/jsonl; charset=utf-8"
-		data, filename, err = s.engine.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
+		data, filename, err = s.archives.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
 	case "json":
-		data, filename, err = s.engine.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
+		data, filename, err = s.archives.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
 	default:
 		return fault.InvalidField("format", "value", "must be jsonl or json, not %q", format)
 	}
@@ -95,7 +95,7 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	save, err := s.engine.ImportSave(detached(c.Request().Context()), call, id, data)
+	save, err := s.archives.ImportSave(detached(c.Request().Context()), call, id, data)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 }
 
 func (s *Server) exportSave(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.engine.ExportSave(c.Request().Context(), who.User.ID, c.Param("id"))
+	data, filename, err := s.archives.ExportSave(c.Request().Context(), who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/nodest"
+	"nodest/chat/archive"
 )
 
 func (h *house) save(chat, description string) string {
@@ -227,7 +227,7 @@ func TestWhatIsAnArchive(t *testing.T) {
 		``:              false,
 		"\x89PNG":       false,
 	} {
-		if got := nodest.IsArchive([]byte(data)); got != want {
+		if got := archive.IsArchive([]byte(data)); got != want {
 			t.Errorf("%s: %v", data, got)
 		}
 	}

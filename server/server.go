@@ -24,6 +24,7 @@ import (
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/stream"
@@ -34,6 +35,7 @@ type Deps struct {
 	Engine     *nodest.Engine
 	Characters *character.Service
 	Chats      *chat.Service
+	Archives   *archive.Service
 	Memory     *memory.Service
 	Accounts   *account.Service
 	Hub        *stream.Hub
@@ -100,6 +102,7 @@ type Server struct {
 	engine     *nodest.Engine
 	characters *character.Service
 	chats      *chat.Service
+	archives   *archive.Service
 	memory     *memory.Service
 	accounts   *account.Service
 	hub        *stream.Hub
@@ -122,7 +125,7 @@ type Server struct {
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
 	s := &Server{
-		engine: d.Engine, characters: d.Characters, chats: d.Chats, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
+		engine: d.Engine, characters: d.Characters, chats: d.Chats, archives: d.Archives, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
 		provs: d.Providers, opts: opts.withDefaults(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/term"
 
 	"nodest/card"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/memory"
-	"nodest/nodest"
 )
 
 // What a file can be imported as, besides a kind.
@@ -159,9 +159,9 @@ func detect(data []byte) string {
 		return asMemories
 	}
 	switch {
-	case nodest.IsArchive(data):
+	case archive.IsArchive(data):
 		return chats.noun
-	case nodest.IsSave(data):
+	case archive.IsSave(data):
 		return asSave
 	}
 	return map[card.Kind]string{
@@ -344,7 +344,7 @@ func (in *importing) chatCharacter(ctx context.Context, file string, data []byte
 
 // partner is the character that a chat file names, "" for none.
 func partner(data []byte) string {
-	if nodest.IsArchive(data) {
+	if archive.IsArchive(data) {
 		var of struct {
 			Character struct{ Name string } `json:"character"`
 		}

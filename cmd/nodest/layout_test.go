@@ -15,6 +15,7 @@ var layers = []string{
 	"account character memory/lang",
 	"summary memory",
 	"memory/extract chat",
+	"chat/archive",
 	"nodest",
 	"store server",
 	"store/storetest bench",

@@ -21,6 +21,7 @@ import (
 	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
@@ -228,7 +229,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		return r, err
 	}
 	r.server = server.New(server.Deps{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Memory: r.memory,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
 		Accounts: r.accounts, Hub: r.hub, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,

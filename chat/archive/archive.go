@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ const (
 	formatVersion = 1 // of both
 )
 
-type archive struct {
+type contents struct {
 	Format        string    `json:"format,omitempty"` // in a save point's file, format and version are those of the file
 	FormatVersion int       `json:"formatVersion,omitempty"`
 	ExportedAt    time.Time `json:"exportedAt,omitzero"`
@@ -50,8 +50,8 @@ type archive struct {
 // ExportArchive writes all of a conversation, hidden branches and save points
 // included, as a JSON document that ImportArchive reads. A message that is being
 // written has in it what is stored of it, as one that was interrupted.
-func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
+	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		a, err := exportArchive(tx, conversationID)
 		if err == nil {
 			data, filename = encoded(a), card.FileName(a.Conversation.Title, ".json")
@@ -61,8 +61,8 @@ func (e *Engine) ExportArchive(ctx context.Context, userID, conversationID strin
 	return data, filename, err
 }
 
-func exportArchive(tx Tx, conversationID string) (*archive, error) {
-	conv, err := tx.Chats.Conversation(conversationID)
+func exportArchive(tx chat.Tx, conversationID string) (*contents, error) {
+	conv, err := tx.Conversation(conversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -70,19 +70,19 @@ func exportArchive(tx Tx, conversationID string) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{Format: archiveFormat, FormatVersion: formatVersion, ExportedAt: tx.Now()}
+	a := &contents{Format: archiveFormat, FormatVersion: formatVersion, ExportedAt: tx.Now()}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation, a.Conversation.Extra = *stateOf(conv), op.JSONOrNil(conv.Extra)
 	to := &a.Conversation.Conversation
 	to.ID, to.Title, to.Archived, to.CreatedAt = conv.ID, conv.Title, conv.Archived, conv.CreatedAt
-	if a.Messages, err = tx.Chats.Dump(conv.ID); err != nil {
+	if a.Messages, err = tx.Dump(conv.ID); err != nil {
 		return nil, err
 	}
 	there := map[string]bool{"": true} // what was purged is still named by old states
 	for _, m := range a.Messages {
 		there[exported(m).ID] = true
 	}
-	summaries, err := tx.Chats.DumpSummaries(conv.ID)
+	summaries, err := tx.DumpSummaries(conv.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func exportArchive(tx Tx, conversationID string) (*archive, error) {
 const savesAtOnce = 200
 
 // readHistory reads the rewinds, the save points, and the states that they name.
-func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
+func (a *contents) readHistory(tx chat.Tx, there map[string]bool) (err error) {
 	conv := &a.Conversation.Conversation
-	if a.Rewinds, err = tx.Chats.Rewinds(conv.ID); err != nil {
+	if a.Rewinds, err = tx.Rewinds(conv.ID); err != nil {
 		return err
 	}
 	versions := map[int64]bool{}
@@ -108,7 +108,7 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
 		var page []*chat.Save
-		if page, cursor, err = tx.Chats.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
+		if page, cursor, err = tx.Saves(conv.ID, true, cursor, savesAtOnce); err != nil {
 			return err
 		}
 		for _, s := range page {
@@ -121,7 +121,7 @@ func (a *archive) readHistory(tx Tx, there map[string]bool) (err error) {
 	slices.Reverse(a.Saves)
 	delete(versions, conv.Version) // that one is the conversation's own
 	for _, version := range slices.Sorted(maps.Keys(versions)) {
-		state, err := tx.Chats.StateAt(conv.ID, version)
+		state, err := tx.StateAt(conv.ID, version)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"cmp"
@@ -28,37 +28,37 @@ const (
 // Errors: NotFound for the character (field characterId); InvalidImport with the
 // field (and details.path) of what is damaged or contradicts itself; NewerVersion for
 // a format that came after this program; TooLarge for more than 200,000 messages.
-func (e *Engine) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*chat.Conversation, error) {
-	known, err := op.Answered(ctx, e.store, c)
+func (svc *Service) ImportArchive(ctx context.Context, c *op.Call, characterID string, data []byte) (*chat.Conversation, error) {
+	known, err := op.Answered(ctx, svc.store, c)
 	if err != nil {
 		return nil, err
 	}
 	if known { // nothing need be loaded to say it again
-		return op.Once(ctx, e.store, c, func(Tx) (*chat.Conversation, error) {
+		return op.Once(ctx, svc.store, c, func(chat.Tx) (*chat.Conversation, error) {
 			return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 		})
 	}
-	a := &archive{}
+	a := &contents{}
 	if err := readFile(data, archiveFormat, false, maxLoaded, a); err != nil {
 		return nil, err
 	}
 	if _, err := a.check(""); err != nil {
 		return nil, err
 	}
-	if err := e.store.View(ctx, c.UserID, func(tx Tx) error { return a.fit(tx, characterID) }); err != nil {
+	if err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error { return a.fit(tx, characterID) }); err != nil {
 		return nil, err
 	}
-	if err := e.load(ctx, c.UserID, a); err != nil {
+	if err := svc.load(ctx, c.UserID, a); err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Conversation, error) { return a.finish(tx, c) })
+	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Conversation, error) { return a.finish(tx, c) })
 }
 
 // load stores the messages, hidden, in small transactions.
-func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
-	err := e.store.Update(ctx, userID, func(tx Tx) error {
+func (svc *Service) load(ctx context.Context, userID string, a *contents) error {
+	err := svc.store.Update(ctx, userID, func(tx chat.Tx) error {
 		conv := a.Conversation.Conversation
-		return tx.Chats.BeginLoad(&conv)
+		return tx.BeginLoad(&conv)
 	})
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 			rows += len(rest[n].Texts) + len(rest[n].States)
 			n++
 		}
-		err := e.store.Update(ctx, userID, func(tx Tx) error { return tx.Chats.Load(a.Conversation.ID, rest[:n]) })
+		err := svc.store.Update(ctx, userID, func(tx chat.Tx) error { return tx.Load(a.Conversation.ID, rest[:n]) })
 		if err != nil {
 			return err
 		}
@@ -79,21 +79,21 @@ func (e *Engine) load(ctx context.Context, userID string, a *archive) error {
 }
 
 // finish shows what was loaded.
-func (a *archive) finish(tx Tx, c *op.Call) (*chat.Conversation, error) {
+func (a *contents) finish(tx chat.Tx, c *op.Call) (*chat.Conversation, error) {
 	conv := a.Conversation.Conversation
 	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, op.InField("characterId", err)
 	}
 	conv.UpdatedAt = tx.Now()
-	if err := tx.Chats.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
+	if err := tx.FinishLoad(&conv, a.States, a.Rewinds); err != nil {
 		return nil, err
 	}
-	if err := tx.Chats.LoadSummaries(conv.ID, a.Summaries); err != nil {
+	if err := tx.LoadSummaries(conv.ID, a.Summaries); err != nil {
 		return nil, err
 	}
 	for _, s := range a.Saves {
 		save := *s
-		if err := tx.Chats.InsertSave(&save); err != nil {
+		if err := tx.InsertSave(&save); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (a *archive) finish(tx Tx, c *op.Call) (*chat.Conversation, error) {
 
 // fit makes a checked archive the user's own, and a conversation of the character:
 // it names what the user has, and nothing else.
-func (a *archive) fit(tx Tx, characterID string) error {
+func (a *contents) fit(tx chat.Tx, characterID string) error {
 	if _, err := tx.Characters.Character(characterID); err != nil {
 		return op.InField("characterId", err)
 	}
@@ -133,7 +133,7 @@ func (a *archive) fit(tx Tx, characterID string) error {
 
 // owned finds out what of an archive the user has, for a conversation of the
 // character.
-func (a *archive) owned(tx Tx, characterID string) *ownership {
+func (a *contents) owned(tx chat.Tx, characterID string) *ownership {
 	known := &ownership{tx: tx, have: map[character.ResourceStamp]bool{}}
 	if characterID == a.Character.ID {
 		known.character = characterID
@@ -143,7 +143,7 @@ func (a *archive) owned(tx Tx, characterID string) *ownership {
 
 // ownership finds out what of an archive the user has.
 type ownership struct {
-	tx        Tx
+	tx        chat.Tx
 	character string                           // whose pins may stay; "" = none may
 	have      map[character.ResourceStamp]bool // by kind "" a character, by version 0 any version
 }

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func WireChatSave(v *chat.SaveView) any { return chatSaveOf(v) }
 func chatSaveOf(v *chat.SaveView) wireChatSave {
 	w := wireChatSave{
 		SaveObject: chat.SaveOf(v.Save), MessageIDs: chat.IDsOf(v.Messages), Messages: make([]savedMessage, len(v.Messages)),
-		NodestChatHistory: chatHistoryOf(v.Messages),
+		NodestChatHistory: History(v.Messages),
 	}
 	var indexes map[string]int
 	if !v.More { // else nobody knows how many stand before
@@ -55,7 +55,7 @@ func chatSaveOf(v *chat.SaveView) wireChatSave {
 // is the greeting.
 func aiIndexes(branch []*chat.Message) map[string]int {
 	indexes, n := map[string]int{}, 0
-	for _, m := range cleanOf(branch) {
+	for _, m := range chat.InPrompt(branch) {
 		switch {
 		case m.Role != chat.RoleAssistant:
 		case m.Greeting:

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"cmp"
@@ -30,9 +30,9 @@ type ImportedChat struct {
 // says beyond its texts is kept for the export.
 //
 // Errors: NotFound for the character; TooLarge, InvalidImport.
-func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
+func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
 	var names card.ChatNames
-	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
+	err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error {
 		ch, err := tx.Characters.Character(characterID)
 		if err != nil {
 			return op.InField("characterId", err)
@@ -48,7 +48,7 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*ImportedChat, error) {
+	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
 		if _, err := tx.Characters.Character(characterID); err != nil {
 			return nil, op.InField("characterId", err)
 		}
@@ -63,7 +63,7 @@ func (e *Engine) ImportChat(ctx context.Context, c *op.Call, characterID string,
 			m.Greeting = i == 0 && m.Role == chat.RoleAssistant
 			messages[i] = m
 		}
-		return &ImportedChat{conv, file.Warnings}, chat.InsertConversation(tx.Chats, c, conv, messages...)
+		return &ImportedChat{conv, file.Warnings}, chat.InsertConversation(tx, c, conv, messages...)
 	})
 }
 
@@ -153,11 +153,11 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 
 // ExportChat writes the shown branch of a conversation as SillyTavern JSONL, with
 // all its swipes.
-func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
+func (svc *Service) ExportChat(ctx context.Context, userID, conversationID string) (data []byte, filename string, err error) {
 	file := &card.Chat{}
 	title := ""
-	err = e.store.View(ctx, userID, func(tx Tx) error {
-		conv, err := tx.Chats.Conversation(conversationID)
+	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
+		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (e *Engine) ExportChat(ctx context.Context, userID, conversationID string) 
 	return card.ExportChat(file), card.FileName(title, ".jsonl"), nil
 }
 
-func logOf(tx Tx, conv *chat.Conversation) (card.Chat, error) {
+func logOf(tx chat.Tx, conv *chat.Conversation) (card.Chat, error) {
 	file := card.Chat{}
 	if len(conv.Extra) > 0 {
 		var extra logExtra
@@ -185,39 +185,16 @@ func logOf(tx Tx, conv *chat.Conversation) (card.Chat, error) {
 		return file, err
 	}
 	file.CharacterName = ch.Name
-	if file.UserName, err = chat.UserNameIn(tx.Chats, ch, conv); err != nil {
+	if file.UserName, err = chat.UserNameIn(tx, ch, conv); err != nil {
 		return file, err
 	}
-	branch, err := wholeBranch(tx, conv)
+	branch, err := chat.ShownBranch(tx, conv)
 	for _, m := range branch {
 		if line, ok := exportedMessage(m); ok {
 			file.Messages = append(file.Messages, line)
 		}
 	}
 	return file, err
-}
-
-// wholeBranch returns the shown branch, oldest first.
-func wholeBranch(tx Tx, conv *chat.Conversation) ([]*chat.Message, error) {
-	if conv.HeadID == "" {
-		return nil, nil
-	}
-	var newestFirst []*chat.Message
-	for before, more := "", true; more; {
-		var page []*chat.Message
-		var err error
-		if page, more, err = tx.Chats.Path(conv.ID, conv.HeadID, before, 200); err != nil {
-			return nil, err
-		}
-		if len(page) == 0 {
-			break
-		}
-		before = page[0].ID
-		slices.Reverse(page)
-		newestFirst = append(newestFirst, page...)
-	}
-	slices.Reverse(newestFirst)
-	return newestFirst, nil
 }
 
 // rawLine is what an imported line said beside the texts, as far as it decides

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"strings"
@@ -33,7 +33,7 @@ func FuzzArchive(f *testing.F) {
 		f.Add([]byte(save + strings.Replace(small, change[0], change[1], 1) + "}"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := &archive{}
+		a := &contents{}
 		err := readFile(data, archiveFormat, false, maxLoaded, a)
 		if err == nil {
 			_, err = a.check("")
@@ -95,7 +95,7 @@ func TestAFileIsMeasured(t *testing.T) {
 }
 
 // agrees checks what the store trusts in.
-func agrees(t *testing.T, a *archive) {
+func agrees(t *testing.T, a *contents) {
 	t.Helper()
 	conv := &a.Conversation.Conversation
 	seen, seq := map[string]bool{"": true}, int64(0)

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"cmp"
@@ -28,13 +28,13 @@ import (
 //
 // Errors: NotFound; InvalidImport with the member; NewerVersion; TooLarge for more
 // than 10,000 messages. Nothing has changed then.
-func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
+func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID string, data []byte) (*chat.Save, error) {
 	in, err := readSaveFile(data)
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Save, error) {
-		conv, err := tx.Chats.LockConversation(conversationID)
+	return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*chat.Save, error) {
+		conv, err := tx.LockConversation(conversationID)
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +43,10 @@ func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID stri
 			return nil, err
 		}
 		conv.Version++
-		if err := tx.Chats.UpdateConversation(conv); err != nil {
+		if err := tx.UpdateConversation(conv); err != nil {
 			return nil, err
 		}
-		return s, chat.InsertSave(tx.Chats, c, s)
+		return s, chat.InsertSave(tx, c, s)
 	})
 }
 
@@ -54,8 +54,8 @@ func (e *Engine) ImportSave(ctx context.Context, c *op.Call, conversationID stri
 type savedFile struct {
 	description, previewText, thumbnail string
 
-	millis int64    // timestamp
-	exact  *archive // nil in a file of the app
+	millis int64     // timestamp
+	exact  *contents // nil in a file of the app
 	said   []*savedEntry
 	rest   members // that are not ours
 	left   int     // of keptExtra
@@ -63,7 +63,7 @@ type savedFile struct {
 
 // savedEntry is a message of the file.
 type savedEntry struct {
-	chatEntry
+	Entry
 	exact *chat.Message // what the archive knows of it; nil = nothing
 	rest  members
 }
@@ -144,7 +144,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*c
 	case text == nil || strings.TrimSpace(*text) == "":
 		return nil
 	default:
-		entry.chatEntry = chatEntry{Role: role, Parts: []chatPart{{*text}}, Timestamp: millisOf(m["timestamp"])}
+		entry.Entry = Entry{Role: role, Parts: []chatPart{{*text}}, Timestamp: millisOf(m["timestamp"])}
 	}
 	var metadata members
 	_ = json.Unmarshal(m["metadata"], &metadata)
@@ -161,7 +161,7 @@ func (in *savedFile) readHistory(raw json.RawMessage) error {
 	if op.IsNull(raw) {
 		return nil
 	}
-	entries, err := readChatHistory("nodestChatHistory", raw)
+	entries, err := ReadHistory("nodestChatHistory", raw)
 	if err != nil {
 		return damagedBy("", err)
 	}
@@ -170,7 +170,7 @@ func (in *savedFile) readHistory(raw json.RawMessage) error {
 	}
 	in.said = make([]*savedEntry, len(entries))
 	for i, entry := range entries {
-		in.said[i] = &savedEntry{chatEntry: entry}
+		in.said[i] = &savedEntry{Entry: entry}
 	}
 	return nil
 }
@@ -217,12 +217,12 @@ func retell(m *chat.Message, text *string) {
 
 // insert stores the messages as a branch of conv, and returns their save point,
 // which is not stored yet.
-func (in *savedFile) insert(tx Tx, conv *chat.Conversation) (*chat.Save, error) {
+func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, error) {
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return nil, err
 	}
-	user, err := chat.UserNameIn(tx.Chats, ch, conv)
+	user, err := chat.UserNameIn(tx, ch, conv)
 	if err != nil {
 		return nil, err
 	}
@@ -243,11 +243,11 @@ func (in *savedFile) insert(tx Tx, conv *chat.Conversation) (*chat.Save, error) 
 	for i, entry := range in.said {
 		m := entry.exact
 		if m == nil {
-			m = messagesOfHistory([]chatEntry{entry.chatEntry}, ch.Name, user, now)[0]
+			m = Messages([]Entry{entry.Entry}, ch.Name, user, now)[0]
 			m.Greeting = m.Greeting || i == 0 && m.Role == chat.RoleAssistant
 		}
 		m.ConversationID, m.ParentID = conv.ID, s.HeadID
-		if err := tx.Chats.InsertMessage(m); err != nil {
+		if err := tx.InsertMessage(m); err != nil {
 			return nil, err
 		}
 		if len(entry.rest) > 0 {
@@ -267,7 +267,7 @@ func (in *savedFile) insert(tx Tx, conv *chat.Conversation) (*chat.Save, error) 
 }
 
 // state is what the file says about the conversation, as far as the user has it.
-func (in *savedFile) state(tx Tx, characterID string) (chat.Conversation, error) {
+func (in *savedFile) state(tx chat.Tx, characterID string) (chat.Conversation, error) {
 	if in.exact == nil {
 		return chat.Conversation{Settings: json.RawMessage("{}")}, nil
 	}

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ type checker struct {
 // can be stored: everything in it gets a new id, and what a database cannot hold is
 // taken out. at is where it stands in its file. It returns the messages by their
 // ids in the file.
-func (a *archive) check(path string) (map[string]*chat.Message, error) {
+func (a *contents) check(path string) (map[string]*chat.Message, error) {
 	c := &checker{
 		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
@@ -75,7 +75,7 @@ func (c *checker) damaged(path, format string, args ...any) error {
 }
 
 // history checks the states, rewinds and save points.
-func (c *checker) history(a *archive) error {
+func (c *checker) history(a *contents) error {
 	versions := map[int64]bool{c.newest: true}
 	for i, s := range a.States {
 		path := fmt.Sprintf("states[%d]", i)
@@ -196,7 +196,7 @@ func (c *checker) message(path string, m *chat.DumpedMessage) error {
 		return c.damaged(path+".rev", "must be at least 1")
 	case m.SwipeIndex < -1 || m.SwipeIndex > max(0, len(m.Swipes)-1): // -1: it shows none of them
 		return c.damaged(path+".swipeIndex", "must be the index of a swipe")
-	case checkClientID("", m.ClientMsgID) != nil || m.ClientMsgID != "" && c.clientIDs[m.ClientMsgID]:
+	case op.CheckClientID("", m.ClientMsgID) != nil || m.ClientMsgID != "" && c.clientIDs[m.ClientMsgID]:
 		return c.damaged(path+".clientMsgId", "must be a valid and unique clientMsgId")
 	}
 	c.messages[m.ID], c.clientIDs[m.ClientMsgID] = m.Message, true

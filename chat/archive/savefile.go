@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type saveFile struct {
 	FormatVersion int    `json:"formatVersion"`
 	CharacterName string `json:"characterName"`
 	wireChatSave
-	Nodest *archive `json:"nodest"`
+	Nodest *contents `json:"nodest"`
 }
 
 // importedExtra is Save.Extra: the state that came with an imported file, and its
@@ -43,9 +43,9 @@ func importedWith(s *chat.Save) (*importedExtra, error) {
 
 // ExportSave writes a save point as one JSON file that ImportSave and the app
 // read.
-func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
-		save, err := tx.Chats.Save(saveID)
+func (svc *Service) ExportSave(ctx context.Context, userID, saveID string) (data []byte, filename string, err error) {
+	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
+		save, err := tx.Save(saveID)
 		if err == nil {
 			data, filename, err = exportSave(tx, &chat.SaveView{Save: save})
 		}
@@ -54,7 +54,7 @@ func (e *Engine) ExportSave(ctx context.Context, userID, saveID string) (data []
 	return data, filename, err
 }
 
-func exportSave(tx Tx, v *chat.SaveView) (data []byte, filename string, err error) {
+func exportSave(tx chat.Tx, v *chat.SaveView) (data []byte, filename string, err error) {
 	var version int64 // of the character; 0 = the newest
 	if p := v.Save.Pins; p != nil && p.CharacterID == "" {
 		version = p.Character
@@ -63,7 +63,7 @@ func exportSave(tx Tx, v *chat.SaveView) (data []byte, filename string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	state, err := v.Save.State(tx.Chats)
+	state, err := v.Save.State(tx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,7 +71,7 @@ func exportSave(tx Tx, v *chat.SaveView) (data []byte, filename string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	if err := v.Read(tx.Chats, "", 0); err != nil {
+	if err := v.Read(tx, "", 0); err != nil {
 		return nil, "", err
 	}
 	f := &saveFile{
@@ -83,8 +83,8 @@ func exportSave(tx Tx, v *chat.SaveView) (data []byte, filename string, err erro
 }
 
 // archiveOf is the archive of a save point: its path as it was, and nothing else.
-func archiveOf(v *chat.SaveView, ch *character.Character, then *chat.Conversation) *archive {
-	a := &archive{Messages: make([]*chat.DumpedMessage, len(v.Messages))}
+func archiveOf(v *chat.SaveView, ch *character.Character, then *chat.Conversation) *contents {
+	a := &contents{Messages: make([]*chat.DumpedMessage, len(v.Messages))}
 	a.Character.ID, a.Character.Name = ch.ID, ch.Name
 	a.Conversation.Conversation = *stateOf(then)
 	state := &a.Conversation.Conversation

@@ -1,4 +1,4 @@
-package nodest
+package archive
 
 import (
 	"encoding/json"
@@ -22,14 +22,14 @@ const (
 // chatHistory is the app's ChatHistoryEntity: what was said, without anything
 // that a prompt puts between it.
 type chatHistory struct {
-	Name       string      `json:"name"`
-	Role       string      `json:"role"`
-	Identifier string      `json:"identifier"`
-	Parts      []chatEntry `json:"parts"`
+	Name       string  `json:"name"`
+	Role       string  `json:"role"`
+	Identifier string  `json:"identifier"`
+	Parts      []Entry `json:"parts"`
 }
 
-// chatEntry is one message of it: the app's ChatMessage.
-type chatEntry struct {
+// Entry is one message of it: the app's ChatMessage.
+type Entry struct {
 	ID        string     `json:"id,omitempty"` // of our message
 	Role      string     `json:"role"`         // user, model or system
 	Parts     []chatPart `json:"parts"`
@@ -41,16 +41,16 @@ type chatPart struct {
 	Text string `json:"text"`
 }
 
-// chatHistoryOf is a branch, oldest first, as the app's ChatHistoryEntity: what a
+// History is a branch, oldest first, as the app's ChatHistoryEntity: what a
 // prompt would be made of. So hidden messages, places without a text and failed
 // exchanges are not in it, and a message whose reply was rewritten carries the wish
 // of that alone.
-func chatHistoryOf(messages []*chat.Message) json.RawMessage {
+func History(messages []*chat.Message) json.RawMessage {
 	h := chatHistory{
-		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []chatEntry{},
+		Name: chatHistoryName, Role: chatHistoryRole, Identifier: chatHistoryIdentifier, Parts: []Entry{},
 	}
 	answered := -1 // the newest message of the user in Parts
-	for _, m := range cleanOf(messages) {
+	for _, m := range chat.InPrompt(messages) {
 		switch m.Role {
 		case chat.RoleUser:
 			answered = len(h.Parts)
@@ -61,7 +61,7 @@ func chatHistoryOf(messages []*chat.Message) json.RawMessage {
 				part.Text = framework.WithRewrite(part.Text, written.Wish, framework.Chinese) // as the app writes it
 			}
 		}
-		h.Parts = append(h.Parts, chatEntry{
+		h.Parts = append(h.Parts, Entry{
 			ID: m.ID, Role: chatRole(m), Parts: []chatPart{{m.Text()}}, FirstMes: m.Greeting,
 			Timestamp: m.CreatedAt.UnixMilli(),
 		})
@@ -97,11 +97,11 @@ type appHistory struct {
 	} `json:"parts"`
 }
 
-// readChatHistory reads a ChatHistoryEntity. Entries that a prompt has put into it
+// ReadHistory reads a ChatHistoryEntity. Entries that a prompt has put into it
 // and such as say nothing are left out.
 //
 // Errors: Invalid; TooLarge for more messages than a chat log may have.
-func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
+func ReadHistory(field string, raw json.RawMessage) ([]Entry, error) {
 	var h appHistory
 	if err := op.DecodeLenient(field, raw, &h); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 	if n := len(h.Parts); n > maxImportedMessages {
 		return nil, fault.New(fault.TooLarge, "%s: %d messages, limit %d", field, n, maxImportedMessages)
 	}
-	entries := make([]chatEntry, 0, len(h.Parts))
+	entries := make([]Entry, 0, len(h.Parts))
 	for _, p := range h.Parts {
 		var texts []string
 		for _, part := range p.Parts {
@@ -125,16 +125,16 @@ func readChatHistory(field string, raw json.RawMessage) ([]chatEntry, error) {
 			continue
 		}
 		at, _ := p.Timestamp.(float64)
-		entries = append(entries, chatEntry{
+		entries = append(entries, Entry{
 			Role: p.Role, Parts: []chatPart{{text}}, FirstMes: p.FirstMes, Timestamp: int64(min(max(at, 0), 1<<52)),
 		})
 	}
 	return entries, nil
 }
 
-// messagesOfHistory are entries as new messages of a conversation, said by these
+// Messages are entries as new messages of a conversation, said by these
 // two. One without a time of its own, or with one to come, was said now.
-func messagesOfHistory(entries []chatEntry, character, user string, now time.Time) []*chat.Message {
+func Messages(entries []Entry, character, user string, now time.Time) []*chat.Message {
 	messages := make([]*chat.Message, len(entries))
 	for i, p := range entries {
 		m := &chat.Message{ID: op.NewID(), Role: chat.RoleSystem, Rev: 1, Status: chat.StatusComplete, CreatedAt: now}
@@ -151,23 +151,4 @@ func messagesOfHistory(entries []chatEntry, character, user string, now time.Tim
 		messages[i] = m
 	}
 	return messages
-}
-
-// cleanOf are the messages of a branch that count as history. A reply that failed
-// before its first word is left out with the message that it was to answer.
-func cleanOf(branch []*chat.Message) []*chat.Message {
-	clean := make([]*chat.Message, 0, len(branch))
-	for _, m := range branch {
-		if m.Hidden {
-			continue
-		}
-		if strings.TrimSpace(m.Text()) != "" {
-			clean = append(clean, m)
-			continue
-		}
-		if last := len(clean) - 1; m.Status == chat.StatusError && last >= 0 && clean[last].ID == m.ParentID && clean[last].Role == chat.RoleUser {
-			clean = clean[:last]
-		}
-	}
-	return clean
 }
