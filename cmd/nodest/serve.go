@@ -58,6 +58,10 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
+// lease is how long the replies and jobs of a process that died wait for another one;
+// zero stands for the defaults of each. Tests that kill the server shorten it.
+var lease time.Duration
+
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
@@ -187,7 +191,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
+	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Lease: lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
@@ -203,7 +207,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
 	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.engine.JobKinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
