@@ -71,7 +71,7 @@ func build(t testing.TB, change func(*Options)) *house {
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
 	})
 	h.must(err)
-	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, Log: log})
+	h.engine = nodest.New(h.db, voices{h.voice}, h.hub, nodest.Options{Alone: true, Memory: h.memory, RecallTimeout: patience, Log: log})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.engine.JobKinds())...)
 	h.jobs.Start()

@@ -58,9 +58,12 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// lease is how long the replies and jobs of a process that died wait for another one;
-// zero stands for the defaults of each. Tests that kill the server shorten it.
-var lease time.Duration
+// What tests set, since they kill servers and run where everything is slow; zero
+// stands for the defaults of what is given it.
+var (
+	lease         time.Duration // after it the replies and jobs of a process that died are taken up
+	recallTimeout time.Duration // after it a turn goes on without memories
+)
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
@@ -207,7 +210,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	r.memory = memory.New(r.db.Memory(), r.memoryOptions())
 	r.engine = nodest.New(r.db, r.models, r.hub, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, RecallTimeout: recallTimeout, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.engine.JobKinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
