@@ -61,6 +61,13 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
+// What tests set, since they kill servers and run where everything is slow; zero
+// stands for the defaults of what is given it.
+var (
+	lease         time.Duration // after it the replies and jobs of a process that died are taken up
+	recallTimeout time.Duration // after it a turn goes on without memories
+)
+
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
@@ -192,7 +199,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
+	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Lease: lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
@@ -222,7 +229,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, RecallTimeout: recallTimeout, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
