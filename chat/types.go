@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -213,6 +214,9 @@ type Generation struct {
 	LeaseOwner     string                `json:"-"` // process that writes it
 	LeaseUntil     time.Time             `json:"-"`
 }
+
+// HasText says whether it has written anything to read.
+func (g *Generation) HasText() bool { return strings.TrimSpace(g.Text) != "" }
 
 // Ended says whether the generation has come to its end, whatever end.
 func (g *Generation) Ended() bool {

@@ -3,7 +3,6 @@ package nodest
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -69,7 +68,7 @@ func (e *Engine) conclude(t *task, how end) {
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.built = t.buildTime
 	how.usage = t.metered()
-	if g.Kind != chat.KindImpersonate && hasText(g) {
+	if g.Kind != chat.KindImpersonate && g.HasText() {
 		text, warnings := t.scene.Docs.Scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
@@ -78,15 +77,13 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	}
 	if how.status == chat.GenDone {
 		how.finish = t.finished
-		if !hasText(g) {
+		if !g.HasText() {
 			how = end{built: how.built, usage: how.usage, status: chat.GenFailed, finish: llm.FinishError,
 				err: fault.New(fault.EmptyReply, "the model returned no text")}
 		}
 	}
 	return how
 }
-
-func hasText(g *chat.Generation) bool { return strings.TrimSpace(g.Text) != "" }
 
 func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended landed, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
@@ -278,7 +275,7 @@ func unveil(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
 // beside the shown one when it failed; without text nothing changes.
 func place(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	first := m.Chosen() == nil
-	if !hasText(g) {
+	if !g.HasText() {
 		if !first {
 			return false
 		}

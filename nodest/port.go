@@ -287,7 +287,7 @@ func (e *Engine) portReply(ctx context.Context, c *op.Call, generationID string)
 		return "", err
 	}
 	switch {
-	case g.Status == chat.GenDone, g.Status == chat.GenCancelled && hasText(g):
+	case g.Status == chat.GenDone, g.Status == chat.GenCancelled && g.HasText():
 		return g.Text, nil
 	case g.Error != nil:
 		return "", g.Error

@@ -50,7 +50,7 @@ func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) erro
 			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
 				return nil, end{}, errLost // it lives
 			}
-			if said := saidIn(stored.Blocks, stored.Base != ""); !hasText(stored) && said != "" {
+			if said := saidIn(stored.Blocks, stored.Base != ""); !stored.HasText() && said != "" {
 				stored.Text, stored.Blocks = said, nil
 			}
 			return stored, end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}, nil

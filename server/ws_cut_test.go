@@ -54,9 +54,9 @@ func (c *cutAfter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// app is what a well-made client does: it keeps a position and texts, resumes,
+// mobile is what a well-made client does: it keeps a position and texts, resumes,
 // attaches, and never appends blindly.
-type app struct {
+type mobile struct {
 	t        *testing.T
 	h        *house
 	epoch    string
@@ -70,7 +70,7 @@ type app struct {
 
 // session is one connection of an app, until it is cut or done says so.
 type session struct {
-	*app
+	*mobile
 	p    *phone
 	n    int               // frames of the connection that were used
 	sent map[string]*frame // replies by command id
@@ -78,7 +78,7 @@ type session struct {
 
 // connect dials and says hello until that succeeds; bytes is after how many
 // bytes each connection breaks off, 0 = never.
-func (a *app) connect(bytes func() int) *session {
+func (a *mobile) connect(bytes func() int) *session {
 	a.t.Helper()
 	for {
 		limit := bytes()
@@ -94,7 +94,7 @@ func (a *app) connect(bytes func() int) *session {
 			a.progress()
 			continue // cut in the handshake
 		}
-		s := &session{app: a, p: p, sent: map[string]*frame{}}
+		s := &session{mobile: a, p: p, sent: map[string]*frame{}}
 		hello := map[string]any{"protocol": 1, "deviceId": "d-app", "batch": true}
 		if a.epoch != "" {
 			hello["resume"] = stream.Position{Epoch: a.epoch, Seq: a.seq}
@@ -195,7 +195,7 @@ func (s *session) delta(f *frame) {
 	s.texts[f.Gen] += d.Text
 }
 
-func (a *app) fault(format string, args ...any) {
+func (a *mobile) fault(format string, args ...any) {
 	a.faults = append(a.faults, fmt.Sprintf(format, args...))
 }
 
@@ -208,7 +208,7 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 	h := build(t, nil)
 	chat := h.chat()
 	gate := make(chan struct{}, 1<<16)
-	a := &app{t: t, h: h, texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{}}
+	a := &mobile{t: t, h: h, texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{}}
 	// Each frame that the app has used lets the model say one to three pieces
 	// more: so the reply goes on while the app is away, but never runs ahead.
 	a.progress = func() {
@@ -241,7 +241,7 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 
 // turn sends a message, again under the same key until it is answered, and
 // follows the reply over as many connections as it takes.
-func (a *app) turn(s **session, bytes func() int, chat, key, want string) {
+func (a *mobile) turn(s **session, bytes func() int, chat, key, want string) {
 	a.t.Helper()
 	var answer *frame
 	for answer == nil {
@@ -283,7 +283,7 @@ func randomPieces(r *rand.Rand, n int) []string {
 }
 
 // assertWholeLog compares what the app has seen with the log.
-func assertWholeLog(t *testing.T, h *house, a *app) {
+func assertWholeLog(t *testing.T, h *house, a *mobile) {
 	t.Helper()
 	at, _, err := h.db.Position(context.Background(), h.user.ID)
 	h.must(err)
