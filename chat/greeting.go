@@ -10,6 +10,7 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/fault"
+
 	"nodest/op"
 )
 
@@ -146,4 +147,26 @@ func UserNameIn(tx Tx, ch *character.Character, conv *Conversation) (string, err
 		return character.UserName(tx.Characters, ch, "")
 	}
 	return name, err
+}
+
+// RestoreGreeting puts the texts of the card into a greeting.
+func RestoreGreeting(tx Tx, conv *Conversation, m *Message) error {
+	now, err := FreshGreeting(tx, conv)
+	if err != nil {
+		return err
+	}
+	for i, fresh := range now.Swipes {
+		if i == len(m.Swipes) {
+			m.Swipes = append(m.Swipes, fresh)
+			continue
+		}
+		s := &m.Swipes[i]
+		s.Deleted = false
+		if s.Text != fresh.Text { // what a model has added goes with its words
+			fresh.ID, fresh.Rev, fresh.CreatedAt = s.ID, s.Rev+1, s.CreatedAt
+			*s = fresh
+		}
+	}
+	m.SwipeIndex, m.Status, m.Error = 0, StatusComplete, nil
+	return nil
 }

@@ -143,12 +143,6 @@ type SaveTx interface {
 	// Saves lists newest first, at most limit; automatic ones only if asked for.
 	Saves(conversationID string, automatic bool, cursor string, limit int) (items []*Save, next string, err error)
 	DeleteSave(id string) error
-
-	// AppChat returns the conversation that the user's app calls by that key
-	// (NodeST interface); fault.NotFound without one or when it was deleted.
-	AppChat(key string) (conversationID string, err error)
-	// PutAppChat sets it, over an older one.
-	PutAppChat(key, conversationID string) error
 }
 
 // ArchiveTx reads and stores whole conversations, with all branches, texts and

@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/app"
 )
 
 // vector is one case of a golden file.
@@ -158,8 +159,8 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 		in.UserName = goldenUser
 	}
 	s := newStudio(t, nodest.Options{})
-	made, err := s.Port(t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "golden", Status: nodest.StatusNewCharacter, CustomUserName: in.UserName,
+	made, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+		ConversationID: "golden", Status: app.StatusNewCharacter, CustomUserName: in.UserName,
 		JSONString: encoded(t, map[string]any{
 			"roleCard": in.RoleCard, "preset": in.Preset, "worldBook": in.WorldBook, "authorNote": in.AuthorNote,
 			"chatHistory": map[string]any{"parts": in.Parts},
@@ -180,13 +181,13 @@ func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
 			got.Result = &done.Response
 		}
 	}
-	shown, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{ConversationID: "golden", Action: nodest.PortGet})
+	shown, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{ConversationID: "golden", Action: app.ActionGet})
 	must(t, err)
 	var history struct{ Parts []goldenMessage }
 	must(t, json.Unmarshal(shown.History, &history))
 	got.Parts = cleanParts(history.Parts)
 	asked := s.model.asked()
-	if in.Op == nodest.PortRegenerate && len(asked) > 0 {
+	if in.Op == app.ActionRegenerate && len(asked) > 0 {
 		got.Sent = sentOf(asked[len(asked)-1])
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -211,11 +212,11 @@ func (s *studio) promptAsInTheApp(t *testing.T, conversationID string) {
 }
 
 // historyOp calls an operation by index.
-func (s *studio) historyOp(t *testing.T, in historyOp) *nodest.PortHistory {
+func (s *studio) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 	t.Helper()
-	call := nodest.PortHistoryInput{ConversationID: "golden", Action: in.Op}
+	call := app.HistoryRequest{ConversationID: "golden", Action: in.Op}
 	switch {
-	case in.Op == nodest.PortRestore:
+	case in.Op == app.ActionRestore:
 		call.History = in.Args[0]
 	case len(in.Args) > 0:
 		must(t, json.Unmarshal(in.Args[0], &call.Index))
@@ -224,7 +225,7 @@ func (s *studio) historyOp(t *testing.T, in historyOp) *nodest.PortHistory {
 		}
 	}
 	s.model.next(says("NEW", " REPLY"))
-	done, err := s.PortHistory(t.Context(), s.call(), call)
+	done, err := s.Apps.History(t.Context(), s.call(), call)
 	must(t, err)
 	return done
 }
@@ -245,8 +246,8 @@ func (s *studio) exchange(t *testing.T, conversationID string, in historyOp) {
 		s.wait(done.GenerationID)
 		return
 	}
-	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "golden", Status: nodest.StatusSameChat, UserMessage: said,
+	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{
+		ConversationID: "golden", Status: app.StatusSameChat, UserMessage: said,
 	})
 	must(t, err)
 }

@@ -21,6 +21,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
@@ -67,6 +68,7 @@ func newHomeOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *ho
 type Engine struct {
 	*nodest.Engine
 	Archives *archive.Service
+	Apps     *app.Service
 }
 
 // newEngine makes an engine and the other services, all on one store.
@@ -86,7 +88,10 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 		},
 	})
 	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
-	return &Engine{e, archive.New(chatStore)}
+	appStore := part[app.Tx]{s, func(tx nodest.Tx) app.Tx {
+		return app.Tx{Tx: tx.Tx, Characters: tx.Characters, Chats: tx.Chats, KeyTx: tx.Tx.(app.KeyTx)}
+	}}
+	return &Engine{e, archive.New(chatStore), app.New(appStore, chats, e)}
 }
 
 // part is a store with a part of the transactions of another.

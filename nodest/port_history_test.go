@@ -10,12 +10,13 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/app"
 )
 
 // appShows is the history of "app-1" as an app reads it; a greeting has a star.
 func (s *studio) appShows() string {
 	s.t.Helper()
-	got, err := s.PortHistory(s.t.Context(), s.call(), nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortGet})
+	got, err := s.Apps.History(s.t.Context(), s.call(), app.HistoryRequest{ConversationID: "app-1", Action: app.ActionGet})
 	s.must(err)
 	return lines(s.t, got.History)
 }
@@ -42,10 +43,10 @@ func lines(t *testing.T, history json.RawMessage) string {
 }
 
 // does changes the history of "app-1".
-func (s *studio) does(in nodest.PortHistoryInput) *nodest.PortHistory {
+func (s *studio) does(in app.HistoryRequest) *app.HistoryAnswer {
 	s.t.Helper()
 	in.ConversationID = "app-1"
-	got, err := s.PortHistory(s.t.Context(), s.call(), in)
+	got, err := s.Apps.History(s.t.Context(), s.call(), in)
 	s.must(err)
 	return got
 }
@@ -74,7 +75,7 @@ func (s *studio) messages() []*chat.Message {
 
 func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
 	s := rainy(t)
-	got := s.does(nodest.PortHistoryInput{Action: nodest.PortGet})
+	got := s.does(app.HistoryRequest{Action: app.ActionGet})
 	var h struct {
 		Parts []struct {
 			ID        string
@@ -89,9 +90,9 @@ func TestPortHistoryKeepsTheTimesThatWereGiven(t *testing.T) {
 }
 
 func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
-	for name, in := range map[string]nodest.PortHistoryInput{
-		"by its reply": {Action: nodest.PortDeleteAI, Index: 2},
-		"by the user":  {Action: nodest.PortDeleteUser, Index: 2},
+	for name, in := range map[string]app.HistoryRequest{
+		"by its reply": {Action: app.ActionDeleteAI, Index: 2},
+		"by the user":  {Action: app.ActionDeleteUser, Index: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rainy(t)
@@ -112,17 +113,17 @@ func TestAnExchangeDeletedByIndexComesBackAsOne(t *testing.T) {
 func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
 	s := rainy(t)
 	version := s.chatVersion()
-	for _, in := range []nodest.PortHistoryInput{
-		{Action: nodest.PortEditAI, Index: 3, Text: "x"}, {Action: nodest.PortEditAI, Index: 0, Text: "x"},
-		{Action: nodest.PortEditUser, Index: 3, Text: "x"}, {Action: nodest.PortDeleteAI, Index: 3}, {Action: nodest.PortDeleteAI, Index: -1},
-		{Action: nodest.PortDeleteUser, Index: 3}, {Action: nodest.PortRegenerate, Index: 3}, {Action: nodest.PortRegenerate, Index: -1},
+	for _, in := range []app.HistoryRequest{
+		{Action: app.ActionEditAI, Index: 3, Text: "x"}, {Action: app.ActionEditAI, Index: 0, Text: "x"},
+		{Action: app.ActionEditUser, Index: 3, Text: "x"}, {Action: app.ActionDeleteAI, Index: 3}, {Action: app.ActionDeleteAI, Index: -1},
+		{Action: app.ActionDeleteUser, Index: 3}, {Action: app.ActionRegenerate, Index: 3}, {Action: app.ActionRegenerate, Index: -1},
 	} {
 		if got := s.does(in); got.OK || lines(t, got.History) != rainyHistory {
 			t.Errorf("%s %d: %v, %s", in.Action, in.Index, got.OK, lines(t, got.History))
 		}
 	}
-	s.does(nodest.PortHistoryInput{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[]}`)})
-	if got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate}); got.OK {
+	s.does(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)})
+	if got := s.does(app.HistoryRequest{Action: app.ActionRegenerate}); got.OK {
 		t.Error("a greeting that is not there was set back")
 	}
 	if got := s.chatVersion(); got != version+1 {
@@ -147,8 +148,8 @@ func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, reply %d", name, index), func(t *testing.T) {
 				s := rainy(t)
 				s.model.next(&line{chunks: reply.chunks, err: reply.err, begun: make(chan struct{}), gone: make(chan struct{})})
-				_, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
-					ConversationID: "app-1", Action: nodest.PortRegenerate, Index: index, Text: "warmer",
+				_, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+					ConversationID: "app-1", Action: app.ActionRegenerate, Index: index, Text: "warmer",
 				})
 				if err == nil || fault.Public(err).Code == fault.Internal {
 					t.Errorf("error = %v, want that of the provider", err)
@@ -164,7 +165,7 @@ func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
 	s := rainy(t)
 	end := s.messages()[4]
-	got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate, Index: 1, Text: "warmer"})
+	got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: 1, Text: "warmer"})
 	want := "model*: Hi | user: u1\n\n【重写要求】warmer | model: Fine."
 	if !got.OK || got.Response != "Fine." || lines(t, got.History) != want {
 		t.Errorf("%q, history %s\nwant %s", got.Response, lines(t, got.History), want)
@@ -182,7 +183,7 @@ func TestWhatARegenerateCutsOffStaysInTheTree(t *testing.T) {
 func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
 	s := rainy(t)
 	end := s.messages()[4]
-	got := s.does(nodest.PortHistoryInput{Action: nodest.PortRestore, History: json.RawMessage(
+	got := s.does(app.HistoryRequest{Action: app.ActionRestore, History: json.RawMessage(
 		`{"parts":[{"role":"user","parts":[{"text":"s1"}]},{"role":"system","parts":[{"text":"Night falls."}]}]}`)})
 	if want := "user: s1 | system: Night falls."; !got.OK || lines(t, got.History) != want {
 		t.Errorf("history = %s, want %s", lines(t, got.History), want)
@@ -199,25 +200,25 @@ func TestWhatARestoreReplacesStaysInTheTree(t *testing.T) {
 }
 
 func TestAChangeByIndexRepeatedHappensOnce(t *testing.T) {
-	for _, in := range []nodest.PortHistoryInput{
-		{Action: nodest.PortDeleteAI, Index: 2},
-		{Action: nodest.PortDeleteUser, Index: 1},
-		{Action: nodest.PortEditAI, Index: 1, Text: "x"},
-		{Action: nodest.PortRegenerate, Index: 0},
-		{Action: nodest.PortRegenerate, Index: 1},
-		{Action: nodest.PortRegenerate, Index: 2},
-		{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[{"role":"user","parts":[{"text":"s1"}]}]}`)},
-		{Action: nodest.PortReset},
+	for _, in := range []app.HistoryRequest{
+		{Action: app.ActionDeleteAI, Index: 2},
+		{Action: app.ActionDeleteUser, Index: 1},
+		{Action: app.ActionEditAI, Index: 1, Text: "x"},
+		{Action: app.ActionRegenerate, Index: 0},
+		{Action: app.ActionRegenerate, Index: 1},
+		{Action: app.ActionRegenerate, Index: 2},
+		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[{"role":"user","parts":[{"text":"s1"}]}]}`)},
+		{Action: app.ActionReset},
 	} {
 		t.Run(fmt.Sprint(in.Action, in.Index), func(t *testing.T) {
 			s := rainy(t)
 			in.ConversationID = "app-1"
 			c := s.call()
-			first, err := s.PortHistory(t.Context(), c, in)
+			first, err := s.Apps.History(t.Context(), c, in)
 			must(t, err)
 			version, asked := s.chatVersion(), len(s.model.asked())
 			twice := again(c)
-			second, err := s.PortHistory(t.Context(), twice, in)
+			second, err := s.Apps.History(t.Context(), twice, in)
 			must(t, err)
 			if !twice.Replayed || second.OK != first.OK || second.Response != first.Response || string(second.History) != string(first.History) {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
@@ -236,13 +237,13 @@ func TestAHistoryStandsStillWhileAReplyIsWritten(t *testing.T) {
 	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: s.messages()[0].ConversationID, Text: "u3"})
 	must(t, err)
 	<-slow.begun
-	for _, in := range []nodest.PortHistoryInput{
-		{Action: nodest.PortEditAI, Index: 1, Text: "x"}, {Action: nodest.PortDeleteUser, Index: 3},
-		{Action: nodest.PortRegenerate, Index: 0}, {Action: nodest.PortRegenerate, Index: 1},
-		{Action: nodest.PortRestore, History: json.RawMessage(`{"parts":[]}`)}, {Action: nodest.PortReset},
+	for _, in := range []app.HistoryRequest{
+		{Action: app.ActionEditAI, Index: 1, Text: "x"}, {Action: app.ActionDeleteUser, Index: 3},
+		{Action: app.ActionRegenerate, Index: 0}, {Action: app.ActionRegenerate, Index: 1},
+		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)}, {Action: app.ActionReset},
 	} {
 		in.ConversationID = "app-1"
-		_, err := s.PortHistory(t.Context(), s.call(), in)
+		_, err := s.Apps.History(t.Context(), s.call(), in)
 		s.wants(err, fault.Busy)
 	}
 	if want := rainyHistory + " | user: u3"; s.appShows() != want {
@@ -265,8 +266,8 @@ func TestPortHistoryCountsAllOfAFork(t *testing.T) {
 	made := s.ported(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
 	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
 	must(t, err)
-	got, err := s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
-		ConversationID: fork.ID, Action: nodest.PortEditUser, Index: 2, Text: "other words",
+	got, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+		ConversationID: fork.ID, Action: app.ActionEditUser, Index: 2, Text: "other words",
 	})
 	must(t, err)
 	said := strings.Split(lines(t, got.History), " | ")
@@ -279,23 +280,23 @@ func TestPortHistoryRefuses(t *testing.T) {
 	s := rainy(t)
 	for _, tt := range []struct {
 		name  string
-		in    nodest.PortHistoryInput
+		in    app.HistoryRequest
 		code  fault.Code
 		field string
 	}{
-		{"an unknown action", nodest.PortHistoryInput{ConversationID: "app-1", Action: "x"}, fault.Invalid, "action"},
-		{"a key like a path", nodest.PortHistoryInput{ConversationID: "a/b", Action: nodest.PortGet}, fault.Invalid, "conversationId"},
-		{"an unknown key", nodest.PortHistoryInput{ConversationID: "app-2", Action: nodest.PortGet}, fault.NotFound, "conversationId"},
-		{"an edit to nothing", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortEditAI, Index: 1, Text: " "}, fault.Invalid, "text"},
-		{"a long wish", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRegenerate, Index: 1, Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
-		{"a restore of nothing", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore}, fault.Invalid, "history"},
-		{"a restore of a list", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore, History: json.RawMessage(`[]`)}, fault.Invalid, "history"},
-		{"a restore without a list", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore, History: json.RawMessage(`{}`)}, fault.Invalid, "history.parts"},
-		{"a restore of too much", nodest.PortHistoryInput{ConversationID: "app-1", Action: nodest.PortRestore,
+		{"an unknown action", app.HistoryRequest{ConversationID: "app-1", Action: "x"}, fault.Invalid, "action"},
+		{"a key like a path", app.HistoryRequest{ConversationID: "a/b", Action: app.ActionGet}, fault.Invalid, "conversationId"},
+		{"an unknown key", app.HistoryRequest{ConversationID: "app-2", Action: app.ActionGet}, fault.NotFound, "conversationId"},
+		{"an edit to nothing", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionEditAI, Index: 1, Text: " "}, fault.Invalid, "text"},
+		{"a long wish", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRegenerate, Index: 1, Text: strings.Repeat("x", 4001)}, fault.TooLarge, ""},
+		{"a restore of nothing", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore}, fault.Invalid, "history"},
+		{"a restore of a list", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`[]`)}, fault.Invalid, "history"},
+		{"a restore without a list", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`{}`)}, fault.Invalid, "history.parts"},
+		{"a restore of too much", app.HistoryRequest{ConversationID: "app-1", Action: app.ActionRestore,
 			History: json.RawMessage(`{"parts":[{}` + strings.Repeat(`,{}`, 10_000) + `]}`)}, fault.TooLarge, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.PortHistory(t.Context(), s.call(), tt.in)
+			_, err := s.Apps.History(t.Context(), s.call(), tt.in)
 			refused(t, err, tt.code, tt.field)
 		})
 	}

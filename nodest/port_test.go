@@ -12,6 +12,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 )
 
@@ -23,20 +24,20 @@ func appDocuments(more string) json.RawMessage {
 }
 
 // ported makes Ida and a conversation under the key "app-1".
-func (s *studio) ported(more string) *nodest.PortAnswer {
+func (s *studio) ported(more string) *app.Answer {
 	s.t.Helper()
-	answer, err := s.Port(s.t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "app-1", Status: nodest.StatusNewCharacter, CustomUserName: "Mo", JSONString: appDocuments(more),
+	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
+		ConversationID: "app-1", Status: app.StatusNewCharacter, CustomUserName: "Mo", JSONString: appDocuments(more),
 	})
 	s.must(err)
 	return answer
 }
 
 // tells goes on in the conversation "app-1".
-func (s *studio) tells(text string) *nodest.PortAnswer {
+func (s *studio) tells(text string) *app.Answer {
 	s.t.Helper()
-	answer, err := s.Port(s.t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "app-1", Status: nodest.StatusSameChat, UserMessage: text,
+	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
+		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: text,
 	})
 	s.must(err)
 	return answer
@@ -61,7 +62,7 @@ func TestPortMakesACharacterAndAChat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t, nodest.Options{})
 			cradle := true
-			answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 				ConversationID: "app-1", Status: "create", CustomUserName: "Mo", JSONString: documents, IsCradleGeneration: &cradle,
 			})
 			must(t, err)
@@ -99,8 +100,8 @@ func TestPortFillsWhatAnAppLeavesOut(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStudio(t, nodest.Options{})
-			answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
-				ConversationID: "app-1", Status: nodest.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
+			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+				ConversationID: "app-1", Status: app.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
 			})
 			must(t, err)
 			ch, err := s.Characters.Get(t.Context(), ann, answer.CharacterID)
@@ -149,7 +150,7 @@ func TestPortGivesAKeyToTheNewestCharacter(t *testing.T) {
 	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida." {
 		t.Errorf("history = %s", got)
 	}
-	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: first.ConversationID, Status: "continue", UserMessage: "Still there?",
 	})
 	must(t, err)
@@ -157,7 +158,7 @@ func TestPortGivesAKeyToTheNewestCharacter(t *testing.T) {
 		t.Errorf("our id leads to %s, want %s", answer.ConversationID, first.ConversationID)
 	}
 	must(t, s.DeleteConversation(t.Context(), s.call(), second.ConversationID))
-	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
+	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
 	refused(t, err, fault.NotFound, "conversationId")
 }
 
@@ -165,7 +166,7 @@ func TestPortRepeatedHappensOnce(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	s.ported("")
 	other := s.character(alicesCard)
-	for name, in := range map[string]nodest.PortInput{
+	for name, in := range map[string]app.Request{
 		"create":            {ConversationID: "app-2", Status: "create", JSONString: appDocuments("")},
 		"update":            {ConversationID: "app-1", Status: "update", JSONString: appDocuments("")},
 		"continue":          {ConversationID: "app-1", Status: "continue", UserMessage: "Rain", CustomUserName: "Jo"},
@@ -173,13 +174,13 @@ func TestPortRepeatedHappensOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.call()
-			first, err := s.Port(t.Context(), c, in)
+			first, err := s.Apps.Chat(t.Context(), c, in)
 			must(t, err)
 			characters, chats := s.counts()
 			asked := len(s.model.asked())
 			version := s.version(first.CharacterID)
 			twice := again(c)
-			second, err := s.Port(t.Context(), twice, in)
+			second, err := s.Apps.Chat(t.Context(), twice, in)
 			must(t, err)
 			if *second != *first || !twice.Replayed {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
@@ -209,8 +210,8 @@ func TestPortUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
 	made := s.ported(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
 	s.tells("Rain")
 	before := s.appShows()
-	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "app-1", Status: nodest.StatusUpdateCard,
+	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+		ConversationID: "app-1", Status: app.StatusUpdateCard,
 		JSONString: json.RawMessage(`{"roleCard":{"name":"Ida","first_mes":"Hm?","description":"Sells umbrellas."},"authorNote":null}`),
 	})
 	must(t, err)
@@ -232,8 +233,8 @@ func TestPortGoesOnTalking(t *testing.T) {
 	s.ported("")
 	search := true
 	s.model.next(says("Wet", ", yes."))
-	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
-		ConversationID: "app-1", Status: nodest.StatusSameChat, UserMessage: "Rain, {{user}} says.", CustomUserName: "Jo", UseToolCalls: &search,
+	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: "Rain, {{user}} says.", CustomUserName: "Jo", UseToolCalls: &search,
 		CharacterID: "a name of the app",
 	})
 	must(t, err)
@@ -256,7 +257,7 @@ func TestPortGoesOnTalking(t *testing.T) {
 func TestPortBeginsAChatWithACharacterOfOurs(t *testing.T) {
 	s := newStudio(t, nodest.Options{})
 	ch := s.character(alicesCard)
-	answer, err := s.Port(t.Context(), s.call(), nodest.PortInput{
+	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "Hello", CharacterID: ch.ID,
 	})
 	must(t, err)
@@ -273,16 +274,16 @@ func TestPortTellsWhyAReplyFailed(t *testing.T) {
 	s.ported("")
 	s.model.next(says().failing(llm.Upstream("puppet", fault.UpstreamDown, 503, nil)))
 	c := s.call()
-	in := nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"}
-	_, err := s.Port(t.Context(), c, in)
+	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"}
+	_, err := s.Apps.Chat(t.Context(), c, in)
 	s.wants(err, fault.UpstreamDown)
-	_, err = s.Port(t.Context(), again(c), in)
+	_, err = s.Apps.Chat(t.Context(), again(c), in)
 	s.wants(err, fault.UpstreamDown)
 	s.tells("Rain")
 	if got := s.appShows(); got != "model*: Come in, Mo. I am Ida. | user: Rain | model: Fine." {
 		t.Errorf("history = %s", got)
 	}
-	_, err = s.Port(t.Context(), s.call(), nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
+	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
 	s.wants(err, fault.NotConfigured)
 }
 
@@ -291,10 +292,10 @@ func TestPortAnswersWithWhatWasThereWhenAReplyIsStopped(t *testing.T) {
 	s.ported("")
 	half := says("Half", " a word").gated()
 	s.model.next(half)
-	answered := make(chan *nodest.PortAnswer)
+	answered := make(chan *app.Answer)
 	c := s.call()
 	go func() {
-		answer, err := s.Port(t.Context(), c, nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
+		answer, err := s.Apps.Chat(t.Context(), c, app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
 		if err != nil {
 			t.Error(err)
 		}
@@ -320,12 +321,12 @@ func TestPortUsesAKeyForOneRequestAlone(t *testing.T) {
 	t.Cleanup(func() { must(t, s.Close(context.WithoutCancel(t.Context()))) })
 	s.ported("")
 	const secret = "sk-for-once"
-	in := nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: "Rain", APIKey: secret}
-	_, err := s.Port(t.Context(), s.call(), in)
+	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain", APIKey: secret}
+	_, err := s.Apps.Chat(t.Context(), s.call(), in)
 	must(t, err)
 	s.tells("More")
-	_, err = s.PortHistory(t.Context(), s.call(), nodest.PortHistoryInput{
-		ConversationID: "app-1", Action: nodest.PortRegenerate, Index: 2, APIKey: secret,
+	_, err = s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+		ConversationID: "app-1", Action: app.ActionRegenerate, Index: 2, APIKey: secret,
 	})
 	must(t, err)
 	if got := keys.used(); got != "sk-for-once,,sk-for-once" {
@@ -365,34 +366,34 @@ func TestPortRefuses(t *testing.T) {
 	s.ported("")
 	tests := []struct {
 		name  string
-		in    nodest.PortInput
+		in    app.Request
 		code  fault.Code
 		field string
 	}{
-		{"an unknown status", nodest.PortInput{ConversationID: "app-1", Status: "x"}, fault.Invalid, "status"},
-		{"no status", nodest.PortInput{ConversationID: "app-1"}, fault.Invalid, "status"},
-		{"no key", nodest.PortInput{Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a key like a path", nodest.PortInput{ConversationID: "../x", Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a key with dots", nodest.PortInput{ConversationID: "a..b", Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a key that a file cannot have", nodest.PortInput{ConversationID: "a|b", Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a key of two lines", nodest.PortInput{ConversationID: "a\nb", Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a long key", nodest.PortInput{ConversationID: strings.Repeat("x", 256), Status: "continue"}, fault.Invalid, "conversationId"},
-		{"a new character from nothing", nodest.PortInput{ConversationID: "a", Status: "create"}, fault.Invalid, "jsonString"},
-		{"a text that is no JSON", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{oh"`)}, fault.Invalid, "jsonString"},
-		{"an array", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
-		{"a card that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
-		{"a history that is a text", nodest.PortInput{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
-		{"a long name of the user", nodest.PortInput{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},
-		{"to update what there is not", nodest.PortInput{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
-		{"to go on where there is nothing", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
-		{"to begin with a character that is not there", nodest.PortInput{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
-		{"to say nothing", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
-		{"to say too much", nodest.PortInput{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
+		{"an unknown status", app.Request{ConversationID: "app-1", Status: "x"}, fault.Invalid, "status"},
+		{"no status", app.Request{ConversationID: "app-1"}, fault.Invalid, "status"},
+		{"no key", app.Request{Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key like a path", app.Request{ConversationID: "../x", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key with dots", app.Request{ConversationID: "a..b", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key that a file cannot have", app.Request{ConversationID: "a|b", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a key of two lines", app.Request{ConversationID: "a\nb", Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a long key", app.Request{ConversationID: strings.Repeat("x", 256), Status: "continue"}, fault.Invalid, "conversationId"},
+		{"a new character from nothing", app.Request{ConversationID: "a", Status: "create"}, fault.Invalid, "jsonString"},
+		{"a text that is no JSON", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`"{oh"`)}, fault.Invalid, "jsonString"},
+		{"an array", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`[]`)}, fault.Invalid, "jsonString"},
+		{"a card that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"roleCard":"x"}`)}, fault.Invalid, "jsonString.roleCard"},
+		{"a history that is a text", app.Request{ConversationID: "a", Status: "create", JSONString: json.RawMessage(`{"chatHistory":{"parts":"x"}}`)}, fault.Invalid, "jsonString.chatHistory.parts"},
+		{"a long name of the user", app.Request{ConversationID: "a", Status: "create", CustomUserName: strings.Repeat("x", 101), JSONString: json.RawMessage(`{}`)}, fault.Invalid, "customUserName"},
+		{"to update what there is not", app.Request{ConversationID: "a", Status: "update", JSONString: json.RawMessage(`{}`)}, fault.NotFound, "conversationId"},
+		{"to go on where there is nothing", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x"}, fault.NotFound, "conversationId"},
+		{"to begin with a character that is not there", app.Request{ConversationID: "a", Status: "continue", UserMessage: "x", CharacterID: "c"}, fault.NotFound, "characterId"},
+		{"to say nothing", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: " "}, fault.Invalid, "userMessage"},
+		{"to say too much", app.Request{ConversationID: "app-1", Status: "continue", UserMessage: strings.Repeat("x", chat.MaxText+1)}, fault.TooLarge, ""},
 	}
 	characters, chats := s.counts()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Port(t.Context(), s.call(), tt.in)
+			_, err := s.Apps.Chat(t.Context(), s.call(), tt.in)
 			refused(t, err, tt.code, tt.field)
 			if tt.field == "status" {
 				var e *fault.Error
@@ -414,18 +415,18 @@ func TestPortKeysBelongToTheirUser(t *testing.T) {
 	made := s.ported("")
 	his := func() *op.Call { return &op.Call{UserID: bob, Device: "tv"} }
 	for _, key := range []string{"app-1", made.ConversationID} {
-		_, err := s.Port(t.Context(), his(), nodest.PortInput{ConversationID: key, Status: "continue", UserMessage: "x"})
+		_, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "continue", UserMessage: "x"})
 		refused(t, err, fault.NotFound, "conversationId")
-		_, err = s.Port(t.Context(), his(), nodest.PortInput{ConversationID: key, Status: "update", JSONString: appDocuments("")})
+		_, err = s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "update", JSONString: appDocuments("")})
 		refused(t, err, fault.NotFound, "conversationId")
-		_, err = s.PortHistory(t.Context(), his(), nodest.PortHistoryInput{ConversationID: key, Action: nodest.PortReset})
+		_, err = s.Apps.History(t.Context(), his(), app.HistoryRequest{ConversationID: key, Action: app.ActionReset})
 		refused(t, err, fault.NotFound, "conversationId")
 	}
-	_, err := s.Port(t.Context(), his(), nodest.PortInput{
+	_, err := s.Apps.Chat(t.Context(), his(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "x", CharacterID: made.CharacterID,
 	})
 	refused(t, err, fault.NotFound, "characterId")
-	theirs, err := s.Port(t.Context(), his(), nodest.PortInput{ConversationID: "app-1", Status: "create", JSONString: appDocuments("")})
+	theirs, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: "app-1", Status: "create", JSONString: appDocuments("")})
 	must(t, err)
 	if theirs.ConversationID == made.ConversationID || s.tells("Rain").ConversationID != made.ConversationID {
 		t.Error("the same key of two users names one conversation")

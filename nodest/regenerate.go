@@ -9,8 +9,8 @@ import (
 	"nodest/op"
 )
 
-// maxWish is the longest wish for a rewrite, in code points.
-const maxWish = 4_000
+// MaxWish is the longest wish for a rewrite, in code points.
+const MaxWish = 4_000
 
 // Regenerate writes a character's message anew, from the chat before it. Where
 // nothing follows the message it gets another swipe. Where something does, the
@@ -29,7 +29,7 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	if err := op.CheckLength("wish", in.Wish, maxWish); err != nil {
+	if err := op.CheckLength("wish", in.Wish, MaxWish); err != nil {
 		return nil, err
 	}
 	greeting, err := e.isGreeting(ctx, c.UserID, in.MessageID)
@@ -168,31 +168,9 @@ func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string
 		if err != nil {
 			return nil, err
 		}
-		if err := restoreGreeting(tx, conv, m); err != nil {
+		if err := chat.RestoreGreeting(tx.Chats, conv, m); err != nil {
 			return nil, err
 		}
 		return &chat.Changed{Message: m}, chat.UpdateMessage(tx.Chats, c, conv, m)
 	})
-}
-
-// restoreGreeting puts the texts of the card into a greeting.
-func restoreGreeting(tx Tx, conv *chat.Conversation, m *chat.Message) error {
-	now, err := chat.FreshGreeting(tx.Chats, conv)
-	if err != nil {
-		return err
-	}
-	for i, fresh := range now.Swipes {
-		if i == len(m.Swipes) {
-			m.Swipes = append(m.Swipes, fresh)
-			continue
-		}
-		s := &m.Swipes[i]
-		s.Deleted = false
-		if s.Text != fresh.Text { // what a model has added goes with its words
-			fresh.ID, fresh.Rev, fresh.CreatedAt = s.ID, s.Rev+1, s.CreatedAt
-			*s = fresh
-		}
-	}
-	m.SwipeIndex, m.Status, m.Error = 0, chat.StatusComplete, nil
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/nodest/app"
 )
 
 // importedChat is a chat of ann's in which she says text and is answered.
@@ -117,7 +118,7 @@ func TestTheAppsHistoryLosesAnOldWishOnRegenerate(t *testing.T) {
 		if got := s.appShows(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
 			t.Errorf("before: %s", got)
 		}
-		got := s.does(nodest.PortHistoryInput{Action: nodest.PortRegenerate, Index: 1, Text: wish})
+		got := s.does(app.HistoryRequest{Action: app.ActionRegenerate, Index: 1, Text: wish})
 		if shown := lines(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
 			t.Errorf("wish %q: history %s", wish, shown)
 		}

@@ -27,6 +27,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
@@ -89,7 +90,7 @@ func build(t testing.TB, change func(*Options)) *house {
 		change(&opts)
 	}
 	h.server = New(Deps{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), App: app.New(h.db.App(), h.chats, h.engine), Memory: h.memory,
 		Accounts: h.accounts, Hub: h.hub, Providers: oneProvider{},
 	}, opts)
 	h.http = httptest.NewServer(h.server.Handler())

@@ -14,7 +14,7 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
-	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 )
 
@@ -31,12 +31,12 @@ func (s *Server) portRoutes(e *echo.Echo) {
 // portData is what the app sends to chat. The key is for this request alone, and
 // in nothing that is kept.
 type portData struct {
-	nodest.PortInput
+	app.Request
 	APIKey string `json:"apiKey,omitempty"`
 }
 
 type portHistoryData struct {
-	nodest.PortHistoryInput
+	app.HistoryRequest
 	Index  *int   `json:"index,omitempty"`
 	APIKey string `json:"apiKey,omitempty"`
 }
@@ -44,11 +44,11 @@ type portHistoryData struct {
 // take puts the index where the engine looks for it. To regenerate without one is
 // no wish to set the greeting back, which is number 0.
 func (d *portHistoryData) take() error {
-	if d.Index == nil && d.Action == nodest.PortRegenerate {
+	if d.Index == nil && d.Action == app.ActionRegenerate {
 		return fault.InvalidField("index", "required", "required")
 	}
 	if d.Index != nil {
-		d.PortHistoryInput.Index = *d.Index
+		d.HistoryRequest.Index = *d.Index
 	}
 	return nil
 }
@@ -68,16 +68,16 @@ func (s *Server) portChat(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	call := s.call(c, who)
-	got, err := ported(s, c, call, wrong, "nodest.chat", in.PortInput, func(ctx context.Context) (*nodest.PortAnswer, error) {
-		in.PortInput.APIKey = in.APIKey
-		return s.engine.Port(ctx, call, in.PortInput)
+	got, err := ported(s, c, call, wrong, "nodest.chat", in.Request, func(ctx context.Context) (*app.Answer, error) {
+		in.Request.APIKey = in.APIKey
+		return s.app.Chat(ctx, call, in.Request)
 	})
 	if err != nil {
 		return s.portFails(c, err, nil)
 	}
 	return answer(c, 0, call, struct {
 		Success bool `json:"success"`
-		*nodest.PortAnswer
+		*app.Answer
 	}{true, got})
 }
 
@@ -89,16 +89,16 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	}
 	wrong = cmp.Or(wrong, in.take())
 	call := s.call(c, who)
-	got, err := ported(s, c, call, wrong, "nodest.history", in.PortHistoryInput, func(ctx context.Context) (*nodest.PortHistory, error) {
-		in.PortHistoryInput.APIKey = in.APIKey
-		return s.engine.PortHistory(ctx, call, in.PortHistoryInput)
+	got, err := ported(s, c, call, wrong, "nodest.history", in.HistoryRequest, func(ctx context.Context) (*app.HistoryAnswer, error) {
+		in.HistoryRequest.APIKey = in.APIKey
+		return s.app.History(ctx, call, in.HistoryRequest)
 	})
 	if err != nil {
 		return s.portFails(c, err, new(bool))
 	}
 	return answer(c, 0, call, struct {
 		Success bool `json:"success"`
-		*nodest.PortHistory
+		*app.HistoryAnswer
 	}{true, got})
 }
 

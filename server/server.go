@@ -27,6 +27,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/stream"
 )
 
@@ -36,6 +37,7 @@ type Deps struct {
 	Characters *character.Service
 	Chats      *chat.Service
 	Archives   *archive.Service
+	App        *app.Service
 	Memory     *memory.Service
 	Accounts   *account.Service
 	Hub        *stream.Hub
@@ -103,6 +105,7 @@ type Server struct {
 	characters *character.Service
 	chats      *chat.Service
 	archives   *archive.Service
+	app        *app.Service
 	memory     *memory.Service
 	accounts   *account.Service
 	hub        *stream.Hub
@@ -125,7 +128,8 @@ type Server struct {
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
 	s := &Server{
-		engine: d.Engine, characters: d.Characters, chats: d.Chats, archives: d.Archives, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
+		engine: d.Engine, characters: d.Characters, chats: d.Chats, archives: d.Archives,
+		app: d.App, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
 		provs: d.Providers, opts: opts.withDefaults(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

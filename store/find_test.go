@@ -153,20 +153,20 @@ func TestAnAppFindsItsConversation(t *testing.T) {
 		first, second := e.conversation(), e.conversation()
 		chat := func(key string) (conversation string) {
 			e.Helper()
-			e.view(func(tx nodest.Tx) (err error) { conversation, err = tx.Chats.AppChat(key); return err })
+			e.view(func(tx nodest.Tx) (err error) { conversation, err = appKeys(tx).AppChat(key); return err })
 			return conversation
 		}
-		none := func(tx nodest.Tx) error { _, err := tx.Chats.AppChat("key\x00"); return err }
+		none := func(tx nodest.Tx) error { _, err := appKeys(tx).AppChat("key\x00"); return err }
 		e.refused(fault.NotFound, none)
-		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", first) })
-		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("other", first) })
+		e.update(func(tx nodest.Tx) error { return appKeys(tx).PutAppChat("key\x00", first) })
+		e.update(func(tx nodest.Tx) error { return appKeys(tx).PutAppChat("other", first) })
 		e.equal("conversation", chat("key\x00"), first)
-		e.update(func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", second) })
+		e.update(func(tx nodest.Tx) error { return appKeys(tx).PutAppChat("key\x00", second) })
 		e.equal("conversation", chat("key\x00"), second)
 		e.equal("conversation of the other key", chat("other"), first)
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(second) })
 		e.refused(fault.NotFound, none)
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Chats.PutAppChat("key\x00", second) })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error { return appKeys(tx).PutAppChat("key\x00", second) })
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -65,7 +66,7 @@ func fill(e *env, user string) things {
 			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
-			tx.Chats.PutAppChat("app", x.conversation),
+			appKeys(tx).PutAppChat("app", x.conversation),
 			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private")}),
 			tx.Emit(&stream.Event{Type: "private"}),
 		} {
@@ -392,16 +393,19 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		items, _, err := tx.Chats.Texts(chat.TextFilter{}, "", 5)
 		return nothing(e, len(items) == 0, err)
 	},
-	"AppChat": func(e *env, tx nodest.Tx, x things) error { _, err := tx.Chats.AppChat("app"); return unknown(e, err) },
+	"AppChat": func(e *env, tx nodest.Tx, x things) error {
+		_, err := appKeys(tx).AppChat("app")
+		return unknown(e, err)
+	},
 	"PutAppChat": func(e *env, tx nodest.Tx, x things) error {
-		if err := unknown(e, tx.Chats.PutAppChat("app", x.conversation)); err != nil {
+		if err := unknown(e, appKeys(tx).PutAppChat("app", x.conversation)); err != nil {
 			return err
 		}
 		own := &chat.Conversation{ID: id()}
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		return tx.Chats.PutAppChat("app", own.ID)
+		return appKeys(tx).PutAppChat("app", own.ID)
 	},
 	"Dump": func(e *env, tx nodest.Tx, x things) error {
 		_, err := tx.Chats.Dump(x.conversation)
@@ -490,9 +494,11 @@ func taken(e *env, err error) error {
 }
 
 func TestAnotherUserDoesNotExist(t *testing.T) {
-	for method := range reflect.TypeFor[nodest.Tx]().Methods() {
-		if _, ok := intrusions[method.Name]; !ok {
-			t.Errorf("no intrusion tries nodest.Tx.%s", method.Name)
+	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx]()} {
+		for _, name := range methodsOf(tx) {
+			if _, ok := intrusions[name]; !ok {
+				t.Errorf("no intrusion tries %s of %s", name, tx)
+			}
 		}
 	}
 	conform(t, func(e *env) {
@@ -526,6 +532,25 @@ func TestAnotherUserDoesNotExist(t *testing.T) {
 		e.code(fault.NotFound, err)
 	})
 }
+
+// methodsOf are the names of the methods of a transaction, with those of the subjects
+// that it is made of.
+func methodsOf(tx reflect.Type) (names []string) {
+	if tx.Kind() == reflect.Interface {
+		for method := range tx.Methods() {
+			names = append(names, method.Name)
+		}
+		return names
+	}
+	for field := range tx.Fields() {
+		names = append(names, methodsOf(field.Type)...)
+	}
+	return names
+}
+
+// appKeys are the names that the app gives to conversations, in a transaction of the
+// engine.
+func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }
 
 // snapshot is everything that the tables hold of a user, as texts.
 func snapshot(e *env, user string) map[string][]string {

@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/nodest/app"
 )
 
 // Characters is the store of character.Service.
@@ -16,6 +17,9 @@ func (db *DB) Characters() character.Store { return part[character.Tx]{db, (*tx)
 
 // Chats is the store of chat.Service.
 func (db *DB) Chats() chat.Store { return part[chat.Tx]{db, (*tx).chats} }
+
+// App is the store of app.Service.
+func (db *DB) App() app.Store { return part[app.Tx]{db, (*tx).app} }
 
 // Memory is the store of memory.Service.
 func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).memory}} }

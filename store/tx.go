@@ -12,6 +12,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/stream"
 )
 
@@ -50,6 +51,11 @@ func (t *tx) chats() chat.Tx {
 		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), ConversationTx: t, MessageTx: t, HistoryTx: t,
 		ForkTx: t, SaveTx: t, ArchiveTx: t, SummaryTx: t, RunningTx: t,
 	}
+}
+
+// app is t as package app has it.
+func (t *tx) app() app.Tx {
+	return app.Tx{Tx: t, Characters: t.characters(), Chats: t.chats(), KeyTx: t}
 }
 
 // characters is t as package character has it.

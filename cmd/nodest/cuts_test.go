@@ -36,9 +36,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// app is what a well-made client does: it keeps its position and its texts,
+// mobile is what a well-made client does: it keeps its position and its texts,
 // resumes, attaches, and never appends blindly.
-type app struct {
+type mobile struct {
 	t      *testing.T
 	c      *client
 	rng    *rand.Rand
@@ -57,7 +57,7 @@ type app struct {
 
 // connect dials and says hello until that works. Half of the connections break
 // after some bytes, half between two events.
-func (a *app) connect() {
+func (a *mobile) connect() {
 	a.t.Helper()
 	for {
 		bytes := -1
@@ -86,7 +86,7 @@ func (a *app) connect() {
 	}
 }
 
-func (a *app) hello() bool {
+func (a *mobile) hello() bool {
 	data := map[string]any{"protocol": 1, "deviceId": "d-app", "batch": a.rng.IntN(2) == 0}
 	if a.epoch != "" {
 		data["resume"] = map[string]any{"epoch": a.epoch, "seq": a.seq}
@@ -115,7 +115,7 @@ func (a *app) hello() bool {
 }
 
 // until uses frames until ok; false means that the connection ended before.
-func (a *app) until(ok func() bool) bool {
+func (a *mobile) until(ok func() bool) bool {
 	a.t.Helper()
 	for !ok() {
 		if a.frames == 0 {
@@ -135,7 +135,7 @@ func (a *app) until(ok func() bool) bool {
 
 // progress lets the model say one to three pieces more: the reply goes on while
 // the app is away, but never runs ahead of it.
-func (a *app) progress() {
+func (a *mobile) progress() {
 	for range 1 + a.rng.IntN(3) {
 		select {
 		case a.gate <- struct{}{}:
@@ -146,7 +146,7 @@ func (a *app) progress() {
 
 // use takes a frame in. A position that is not the next one, or a delta that
 // does not fit, is a failure.
-func (a *app) use(f *frame) {
+func (a *mobile) use(f *frame) {
 	a.t.Helper()
 	if f.ID != "" {
 		require.True(a.t, f.OK != nil && *f.OK, "command %s: %s", f.ID, f.Error)
@@ -176,7 +176,7 @@ func (a *app) use(f *frame) {
 
 // turn sends a message, again under the same key until it is answered, and
 // follows the reply over as many connections as that takes.
-func (a *app) turn(conversation, key, want string) {
+func (a *mobile) turn(conversation, key, want string) {
 	a.t.Helper()
 	var answer *frame
 	for answer == nil {
@@ -214,7 +214,7 @@ func TestCuts(t *testing.T) {
 	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
 		map[string]any{"memory": map[string]any{"enabled": false}}, nil))
 	conversation := newConversation(t, p.client, character)
-	a := &app{
+	a := &mobile{
 		t: t, c: p.client, rng: rng, cuts: long(t, 25, 1000), gate: make(chan struct{}, 1<<16),
 		texts: map[string]string{}, finals: map[string]string{}, ended: map[string]bool{},
 	}

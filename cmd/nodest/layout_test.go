@@ -17,6 +17,7 @@ var layers = []string{
 	"memory/extract chat",
 	"chat/archive",
 	"nodest",
+	"nodest/app",
 	"store server",
 	"store/storetest bench",
 	"cmd/nodest",

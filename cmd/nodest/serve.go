@@ -28,6 +28,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/server"
 	"nodest/store"
 	"nodest/stream"
@@ -236,7 +237,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		return r, err
 	}
 	r.server = server.New(server.Deps{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), App: app.New(r.db.App(), r.chats, r.engine), Memory: r.memory,
 		Accounts: r.accounts, Hub: r.hub, Providers: r.models,
 	}, server.Options{
 		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,

@@ -1,4 +1,4 @@
-package nodest
+package app
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/fault"
+	"nodest/nodest"
 	"nodest/op"
 )
 
-// PortHistory reads and changes a history as the app does. Places are counted from
+// History reads and changes a history as the app does. Places are counted from
 // 1 over what a chat history holds: an AI index counts the replies and leaves
 // greetings out, a user index counts the user's messages. An index that is out of
 // range is no error: OK is false and nothing has changed.
@@ -24,40 +25,40 @@ import (
 //
 // Errors: Invalid with the field; NotFound; TooLarge; Busy while a reply is being
 // written; those of Regenerate, and the failure of the reply.
-func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInput) (*PortHistory, error) {
-	if err := checkAppKey(in.ConversationID); err != nil {
+func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) (*HistoryAnswer, error) {
+	if err := checkKey(in.ConversationID); err != nil {
 		return nil, err
 	}
-	var change func(context.Context, *op.Call, *chat.Conversation, PortHistoryInput) (*portChange, error)
+	var change func(context.Context, *op.Call, *chat.Conversation, HistoryRequest) (*outcome, error)
 	switch in.Action {
-	case PortGet:
-	case PortEditAI, PortEditUser, PortDeleteAI, PortDeleteUser:
-		change = e.portRevise
-	case PortRegenerate:
-		change = e.portRegenerate
-	case PortRestore:
-		change = e.portRestore
-	case PortReset:
-		change = e.portReset
+	case ActionGet:
+	case ActionEditAI, ActionEditUser, ActionDeleteAI, ActionDeleteUser:
+		change = svc.revise
+	case ActionRegenerate:
+		change = svc.regenerate
+	case ActionRestore:
+		change = svc.restore
+	case ActionReset:
+		change = svc.reset
 	default:
 		return nil, fault.InvalidField("action", "enum", "unknown")
 	}
 	var conv *chat.Conversation
-	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
-		conv, err = portChat(tx, in.ConversationID)
+	err := svc.store.View(ctx, c.UserID, func(tx Tx) (err error) {
+		conv, err = find(tx, in.ConversationID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	done := &portChange{OK: true}
+	done := &outcome{OK: true}
 	if change != nil {
 		if done, err = change(ctx, c, conv, in); err != nil {
 			return nil, err
 		}
 	}
-	answer := &PortHistory{OK: done.OK, Response: done.Response}
-	err = e.store.View(ctx, c.UserID, func(tx Tx) error {
+	answer := &HistoryAnswer{OK: done.OK, Response: done.Response}
+	err = svc.store.View(ctx, c.UserID, func(tx Tx) error {
 		now, err := tx.Chats.Conversation(conv.ID)
 		if err != nil {
 			return err
@@ -69,23 +70,23 @@ func (e *Engine) PortHistory(ctx context.Context, c *op.Call, in PortHistoryInpu
 	return answer, err
 }
 
-// portChange is what a change by index has come to: what a repeated call is
+// outcome is what a change by index has come to: what a repeated call is
 // answered with, beside the history.
-type portChange struct {
+type outcome struct {
 	OK       bool   `json:"ok"`
 	Response string `json:"response,omitempty"`
 	TargetID string `json:"targetId,omitempty"` // the reply that is to be written anew
 }
 
-// portRevise edits and deletes.
-func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
+// revise edits and deletes.
+func (svc *Service) revise(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {
 	counted, edits := isReply, true
 	switch in.Action {
-	case PortEditUser:
+	case ActionEditUser:
 		counted = isUsers
-	case PortDeleteAI:
+	case ActionDeleteAI:
 		edits = false
-	case PortDeleteUser:
+	case ActionDeleteUser:
 		counted, edits = isUsers, false
 	}
 	if edits {
@@ -93,32 +94,32 @@ func (e *Engine) portRevise(ctx context.Context, c *op.Call, conv *chat.Conversa
 			return nil, err
 		}
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*outcome, error) {
 		conv, shown, err := idleHistory(tx, conv.ID)
 		if err != nil {
 			return nil, err
 		}
 		at := nth(shown, counted, in.Index)
 		if at < 0 {
-			return &portChange{}, nil
+			return &outcome{}, nil
 		}
 		if edits {
 			chat.Reword(shown[at], in.Text, tx.Now())
-			return &portChange{OK: true}, chat.UpdateMessage(tx.Chats, c, conv, shown[at])
+			return &outcome{OK: true}, chat.UpdateMessage(tx.Chats, c, conv, shown[at])
 		}
 		_, err = chat.DeleteMessages(tx.Chats, c, conv, exchangeOf(shown, at), chat.ScopeOne)
-		return &portChange{OK: true}, err
+		return &outcome{OK: true}, err
 	})
 }
 
-// portRegenerate first finds out what is meant, under a key of its own: a repeated
+// regenerate first finds out what is meant, under a key of its own: a repeated
 // call must not look for it in what the first one has made of the history.
-func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
-	if err := op.CheckLength("text", in.Text, maxWish); err != nil {
+func (svc *Service) regenerate(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {
+	if err := op.CheckLength("text", in.Text, nodest.MaxWish); err != nil {
 		return nil, err
 	}
 	before := c.Part("target")
-	done, err := op.Once(ctx, e.store, before, func(tx Tx) (*portChange, error) {
+	done, err := op.Once(ctx, svc.store, before, func(tx Tx) (*outcome, error) {
 		chat, shown, err := idleHistory(tx, conv.ID)
 		if err != nil {
 			return nil, err
@@ -128,36 +129,36 @@ func (e *Engine) portRegenerate(ctx context.Context, c *op.Call, conv *chat.Conv
 		}
 		at := nth(shown, isReply, in.Index)
 		if at < 0 {
-			return &portChange{}, nil
+			return &outcome{}, nil
 		}
-		return &portChange{OK: true, TargetID: firstReply(shown, at).ID}, nil
+		return &outcome{OK: true, TargetID: firstReply(shown, at).ID}, nil
 	})
 	if err != nil || done.TargetID == "" {
 		c.Replayed = before.Replayed
 		return done, err
 	}
-	begun, err := e.Regenerate(ctx, c, GenerateInput{MessageID: done.TargetID, Wish: in.Text, APIKey: in.APIKey})
+	begun, err := svc.engine.Regenerate(ctx, c, nodest.GenerateInput{MessageID: done.TargetID, Wish: in.Text, APIKey: in.APIKey})
 	if err != nil {
 		return nil, err
 	}
-	done.Response, err = e.portReply(ctx, c, begun.GenerationID)
+	done.Response, err = svc.reply(ctx, c, begun.GenerationID)
 	return done, err
 }
 
 // regreet sets the greeting of a history back to the card.
-func regreet(tx Tx, c *op.Call, conv *chat.Conversation, shown []*chat.Message) (*portChange, error) {
+func regreet(tx Tx, c *op.Call, conv *chat.Conversation, shown []*chat.Message) (*outcome, error) {
 	at := nth(shown, func(m *chat.Message) bool { return m.Greeting }, 1)
 	if at < 0 {
-		return &portChange{}, nil
+		return &outcome{}, nil
 	}
 	m := shown[at]
-	if err := restoreGreeting(tx, conv, m); err != nil {
+	if err := chat.RestoreGreeting(tx.Chats, conv, m); err != nil {
 		return nil, err
 	}
-	return &portChange{OK: true, Response: m.Text()}, chat.UpdateMessage(tx.Chats, c, conv, m)
+	return &outcome{OK: true, Response: m.Text()}, chat.UpdateMessage(tx.Chats, c, conv, m)
 }
 
-func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Conversation, in PortHistoryInput) (*portChange, error) {
+func (svc *Service) restore(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {
 	if op.IsNull(in.History) {
 		return nil, fault.InvalidField("history", "required", "required")
 	}
@@ -172,7 +173,7 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Convers
 	if err != nil {
 		return nil, err
 	}
-	return op.Once(ctx, e.store, c, func(tx Tx) (*portChange, error) {
+	return op.Once(ctx, svc.store, c, func(tx Tx) (*outcome, error) {
 		conv, err := lockIdle(tx, conv.ID)
 		if err != nil {
 			return nil, err
@@ -194,13 +195,13 @@ func (e *Engine) portRestore(ctx context.Context, c *op.Call, conv *chat.Convers
 			head = m.ID
 		}
 		// As with a new conversation, clients read what they show of it.
-		return &portChange{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)
+		return &outcome{OK: true}, chat.MoveHead(tx.Chats, c, conv, head)
 	})
 }
 
-func (e *Engine) portReset(ctx context.Context, c *op.Call, conv *chat.Conversation, _ PortHistoryInput) (*portChange, error) {
-	_, err := e.Chats.Reset(ctx, c, conv.ID)
-	return &portChange{OK: true}, err
+func (svc *Service) reset(ctx context.Context, c *op.Call, conv *chat.Conversation, _ HistoryRequest) (*outcome, error) {
+	_, err := svc.chats.Reset(ctx, c, conv.ID)
+	return &outcome{OK: true}, err
 }
 
 // lockIdle locks a conversation in which nothing is being written.

@@ -1,4 +1,4 @@
-package nodest
+package app
 
 import (
 	"bytes"
@@ -11,16 +11,16 @@ import (
 	"nodest/op"
 )
 
-// portDocuments are what an app sends in jsonString.
-type portDocuments struct {
+// documents are what an app sends in jsonString.
+type documents struct {
 	roleCard, worldBook, preset, authorNote, scripts json.RawMessage // nil = not given
 	history                                          []archive.Entry
 	others                                           map[string]json.RawMessage // members that are not ours, for export
 }
 
-// readPortDocuments reads a jsonString: an object, or the text of one. All parts
+// readDocuments reads a jsonString: an object, or the text of one. All parts
 // may be absent; documents.go says what stands in for them.
-func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
+func readDocuments(raw json.RawMessage) (*documents, error) {
 	const field = "jsonString"
 	if op.IsNull(raw) {
 		return nil, fault.InvalidField(field, "required", "required")
@@ -41,7 +41,7 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 		delete(members, name)
 		return doc
 	}
-	d := &portDocuments{
+	d := &documents{
 		roleCard: take("roleCard"), worldBook: take("worldBook"), preset: take("preset"),
 		authorNote: take("authorNote"), scripts: take("regexScripts"),
 	}
@@ -57,7 +57,7 @@ func readPortDocuments(raw json.RawMessage) (*portDocuments, error) {
 
 // nameCard gives a role card without a name that of the basic card: the app lets
 // cards be nameless.
-func (d *portDocuments) nameCard() error {
+func (d *documents) nameCard() error {
 	const field = "jsonString.roleCard"
 	err := op.CheckKind(field, d.roleCard, "{")
 	if err != nil || op.IsNull(d.roleCard) || character.CardName(d.roleCard) != "" {
@@ -78,7 +78,7 @@ func (d *portDocuments) nameCard() error {
 
 // input is the character that the documents describe. What is inside a card goes
 // with it: its regex scripts always, its book where none stands beside it.
-func (d *portDocuments) input(isCradle *bool) (character.Input, error) {
+func (d *documents) input(isCradle *bool) (character.Input, error) {
 	in := character.Input{
 		RoleCard: d.roleCard, WorldBook: d.worldBook, Preset: d.preset, AuthorNote: d.authorNote,
 		RegexScripts: d.scripts, IsCradle: isCradle, Dialect: string(card.NodeST),
@@ -100,7 +100,7 @@ func (d *portDocuments) input(isCradle *bool) (character.Input, error) {
 }
 
 // kept is what a character keeps of the other members; nil for nothing.
-func (d *portDocuments) kept() json.RawMessage {
+func (d *documents) kept() json.RawMessage {
 	if len(d.others) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package nodest
+package app
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/fault"
+	"nodest/nodest"
 	"nodest/op"
 )
 
-// portStatuses are the seed's statuses, and our words for them.
-var portStatuses = map[string]string{
+// statuses are the statuses of the app, and English words for them.
+var statuses = map[string]string{
 	StatusNewCharacter: StatusNewCharacter, "create": StatusNewCharacter,
 	StatusSameChat: StatusSameChat, "continue": StatusSameChat,
 	StatusUpdateCard: StatusUpdateCard, "update": StatusUpdateCard,
 }
 
-// portUpdated is what the app expects after an update of its character.
-const portUpdated = "Character updated successfully"
+// characterUpdated is what the app expects after an update of its character.
+const characterUpdated = "Character updated successfully"
 
-// Port is the app's processChatMessage.
+// Chat serves the app's processChatMessage.
 //
 // 新建角色 makes a character of JSONString and a conversation under the app's key,
 // and answers with its greeting. If the key is taken it names the new conversation
@@ -42,30 +43,30 @@ const portUpdated = "Character updated successfully"
 //
 // Errors: Invalid with the field; NotFound for a key without a conversation; those
 // of CreateCharacter and Send; the failure of the reply.
-func (e *Engine) Port(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
-	status, ok := portStatuses[in.Status]
+func (svc *Service) Chat(ctx context.Context, c *op.Call, in Request) (*Answer, error) {
+	status, ok := statuses[in.Status]
 	if !ok {
 		unknown := fault.New(fault.Invalid, "Unknown status") // the app's words
 		unknown.Fields = []fault.Field{{Field: "status", Code: "enum", Detail: unknown.Message}}
 		return nil, unknown
 	}
-	if err := checkAppKey(in.ConversationID); err != nil {
+	if err := checkKey(in.ConversationID); err != nil {
 		return nil, err
 	}
 	if err := op.CheckLine("customUserName", in.CustomUserName, maxCalledName); err != nil {
 		return nil, err
 	}
 	if status == StatusSameChat {
-		return e.portContinue(ctx, c, in)
+		return svc.goOn(ctx, c, in)
 	}
-	docs, err := readPortDocuments(in.JSONString)
+	docs, err := readDocuments(in.JSONString)
 	if err != nil {
 		return nil, err
 	}
 	if status == StatusNewCharacter {
-		return e.portCreate(ctx, c, in, docs)
+		return svc.create(ctx, c, in, docs)
 	}
-	return e.portUpdate(ctx, c, in, docs)
+	return svc.update(ctx, c, in, docs)
 }
 
 const (
@@ -73,8 +74,8 @@ const (
 	maxCalledName = 100 // code points; as in the character's settings
 )
 
-// checkAppKey refuses a name of a conversation that the app itself would refuse.
-func checkAppKey(key string) error {
+// checkKey refuses a name of a conversation that the app itself would refuse.
+func checkKey(key string) error {
 	const field = "conversationId"
 	switch {
 	case key == "":
@@ -89,10 +90,10 @@ func checkAppKey(key string) error {
 	return nil
 }
 
-// portChat finds the conversation that an app calls by a key: its own name for it,
+// find finds the conversation that an app calls by a key: its own name for it,
 // or else our id.
-func portChat(tx Tx, key string) (*chat.Conversation, error) {
-	id, err := tx.Chats.AppChat(key)
+func find(tx Tx, key string) (*chat.Conversation, error) {
+	id, err := tx.AppChat(key)
 	if fault.Is(err, fault.NotFound) {
 		id, err = key, nil
 	}
@@ -106,7 +107,7 @@ func portChat(tx Tx, key string) (*chat.Conversation, error) {
 	return conv, nil
 }
 
-func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+func (svc *Service) create(ctx context.Context, c *op.Call, in Request, docs *documents) (*Answer, error) {
 	given, err := docs.input(in.IsCradleGeneration)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 	if err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*PortAnswer, error) {
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
 		ch := &character.Character{Source: docs.kept()}
 		prepared.Apply(ch)
 		if _, err := ch.SetUserName(in.CustomUserName); err != nil {
@@ -124,18 +125,18 @@ func (e *Engine) portCreate(ctx context.Context, c *op.Call, in PortInput, docs 
 		if err := character.Insert(tx.Characters, c, ch); err != nil {
 			return nil, err
 		}
-		conv, first, err := beginAppChat(tx, c, ch, in.ConversationID, docs.history)
+		conv, first, err := begin(tx, c, ch, in.ConversationID, docs.history)
 		if err != nil {
 			return nil, err
 		}
-		return &PortAnswer{Response: first.Text(), ConversationID: conv.ID, CharacterID: ch.ID, MessageID: first.ID}, nil
+		return &Answer{Response: first.Text(), ConversationID: conv.ID, CharacterID: ch.ID, MessageID: first.ID}, nil
 	})
 }
 
-// beginAppChat begins a conversation under an app's key, with the history that is
+// begin begins a conversation under an app's key, with the history that is
 // given. The greeting stands in front of it, unless it has one of its own: then
 // what is returned has the card's text and the other one's id.
-func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, history []archive.Entry) (*chat.Conversation, *chat.Message, error) {
+func begin(tx Tx, c *op.Call, ch *character.Character, key string, history []archive.Entry) (*chat.Conversation, *chat.Message, error) {
 	conv := &chat.Conversation{
 		ID: op.NewID(), CharacterID: ch.ID, Title: op.Truncate(ch.Name, chat.MaxTitle), Settings: json.RawMessage("{}"),
 		Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
@@ -157,10 +158,10 @@ func beginAppChat(tx Tx, c *op.Call, ch *character.Character, key string, histor
 	if err := chat.InsertConversation(tx.Chats, c, conv, messages...); err != nil {
 		return nil, nil, err
 	}
-	return conv, first, tx.Chats.PutAppChat(key, conv.ID)
+	return conv, first, tx.PutAppChat(key, conv.ID)
 }
 
-func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs *portDocuments) (*PortAnswer, error) {
+func (svc *Service) update(ctx context.Context, c *op.Call, in Request, docs *documents) (*Answer, error) {
 	given, err := docs.input(in.IsCradleGeneration)
 	if err != nil {
 		return nil, err
@@ -169,8 +170,8 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 	if err != nil {
 		return nil, err
 	}
-	return op.LastWins(ctx, e.store, c, 0, func(tx Tx) (*PortAnswer, error) {
-		conv, err := portChat(tx, in.ConversationID)
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Answer, error) {
+		conv, err := find(tx, in.ConversationID)
 		if err != nil {
 			return nil, err
 		}
@@ -184,41 +185,41 @@ func (e *Engine) portUpdate(ctx context.Context, c *op.Call, in PortInput, docs 
 		if err := character.PutDocuments(tx.Characters, c, ch, prepared); err != nil {
 			return nil, err
 		}
-		return &PortAnswer{Response: portUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, nil
+		return &Answer{Response: characterUpdated, ConversationID: conv.ID, CharacterID: ch.ID}, nil
 	})
 }
 
-func (e *Engine) portContinue(ctx context.Context, c *op.Call, in PortInput) (*PortAnswer, error) {
+func (svc *Service) goOn(ctx context.Context, c *op.Call, in Request) (*Answer, error) {
 	if err := op.CheckText("userMessage", in.UserMessage, chat.MaxText); err != nil {
 		return nil, err
 	}
-	conv, err := e.portTarget(ctx, c, in)
+	conv, err := svc.target(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
-	sent, err := e.Send(ctx, c, SendInput{
+	sent, err := svc.engine.Send(ctx, c, nodest.SendInput{
 		ConversationID: conv.ID, Text: in.UserMessage, APIKey: in.APIKey,
 		Options: character.TurnOptions{Provider: in.Provider, UseToolCalls: in.UseToolCalls, SearchEnabled: in.UseToolCalls},
 	})
 	if err != nil {
 		return nil, err
 	}
-	text, err := e.portReply(ctx, c, sent.GenerationID)
+	text, err := svc.reply(ctx, c, sent.GenerationID)
 	if err != nil {
 		return nil, err
 	}
-	return &PortAnswer{
+	return &Answer{
 		Response: text, ConversationID: conv.ID, CharacterID: conv.CharacterID, MessageID: sent.Message.ID,
 	}, nil
 }
 
-// portTarget finds the conversation in which the app goes on talking. It is begun
+// target finds the conversation in which the app goes on talking. It is begun
 // where it has to be, and the character learns the user's name; a repeated call
 // finds both done.
-func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*chat.Conversation, error) {
+func (svc *Service) target(ctx context.Context, c *op.Call, in Request) (*chat.Conversation, error) {
 	var conv *chat.Conversation
 	ready := false
-	err := e.store.View(ctx, c.UserID, func(tx Tx) (err error) {
+	err := svc.store.View(ctx, c.UserID, func(tx Tx) (err error) {
 		conv, ready, err = readyChat(tx, c, in)
 		return err
 	})
@@ -226,8 +227,8 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*cha
 		return conv, err
 	}
 	before := c.Part("chat")
-	return op.LastWins(ctx, e.store, before, 0, func(tx Tx) (*chat.Conversation, error) {
-		conv, err := portChat(tx, in.ConversationID)
+	return op.LastWins(ctx, svc.store, before, 0, func(tx Tx) (*chat.Conversation, error) {
+		conv, err := find(tx, in.ConversationID)
 		begins := fault.Is(err, fault.NotFound) && in.CharacterID != ""
 		id := in.CharacterID
 		switch {
@@ -249,7 +250,7 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*cha
 			}
 		}
 		if begins {
-			conv, _, err = beginAppChat(tx, before, ch, in.ConversationID, nil)
+			conv, _, err = begin(tx, before, ch, in.ConversationID, nil)
 		}
 		return conv, err
 	})
@@ -257,8 +258,8 @@ func (e *Engine) portTarget(ctx context.Context, c *op.Call, in PortInput) (*cha
 
 // readyChat is the conversation of a call that goes on talking; false when it has
 // to be begun, or its character does not call the user by that name yet.
-func readyChat(tx Tx, c *op.Call, in PortInput) (conv *chat.Conversation, ready bool, err error) {
-	conv, err = portChat(tx, in.ConversationID)
+func readyChat(tx Tx, c *op.Call, in Request) (conv *chat.Conversation, ready bool, err error) {
+	conv, err = find(tx, in.ConversationID)
 	if fault.Is(err, fault.NotFound) && in.CharacterID != "" {
 		return nil, false, nil
 	}
@@ -279,10 +280,10 @@ func readyChat(tx Tx, c *op.Call, in PortInput) (conv *chat.Conversation, ready 
 	return conv, !changed, err
 }
 
-// portReply waits for the end of a generation and returns what it wrote. One that
+// reply waits for the end of a generation and returns what it wrote. One that
 // somebody stopped has answered with what there was until then.
-func (e *Engine) portReply(ctx context.Context, c *op.Call, generationID string) (string, error) {
-	g, err := e.Wait(ctx, c.UserID, generationID)
+func (svc *Service) reply(ctx context.Context, c *op.Call, generationID string) (string, error) {
+	g, err := svc.engine.Wait(ctx, c.UserID, generationID)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,42 @@
+// Package app serves the NodeST app: characters and chats under keys of the app's own,
+// replies in one answer, and histories that are changed by index.
+package app
+
+import (
+	"nodest/character"
+	"nodest/chat"
+	"nodest/nodest"
+	"nodest/op"
+)
+
+// Tx is what a transaction offers for the app of the acting user.
+type Tx struct {
+	op.Tx
+	Characters character.Tx
+	Chats      chat.Tx
+	KeyTx
+}
+
+// KeyTx knows what the app calls its conversations.
+type KeyTx interface {
+	// AppChat returns the conversation of a key; fault.NotFound without one or when it
+	// was deleted.
+	AppChat(key string) (conversationID string, err error)
+	// PutAppChat sets it, over an older one.
+	PutAppChat(key, conversationID string) error
+}
+
+// Store keeps what a Service needs; package store provides it.
+type Store = op.Store[Tx]
+
+// Service has the operations of the app. It is safe for concurrent use.
+type Service struct {
+	store  Store
+	chats  *chat.Service
+	engine *nodest.Engine
+}
+
+// New returns a Service.
+func New(store Store, chats *chat.Service, engine *nodest.Engine) *Service {
+	return &Service{store, chats, engine}
+}
