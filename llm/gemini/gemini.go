@@ -55,10 +55,7 @@ func (o Options) withDefaults() Options {
 	o.BaseURL = cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
 	o.Model = cmp.Or(o.Model, "gemini-2.0-flash-exp")
 	if o.HTTP == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
-		t.DisableCompression = true                      // a compressed stream arrives in lumps
-		o.HTTP = t
+		o.HTTP = llm.Transport()
 	}
 	return o
 }
@@ -89,11 +86,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", cardSDK, currentSDK)
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
-	p.http = &http.Client{
-		Transport: &carrier{next: opts.HTTP},
-		// A redirect would carry the prompt and the key to another address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
 	return p, nil
@@ -158,9 +151,6 @@ func (p *Provider) Name() string { return name }
 
 // DefaultModel answers requests that name no model.
 func (p *Provider) DefaultModel() string { return p.opts.Model }
-
-// KeyHealth tells how the keys are doing.
-func (p *Provider) KeyHealth() []llm.KeyHealth { return p.keys.Health() }
 
 // Close lets go of idle connections. Streams that are under way go on.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
