@@ -11,26 +11,11 @@ import (
 // historyOperations change and read the tree of a conversation: edits, branches,
 // forks, resets and search.
 var historyOperations = []operation{
-	{
-		command: "message.edit", method: http.MethodPatch, path: "/messages/:id", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.edit", messageEdit),
-	}, {
-		command: "chat.fork", method: http.MethodPost, path: "/conversations/:id/fork", status: http.StatusCreated, key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.fork", chatFork),
-	}, {
-		command: "chat.reset", method: http.MethodPost, path: "/conversations/:id/reset", key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.reset", chatReset),
-	}, {
-		command: "chat.branches", method: http.MethodGet, path: "/conversations/:id/branches",
-		params: map[string]string{"id": "conversationId"}, query: map[string]string{"cursor": "string", "limit": "int"},
-		prepare: takes("chat.branches", chatBranches),
-	}, {
-		command: "chat.search", method: http.MethodGet, path: "/messages/search",
-		query: map[string]string{
-			"q": "string", "conversationId": "string", "characterId": "string", "cursor": "string", "limit": "int",
-		},
-		prepare: takes("chat.search", chatSearch),
-	},
+	{command: "message.edit", route: "PATCH /messages/:messageId", key: true, starts: true, data: takes(messageEdit)},
+	{command: "chat.fork", route: "POST /conversations/:conversationId/fork", status: http.StatusCreated, key: true, data: takes(chatFork)},
+	{command: "chat.reset", route: "POST /conversations/:conversationId/reset", key: true, data: takes(chatReset)},
+	{command: "chat.branches", route: "GET /conversations/:conversationId/branches", data: takes(chatBranches)},
+	{command: "chat.search", route: "GET /messages/search", data: takes(chatSearch)},
 }
 
 type editData struct {

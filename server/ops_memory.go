@@ -19,75 +19,25 @@ import (
 // of conversations. What has no command exists in REST only; files are in
 // rest_memory.go.
 var memoryOperations = []operation{
-	{
-		command: "memory.search", method: http.MethodGet, path: "/characters/:id/memories", params: characterParam,
-		query: map[string]string{
-			"q": "string", "mode": "string", "layer": "string", "kind": "string", "subject": "string", "status": "string",
-			"conversation": "string", "pinned": "bool", "cursor": "string", "limit": "int",
-		},
-		prepare: takes("memory.search", memorySearch),
-	}, {
-		command: "memory.create", method: http.MethodPost, path: "/characters/:id/memories", status: http.StatusCreated, key: true,
-		params: characterParam, prepare: takes("memory.create", memoryCreate),
-	}, {
-		command: "memory.edit", method: http.MethodPatch, path: "/characters/:id/memories/:mid", key: true,
-		params: memoryParams, prepare: takes("memory.edit", memoryEdit),
-	}, {
-		command: "memory.pin", key: true, // in REST it is an edit of pinned
-		prepare: preparePin,
-	}, {
-		command: "memory.delete", method: http.MethodDelete, path: "/characters/:id/memories/:mid", status: http.StatusNoContent, key: true,
-		params: memoryParams, query: map[string]string{"purge": "bool"}, prepare: takes("memory.delete", memoryDelete),
-	}, {
-		command: "memory.restore", method: http.MethodPost, path: "/characters/:id/memories/:mid/restore", key: true,
-		params: memoryParams, prepare: takes("memory.restore", memoryRestore),
-	}, {
-		command: "memory.forget", method: http.MethodPost, path: "/characters/:id/memories/forget", key: true,
-		params: characterParam, prepare: takes("memory.forget", memoryForget),
-	}, {
-		method: http.MethodPost, path: "/characters/:id/memories/bulk",
-		params: characterParam, prepare: takes("memory.bulk", memoryBulk),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memories/:mid/history",
-		params: memoryParams, prepare: takes("memory.history", memoryHistory),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memories/suggestions", params: characterParam,
-		query:   map[string]string{"state": "string", "cursor": "string", "limit": "int"},
-		prepare: takes("memory.suggestions", memorySuggestions),
-	}, {
-		method: http.MethodPost, path: "/characters/:id/memories/suggestions/:sid",
-		params:  map[string]string{"id": "characterId", "sid": "suggestionId"},
-		prepare: takes("memory.decide", memoryDecide),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memory/jobs", params: characterParam,
-		query: map[string]string{"cursor": "string", "limit": "int"}, prepare: takes("memory.jobs", memoryJobs),
-	}, {
-		method: http.MethodGet, path: "/messages/:id/memories",
-		params: map[string]string{"id": "messageId"}, prepare: takes("memory.recalled", memoryRecalled),
-	}, {
-		method: http.MethodPost, path: "/conversations/:id/memory/extract", status: http.StatusAccepted,
-		params: conversationParam, prepare: takes("memory.extract", memoryExtract),
-	}, {
-		command: "summary.list", method: http.MethodGet, path: "/conversations/:id/summaries",
-		params: conversationParam, prepare: takes("summary.list", summaryList),
-	}, {
-		command: "summary.create", key: true, // its twin, which can wait, is in rest_memory.go
-		prepare: takes("summary.create", summaryCreate),
-	}, {
-		method: http.MethodPatch, path: "/conversations/:id/summaries/:sid",
-		params: summaryParams, prepare: takes("summary.edit", summaryEdit),
-	}, {
-		command: "summary.delete", method: http.MethodDelete, path: "/conversations/:id/summaries/:sid", status: http.StatusNoContent, key: true,
-		params: summaryParams, prepare: takes("summary.delete", summaryDelete),
-	},
+	{command: "memory.search", route: "GET /characters/:characterId/memories", data: takes(memorySearch)},
+	{command: "memory.create", route: "POST /characters/:characterId/memories", status: http.StatusCreated, key: true, data: takes(memoryCreate)},
+	{command: "memory.edit", route: "PATCH /characters/:characterId/memories/:memoryId", key: true, data: takes(memoryEdit)},
+	{command: "memory.pin", key: true, data: input{prepare: preparePin}}, // in REST it is an edit of pinned
+	{command: "memory.delete", route: "DELETE /characters/:characterId/memories/:memoryId", status: http.StatusNoContent, key: true, data: takes(memoryDelete)},
+	{command: "memory.restore", route: "POST /characters/:characterId/memories/:memoryId/restore", key: true, data: takes(memoryRestore)},
+	{command: "memory.forget", route: "POST /characters/:characterId/memories/forget", key: true, data: takes(memoryForget)},
+	{route: "POST /characters/:characterId/memories/bulk", data: takes(memoryBulk)},
+	{route: "GET /characters/:characterId/memories/:memoryId/history", data: takes(memoryHistory)},
+	{route: "GET /characters/:characterId/memories/suggestions", data: takes(memorySuggestions)},
+	{route: "POST /characters/:characterId/memories/suggestions/:suggestionId", data: takes(memoryDecide)},
+	{route: "GET /characters/:characterId/memory/jobs", data: takes(memoryJobs)},
+	{route: "GET /messages/:messageId/memories", data: takes(memoryRecalled)},
+	{route: "POST /conversations/:conversationId/memory/extract", status: http.StatusAccepted, data: takes(memoryExtract)},
+	{command: "summary.list", route: "GET /conversations/:conversationId/summaries", data: takes(summaryList)},
+	{command: "summary.create", key: true, data: takes(summaryCreate)}, // its route, which can wait, is in rest_memory.go
+	{route: "PATCH /conversations/:conversationId/summaries/:summaryId", data: takes(summaryEdit)},
+	{command: "summary.delete", route: "DELETE /conversations/:conversationId/summaries/:summaryId", status: http.StatusNoContent, key: true, data: takes(summaryDelete)},
 }
-
-var (
-	characterParam    = map[string]string{"id": "characterId"}
-	memoryParams      = map[string]string{"id": "characterId", "mid": "memoryId"}
-	conversationParam = map[string]string{"id": "conversationId"}
-	summaryParams     = map[string]string{"id": "conversationId", "sid": "summaryId"}
-)
 
 // mostFound bounds a search; it has no pages.
 const mostFound = 100
@@ -253,7 +203,7 @@ type memoryPinData struct {
 
 // preparePin reads a memory.pin as the edit that it is, so that both are the same
 // under one key.
-func preparePin(data []byte) (runner, string, error) {
+func preparePin(_ string, data []byte) (runner, string, error) {
 	var in memoryPinData
 	if err := decodeStrict(orObject(data), &in); err != nil {
 		return nil, "", err
@@ -265,7 +215,7 @@ func preparePin(data []byte) (runner, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return takes("memory.edit", memoryEdit)(edit)
+	return takes(memoryEdit).prepare("memory.edit", edit)
 }
 
 type memoryData struct {

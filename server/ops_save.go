@@ -13,28 +13,12 @@ import (
 
 // saveOperations are about save points.
 var saveOperations = []operation{
-	{
-		command: "save.create", method: http.MethodPost, path: "/conversations/:id/saves", status: http.StatusCreated, key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("save.create", saveCreate),
-	}, {
-		command: "save.list", method: http.MethodGet, path: "/conversations/:id/saves",
-		params:  map[string]string{"id": "conversationId"},
-		query:   map[string]string{"automatic": "bool", "cursor": "string", "limit": "int"},
-		prepare: takes("save.list", saveList),
-	}, {
-		command: "save.get", method: http.MethodGet, path: "/saves/:id",
-		params: map[string]string{"id": "saveId"}, query: map[string]string{"before": "string", "limit": "int"},
-		prepare: takes("save.get", saveGet),
-	}, {
-		command: "save.restore", method: http.MethodPost, path: "/saves/:id/restore", key: true,
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.restore", saveRestore),
-	}, {
-		command: "save.delete", method: http.MethodDelete, path: "/saves/:id", status: http.StatusNoContent, key: true,
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.delete", saveDelete),
-	}, {
-		command: "save.preview", method: http.MethodPost, path: "/saves/:id/prompt",
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.preview", savePreview),
-	},
+	{command: "save.create", route: "POST /conversations/:conversationId/saves", status: http.StatusCreated, key: true, data: takes(saveCreate)},
+	{command: "save.list", route: "GET /conversations/:conversationId/saves", data: takes(saveList)},
+	{command: "save.get", route: "GET /saves/:saveId", data: takes(saveGet)},
+	{command: "save.restore", route: "POST /saves/:saveId/restore", key: true, data: takes(saveRestore)},
+	{command: "save.delete", route: "DELETE /saves/:saveId", status: http.StatusNoContent, key: true, data: takes(saveDelete)},
+	{command: "save.preview", route: "POST /saves/:saveId/prompt", data: takes(savePreview)},
 }
 
 type saveCreateData struct {

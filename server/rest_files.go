@@ -1,8 +1,6 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -270,9 +268,6 @@ func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, da
 	if call.Key != "" && !plainKey(call.Key) {
 		return nil, badKey()
 	}
-	h := sha256.New()
-	h.Write([]byte(name + "\n"))
-	h.Write(data)
-	call.Hash = hex.EncodeToString(h.Sum(nil))
+	call.Hash = hashOf(name, data)
 	return call, nil
 }

@@ -76,21 +76,21 @@ func importedMemories(characterID string, got *memory.Imported) imported {
 	return imported{"memories", characterID, result, warnings}
 }
 
-// summarise is the twin of summary.create. With wait the answer is the summary;
-// a socket, which does one thing after the other, is not held up for that.
+// summarise is summary.create. With wait the answer is the summary; a socket, which
+// does one thing after the other, is not held up for that.
 func (s *Server) summarise(c echo.Context, who *account.Identity) error {
-	o := operation{
-		method: http.MethodPost, params: conversationParam, status: http.StatusAccepted,
-		query: map[string]string{"wait": handled}, prepare: s.ops["summary.create"].prepare,
-	}
 	wait, err := waits(c)
 	if err != nil {
 		return err
 	}
+	o := *s.ops["summary.create"]
+	o.route, o.status = "POST /conversations/:conversationId/summaries", http.StatusAccepted
 	if wait {
-		o.status, o.prepare = http.StatusCreated, takes("summary.now", summaryNow)
+		o.command, o.status, o.data = "summary.now", http.StatusCreated, takes(summaryNow)
 	}
-	return s.twin(&o)(c, who)
+	r := routeOf(&o)
+	r.query["wait"] = nil
+	return s.operation(r)(c, who)
 }
 
 // waits reads the parameter wait.
