@@ -214,11 +214,7 @@ type messageData struct {
 }
 
 func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	m, err := s.chats.Message(ctx, c.UserID, in.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	return chat.WireMessage(m), nil
+	return result(chat.WireMessage)(s.chats.Message(ctx, c.UserID, in.MessageID))
 }
 
 type swipeData struct {
@@ -291,16 +287,10 @@ type listData struct {
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
-	p, err := s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireConversation), nil
+	return listPage(in.Limit, chat.WireConversation, func(limit int) (*op.Page[*chat.Conversation], error) {
+		return s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
+	})
 }
 
 type conversationData struct {
@@ -374,13 +364,9 @@ type previewData struct {
 }
 
 func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
-	p, err := s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
+	return result(wirePromptOf)(s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
 		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return wirePromptOf(p), nil
+	}))
 }
 
 type promptData struct {
@@ -392,7 +378,7 @@ func promptGet(ctx context.Context, s *Server, c *op.Call, in promptData) (any, 
 	if err != nil {
 		return nil, err
 	}
-	w := wirePromptOf(p.Prompt)
+	w := promptOf(p.Prompt)
 	w.ID, w.ConversationID, w.GenerationID = p.ID, p.ConversationID, p.GenerationID
 	return w, nil
 }
@@ -424,11 +410,7 @@ func lint(data []byte, filename string) runner {
 		if err != nil {
 			return nil, err
 		}
-		all := make([]any, len(found))
-		for i := range found {
-			all[i] = found[i]
-		}
-		return map[string]any{"findings": all}, nil
+		return map[string]any{"findings": orEmpty(found)}, nil
 	}
 }
 

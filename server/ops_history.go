@@ -58,15 +58,9 @@ type branchesData struct {
 }
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireBranch), nil
+	return listPage(in.Limit, chat.WireBranch, func(limit int) (*op.Page[*chat.Branch], error) {
+		return s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
+	})
 }
 
 type searchData struct {
@@ -78,15 +72,9 @@ type searchData struct {
 }
 
 func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Search(ctx, c.UserID, chat.SearchInput{
-		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
+	return listPage(in.Limit, chat.WireHit, func(limit int) (*op.Page[*chat.Hit], error) {
+		return s.chats.Search(ctx, c.UserID, chat.SearchInput{
+			Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireHit), nil
 }

@@ -64,17 +64,12 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	if in.Query != "" {
 		return in.find(ctx, s, c)
 	}
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
-		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
-	}, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[memory.Listed]{Items: items, NextCursor: next}, wireListedOf), nil
+	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
+		items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
+		}, in.Cursor, limit)
+		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
+	})
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -178,12 +173,7 @@ func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateDat
 	return memoryOf(s.memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
-func memoryOf(m *memory.Memory, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return wireMemoryOf(*m), nil
-}
+var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
 	CharacterID string `json:"characterId"`
@@ -237,11 +227,7 @@ func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (a
 }
 
 func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	versions, err := s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(versions, wireMemoryOf), nil
+	return list(wireMemoryOf)(s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
 }
 
 type memoryForgetData struct {
@@ -282,15 +268,10 @@ func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySugg
 	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
 		return nil, err
 	}
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[memory.Suggested]{Items: items, NextCursor: next}, wireSuggestionOf), nil
+	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
+		items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
+		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
+	})
 }
 
 type memoryDecideData struct {
@@ -314,15 +295,10 @@ type memoryJobsData struct {
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[*jobs.Job]{Items: items, NextCursor: next}, wireJobOf), nil
+	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
+		items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
+		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
+	})
 }
 
 type memoryRecalledData struct {
@@ -330,11 +306,7 @@ type memoryRecalledData struct {
 }
 
 func memoryRecalled(ctx context.Context, s *Server, c *op.Call, in memoryRecalledData) (any, error) {
-	found, err := s.engine.RecalledFor(ctx, c.UserID, in.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(found, wireFoundOf), nil
+	return list(wireFoundOf)(s.engine.RecalledFor(ctx, c.UserID, in.MessageID))
 }
 
 // queued is the answer where work goes on in the background.
@@ -347,11 +319,7 @@ func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationDa
 }
 
 func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	items, err := s.chats.Summaries(ctx, c.UserID, in.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(items, wireSummaryOf), nil
+	return list(wireSummaryOf)(s.chats.Summaries(ctx, c.UserID, in.ConversationID))
 }
 
 type summaryCreateData struct {
@@ -369,12 +337,7 @@ func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData
 	return summaryOf(s.chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
-func summaryOf(v *chat.SummaryView, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return wireSummaryOf(v), nil
-}
+var summaryOf = result(wireSummaryOf)
 
 type summaryEditData struct {
 	ConversationID string `json:"conversationId"`

@@ -32,12 +32,7 @@ func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (
 	return saveOf(s.chats.CreateSave(ctx, c, chat.SaveInput(in)))
 }
 
-func saveOf(save *chat.Save, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return chat.WireSave(save), nil
-}
+var saveOf = result(chat.WireSave)
 
 type saveListData struct {
 	ConversationID string `json:"conversationId"`
@@ -47,15 +42,9 @@ type saveListData struct {
 }
 
 func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireSave), nil
+	return listPage(in.Limit, chat.WireSave, func(limit int) (*op.Page[*chat.Save], error) {
+		return s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
+	})
 }
 
 type saveGetData struct {
@@ -71,11 +60,7 @@ func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, e
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit)
-	if err != nil {
-		return nil, err
-	}
-	return archive.WireChatSave(v), nil
+	return result(archive.WireChatSave)(s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit))
 }
 
 type saveData struct {
@@ -115,9 +100,5 @@ type savePreviewData struct {
 }
 
 func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
-	p, err := s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options})
-	if err != nil {
-		return nil, err
-	}
-	return wirePromptOf(p), nil
+	return result(wirePromptOf)(s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 }

@@ -95,15 +95,9 @@ type cursorData struct {
 }
 
 func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.characters.List(ctx, c.UserID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, wireCharacterHeadOf), nil
+	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
+		return s.characters.List(ctx, c.UserID, in.Cursor, limit)
+	})
 }
 
 type idData struct {
@@ -235,9 +229,5 @@ type usageData struct {
 }
 
 func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
-	rows, err := s.engine.Usage(ctx, c.UserID, in.From, in.To)
-	if err != nil {
-		return nil, err
-	}
-	return whole(rows, func(r nodest.UsageRow) any { return r }), nil
+	return list(func(r nodest.UsageRow) any { return r })(s.engine.Usage(ctx, c.UserID, in.From, in.To))
 }

@@ -3,9 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"mime"
 	"net/http"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -41,16 +39,7 @@ var lineTypes = []string{"application/x-ndjson", "application/ndjson", "applicat
 // importMemories reads JSON Lines: the body itself, or the file of a form. Invalid
 // lines are reported, and the rest is imported.
 func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
-	var data []byte
-	var err error
-	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
-	case kind == "multipart/form-data":
-		data, _, err = s.upload(c, memoryBytes)
-	case slices.Contains(lineTypes, kind):
-		data, err = s.readAll(c, memoryBytes)
-	default:
-		err = fault.New(fault.UnsupportedMedia, "the body must be application/x-ndjson, or multipart/form-data with the file in the field file")
-	}
+	data, err := s.fileOrBody(c, memoryBytes, lineTypes...)
 	if err != nil {
 		return err
 	}

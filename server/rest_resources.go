@@ -74,15 +74,9 @@ func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character
 }
 
 func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, wireResourceOf), nil // without documents
+	return listPage(in.Limit, wireResourceOf, func(limit int) (*op.Page[*character.Resource], error) {
+		return s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
+	}) // without documents
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
