@@ -53,8 +53,8 @@ type saveGetData struct {
 	Limit  *int   `json:"limit,omitempty"`
 }
 
-// saveGet answers all messages where no limit is given: that is what the seed's
-// ChatSave holds.
+// saveGet answers all messages where no limit is given: that is what the
+// ChatSave of the NodeST app holds.
 func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, error) {
 	limit, err := limitOf(in.Limit, 0, 200)
 	if err != nil {

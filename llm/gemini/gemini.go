@@ -1,16 +1,15 @@
-// Package gemini talks to Google's Gemini API, behind one llm.Provider through
-// either of two SDKs.
+// Package gemini is the adapter for Google's Gemini API. One provider uses two SDKs.
 //
-// The SDK that the product's card names, generative-ai-go, is frozen. It serves
-// the models and requests that it can serve rightly; google.golang.org/genai
-// serves the rest: models that think, models that we do not know, prompts that
-// end with the character's own text, seeds, and embeddings of a chosen length.
-// Transport tells the choice and its reason, Options.Prefer changes it.
+// generative-ai-go is frozen. It serves the models and requests that it handles
+// correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
+// prompts that end with the character's own text, seeds, and embeddings of a chosen
+// length. Transport reports which SDK serves a model and why; Options.Prefer overrides
+// the choice.
 //
-// What the SDKs get wrong is put right below them, in the HTTP layer that both
-// share (carrier): the key travels in a header, every refusal becomes one typed
-// error after one request, answers are bounded, and the frozen SDK never sees
-// what would make it lose an error or show a hidden thought (filter).
+// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
+// the key travels in a header, every refusal becomes one typed error after one request,
+// response sizes are limited, and the filter keeps from generative-ai-go what would make
+// it lose an error or reveal a hidden thought.
 package gemini
 
 import (
