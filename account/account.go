@@ -1,12 +1,9 @@
-// Package account knows who somebody is: users, passwords, tokens, single-use
-// tickets and sign-in links, and the users' own provider keys.
+// Package account manages users, passwords, tokens, single-use tickets, sign-in links,
+// and the users' own provider keys.
 //
-// Secrets are stored in a form that cannot be used: tokens and tickets as
-// SHA-256 (they are random, 256 bit), passwords as argon2id, provider keys
-// sealed with AES-GCM under the server's secret.
-//
-// Specification: API page, "Conventions" (auth) and "Session and users";
-// protocol page 2.2.
+// Secrets are stored in a form that is useless to a thief: tokens and tickets (256
+// random bits) as SHA-256, passwords as argon2id, and provider keys encrypted with
+// AES-GCM under the server's secret.
 package account
 
 import (

@@ -1,5 +1,5 @@
-// Package bench holds the measurements behind "nodest bench": each prints its
-// figures, and none of them can fail for being slow.
+// Package bench has the measurements behind "nodest bench". Each one prints its figures;
+// none fails for being slow.
 package bench
 
 import (

@@ -2,9 +2,9 @@
 // V1, V2 and V3 (JSON, PNG, CHARX), the JSON of the NodeST app, world books,
 // prompt presets, regex scripts and chat logs.
 //
-// It hides binary and legacy formats. Everything it reads is untrusted: sizes,
-// depths and counts are bounded before memory is spent (Limits), and a file that
-// cannot be used is refused with one error that names the reason.
+// It hides binary and legacy formats. All input is untrusted: sizes, depths and counts
+// are checked before memory is allocated (Limits), and an unusable file is rejected
+// with one error that gives the reason.
 //
 // Each document exists in two forms:
 //
@@ -19,6 +19,6 @@
 // Entry points: Import and Export for characters, ImportWorldBook,
 // ImportPreset, ImportRegexScripts and ImportChat for the rest.
 //
-// Sources: the public V2 and V3 card specifications, the behaviour of
-// SillyTavern 1.19, and the NodeST app.
+// The formats are those of the public V2 and V3 card specifications, SillyTavern 1.19,
+// and the NodeST app.
 package card

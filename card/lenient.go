@@ -190,15 +190,13 @@ func splitComma(s string) []string {
 	return all
 }
 
-// role reads a role that is a name or one of SillyTavern's numbers.
-func (f fields) role(key, missing string) string {
+// role reads a role that is a name or one of SillyTavern's numbers; default system.
+func (f fields) role(key string) string {
 	switch f.text(key, "") {
-	case "0", "system":
-		return "system"
 	case "1", "user":
 		return "user"
 	case "2", "assistant", "model":
 		return "assistant"
 	}
-	return missing
+	return "system"
 }

@@ -8,8 +8,6 @@ import (
 
 // AuthorNote is the view of a NodeST author's note.
 type AuthorNote struct {
-	CharName       string
-	UserName       string
 	Content        string
 	Role           string // default "user"
 	InjectionDepth int
@@ -28,8 +26,6 @@ func ParseAuthorNote(doc json.RawMessage) (note AuthorNote, ok bool, err error) 
 		return AuthorNote{}, false, fault.New(fault.InvalidImport, "an author's note must be a JSON object").With("path", "authorNote")
 	}
 	return AuthorNote{
-		CharName:       f.text("charname", ""),
-		UserName:       f.text("username", ""),
 		Content:        f.text("content", ""),
 		Role:           f.textOr("role", "user"),
 		InjectionDepth: f.int("injection_depth", 0),

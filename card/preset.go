@@ -40,11 +40,7 @@ type Prompt struct {
 
 	InjectionPosition *int // 0 relative, 1 in the chat; nil when absent
 	InjectionDepth    *int // nil when absent
-	InjectionOrder    int  // default 100
-	InjectionTrigger  []string
 	ForbidOverrides   bool
-	Marker            bool
-	SystemPrompt      bool
 }
 
 // OrderItem is one place of the order list.
@@ -152,11 +148,7 @@ func parsePrompt(f fields) Prompt {
 
 		InjectionPosition: f.optInt("injection_position"),
 		InjectionDepth:    f.optInt("injection_depth"),
-		InjectionOrder:    f.int("injection_order", 100),
-		InjectionTrigger:  f.texts("injection_trigger"),
 		ForbidOverrides:   f.flag("forbid_overrides", false),
-		Marker:            f.flag("marker", false),
-		SystemPrompt:      f.flag("system_prompt", false),
 	}
 }
 

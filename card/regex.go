@@ -17,20 +17,17 @@ const (
 // RegexScript is the view of one regex script. Parsing does not look into the
 // pattern.
 type RegexScript struct {
-	ID              string
-	Name            string // scriptName
-	Find            string // a pattern or /pattern/flags
-	Replace         string
-	Flags           string
-	TrimStrings     []string
-	Placement       []int // nil when absent
-	Disabled        bool
-	MarkdownOnly    bool // for display only
-	PromptOnly      bool // for the request only
-	RunOnEdit       bool
-	SubstituteRegex int // 0 none, 1 raw, 2 escaped
-	MinDepth        *int
-	MaxDepth        *int
+	ID           string
+	Name         string // scriptName
+	Find         string // a pattern or /pattern/flags
+	Replace      string
+	Flags        string
+	Placement    []int // nil when absent
+	Disabled     bool
+	MarkdownOnly bool // for display only
+	PromptOnly   bool // for the request only
+	MinDepth     *int
+	MaxDepth     *int
 }
 
 // ParseRegexScripts reads one script, an array of scripts, or a NodeST script
@@ -76,19 +73,16 @@ func scriptList(doc json.RawMessage) ([]json.RawMessage, error) {
 
 func parseScript(f fields) RegexScript {
 	script := RegexScript{
-		ID:              f.text("id", ""),
-		Name:            f.text("scriptName", ""),
-		Find:            f.text("findRegex", ""),
-		Replace:         f.text("replaceString", ""),
-		Flags:           f.text("flags", ""),
-		TrimStrings:     nonEmpty(f.texts("trimStrings")),
-		Disabled:        f.flag("disabled", false),
-		MarkdownOnly:    f.flag("markdownOnly", false),
-		PromptOnly:      f.flag("promptOnly", false),
-		RunOnEdit:       f.flag("runOnEdit", false),
-		SubstituteRegex: f.level("substituteRegex"),
-		MinDepth:        f.optInt("minDepth"),
-		MaxDepth:        f.optInt("maxDepth"),
+		ID:           f.text("id", ""),
+		Name:         f.text("scriptName", ""),
+		Find:         f.text("findRegex", ""),
+		Replace:      f.text("replaceString", ""),
+		Flags:        f.text("flags", ""),
+		Disabled:     f.flag("disabled", false),
+		MarkdownOnly: f.flag("markdownOnly", false),
+		PromptOnly:   f.flag("promptOnly", false),
+		MinDepth:     f.optInt("minDepth"),
+		MaxDepth:     f.optInt("maxDepth"),
 	}
 	for _, place := range f.texts("placement") {
 		if n, err := strconv.Atoi(place); err == nil {

@@ -17,22 +17,14 @@ type RoleCard struct {
 	Scenario    string
 	FirstMes    string // default "Hello!"
 	MesExample  string
-	Background  string
 
 	AlternateGreetings []string // empty ones are left out
-	GroupGreetings     []string // group_only_greetings
 
 	SystemPrompt            string
 	PostHistoryInstructions string
-	CreatorNotes            string
-	Creator                 string
-	CharacterVersion        string
 	Nickname                string
-	Tags                    []string
 
-	DepthPrompt   DepthPrompt // extensions.depth_prompt
-	Talkativeness float64     // extensions.talkativeness, 0 to 1, default 0.5
-	World         string      // extensions.world, the name of the linked book
+	DepthPrompt DepthPrompt // extensions.depth_prompt
 }
 
 // DepthPrompt is a text of the card that stands in the chat at a depth.
@@ -52,7 +44,7 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 			Name:        "Unnamed Character",
 			Description: "This character has missing information.",
 			FirstMes:    "Hello!",
-			DepthPrompt: DepthPrompt{Depth: 4, Role: "system"}, Talkativeness: 0.5,
+			DepthPrompt: DepthPrompt{Depth: 4, Role: "system"},
 		}, nil
 	}
 	top := fieldsOf(doc)
@@ -69,26 +61,18 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 		Scenario:    f.text("scenario", ""),
 		FirstMes:    f.textOr("first_mes", "Hello!"),
 		MesExample:  f.text("mes_example", ""),
-		Background:  f.text("background", ""),
 
 		AlternateGreetings: nonEmpty(f.texts("alternate_greetings")),
-		GroupGreetings:     nonEmpty(f.texts("group_only_greetings")),
 
 		SystemPrompt:            f.text("system_prompt", ""),
 		PostHistoryInstructions: f.text("post_history_instructions", ""),
-		CreatorNotes:            f.text("creator_notes", ""),
-		Creator:                 f.text("creator", ""),
-		CharacterVersion:        f.text("character_version", ""),
 		Nickname:                f.text("nickname", ""),
-		Tags:                    f.commaTexts("tags"),
 
 		DepthPrompt: DepthPrompt{
 			Prompt: depthPrompt.text("prompt", ""),
 			Depth:  depthPrompt.int("depth", 4),
-			Role:   depthPrompt.role("role", "system"),
+			Role:   depthPrompt.role("role"),
 		},
-		Talkativeness: min(max(extensions.float("talkativeness", 0.5), 0), 1),
-		World:         extensions.text("world", ""),
 	}, nil
 }
 

@@ -105,9 +105,7 @@ func (im *importer) warnUnusedInBook(b WorldBook, prefix string) {
 		{"vectorized", "vector matching is not supported; entries without keys are never used", func(e *Entry) bool {
 			return e.Vectorized && !e.Constant && len(e.Key) == 0
 		}},
-		{"characterFilter", "character filters are ignored", func(e *Entry) bool {
-			return len(e.Filter.Names) > 0 || len(e.Filter.Tags) > 0
-		}},
+		{"characterFilter", "character filters are ignored", func(e *Entry) bool { return e.Filtered }},
 	} {
 		n := 0
 		for i := range b.Entries {

@@ -23,15 +23,10 @@ const (
 	AtDepth
 )
 
-// Logic says how the secondary keys of an entry count: 0 AND ANY, 1 NOT ALL,
-// 2 NOT ANY, 3 AND ALL.
-type Logic int
-
 // WorldBook is the view of a world book. Entries stand in the order of a
 // JavaScript object: keys that are non-negative integers first, ascending, then
 // the others as written.
 type WorldBook struct {
-	Name    string
 	Entries []Entry
 }
 
@@ -39,7 +34,6 @@ type WorldBook struct {
 // defaults, both are named: NodeST / SillyTavern.
 type Entry struct {
 	ID       string // the key in the object "entries"
-	UID      int    // of SillyTavern; -1 if there is none
 	Comment  string // title; default the ID / ""
 	Content  string
 	Disable  bool
@@ -48,49 +42,16 @@ type Entry struct {
 	Key      []string
 	Order    float64 // default 0 / 100
 	Depth    int     // default 0 / 4
-	Role     string  // "system", "user" or "assistant"; default "system"
 
-	KeySecondary   []string
-	Selective      bool // default true
-	SelectiveLogic Logic
-	Vectorized     bool
-
-	Probability    float64 // percent, default 100
-	UseProbability bool    // default true
-	IgnoreBudget   bool
-
-	ExcludeRecursion    bool
-	PreventRecursion    bool
-	DelayUntilRecursion int // 0 off, else the level
-
-	Group           string
-	GroupOverride   bool
-	GroupWeight     float64 // default 100
-	UseGroupScoring *bool   // nil: the global setting; so below
-
-	ScanDepth       *int
-	CaseSensitive   *bool
-	MatchWholeWords *bool
-
+	// What has no effect here and an import warns about.
+	KeySecondary            []string
+	Selective               bool // default true
+	Vectorized              bool
+	Probability             float64 // percent, default 100
+	UseProbability          bool    // default true
+	Group                   string
 	Sticky, Cooldown, Delay *int // messages
-
-	MatchPersonaDescription   bool
-	MatchCharacterDescription bool
-	MatchCharacterPersonality bool
-	MatchCharacterDepthPrompt bool
-	MatchScenario             bool
-	MatchCreatorNotes         bool
-
-	OutletName   string
-	AutomationID string
-	Triggers     []string // generation types; empty = all
-	Filter       CharacterFilter
-}
-
-// CharacterFilter limits an entry to characters by name or tag.
-type CharacterFilter struct {
-	Exclude     bool
-	Names, Tags []string
+	Filtered                bool // for some characters only, by name or tag
 }
 
 // ParseWorldBook reads a world book in world info form; the object "entries" may
@@ -114,7 +75,7 @@ func ParseWorldBook(doc json.RawMessage, dialect Dialect) (WorldBook, error) {
 	if err != nil {
 		return WorldBook{}, err
 	}
-	view := WorldBook{Name: book.text("name", "")}
+	view := WorldBook{}
 	for _, m := range members {
 		if f := fieldsOf(m.doc); f != nil {
 			view.Entries = append(view.Entries, parseEntry(m.id, f, dialect))
@@ -181,14 +142,13 @@ func (d Dialect) entryDefaults() entryDefaults {
 }
 
 func parseEntry(id string, f fields, dialect Dialect) Entry {
-	missing := dialect.entryDefaults()
+	missing, filter := dialect.entryDefaults(), fieldsOf(f["characterFilter"])
 	comment, constant := "", f.flag("constant", false)
 	if dialect == NodeST {
 		comment, constant = id, string(f["constant"]) != "false"
 	}
 	return Entry{
 		ID:       id,
-		UID:      f.int("uid", -1),
 		Comment:  f.textOr("comment", comment),
 		Content:  f.text("content", ""),
 		Disable:  f.flag("disable", false),
@@ -197,44 +157,21 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Key:      f.texts("key"),
 		Order:    f.float("order", missing.order),
 		Depth:    f.entryDepth(dialect, missing.depth),
-		Role:     f.role("role", "system"),
 
-		KeySecondary:   f.texts("keysecondary"),
-		Selective:      f.flag("selective", true),
-		SelectiveLogic: Logic(f.int("selectiveLogic", 0)),
-		Vectorized:     f.flag("vectorized", false),
+		KeySecondary: f.texts("keysecondary"),
+		Selective:    f.flag("selective", true),
+		Vectorized:   f.flag("vectorized", false),
 
-		Probability:         f.float("probability", 100),
-		UseProbability:      f.flag("useProbability", true),
-		IgnoreBudget:        f.flag("ignoreBudget", false),
-		ExcludeRecursion:    f.flag("excludeRecursion", false),
-		PreventRecursion:    f.flag("preventRecursion", false),
-		DelayUntilRecursion: f.level("delayUntilRecursion"),
+		Probability:    f.float("probability", 100),
+		UseProbability: f.flag("useProbability", true),
 
-		Group:           f.text("group", ""),
-		GroupOverride:   f.flag("groupOverride", false),
-		GroupWeight:     f.float("groupWeight", 100),
-		UseGroupScoring: f.optFlag("useGroupScoring"),
-
-		ScanDepth:       f.optInt("scanDepth"),
-		CaseSensitive:   f.optFlag("caseSensitive"),
-		MatchWholeWords: f.optFlag("matchWholeWords"),
+		Group: f.text("group", ""),
 
 		Sticky:   f.optInt("sticky"),
 		Cooldown: f.optInt("cooldown"),
 		Delay:    f.optInt("delay"),
 
-		MatchPersonaDescription:   f.flag("matchPersonaDescription", false),
-		MatchCharacterDescription: f.flag("matchCharacterDescription", false),
-		MatchCharacterPersonality: f.flag("matchCharacterPersonality", false),
-		MatchCharacterDepthPrompt: f.flag("matchCharacterDepthPrompt", false),
-		MatchScenario:             f.flag("matchScenario", false),
-		MatchCreatorNotes:         f.flag("matchCreatorNotes", false),
-
-		OutletName:   f.text("outletName", ""),
-		AutomationID: f.text("automationId", ""),
-		Triggers:     f.texts("triggers"),
-		Filter:       parseFilter(fieldsOf(f["characterFilter"])),
+		Filtered: len(filter.texts("names"))+len(filter.texts("tags")) > 0,
 	}
 }
 
@@ -244,16 +181,4 @@ func (f fields) entryDepth(dialect Dialect, missing int) int {
 		return 0
 	}
 	return f.int("depth", missing)
-}
-
-// level reads a number that may also be a bool: true is 1.
-func (f fields) level(key string) int {
-	if string(f[key]) == "true" {
-		return 1
-	}
-	return f.int(key, 0)
-}
-
-func parseFilter(f fields) CharacterFilter {
-	return CharacterFilter{Exclude: f.flag("isExclude", false), Names: f.texts("names"), Tags: f.texts("tags")}
 }

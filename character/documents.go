@@ -58,8 +58,8 @@ func attributeBook(c card.RoleCard) card.WorldBook {
 	}
 	b.WriteString("</attributes>")
 	return card.WorldBook{Entries: []card.Entry{{
-		ID: "Alist", UID: -1, Comment: "Character Attributes List", Content: b.String(),
-		Constant: true, Position: card.AtDepth, Order: 1, Depth: 1, Role: "user",
+		ID: "Alist", Comment: "Character Attributes List", Content: b.String(),
+		Constant: true, Position: card.AtDepth, Order: 1, Depth: 1,
 	}}}
 }
 

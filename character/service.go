@@ -1,7 +1,7 @@
-// Package character keeps characters and the documents that shape a chat with
-// them: cards, world books, presets, regex scripts, personas, and the user's own
-// settings. It stores every document byte for byte as it came, checks what goes
-// in, and compiles for a turn what is in force.
+// Package character manages characters and the documents that shape a chat with them:
+// cards, world books, presets, regex scripts and personas, and the user's settings. It
+// stores every document byte for byte, validates input, and compiles the documents in
+// use for a turn.
 package character
 
 import (

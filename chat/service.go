@@ -1,7 +1,7 @@
-// Package chat keeps conversations: trees of messages with branches, swipes, summaries
-// and save points. It knows what a conversation shows, what a change of it means for
-// its branches and its summary, and which events tell of it. What models write comes
-// from package nodest.
+// Package chat manages conversations: trees of messages with branches, swipes, summaries
+// and save points. It decides what a conversation shows, how a change affects its
+// branches and its summary, and which events announce the change. Package nodest adds
+// the text that models write.
 package chat
 
 import (

@@ -19,8 +19,6 @@ type addition struct {
 // text counts as none. A closing tag in the findings that would end a block is
 // defused. strict is how Build wants it: every closing tag is defused, also one that
 // goes with an opening tag in the same text, and a line says that blocks are data.
-//
-// Source: NodeST specification 15.
 func augmentation(memories []string, web string, o *Options, strict bool) []addition {
 	w := o.Language.words()
 	var parts []addition

@@ -21,8 +21,6 @@ import (
 // in, lowest order first; memories, least relevant first; the web block. Nothing
 // else is ever dropped: fault.ContextTooLarge says that the rest alone exceeds the
 // budget, with its largest parts in details.parts.
-//
-// Source: NodeST specification 2 to 7 and 15.
 func Build(in Input) (*Prompt, error) {
 	if in.Options.StrictTurns {
 		in.Options.Reserve += openingTokens // an opening that the request may need
@@ -180,8 +178,6 @@ func (b *builder) requestSettings() []*item {
 }
 
 // settingItem wraps a setting so that the model knows whom it describes.
-//
-// Source: NodeST specification 3, step 4.
 func settingItem(s Setting, l Language) *item {
 	w := l.words()
 	it := &item{
@@ -202,8 +198,6 @@ func settingItem(s Setting, l Language) *item {
 }
 
 // search looks for keys in the newest messages.
-//
-// Source: NodeST specification 4.3.
 func (b *builder) search() {
 	depth := b.in.Options.ScanDepth
 	if depth == 0 {

@@ -95,8 +95,6 @@ type overrides struct {
 // takes the place of the preset's prompt and can quote it as {{original}}, unless
 // that prompt is switched off or forbids it. Where the preset has no such prompt the
 // system prompt stands first and the other one last.
-//
-// Source: card specification 4.2, step 4, and 5.
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
 	used := s.CardFields != listedFields || s.Dialect == card.SillyTavern

@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
-
-	"github.com/google/uuid"
 
 	"nodest/llm"
 )
@@ -27,92 +24,58 @@ type stored struct {
 	Base      int    `json:"base"`
 	Prefix    Prefix `json:"prefix"`
 
-	// One letter per message: t = its text is in Texts, u = its id is in UUIDs,
-	// i = its id is in IDs. In capitals: it has one entry, which says nothing but
-	// that the message was said, and whose tokens are in Said.
-	Kinds    string   `json:"kinds"`
-	Roles    string   `json:"roles"` // one letter per message
-	Speakers []string `json:"speakers,omitempty"`
-	Speaker  []int    `json:"speaker,omitempty"` // per message: index in Speakers; nil = nobody is named
-	Texts    []string `json:"texts"`
-	UUIDs    []byte   `json:"uuids,omitempty"` // 16 bytes each
-	IDs      []string `json:"ids,omitempty"`
-	Said     []int    `json:"said,omitempty"`
-	Hashes   []byte   `json:"hashes"` // 8 bytes per message
+	Messages []storedMessage `json:"m"`
+	Hashes   []byte          `json:"hashes"` // 8 bytes per message
 
 	Entries  []Entry   `json:"entries"`
 	Dropped  []Dropped `json:"dropped,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-const storedVersion = 1
+// storedMessage is a message with its text, or with the id of its text.
+type storedMessage struct {
+	Role llm.Role `json:"r"`
+	Name string   `json:"n,omitempty"`
+	Text string   `json:"t,omitempty"`
+	ID   string   `json:"i,omitempty"`
+	Said *int     `json:"s,omitempty"` // tokens of its only entry, which says nothing but that it was said
+}
 
-// roleLetters maps roles to letters; others are stored as user.
-var roleLetters = map[llm.Role]byte{llm.User: 'u', llm.Assistant: 'a', llm.System: 's'}
+const storedVersion = 1
 
 // Compact is the stored form of p. Texts of the chat that were sent word for word
 // stand in it by the ids of their messages only.
 func (p *Prompt) Compact() []byte {
 	s := stored{
 		Version: storedVersion, Tokenizer: p.Tokenizer, Estimate: p.Estimate, Tokens: p.Tokens, Budget: p.Budget,
-		Base: p.Base, Prefix: p.Prefix, Texts: []string{}, Entries: []Entry{}, Dropped: p.Dropped, Warnings: p.Warnings,
+		Base: p.Base, Prefix: p.Prefix, Messages: make([]storedMessage, len(p.Messages)), Entries: []Entry{},
+		Dropped: p.Dropped, Warnings: p.Warnings,
 	}
-	kinds := make([]byte, len(p.Messages))
-	roles := make([]byte, len(p.Messages))
 	entries := p.Entries
 	for i, m := range p.Messages {
 		own := 0
 		for own < len(entries) && entries[own].Message == i {
 			own++
 		}
-		kinds[i] = s.addText(m.Text, p.ids[i])
-		if own == 1 && entries[0] == saidEntry(i, m, p.ids[i], entries[0].Tokens) {
-			kinds[i] -= 'a' - 'A'
-			s.Said = append(s.Said, entries[0].Tokens)
+		out := storedMessage{Role: m.Role, Name: m.Name, ID: p.ids[i]}
+		if out.ID == "" {
+			out.Text = m.Text
+		}
+		if own == 1 && entries[0] == saidEntry(i, m, out.ID, entries[0].Tokens) {
+			out.Said = &entries[0].Tokens
 		} else {
 			s.Entries = append(s.Entries, entries[:own]...)
 		}
 		entries = entries[own:]
-		roles[i] = roleLetters[m.Role]
-		s.addSpeaker(i, len(p.Messages), m.Name)
+		s.Messages[i] = out
 		s.Hashes = binary.LittleEndian.AppendUint64(s.Hashes, p.Hashes[i])
 	}
-	s.Kinds, s.Roles = string(kinds), string(roles)
 	return s.encode()
 }
 
 // saidEntry is the entry of a message of the chat that says nothing else.
 func saidEntry(index int, m llm.Message, id string, tokens int) Entry {
 	return Entry{Source: SourceHistory, ID: id, Name: m.Name, Why: whyChat, Role: m.Role, Tokens: tokens, Message: index}
-}
-
-func (s *stored) addText(text, id string) (kind byte) {
-	if id == "" {
-		s.Texts = append(s.Texts, text)
-		return 't'
-	}
-	if u, err := uuid.Parse(id); err == nil && u.String() == id {
-		s.UUIDs = append(s.UUIDs, u[:]...)
-		return 'u'
-	}
-	s.IDs = append(s.IDs, id)
-	return 'i'
-}
-
-func (s *stored) addSpeaker(index, messages int, name string) {
-	if name == "" && s.Speaker == nil {
-		return
-	}
-	if s.Speaker == nil {
-		s.Speakers = []string{""}
-		s.Speaker = make([]int, messages)
-	}
-	at := slices.Index(s.Speakers, name)
-	if at < 0 {
-		at = len(s.Speakers)
-		s.Speakers = append(s.Speakers, name)
-	}
-	s.Speaker[index] = at
 }
 
 // A compressor has tables of several 100 KB, which are used again.
@@ -145,11 +108,10 @@ func decodeStored(data []byte) (*stored, error) {
 	if err := json.NewDecoder(io.LimitReader(r, maxStored)).Decode(&s); err != nil {
 		return nil, fmt.Errorf("read a stored prompt: %w", err)
 	}
-	n := len(s.Kinds)
 	switch {
 	case s.Version != storedVersion:
 		return nil, fmt.Errorf("read a stored prompt: unknown version %d", s.Version)
-	case len(s.Roles) != n, len(s.Hashes) != 8*n, s.Speaker != nil && len(s.Speaker) != n, len(s.UUIDs)%16 != 0:
+	case len(s.Hashes) != 8*len(s.Messages):
 		return nil, errors.New("read a stored prompt: inconsistent parts")
 	}
 	return &s, nil
@@ -182,11 +144,12 @@ func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, e
 	if err != nil {
 		return nil, err
 	}
-	ids, err := s.ids()
-	if err != nil {
-		return nil, err
+	var ids, said []string
+	for _, m := range s.Messages {
+		if m.ID != "" {
+			ids = append(ids, m.ID)
+		}
 	}
-	var said []string
 	if len(ids) > 0 {
 		if said, err = texts(ids); err != nil {
 			return nil, fmt.Errorf("read the texts of a stored prompt: %w", err)
@@ -199,9 +162,7 @@ func Expand(data []byte, texts func(ids []string) ([]string, error)) (*Prompt, e
 		Tokenizer: s.Tokenizer, Estimate: s.Estimate, Tokens: s.Tokens, Budget: s.Budget, Base: s.Base, Prefix: s.Prefix,
 		Dropped: s.Dropped, Warnings: s.Warnings,
 	}
-	if err := s.fill(p, ids, said); err != nil {
-		return nil, err
-	}
+	s.fill(p, said)
 	if err := p.verify(s.hashes()); err != nil {
 		return nil, err
 	}
@@ -232,60 +193,21 @@ func (p *Prompt) verify(hashes []uint64) error {
 	return nil
 }
 
-// ids returns the ids of the messages that are there by id, in order.
-func (s *stored) ids() ([]string, error) {
-	var ids []string
-	uuids, others := s.UUIDs, s.IDs
-	for _, k := range []byte(s.Kinds) {
-		switch {
-		case k|32 == 'u' && len(uuids) > 0:
-			ids = append(ids, uuid.UUID(uuids[:16]).String())
-			uuids = uuids[16:]
-		case k|32 == 'i' && len(others) > 0:
-			ids = append(ids, others[0])
-			others = others[1:]
-		case k|32 != 't':
-			return nil, errors.New("read a stored prompt: an id is missing")
+// fill adds messages and entries to p; said has the texts that are there by id.
+func (s *stored) fill(p *Prompt, said []string) {
+	entries := s.Entries
+	for i, in := range s.Messages {
+		m := llm.Message{Role: in.Role, Name: in.Name, Text: in.Text}
+		if in.ID != "" {
+			m.Text, said = said[0], said[1:]
 		}
-	}
-	return ids, nil
-}
-
-// fill adds messages and entries to p.
-func (s *stored) fill(p *Prompt, ids, said []string) error {
-	entries, own, tokens := s.Entries, s.Texts, s.Said
-	for i, k := range []byte(s.Kinds) {
-		m := llm.Message{Role: llm.User}
-		for role, letter := range roleLetters {
-			if s.Roles[i] == letter {
-				m.Role = role
-			}
-		}
-		if s.Speaker != nil && s.Speaker[i] >= 0 && s.Speaker[i] < len(s.Speakers) {
-			m.Name = s.Speakers[s.Speaker[i]]
-		}
-		id := ""
-		if k|32 == 't' {
-			if len(own) == 0 {
-				return errors.New("read a stored prompt: a text is missing")
-			}
-			m.Text, own = own[0], own[1:]
-		} else {
-			id, m.Text = ids[0], said[0]
-			ids, said = ids[1:], said[1:]
-		}
-		if k < 'a' {
-			if len(tokens) == 0 {
-				return errors.New("read a stored prompt: an entry is missing")
-			}
-			p.Entries = append(p.Entries, saidEntry(i, m, id, tokens[0]))
-			tokens = tokens[1:]
+		if in.Said != nil {
+			p.Entries = append(p.Entries, saidEntry(i, m, in.ID, *in.Said))
 		}
 		for len(entries) > 0 && entries[0].Message == i {
 			p.Entries = append(p.Entries, entries[0])
 			entries = entries[1:]
 		}
-		p.addMessage(m, id)
+		p.addMessage(m, in.ID)
 	}
-	return nil
 }

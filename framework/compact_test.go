@@ -112,9 +112,9 @@ func FuzzExpand(f *testing.F) {
 	}
 	f.Add(p.Compact())
 	for _, s := range []stored{
-		{Version: 1, Kinds: "uU", Roles: "ab", Hashes: make([]byte, 16), UUIDs: make([]byte, 16)},
-		{Version: 1, Kinds: "TiI", Roles: "xyz", Hashes: make([]byte, 24), Texts: []string{"a"}, IDs: []string{"a"}, Speaker: []int{9, -1, 0}},
-		{Version: 2}, {Version: 1, Kinds: "t", Roles: "u"},
+		{Version: 1, Hashes: make([]byte, 16), Messages: []storedMessage{{ID: "a"}, {Role: "x", ID: "b", Said: new(int)}}},
+		{Version: 1, Hashes: make([]byte, 8), Messages: []storedMessage{{Text: "a", ID: "a"}}, Entries: []Entry{{Message: 9}, {Message: -1}}},
+		{Version: 2}, {Version: 1, Messages: []storedMessage{{}}},
 	} {
 		f.Add(s.encode())
 	}

@@ -74,8 +74,6 @@ func resolvePreset(s Sources) card.Preset {
 // resolveBooks puts the books of a character together. Where the character's and
 // the global book have an entry of the same key, the later one takes the earlier
 // one's place.
-//
-// Source: NodeST specification 5.
 func resolveBooks(s Sources) (items []*item, dropped []Dropped) {
 	own := bookItems(SourceBook, "", s.Book, false)
 	if s.GlobalBook != nil {

@@ -9,8 +9,6 @@ import (
 // injections returns the prompts of a preset that stand in the chat: those with
 // injection_position 1 that the order lists. Whether they are enabled themselves
 // does not count. The depth prompt of the card stands behind them.
-//
-// Source: NodeST specification 3, step 1.
 func injections(p card.Preset, by overrides) []*item {
 	listed := map[string]bool{}
 	for _, o := range p.Order {
@@ -54,8 +52,6 @@ type depthGroup struct {
 // arrange puts entries in order: at one depth preset injections in the order of
 // the preset, then world-book entries by their order number. Settings of a
 // request come behind them (with).
-//
-// Source: NodeST specification 4.1, steps 4 and 6.
 func arrange(injections, book []*item) layout {
 	var l layout
 	var deep []*item
@@ -130,8 +126,6 @@ type insertion struct {
 // after the base. What is deeper than the chat stands before its oldest message,
 // deepest first. The note stands at its depth after everything else, with the
 // entries of position 2 and 3 around it.
-//
-// Source: NodeST specification 4.1, steps 4 to 7.
 func (l *layout) insertions(base int, note *item, place func(depth int) (index int, ok bool)) []insertion {
 	runs := make([]insertion, 0, len(l.groups)+1) // deepest first; at one depth the note last
 	for _, g := range slices.Backward(l.groups) {

@@ -34,8 +34,6 @@ const (
 )
 
 // buildFrame puts card and preset in the order of the preset.
-//
-// Source: NodeST specification 2, steps 2 to 6. What stands in no list is ours.
 func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 	f := frame{historyID: defaultHistoryID}
 	candidates := map[string]*item{}
@@ -119,8 +117,6 @@ func isHistory(name, identifier string) bool {
 
 // place adds world-book entries and settings of position 0 and 1 to the frame,
 // in a stable order by their order number.
-//
-// Source: NodeST specification 2, step 7.
 func (f *frame) place(items []*item) {
 	system := f.anchor >= 0 && roleOf(f.slots[f.anchor].role) == llm.System
 	for _, it := range items {

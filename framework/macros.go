@@ -139,6 +139,43 @@ func replaceMacro(text, name string, value func(args string) (string, bool)) str
 	return b.String()
 }
 
+// withoutComments removes {{// comments}}, which may hold other macros. One that
+// does not end stays.
+func withoutComments(text string) string {
+	const mark = "{{//"
+	if !strings.Contains(text, mark) {
+		return text
+	}
+	var open []int        // where braces opened that have not been closed yet
+	var comments [][2]int // from, until; none inside another
+	for i := 0; i+1 < len(text); i++ {
+		switch braces := text[i : i+2]; {
+		case braces == "{{":
+			open = append(open, i)
+			i++
+		case braces == "}}" && len(open) > 0:
+			from := open[len(open)-1]
+			open = open[:len(open)-1]
+			i++
+			if !strings.HasPrefix(text[from:], mark) {
+				continue
+			}
+			for n := len(comments); n > 0 && comments[n-1][0] > from; n-- {
+				comments = comments[:n-1]
+			}
+			comments = append(comments, [2]int{from, i + 1})
+		}
+	}
+	var b strings.Builder
+	done := 0
+	for _, c := range comments {
+		b.WriteString(text[done:c[0]])
+		done = c[1]
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
 // sides reads the argument of roll: "6" or "d6", up to 2^31; bad ones are 1.
 func sides(arg string) int {
 	arg = strings.TrimSpace(arg)

@@ -87,7 +87,7 @@ func TestAPanicOfAnAdapterEndsOneReply(t *testing.T) {
 			}
 		}
 	})
-	gen := llm.Dependable("test", model, llm.Options{OnUse: func(context.Context, llm.Use) {}})
+	gen := llm.Dependable("test", model, llm.Options{})
 	text, _, err := read(gen.Stream(t.Context(), llm.Request{Model: "at once"}))
 	wantCode(t, err, fault.Internal)
 	if text != "" || fault.Public(err).Message != "internal error" {

@@ -3,26 +3,48 @@ package llm
 import (
 	"context"
 	"math"
+	"strconv"
+	"sync/atomic"
 )
 
-// Batches embeds texts by several calls of a provider, one after the other, and
-// holds what it answers to the promises of Embedder.
+// Batches is an Embedder that asks a provider for a limited number of texts at a
+// time, and holds what it answers to the promises of Embedder. It must not be copied.
 type Batches struct {
-	Provider string // for errors
-	Texts    int    // the most that one call takes
-	Bytes    int    // likewise; a single longer text goes alone
+	Provider string
+	Model    string
+	Length   int // of the vectors to ask for; 0 = what the model gives
+	Texts    int // the most that one call takes
+	Bytes    int // likewise; a single longer text goes alone
 
 	// Call embeds one batch. It tells the tokens of it, 0 where they are unknown.
-	Call func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error)
+	Call func(ctx context.Context, task EmbedTask, texts []string) (vectors [][]float32, tokens int, err error)
+
+	length atomic.Int64 // that the model gave
 }
 
-// Embed returns one vector of length one per text, with Dim and Usage. Every
-// vector has dim numbers, unless that is 0: then as many as the first one.
-func (b Batches) Embed(ctx context.Context, texts []string, dim int) (Embeddings, error) {
-	out := Embeddings{Dim: dim, Vectors: make([][]float32, 0, len(texts))}
+// ModelID names the provider, the model, and the length that is asked for.
+func (b *Batches) ModelID() string {
+	id := b.Provider + ":" + b.Model
+	if b.Length > 0 {
+		id += "@" + strconv.Itoa(b.Length)
+	}
+	return id
+}
+
+// Dim is the length of the vectors; 0 until the model has given the first one.
+func (b *Batches) Dim() int {
+	if b.Length > 0 {
+		return b.Length
+	}
+	return int(b.length.Load())
+}
+
+// Embed returns one vector of length one per text.
+func (b *Batches) Embed(ctx context.Context, task EmbedTask, texts []string) (Embeddings, error) {
+	out := Embeddings{Model: b.ModelID(), Dim: b.Dim(), Vectors: make([][]float32, 0, len(texts))}
 	for start := 0; start < len(texts); {
 		end := b.end(texts, start)
-		vectors, tokens, err := b.Call(ctx, texts[start:end])
+		vectors, tokens, err := b.Call(ctx, task, texts[start:end])
 		if err != nil {
 			return Embeddings{}, err
 		}
@@ -37,12 +59,13 @@ func (b Batches) Embed(ctx context.Context, texts []string, dim int) (Embeddings
 	for _, v := range out.Vectors {
 		normalise(v)
 	}
+	b.length.Store(int64(out.Dim))
 	return out, nil
 }
 
 // end returns the end of the batch that starts at start; it holds at least one
 // text.
-func (b Batches) end(texts []string, start int) int {
+func (b *Batches) end(texts []string, start int) int {
 	size := 0
 	for i := start; i < len(texts); i++ {
 		size += len(texts[i])

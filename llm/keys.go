@@ -52,19 +52,10 @@ func (o KeyOptions) withDefaults() KeyOptions {
 
 type keyState struct {
 	key      Key
-	failures int // in a row
-	total    int
+	failures int       // in a row
 	until    time.Time // cools down until then
 	asked    bool      // the provider itself named that time
 	code     fault.Code
-}
-
-// KeyHealth is what may be shown of a key.
-type KeyHealth struct {
-	Index    int // position in the configuration, from 0
-	Failures int // since the start
-	Cooling  time.Duration
-	Code     fault.Code // of the last failure; empty when the last use was good
 }
 
 // NewKeys holds keys for provider; zero keys among them are left out.
@@ -76,18 +67,6 @@ func NewKeys(provider string, keys []Key, opts KeyOptions) *Keys {
 		}
 	}
 	return k
-}
-
-// Health tells how the keys are doing, in the order of the configuration.
-func (k *Keys) Health() []KeyHealth {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := time.Now()
-	health := make([]KeyHealth, len(k.keys))
-	for i, s := range k.keys {
-		health[i] = KeyHealth{Index: i, Failures: s.total, Cooling: max(0, s.until.Sub(now)), Code: s.code}
-	}
-	return health
 }
 
 // Stream is the body of an adapter's Stream: one sends the request with the key
@@ -205,7 +184,6 @@ func (k *Keys) report(i int, err error) {
 	}
 	e := fault.Public(err)
 	s.failures++
-	s.total++
 	s.code = e.Code
 	asked := e.RetryAfter > 0
 	rest := min(e.RetryAfter, k.opts.Longest)

@@ -1,15 +1,13 @@
-// Package llm is the contract between the product and language models, and the
+// Package llm is the contract between the product and language models, with the
 // wrappers that make any model behind it dependable.
 //
-// An adapter (llm/gemini, llm/openai, llm/offline) implements Generator and, where
-// its provider can embed, Embedder. It translates one request with one key and
-// reports what happened, with the errors of errors.go; it neither retries nor
-// guesses. Everything that is the same for all providers is a wrapper here:
-// Keys (several keys), Checked (a reply must be whole), WithDeadlines, WithRetry,
-// Metered and Chain (fallbacks). Dependable puts them together in the right order.
-//
-// The contract follows the model adapters of the NodeST specification (section
-// 16) and the stream rules that llm/llmtest holds every adapter to.
+// An adapter (llm/gemini, llm/openai, llm/offline) implements Generator and, if its
+// provider offers embeddings, Embedder. It translates one request with one key and
+// reports what happened, with the errors of errors.go; it neither retries nor guesses.
+// What all providers have in common is a wrapper here: Keys (several keys), Checked (a
+// reply must be complete), WithDeadlines, WithRetry and Chain (fallbacks). Dependable
+// combines them in the right order. llm/llmtest tests every adapter against the
+// contract.
 package llm
 
 import (

@@ -1,8 +1,8 @@
-// Package migrations holds the database schema as numbered SQL files, one folder
-// for each dialect. Both folders have the same numbers and make the same tables
-// and columns; package store runs them and tests that they agree.
+// Package migrations holds the database schema as numbered SQL files, one folder per
+// database. Both folders have the same numbers and create the same tables and columns;
+// package store runs the files and tests that they agree.
 //
-// A file that was released is never changed: a later change gets a new number.
+// A released file is never changed: a later change gets a new number.
 package migrations
 
 import "embed"

@@ -1,9 +1,9 @@
-// Package op is what the operations of all subjects have in common: the call and
-// its idempotency key, the transaction and the store that runs it, ids, pages,
-// checks of what clients send, and the forms of times, failures and events.
+// Package op has what the operations of all subjects share: the call and its idempotency
+// key, the transaction and the store that runs it, ids, pages, checks of client input,
+// and the formats of times, failures and events.
 //
-// An operation that writes is Once over a Store: the same key and content gives
-// the first answer again and has its effect once.
+// An operation that writes runs through Once: repeating it with the same key and content
+// returns the first answer and has no further effect.
 package op
 
 import (

@@ -48,25 +48,23 @@ func TestEveryCommandIsDescribedAndTheOtherWayRound(t *testing.T) {
 func TestTwinsTakeTheSameMembers(t *testing.T) {
 	c := theContract()
 	for command, o := range byCommand(operations) {
-		if o.path == "" {
-			continue // its twin is no plain one
+		if o.route == "" {
+			continue // its route is no plain one
 		}
+		r := routeOf(o)
 		data, _ := at(c.asyncapi, "components", "messages", "command."+command, "payload", "properties", "data", "properties")
 		ours := slices.Sorted(maps.Keys(data.(map[string]any)))
-		path := "/api/v1" + echoParam.ReplaceAllString(o.path, "{$1}")
-		var theirs []string
-		for _, member := range o.params {
-			theirs = append(theirs, member)
-		}
-		for name := range o.query {
+		path := "/api/v1" + echoParam.ReplaceAllString(r.path, "{$1}")
+		theirs := slices.Clone(r.params)
+		for name := range r.query {
 			theirs = append(theirs, name)
 		}
-		body, _ := at(c.openapi, "paths", path, strings.ToLower(o.method), "requestBody", "content", "application/json", "schema", "properties")
+		body, _ := at(c.openapi, "paths", path, strings.ToLower(r.method), "requestBody", "content", "application/json", "schema", "properties")
 		members, _ := body.(map[string]any)
 		theirs = append(theirs, slices.Collect(maps.Keys(members))...)
 		slices.Sort(theirs)
 		if !slices.Equal(ours, theirs) {
-			t.Errorf("%s takes %v, %s %s takes %v", command, ours, o.method, path, theirs)
+			t.Errorf("%s takes %v, %s %s takes %v", command, ours, r.method, path, theirs)
 		}
 	}
 }
@@ -142,7 +140,7 @@ func TestEventsAreDescribedWithTheirClass(t *testing.T) {
 func TestTheTableHasEachOperationOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range operations {
-		for _, name := range []string{o.command, strings.TrimSpace(o.method + " " + o.path)} {
+		for _, name := range []string{o.command, o.route} {
 			if name != "" && seen[name] {
 				t.Errorf("%s is in the table twice", name)
 			}

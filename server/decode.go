@@ -118,7 +118,9 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 	switch t.Kind() {
 	case reflect.Struct:
 		if t == typeTime {
-			return checkTime(v, at)
+			s, _ := v.(string)
+			_, err := time.Parse(time.RFC3339, s)
+			return mustBe(err == nil, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
 		}
 		return checkStruct(v, t, at)
 	case reflect.Map:
@@ -132,9 +134,13 @@ func check(v any, t reflect.Type, at string) []fault.Field {
 		_, ok := v.(bool)
 		return mustBe(ok, at, "true or false")
 	case reflect.Float64:
-		return checkNumber(v, at)
+		n, _ := v.(json.Number)
+		f, err := n.Float64()
+		return mustBe(err == nil && !math.IsInf(f, 0), at, "a number")
 	case reflect.Int, reflect.Int64:
-		return checkInteger(v, at)
+		n, _ := v.(json.Number)
+		_, err := n.Int64()
+		return mustBe(err == nil, at, "a whole number")
 	}
 	return []fault.Field{{Field: at, Code: "type", Detail: "cannot be set"}}
 }
@@ -210,33 +216,6 @@ func checkSlice(v any, t reflect.Type, at string) []fault.Field {
 		wrong = append(wrong, check(value, t.Elem(), path)...)
 	}
 	return wrong
-}
-
-func checkTime(v any, at string) []fault.Field {
-	s, ok := v.(string)
-	if ok {
-		_, err := time.Parse(time.RFC3339, s)
-		ok = err == nil
-	}
-	return mustBe(ok, at, "an RFC 3339 time such as 2026-01-31T12:00:00Z")
-}
-
-func checkNumber(v any, at string) []fault.Field {
-	n, ok := v.(json.Number)
-	if ok {
-		f, err := n.Float64()
-		ok = err == nil && !math.IsInf(f, 0)
-	}
-	return mustBe(ok, at, "a number")
-}
-
-func checkInteger(v any, at string) []fault.Field {
-	n, ok := v.(json.Number)
-	if ok {
-		_, err := n.Int64()
-		ok = err == nil
-	}
-	return mustBe(ok, at, "a whole number")
 }
 
 func join(at, name string) string {

@@ -122,7 +122,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q was accepted", data)
 		}
 		if o := byCommand(operations)["chat.send"]; cmd.Data != nil {
-			if _, _, err := o.prepare(cmd.Data); err != nil && fault.Public(err).Code == fault.Internal {
+			if _, _, err := o.data.prepare("chat.send", cmd.Data); err != nil && fault.Public(err).Code == fault.Internal {
 				t.Fatalf("%q: %v", cmd.Data, err)
 			}
 		}

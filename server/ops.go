@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -12,49 +15,60 @@ import (
 	"nodest/op"
 )
 
-// operation is one thing that a client can ask for, over both transports. The
-// WebSocket finds it by command; method and path are its twin in REST.
+// operation is one thing that a client can ask for, over both transports.
 type operation struct {
-	command string
-	method  string
-	path    string            // below /api/v1, as echo writes it
-	params  map[string]string // parameter of the path -> member of the data
-	query   map[string]string // parameter of the query -> type: "string", "int", "bool" or handled
-	ifMatch string            // member of the data that an If-Match header sets; "" = none
-	status  int               // of the twin's success; 0 = 200
-	bytes   int64             // of the twin's body; 0 = Options.BodyBytes
-	key     bool              // W: on the WebSocket it needs an idempotency key
-	// starts is set on operations that may begin a generation: the twin waits for
-	// the reply, streams it or answers at once.
+	command string // of the WebSocket; "" = REST only
+	// route is the same in REST, such as "PATCH /messages/:messageId": the method,
+	// and the path below /api/v1 with the members of the data that stand in it. A GET
+	// and a DELETE take the other members as parameters of the query.
+	route   string
+	ifMatch bool  // an If-Match header sets the member ifVersion
+	status  int   // of a success in REST; 0 = 200
+	bytes   int64 // of the body in REST; 0 = Options.BodyBytes
+	key     bool  // on the WebSocket it needs an idempotency key
+	// starts is set on operations that may begin a generation: in REST a request waits
+	// for the reply, streams it or is answered at once.
 	starts bool
-
-	// prepare decodes the data strictly and returns what will run, and the hash
-	// of the content for idempotency. Nothing has happened yet when it fails.
-	prepare func(data []byte) (run runner, hash string, err error)
+	data   input
 }
+
+// name is what an idempotency key stands for, besides the data.
+func (o *operation) name() string { return cmp.Or(o.command, o.route) }
 
 // runner is an operation with its data.
 type runner = func(context.Context, *Server, *op.Call) (any, error)
 
-// takes makes a prepare function: In is the shape of the data, and f the one
+// input reads the data of an operation.
+type input struct {
+	members map[string]reflect.Type
+	// prepare decodes the data strictly and returns what will run, and the hash of name
+	// and content for idempotency. Nothing has happened yet when it fails.
+	prepare func(name string, data []byte) (run runner, hash string, err error)
+}
+
+// takes is the input of an operation: In is the shape of its data, and f the one
 // function behind both transports. Its result is encoded as JSON.
-func takes[In any](command string, f func(ctx context.Context, s *Server, c *op.Call, in In) (any, error)) func([]byte) (runner, string, error) {
-	return func(data []byte) (runner, string, error) {
+func takes[In any](f func(ctx context.Context, s *Server, c *op.Call, in In) (any, error)) input {
+	return input{membersOf(reflect.TypeFor[In]()), func(name string, data []byte) (runner, string, error) {
 		var in In
-		if len(data) == 0 || string(data) == "null" {
-			data = []byte("{}")
-		}
-		if err := decodeStrict(data, &in); err != nil {
+		if err := decodeStrict(orObject(data), &in); err != nil {
 			return nil, "", err
 		}
 		canonical, err := json.Marshal(in)
 		if err != nil {
 			return nil, "", err
 		}
-		sum := sha256.Sum256(append([]byte(command+"\n"), canonical...))
 		run := func(ctx context.Context, s *Server, c *op.Call) (any, error) { return f(ctx, s, c, in) }
-		return run, hex.EncodeToString(sum[:]), nil
-	}
+		return run, hashOf(name, canonical), nil
+	}}
+}
+
+// hashOf is what an idempotency key stands for.
+func hashOf(name string, content []byte) string {
+	h := sha256.New()
+	h.Write([]byte(name + "\n"))
+	h.Write(content)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // operations is the one list of what both transports offer.
@@ -80,13 +94,13 @@ func (s *Server) perform(ctx context.Context, o *operation, c *op.Call, data []b
 			result, err = nil, panicked(r)
 		}
 	}()
-	if c.Key != "" && !plainKey(c.Key) {
+	if c.Key != "" && !plainKey.MatchString(c.Key) {
 		return nil, badKey()
 	}
 	if o.starts && s.draining.Load() {
 		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
-	run, hash, err := o.prepare(data)
+	run, hash, err := o.data.prepare(o.name(), data)
 	if err != nil {
 		return nil, err
 	}
@@ -149,16 +163,5 @@ func badKey() error {
 	return fault.InvalidField("key", "range", "must be 1 to 64 printable characters")
 }
 
-// plainKey says whether an idempotency key can be one: 1–64 printable ASCII
-// characters.
-func plainKey(key string) bool {
-	if key == "" || len(key) > 64 {
-		return false
-	}
-	for _, c := range []byte(key) {
-		if c < 0x21 || c > 0x7e {
-			return false
-		}
-	}
-	return true
-}
+// plainKey matches what can be an idempotency key: printable ASCII characters.
+var plainKey = regexp.MustCompile(`^[!-~]{1,64}$`)

@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 
@@ -17,78 +15,29 @@ import (
 
 // chatOperations are about conversations, messages, generations and prompts.
 var chatOperations = []operation{
-	{
-		command: "chat.send", method: http.MethodPost, path: "/conversations/:id/messages", key: true, starts: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.send", chatSend),
-	}, {
-		command: "gen.regenerate", method: http.MethodPost, path: "/messages/:id/regenerate", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("gen.regenerate", genRegenerate),
-	}, {
-		command: "gen.continue", method: http.MethodPost, path: "/messages/:id/continue", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("gen.continue", genContinue),
-	}, {
-		command: "gen.impersonate", method: http.MethodPost, path: "/conversations/:id/impersonate", key: true, starts: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("gen.impersonate", genImpersonate),
-	}, {
-		command: "gen.cancel", method: http.MethodPost, path: "/generations/:id/cancel",
-		params: map[string]string{"id": "generationId"}, prepare: takes("gen.cancel", genCancel),
-	}, {
-		command: "gen.attach", // its twin, which can stream, is in sse.go
-		prepare: takes("gen.attach", genAttach),
-	}, {
-		method: http.MethodGet, path: "/messages/:id",
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.get", messageGet),
-	}, {
-		command: "message.swipe", method: http.MethodPost, path: "/messages/:id/swipe", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.swipe", messageSwipe),
-	}, {
-		command: "message.delete", method: http.MethodDelete, path: "/messages/:id", key: true,
-		params: map[string]string{"id": "messageId"}, query: map[string]string{"scope": "string"},
-		prepare: takes("message.delete", messageDelete),
-	}, {
-		command: "message.restore", method: http.MethodPost, path: "/messages/:id/restore", key: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.restore", messageRestore),
-	}, {
-		command: "chat.create", method: http.MethodPost, path: "/conversations", status: http.StatusCreated, key: true,
-		prepare: takes("chat.create", chatCreate),
-	}, {
-		method: http.MethodGet, path: "/conversations",
-		query:   map[string]string{"characterId": "string", "archived": "bool", "cursor": "string", "limit": "int"},
-		prepare: takes("chat.list", chatList),
-	}, {
-		method: http.MethodGet, path: "/conversations/:id",
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.get", chatGet),
-	}, {
-		command: "chat.update", method: http.MethodPatch, path: "/conversations/:id", key: true, ifMatch: "ifVersion",
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.update", chatUpdate),
-	}, {
-		command: "chat.delete", method: http.MethodDelete, path: "/conversations/:id", status: http.StatusNoContent, key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.delete", chatDelete),
-	}, {
-		command: "chat.head", method: http.MethodPut, path: "/conversations/:id/head", key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.head", chatHead),
-	}, {
-		command: "chat.history", method: http.MethodGet, path: "/conversations/:id/messages",
-		params: map[string]string{"id": "conversationId"}, query: map[string]string{"before": "string", "limit": "int"},
-		prepare: takes("chat.history", chatHistory),
-	}, {
-		command: "prompt.preview", method: http.MethodPost, path: "/conversations/:id/prompt",
-		params: map[string]string{"id": "conversationId"}, prepare: takes("prompt.preview", promptPreview),
-	}, {
-		command: "prompt.get", method: http.MethodGet, path: "/prompts/:id",
-		params: map[string]string{"id": "promptId"}, prepare: takes("prompt.get", promptGet),
-	}, {
-		command: "prompt.diff", method: http.MethodGet, path: "/prompts/:id/diff",
-		params: map[string]string{"id": "promptId"}, query: map[string]string{"with": "string"},
-		prepare: takes("prompt.diff", promptDiff),
-	}, {
-		command: "card.lint", // its twin, which also takes files, is in ops_rest.go
-		prepare: prepareLint,
-	}, {
-		command: "typing", prepare: takes("typing", typing),
-	}, {
-		command: "ack", prepare: takes("ack", ack), // its twin names the device: ops_rest.go
-	},
+	{command: "chat.send", route: "POST /conversations/:conversationId/messages", key: true, starts: true, data: takes(chatSend)},
+	{command: "gen.regenerate", route: "POST /messages/:messageId/regenerate", key: true, starts: true, data: takes(genRegenerate)},
+	{command: "gen.continue", route: "POST /messages/:messageId/continue", key: true, starts: true, data: takes(genContinue)},
+	{command: "gen.impersonate", route: "POST /conversations/:conversationId/impersonate", key: true, starts: true, data: takes(genImpersonate)},
+	{command: "gen.cancel", route: "POST /generations/:generationId/cancel", data: takes(genCancel)},
+	{command: "gen.attach", data: takes(genAttach)}, // its route, which can stream, is in ops_rest.go
+	{route: "GET /messages/:messageId", data: takes(messageGet)},
+	{command: "message.swipe", route: "POST /messages/:messageId/swipe", key: true, starts: true, data: takes(messageSwipe)},
+	{command: "message.delete", route: "DELETE /messages/:messageId", key: true, data: takes(messageDelete)},
+	{command: "message.restore", route: "POST /messages/:messageId/restore", key: true, data: takes(messageRestore)},
+	{command: "chat.create", route: "POST /conversations", status: http.StatusCreated, key: true, data: takes(chatCreate)},
+	{route: "GET /conversations", data: takes(chatList)},
+	{route: "GET /conversations/:conversationId", data: takes(chatGet)},
+	{command: "chat.update", route: "PATCH /conversations/:conversationId", key: true, ifMatch: true, data: takes(chatUpdate)},
+	{command: "chat.delete", route: "DELETE /conversations/:conversationId", status: http.StatusNoContent, key: true, data: takes(chatDelete)},
+	{command: "chat.head", route: "PUT /conversations/:conversationId/head", key: true, data: takes(chatHead)},
+	{command: "chat.history", route: "GET /conversations/:conversationId/messages", data: takes(chatHistory)},
+	{command: "prompt.preview", route: "POST /conversations/:conversationId/prompt", data: takes(promptPreview)},
+	{command: "prompt.get", route: "GET /prompts/:promptId", data: takes(promptGet)},
+	{command: "prompt.diff", route: "GET /prompts/:promptId/diff", data: takes(promptDiff)},
+	{command: "card.lint", data: input{prepare: prepareLint}}, // its route, which also takes files, is in ops_rest.go
+	{command: "typing", data: takes(typing)},
+	{command: "ack", data: takes(ack)}, // its route names the device: ops_rest.go
 }
 
 type sendData struct {
@@ -265,11 +214,7 @@ type messageData struct {
 }
 
 func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	m, err := s.chats.Message(ctx, c.UserID, in.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	return chat.WireMessage(m), nil
+	return result(chat.WireMessage)(s.chats.Message(ctx, c.UserID, in.MessageID))
 }
 
 type swipeData struct {
@@ -342,16 +287,10 @@ type listData struct {
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
-	p, err := s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireConversation), nil
+	return listPage(in.Limit, chat.WireConversation, func(limit int) (*op.Page[*chat.Conversation], error) {
+		return s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
+	})
 }
 
 type conversationData struct {
@@ -425,13 +364,9 @@ type previewData struct {
 }
 
 func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
-	p, err := s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
+	return result(wirePromptOf)(s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
 		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return wirePromptOf(p), nil
+	}))
 }
 
 type promptData struct {
@@ -443,7 +378,7 @@ func promptGet(ctx context.Context, s *Server, c *op.Call, in promptData) (any, 
 	if err != nil {
 		return nil, err
 	}
-	w := wirePromptOf(p.Prompt)
+	w := promptOf(p.Prompt)
 	w.ID, w.ConversationID, w.GenerationID = p.ID, p.ConversationID, p.GenerationID
 	return w, nil
 }
@@ -462,12 +397,11 @@ func promptDiff(ctx context.Context, s *Server, c *op.Call, in diffData) (any, e
 
 // prepareLint takes any document as its data: a card, a book, a preset or a
 // script.
-func prepareLint(data []byte) (runner, string, error) {
+func prepareLint(name string, data []byte) (runner, string, error) {
 	if _, err := parseJSON(data); err != nil {
 		return nil, "", err
 	}
-	sum := sha256.Sum256(data)
-	return lint(data, "document.json"), hex.EncodeToString(sum[:]), nil
+	return lint(data, "document.json"), hashOf(name, data), nil
 }
 
 func lint(data []byte, filename string) runner {
@@ -476,11 +410,7 @@ func lint(data []byte, filename string) runner {
 		if err != nil {
 			return nil, err
 		}
-		all := make([]any, len(found))
-		for i := range found {
-			all[i] = found[i]
-		}
-		return map[string]any{"findings": all}, nil
+		return map[string]any{"findings": orEmpty(found)}, nil
 	}
 }
 

@@ -11,26 +11,11 @@ import (
 // historyOperations change and read the tree of a conversation: edits, branches,
 // forks, resets and search.
 var historyOperations = []operation{
-	{
-		command: "message.edit", method: http.MethodPatch, path: "/messages/:id", key: true, starts: true,
-		params: map[string]string{"id": "messageId"}, prepare: takes("message.edit", messageEdit),
-	}, {
-		command: "chat.fork", method: http.MethodPost, path: "/conversations/:id/fork", status: http.StatusCreated, key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.fork", chatFork),
-	}, {
-		command: "chat.reset", method: http.MethodPost, path: "/conversations/:id/reset", key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("chat.reset", chatReset),
-	}, {
-		command: "chat.branches", method: http.MethodGet, path: "/conversations/:id/branches",
-		params: map[string]string{"id": "conversationId"}, query: map[string]string{"cursor": "string", "limit": "int"},
-		prepare: takes("chat.branches", chatBranches),
-	}, {
-		command: "chat.search", method: http.MethodGet, path: "/messages/search",
-		query: map[string]string{
-			"q": "string", "conversationId": "string", "characterId": "string", "cursor": "string", "limit": "int",
-		},
-		prepare: takes("chat.search", chatSearch),
-	},
+	{command: "message.edit", route: "PATCH /messages/:messageId", key: true, starts: true, data: takes(messageEdit)},
+	{command: "chat.fork", route: "POST /conversations/:conversationId/fork", status: http.StatusCreated, key: true, data: takes(chatFork)},
+	{command: "chat.reset", route: "POST /conversations/:conversationId/reset", key: true, data: takes(chatReset)},
+	{command: "chat.branches", route: "GET /conversations/:conversationId/branches", data: takes(chatBranches)},
+	{command: "chat.search", route: "GET /messages/search", data: takes(chatSearch)},
 }
 
 type editData struct {
@@ -73,15 +58,9 @@ type branchesData struct {
 }
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireBranch), nil
+	return listPage(in.Limit, chat.WireBranch, func(limit int) (*op.Page[*chat.Branch], error) {
+		return s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
+	})
 }
 
 type searchData struct {
@@ -93,15 +72,9 @@ type searchData struct {
 }
 
 func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Search(ctx, c.UserID, chat.SearchInput{
-		Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
+	return listPage(in.Limit, chat.WireHit, func(limit int) (*op.Page[*chat.Hit], error) {
+		return s.chats.Search(ctx, c.UserID, chat.SearchInput{
+			Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireHit), nil
 }

@@ -19,75 +19,25 @@ import (
 // of conversations. What has no command exists in REST only; files are in
 // rest_memory.go.
 var memoryOperations = []operation{
-	{
-		command: "memory.search", method: http.MethodGet, path: "/characters/:id/memories", params: characterParam,
-		query: map[string]string{
-			"q": "string", "mode": "string", "layer": "string", "kind": "string", "subject": "string", "status": "string",
-			"conversation": "string", "pinned": "bool", "cursor": "string", "limit": "int",
-		},
-		prepare: takes("memory.search", memorySearch),
-	}, {
-		command: "memory.create", method: http.MethodPost, path: "/characters/:id/memories", status: http.StatusCreated, key: true,
-		params: characterParam, prepare: takes("memory.create", memoryCreate),
-	}, {
-		command: "memory.edit", method: http.MethodPatch, path: "/characters/:id/memories/:mid", key: true,
-		params: memoryParams, prepare: takes("memory.edit", memoryEdit),
-	}, {
-		command: "memory.pin", key: true, // in REST it is an edit of pinned
-		prepare: preparePin,
-	}, {
-		command: "memory.delete", method: http.MethodDelete, path: "/characters/:id/memories/:mid", status: http.StatusNoContent, key: true,
-		params: memoryParams, query: map[string]string{"purge": "bool"}, prepare: takes("memory.delete", memoryDelete),
-	}, {
-		command: "memory.restore", method: http.MethodPost, path: "/characters/:id/memories/:mid/restore", key: true,
-		params: memoryParams, prepare: takes("memory.restore", memoryRestore),
-	}, {
-		command: "memory.forget", method: http.MethodPost, path: "/characters/:id/memories/forget", key: true,
-		params: characterParam, prepare: takes("memory.forget", memoryForget),
-	}, {
-		method: http.MethodPost, path: "/characters/:id/memories/bulk",
-		params: characterParam, prepare: takes("memory.bulk", memoryBulk),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memories/:mid/history",
-		params: memoryParams, prepare: takes("memory.history", memoryHistory),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memories/suggestions", params: characterParam,
-		query:   map[string]string{"state": "string", "cursor": "string", "limit": "int"},
-		prepare: takes("memory.suggestions", memorySuggestions),
-	}, {
-		method: http.MethodPost, path: "/characters/:id/memories/suggestions/:sid",
-		params:  map[string]string{"id": "characterId", "sid": "suggestionId"},
-		prepare: takes("memory.decide", memoryDecide),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/memory/jobs", params: characterParam,
-		query: map[string]string{"cursor": "string", "limit": "int"}, prepare: takes("memory.jobs", memoryJobs),
-	}, {
-		method: http.MethodGet, path: "/messages/:id/memories",
-		params: map[string]string{"id": "messageId"}, prepare: takes("memory.recalled", memoryRecalled),
-	}, {
-		method: http.MethodPost, path: "/conversations/:id/memory/extract", status: http.StatusAccepted,
-		params: conversationParam, prepare: takes("memory.extract", memoryExtract),
-	}, {
-		command: "summary.list", method: http.MethodGet, path: "/conversations/:id/summaries",
-		params: conversationParam, prepare: takes("summary.list", summaryList),
-	}, {
-		command: "summary.create", key: true, // its twin, which can wait, is in rest_memory.go
-		prepare: takes("summary.create", summaryCreate),
-	}, {
-		method: http.MethodPatch, path: "/conversations/:id/summaries/:sid",
-		params: summaryParams, prepare: takes("summary.edit", summaryEdit),
-	}, {
-		command: "summary.delete", method: http.MethodDelete, path: "/conversations/:id/summaries/:sid", status: http.StatusNoContent, key: true,
-		params: summaryParams, prepare: takes("summary.delete", summaryDelete),
-	},
+	{command: "memory.search", route: "GET /characters/:characterId/memories", data: takes(memorySearch)},
+	{command: "memory.create", route: "POST /characters/:characterId/memories", status: http.StatusCreated, key: true, data: takes(memoryCreate)},
+	{command: "memory.edit", route: "PATCH /characters/:characterId/memories/:memoryId", key: true, data: takes(memoryEdit)},
+	{command: "memory.pin", key: true, data: input{prepare: preparePin}}, // in REST it is an edit of pinned
+	{command: "memory.delete", route: "DELETE /characters/:characterId/memories/:memoryId", status: http.StatusNoContent, key: true, data: takes(memoryDelete)},
+	{command: "memory.restore", route: "POST /characters/:characterId/memories/:memoryId/restore", key: true, data: takes(memoryRestore)},
+	{command: "memory.forget", route: "POST /characters/:characterId/memories/forget", key: true, data: takes(memoryForget)},
+	{route: "POST /characters/:characterId/memories/bulk", data: takes(memoryBulk)},
+	{route: "GET /characters/:characterId/memories/:memoryId/history", data: takes(memoryHistory)},
+	{route: "GET /characters/:characterId/memories/suggestions", data: takes(memorySuggestions)},
+	{route: "POST /characters/:characterId/memories/suggestions/:suggestionId", data: takes(memoryDecide)},
+	{route: "GET /characters/:characterId/memory/jobs", data: takes(memoryJobs)},
+	{route: "GET /messages/:messageId/memories", data: takes(memoryRecalled)},
+	{route: "POST /conversations/:conversationId/memory/extract", status: http.StatusAccepted, data: takes(memoryExtract)},
+	{command: "summary.list", route: "GET /conversations/:conversationId/summaries", data: takes(summaryList)},
+	{command: "summary.create", key: true, data: takes(summaryCreate)}, // its route, which can wait, is in rest_memory.go
+	{route: "PATCH /conversations/:conversationId/summaries/:summaryId", data: takes(summaryEdit)},
+	{command: "summary.delete", route: "DELETE /conversations/:conversationId/summaries/:summaryId", status: http.StatusNoContent, key: true, data: takes(summaryDelete)},
 }
-
-var (
-	characterParam    = map[string]string{"id": "characterId"}
-	memoryParams      = map[string]string{"id": "characterId", "mid": "memoryId"}
-	conversationParam = map[string]string{"id": "conversationId"}
-	summaryParams     = map[string]string{"id": "conversationId", "sid": "summaryId"}
-)
 
 // mostFound bounds a search; it has no pages.
 const mostFound = 100
@@ -114,17 +64,12 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 	if in.Query != "" {
 		return in.find(ctx, s, c)
 	}
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
-		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
-	}, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[memory.Listed]{Items: items, NextCursor: next}, wireListedOf), nil
+	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
+		items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
+		}, in.Cursor, limit)
+		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
+	})
 }
 
 // check refuses words that nobody knows and members that do not go together. The
@@ -228,12 +173,7 @@ func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateDat
 	return memoryOf(s.memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
-func memoryOf(m *memory.Memory, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return wireMemoryOf(*m), nil
-}
+var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
 	CharacterID string `json:"characterId"`
@@ -253,7 +193,7 @@ type memoryPinData struct {
 
 // preparePin reads a memory.pin as the edit that it is, so that both are the same
 // under one key.
-func preparePin(data []byte) (runner, string, error) {
+func preparePin(_ string, data []byte) (runner, string, error) {
 	var in memoryPinData
 	if err := decodeStrict(orObject(data), &in); err != nil {
 		return nil, "", err
@@ -265,7 +205,7 @@ func preparePin(data []byte) (runner, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return takes("memory.edit", memoryEdit)(edit)
+	return takes(memoryEdit).prepare("memory.edit", edit)
 }
 
 type memoryData struct {
@@ -287,11 +227,7 @@ func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (a
 }
 
 func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	versions, err := s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(versions, wireMemoryOf), nil
+	return list(wireMemoryOf)(s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
 }
 
 type memoryForgetData struct {
@@ -332,15 +268,10 @@ func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySugg
 	if err := oneOf("state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected); err != nil {
 		return nil, err
 	}
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[memory.Suggested]{Items: items, NextCursor: next}, wireSuggestionOf), nil
+	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
+		items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
+		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
+	})
 }
 
 type memoryDecideData struct {
@@ -364,15 +295,10 @@ type memoryJobsData struct {
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(&op.Page[*jobs.Job]{Items: items, NextCursor: next}, wireJobOf), nil
+	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
+		items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
+		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
+	})
 }
 
 type memoryRecalledData struct {
@@ -380,11 +306,7 @@ type memoryRecalledData struct {
 }
 
 func memoryRecalled(ctx context.Context, s *Server, c *op.Call, in memoryRecalledData) (any, error) {
-	found, err := s.engine.RecalledFor(ctx, c.UserID, in.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(found, wireFoundOf), nil
+	return list(wireFoundOf)(s.engine.RecalledFor(ctx, c.UserID, in.MessageID))
 }
 
 // queued is the answer where work goes on in the background.
@@ -397,11 +319,7 @@ func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationDa
 }
 
 func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	items, err := s.chats.Summaries(ctx, c.UserID, in.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	return whole(items, wireSummaryOf), nil
+	return list(wireSummaryOf)(s.chats.Summaries(ctx, c.UserID, in.ConversationID))
 }
 
 type summaryCreateData struct {
@@ -419,12 +337,7 @@ func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData
 	return summaryOf(s.chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
-func summaryOf(v *chat.SummaryView, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return wireSummaryOf(v), nil
-}
+var summaryOf = result(wireSummaryOf)
 
 type summaryEditData struct {
 	ConversationID string `json:"conversationId"`

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"mime"
 	"net/http"
+	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,12 +26,13 @@ const base = "/api/v1"
 // lintBytes bounds a document that is sent to be looked at.
 const lintBytes = 32 << 20
 
-// operationRoutes serves the REST twins of the operations.
+// operationRoutes serves the REST routes of the operations.
 func (s *Server) operationRoutes(e *echo.Echo) {
 	for _, table := range [][]operation{operations, documentOperations} {
 		for i := range table {
-			if o := &table[i]; o.method != "" {
-				e.Add(o.method, base+o.path, s.signedIn(s.twin(o)))
+			if table[i].route != "" {
+				r := routeOf(&table[i])
+				e.Add(r.method, base+r.path, s.signedIn(s.operation(r)))
 			}
 		}
 	}
@@ -37,29 +41,60 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
 }
 
-// twin is the REST route of an operation.
-func (s *Server) twin(o *operation) handler {
+// route is an operation in REST.
+type route struct {
+	*operation
+	method, path string
+	params       []string                // members in the path, in order
+	query        map[string]reflect.Type // parameters of the query; nil = the handler has read it
+}
+
+var pathParam = regexp.MustCompile(`:\w+`)
+
+// routeOf reads the route of an operation. In its path, openapi.yaml and so echo call
+// the first parameter id, and further ones by their first letter: mid for memoryId.
+func routeOf(o *operation) *route {
+	r := &route{operation: o, query: map[string]reflect.Type{}}
+	r.method, r.path, _ = strings.Cut(o.route, " ")
+	r.path = pathParam.ReplaceAllStringFunc(r.path, func(param string) string {
+		r.params = append(r.params, param[1:])
+		if len(r.params) == 1 {
+			return ":id"
+		}
+		return param[:2] + "id"
+	})
+	if r.method == http.MethodGet || r.method == http.MethodDelete {
+		maps.Copy(r.query, o.data.members)
+		for _, member := range r.params {
+			delete(r.query, member)
+		}
+	}
+	return r
+}
+
+// operation is the handler of a route.
+func (s *Server) operation(r *route) handler {
 	return func(c echo.Context, who *account.Identity) error {
-		data, err := s.twinData(c, o)
+		data, err := s.routeData(c, r)
 		if err != nil {
 			return err
 		}
 		call := s.call(c, who)
-		if o.starts {
-			return s.twinStarts(c, who, o, call, data)
+		if r.starts {
+			return s.starts(c, who, r.operation, call, data)
 		}
-		result, err := s.perform(detached(c.Request().Context()), o, call, data, false)
+		result, err := s.perform(detached(c.Request().Context()), r.operation, call, data, false)
 		if err != nil {
 			return lostUpdate(c, err)
 		}
-		return answer(c, o.status, call, result)
+		return answer(c, r.status, call, result)
 	}
 }
 
-// twinStarts is the REST route of operations that may begin a generation. The
+// starts is the handler of operations that may begin a generation. The
 // generation is not bound to the request: a client that goes away finds the
 // reply later.
-func (s *Server) twinStarts(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
+func (s *Server) starts(c echo.Context, who *account.Identity, o *operation, call *op.Call, data []byte) error {
 	if wantsStream(c.Request()) {
 		return s.streamReply(c, who, o, call, data)
 	}
@@ -154,12 +189,12 @@ func lostUpdate(c echo.Context, err error) error {
 	return &f
 }
 
-// twinData makes the operation's data of the request's body, path and query: the
+// routeData makes the operation's data of the request's body, path and query: the
 // same object that a WebSocket command would carry.
-func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
+func (s *Server) routeData(c echo.Context, r *route) ([]byte, error) {
 	members := map[string]json.RawMessage{}
-	if o.method != http.MethodGet && o.method != http.MethodDelete {
-		body, err := s.body(c, cmp.Or(o.bytes, s.opts.BodyBytes))
+	if r.method != http.MethodGet && r.method != http.MethodDelete {
+		body, err := s.body(c, cmp.Or(r.bytes, s.opts.BodyBytes))
 		if err != nil {
 			return nil, err
 		}
@@ -167,16 +202,16 @@ func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for name, member := range o.params {
+	for i, member := range r.params {
 		if _, twice := members[member]; twice {
 			return nil, fault.InvalidField(member, "unknown", "already given in the URL path")
 		}
-		members[member], _ = json.Marshal(c.Param(name))
+		members[member], _ = json.Marshal(c.ParamValues()[i])
 	}
-	if err := queryInto(members, c, o); err != nil {
+	if err := queryInto(members, c, r.query); err != nil {
 		return nil, err
 	}
-	if err := ifMatch(members, c.Request(), o); err != nil {
+	if err := r.setVersion(members, c.Request()); err != nil {
 		return nil, err
 	}
 	return json.Marshal(members)
@@ -186,17 +221,16 @@ func (s *Server) twinData(c echo.Context, o *operation) ([]byte, error) {
 // that was never stored: "0".
 const neverStored = -1
 
-// ifMatch turns the If-Match header into the member of the data that says the
-// same. Where there is none the header is refused: a client that asks for
+// setVersion turns the If-Match header into the member ifVersion. Where there is none the header is refused: a client that asks for
 // protection must not believe that it has it.
-func ifMatch(members map[string]json.RawMessage, r *http.Request, o *operation) error {
-	tag := r.Header.Get("If-Match")
+func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request) error {
+	tag := req.Header.Get("If-Match")
 	switch {
 	case tag == "" || tag == "*":
 		return nil
-	case o.ifMatch == "" && (o.method == http.MethodGet || o.method == http.MethodPost):
+	case !r.ifMatch && (r.method == http.MethodGet || r.method == http.MethodPost):
 		return nil // there is nothing that could be lost
-	case o.ifMatch == "":
+	case !r.ifMatch:
 		return fault.New(fault.BadRequest, "this route does not support If-Match")
 	}
 	version, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(tag, "W/"), `"`), 10, 64)
@@ -206,35 +240,34 @@ func ifMatch(members map[string]json.RawMessage, r *http.Request, o *operation) 
 	if version == 0 {
 		version = neverStored
 	}
-	members[o.ifMatch], err = json.Marshal(version)
+	members["ifVersion"], err = json.Marshal(version)
 	return err
 }
 
-// handled is the type of a parameter that is no member of the data: the handler has
-// read it.
-const handled = "handled"
-
 // queryInto adds the parameters of the query, each with its type. One that is not
 // known is refused, as a member is.
-func queryInto(members map[string]json.RawMessage, c echo.Context, o *operation) error {
+func queryInto(members map[string]json.RawMessage, c echo.Context, query map[string]reflect.Type) error {
 	for name, values := range c.QueryParams() {
-		kind, known := o.query[name]
+		as, known := query[name]
 		if !known {
 			return unknownParameter(name)
 		}
-		if kind == handled {
+		if as == nil {
 			continue
 		}
 		if len(values) != 1 {
 			return fault.InvalidField(name, "type", "must be given once")
 		}
+		if as.Kind() == reflect.Pointer {
+			as = as.Elem()
+		}
 		value := values[0]
-		switch kind {
-		case "int":
+		switch as.Kind() {
+		case reflect.Int:
 			if _, err := strconv.ParseInt(value, 10, 64); err != nil {
 				return fault.InvalidField(name, "type", "must be a whole number")
 			}
-		case "bool":
+		case reflect.Bool:
 			if value != "true" && value != "false" {
 				return fault.InvalidField(name, "type", "must be true or false")
 			}
@@ -328,7 +361,7 @@ func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	return answer(c, 0, call, result)
 }
 
-// deviceAck is the twin of ack; the device is the one of the path.
+// deviceAck is ack; the device is the one of the path.
 func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	if !plainID.MatchString(c.Param("id")) {
 		return fault.InvalidField("id", "range", "must be 1 to 64 characters from A-Z, a-z, 0-9, _ and -")
@@ -346,14 +379,11 @@ func (s *Server) deviceAck(c echo.Context, who *account.Identity) error {
 	return answer(c, 0, call, result)
 }
 
-// generation is the twin of gen.attach: the text from an offset, or the rest as
+// generation is gen.attach: the text from an offset, or the rest as
 // it comes.
 func (s *Server) generation(c echo.Context, who *account.Identity) error {
-	o := operation{
-		method: http.MethodGet, params: map[string]string{"id": "generationId"}, query: map[string]string{"off": "int"},
-		prepare: s.ops["gen.attach"].prepare,
-	}
-	data, err := s.twinData(c, &o)
+	r := routeOf(&operation{route: "GET /generations/:generationId", data: s.ops["gen.attach"].data})
+	data, err := s.routeData(c, r)
 	if err != nil {
 		return err
 	}
@@ -361,7 +391,7 @@ func (s *Server) generation(c echo.Context, who *account.Identity) error {
 	if wantsStream(c.Request()) {
 		return s.streamGeneration(c, who, call, data)
 	}
-	result, err := s.perform(c.Request().Context(), &o, call, data, false)
+	result, err := s.perform(c.Request().Context(), r.operation, call, data, false)
 	if err != nil {
 		return err
 	}

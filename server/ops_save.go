@@ -13,28 +13,12 @@ import (
 
 // saveOperations are about save points.
 var saveOperations = []operation{
-	{
-		command: "save.create", method: http.MethodPost, path: "/conversations/:id/saves", status: http.StatusCreated, key: true,
-		params: map[string]string{"id": "conversationId"}, prepare: takes("save.create", saveCreate),
-	}, {
-		command: "save.list", method: http.MethodGet, path: "/conversations/:id/saves",
-		params:  map[string]string{"id": "conversationId"},
-		query:   map[string]string{"automatic": "bool", "cursor": "string", "limit": "int"},
-		prepare: takes("save.list", saveList),
-	}, {
-		command: "save.get", method: http.MethodGet, path: "/saves/:id",
-		params: map[string]string{"id": "saveId"}, query: map[string]string{"before": "string", "limit": "int"},
-		prepare: takes("save.get", saveGet),
-	}, {
-		command: "save.restore", method: http.MethodPost, path: "/saves/:id/restore", key: true,
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.restore", saveRestore),
-	}, {
-		command: "save.delete", method: http.MethodDelete, path: "/saves/:id", status: http.StatusNoContent, key: true,
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.delete", saveDelete),
-	}, {
-		command: "save.preview", method: http.MethodPost, path: "/saves/:id/prompt",
-		params: map[string]string{"id": "saveId"}, prepare: takes("save.preview", savePreview),
-	},
+	{command: "save.create", route: "POST /conversations/:conversationId/saves", status: http.StatusCreated, key: true, data: takes(saveCreate)},
+	{command: "save.list", route: "GET /conversations/:conversationId/saves", data: takes(saveList)},
+	{command: "save.get", route: "GET /saves/:saveId", data: takes(saveGet)},
+	{command: "save.restore", route: "POST /saves/:saveId/restore", key: true, data: takes(saveRestore)},
+	{command: "save.delete", route: "DELETE /saves/:saveId", status: http.StatusNoContent, key: true, data: takes(saveDelete)},
+	{command: "save.preview", route: "POST /saves/:saveId/prompt", data: takes(savePreview)},
 }
 
 type saveCreateData struct {
@@ -48,12 +32,7 @@ func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (
 	return saveOf(s.chats.CreateSave(ctx, c, chat.SaveInput(in)))
 }
 
-func saveOf(save *chat.Save, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return chat.WireSave(save), nil
-}
+var saveOf = result(chat.WireSave)
 
 type saveListData struct {
 	ConversationID string `json:"conversationId"`
@@ -63,15 +42,9 @@ type saveListData struct {
 }
 
 func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, chat.WireSave), nil
+	return listPage(in.Limit, chat.WireSave, func(limit int) (*op.Page[*chat.Save], error) {
+		return s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
+	})
 }
 
 type saveGetData struct {
@@ -80,18 +53,14 @@ type saveGetData struct {
 	Limit  *int   `json:"limit,omitempty"`
 }
 
-// saveGet answers all messages where no limit is given: that is what the seed's
-// ChatSave holds.
+// saveGet answers all messages where no limit is given: that is what the
+// ChatSave of the NodeST app holds.
 func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, error) {
 	limit, err := limitOf(in.Limit, 0, 200)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit)
-	if err != nil {
-		return nil, err
-	}
-	return archive.WireChatSave(v), nil
+	return result(archive.WireChatSave)(s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit))
 }
 
 type saveData struct {
@@ -131,9 +100,5 @@ type savePreviewData struct {
 }
 
 func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
-	p, err := s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options})
-	if err != nil {
-		return nil, err
-	}
-	return wirePromptOf(p), nil
+	return result(wirePromptOf)(s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 }

@@ -19,20 +19,50 @@ import (
 func (s *Server) accountRoutes(e *echo.Echo) {
 	e.POST(base+"/auth/login", s.login)
 	e.POST(base+"/auth/signin", s.signInWithSecret)
-	e.POST(base+"/auth/links", s.signedIn(only(s.createLink)))
-	e.POST(base+"/auth/logout", s.signedIn(only(s.logout)))
-	e.GET(base+"/me", s.signedIn(only(s.me)))
-	e.GET(base+"/tokens", s.signedIn(only(s.tokens, "limit", "cursor")))
-	e.POST(base+"/tokens", s.signedIn(only(s.createToken)))
-	e.DELETE(base+"/tokens/:id", s.signedIn(only(s.revokeToken)))
-	e.POST(base+"/ws/tickets", s.signedIn(only(s.ticket)))
-	e.GET(base+"/users", s.signedIn(only(s.users, "limit", "cursor")))
-	e.POST(base+"/users", s.signedIn(only(s.createUser)))
-	e.PATCH(base+"/users/:id", s.signedIn(only(s.updateUser)))
-	e.DELETE(base+"/users/:id", s.signedIn(only(s.deleteUser)))
-	e.GET(base+"/providers", s.signedIn(only(s.providers, "limit", "cursor")))
-	e.PUT(base+"/providers/:name/key", s.signedIn(only(s.setProviderKey)))
-	e.DELETE(base+"/providers/:name/key", s.signedIn(only(s.deleteProviderKey)))
+	for route, h := range map[string]accountHandler{
+		"POST /auth/links":            s.createLink,
+		"POST /auth/logout":           s.logout,
+		"GET /tokens":                 s.tokens,
+		"POST /tokens":                s.createToken,
+		"DELETE /tokens/:id":          s.revokeToken,
+		"POST /ws/tickets":            s.ticket,
+		"GET /users":                  s.users,
+		"POST /users":                 s.createUser,
+		"PATCH /users/:id":            s.updateUser,
+		"DELETE /users/:id":           s.deleteUser,
+		"GET /providers":              s.providers,
+		"PUT /providers/:name/key":    s.setProviderKey,
+		"DELETE /providers/:name/key": s.deleteProviderKey,
+	} {
+		method, path, _ := strings.Cut(route, " ")
+		var query []string
+		if method == http.MethodGet { // a list, which is always whole
+			query = []string{"limit", "cursor"}
+		}
+		e.Add(method, base+path, s.signedIn(only(h.handle, query...)))
+	}
+	e.GET(base+"/me", s.signedIn(only(accountHandler(s.me).handle)))
+}
+
+// accountHandler does what somebody who is signed in asks for. It answers 200 with its
+// result, 201 with a created one, or 204 where there is none.
+type accountHandler func(c echo.Context, who *account.Identity) (result any, err error)
+
+// created is a result that was made by the request.
+type created struct{ any }
+
+func (h accountHandler) handle(c echo.Context, who *account.Identity) error {
+	result, err := h(c, who)
+	if err != nil {
+		return err
+	}
+	switch result := result.(type) {
+	case nil:
+		return c.NoContent(http.StatusNoContent)
+	case created:
+		return answer(c, http.StatusCreated, &op.Call{}, result.any)
+	}
+	return answer(c, 0, &op.Call{}, result)
 }
 
 // Providers knows the model providers of this server; the program's entry
@@ -163,22 +193,21 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 }
 
 // createLink makes the secret of a one-time sign-in link.
-func (s *Server) createLink(c echo.Context, who *account.Identity) error {
+func (s *Server) createLink(c echo.Context, who *account.Identity) (any, error) {
 	var in struct {
 		Username string `json:"username"`
 	}
 	if err := s.decodeBody(c, &in); err != nil {
-		return err
+		return nil, err
 	}
 	secret, u, err := s.accounts.NewLink(c.Request().Context(), who.User, in.Username)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lives := account.TicketTTL(account.PurposeSignIn)
-	c.Response().Header().Set("Cache-Control", "no-store")
-	return answer(c, http.StatusCreated, &op.Call{}, map[string]any{
+	return created{map[string]any{
 		"link": secret, "username": u.Username, "expiresIn": int(lives.Seconds()),
-	})
+	}}, nil
 }
 
 // signedInAs answers a sign-in. A browser (it names its origin) gets the token
@@ -211,144 +240,127 @@ func remote(r *http.Request) string {
 	return host
 }
 
-func (s *Server) logout(c echo.Context, who *account.Identity) error {
+func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 	c.SetCookie(s.cookie(c.Request(), "", -1))
 	if who.TokenID != "" {
 		if err := s.accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.NoContent(http.StatusNoContent)
+	return nil, nil
 }
 
-func (s *Server) me(c echo.Context, who *account.Identity) error {
-	return answer(c, 0, &op.Call{}, wireUserOf(who.User))
+func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
+	return wireUserOf(who.User), nil
 }
 
-func (s *Server) tokens(c echo.Context, who *account.Identity) error {
-	tokens, err := s.accounts.Tokens(c.Request().Context(), who.User.ID)
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, &op.Call{}, whole(tokens, func(t *account.Token) any { return wireTokenOf(t) }))
+func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
+	return list(func(t *account.Token) any { return wireTokenOf(t) })(s.accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) createToken(c echo.Context, who *account.Identity) error {
+func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error) {
 	var in struct {
 		Name      string `json:"name"`
 		ExpiresIn string `json:"expiresIn,omitempty"`
 	}
 	if err := s.decodeBody(c, &in); err != nil {
-		return err
+		return nil, err
 	}
 	var ttl time.Duration
 	if in.ExpiresIn != "" {
 		var err error
 		if ttl, err = time.ParseDuration(in.ExpiresIn); err != nil || ttl <= 0 {
-			return fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
+			return nil, fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
 	}
 	secret, t, err := s.accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w := wireTokenOf(t)
 	w.Token = secret
-	return answer(c, http.StatusCreated, &op.Call{}, w)
+	return created{w}, nil
 }
 
-func (s *Server) revokeToken(c echo.Context, who *account.Identity) error {
-	if err := s.accounts.RevokeToken(c.Request().Context(), who.User.ID, c.Param("id")); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+func (s *Server) revokeToken(c echo.Context, who *account.Identity) (any, error) {
+	return nil, s.accounts.RevokeToken(c.Request().Context(), who.User.ID, c.Param("id"))
 }
 
-func (s *Server) ticket(c echo.Context, who *account.Identity) error {
+func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
 	secret, err := s.accounts.NewSocketTicket(c.Request().Context(), who)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	lives := account.TicketTTL(account.PurposeWS)
-	return answer(c, http.StatusCreated, &op.Call{}, map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())})
+	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, nil
 }
 
-func (s *Server) users(c echo.Context, who *account.Identity) error {
-	users, err := s.accounts.Users(c.Request().Context(), who.User)
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, &op.Call{}, whole(users, wireUserOf))
+func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
+	return list(wireUserOf)(s.accounts.Users(c.Request().Context(), who.User))
 }
 
-func (s *Server) createUser(c echo.Context, who *account.Identity) error {
+func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) {
 	var in account.NewUser
 	if err := s.decodeBody(c, &in); err != nil {
-		return err
+		return nil, err
 	}
 	u, err := s.accounts.CreateUser(c.Request().Context(), who.User, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return answer(c, http.StatusCreated, &op.Call{}, wireUserOf(u))
+	return created{wireUserOf(u)}, nil
 }
 
-func (s *Server) updateUser(c echo.Context, who *account.Identity) error {
+func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) {
 	var in account.UserPatch
 	if err := s.decodeBody(c, &in); err != nil {
-		return err
+		return nil, err
 	}
 	u, err := s.accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return answer(c, 0, &op.Call{}, wireUserOf(u))
+	return wireUserOf(u), nil
 }
 
-func (s *Server) deleteUser(c echo.Context, who *account.Identity) error {
-	if err := s.accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id")); err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
+func (s *Server) deleteUser(c echo.Context, who *account.Identity) (any, error) {
+	return nil, s.accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id"))
 }
 
-func (s *Server) providers(c echo.Context, who *account.Identity) error {
-	list, err := s.provs.Providers(c.Request().Context(), who.User.ID)
-	if err != nil {
-		return err
-	}
-	return answer(c, 0, &op.Call{}, whole(list, func(p ProviderInfo) any { return p }))
+func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
+	return list(func(p ProviderInfo) any { return p })(s.provs.Providers(c.Request().Context(), who.User.ID))
 }
 
-func (s *Server) setProviderKey(c echo.Context, who *account.Identity) error {
+func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, error) {
 	var in struct {
 		Key string `json:"key"`
 	}
 	if err := s.decodeBody(c, &in); err != nil {
-		return err
+		return nil, err
 	}
 	name := c.Param("name")
 	if !s.provs.TakesKey(name) {
-		return fault.New(fault.NotFound, "no provider %q accepts a key", name)
+		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
 	}
 	if err := s.accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
-		return err
+		return nil, err
 	}
-	return s.tellProvider(c, who, name, false)
+	s.tellProvider(c, who, name, false)
+	return nil, nil
 }
 
-func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) error {
+func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, error) {
 	if err := s.accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
-		return err
+		return nil, err
 	}
-	return s.tellProvider(c, who, c.Param("name"), true)
+	s.tellProvider(c, who, c.Param("name"), true)
+	return nil, nil
 }
 
 // tellProvider tells the user's devices that a key has changed. The key is stored
 // by then, so the answer does not depend on it.
-func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) error {
+func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
 	if err := s.characters.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
 		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
 	}
-	return c.NoContent(http.StatusNoContent)
 }

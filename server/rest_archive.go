@@ -1,7 +1,7 @@
 package server
 
 import (
-	"mime"
+	"cmp"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -59,7 +59,7 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 	var filename string
 	var err error
 	contentType := "application/json"
-	switch format := orDefault(c.QueryParam("format"), "jsonl"); format {
+	switch format := cmp.Or(c.QueryParam("format"), "jsonl"); format {
 	case "jsonl":
 		contentType = "application/jsonl; charset=utf-8"
 		data, filename, err = s.archives.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
@@ -77,16 +77,7 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 // importSave reads the file of a save point, ours or the app's: the body itself,
 // or the file of a form.
 func (s *Server) importSave(c echo.Context, who *account.Identity) error {
-	var data []byte
-	var err error
-	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); kind {
-	case "multipart/form-data":
-		data, _, err = s.upload(c, fileBytes)
-	case "application/json":
-		data, err = s.readAll(c, fileBytes)
-	default:
-		err = fault.New(fault.UnsupportedMedia, "the body must be application/json, or multipart/form-data with the file in the field file")
-	}
+	data, err := s.fileOrBody(c, fileBytes, "application/json")
 	if err != nil {
 		return err
 	}

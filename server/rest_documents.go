@@ -17,41 +17,19 @@ const documentBytes = 16 << 20
 // documentOperations are about characters, resources and settings. They exist
 // in REST only, and go through the same table as the others.
 var documentOperations = append([]operation{
-	{
-		method: http.MethodPost, path: "/characters", status: http.StatusCreated, bytes: documentBytes,
-		prepare: takes("character.create", characterCreate),
-	}, {
-		method: http.MethodGet, path: "/characters", query: map[string]string{"cursor": "string", "limit": "int"},
-		prepare: takes("character.list", characterList),
-	}, {
-		method: http.MethodGet, path: "/characters/:id", params: idParam, prepare: takes("character.get", characterGet),
-	}, {
-		method: http.MethodPut, path: "/characters/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
-		prepare: takes("character.replace", characterReplace),
-	}, {
-		method: http.MethodPatch, path: "/characters/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
-		prepare: takes("character.update", characterUpdate),
-	}, {
-		method: http.MethodDelete, path: "/characters/:id", params: idParam, status: http.StatusNoContent,
-		prepare: takes("character.delete", characterDelete),
-	}, {
-		method: http.MethodGet, path: "/characters/:id/settings", params: idParam, prepare: takes("character.settings", characterSettings),
-	}, {
-		method: http.MethodPut, path: "/characters/:id/settings", params: idParam, ifMatch: "ifVersion",
-		prepare: takes("character.putSettings", characterPutSettings),
-	}, {
-		method: http.MethodGet, path: "/settings", prepare: takes("settings.get", settingsGet),
-	}, {
-		method: http.MethodPut, path: "/settings", ifMatch: "ifVersion", prepare: takes("settings.put", settingsPut),
-	}, {
-		method: http.MethodPut, path: "/settings/device-time-zone", prepare: takes("settings.deviceTimeZone", settingsDeviceZone),
-	}, {
-		method: http.MethodGet, path: "/usage", query: map[string]string{"from": "string", "to": "string"},
-		prepare: takes("usage", usage),
-	},
+	{route: "POST /characters", status: http.StatusCreated, bytes: documentBytes, data: takes(characterCreate)},
+	{route: "GET /characters", data: takes(characterList)},
+	{route: "GET /characters/:id", data: takes(characterGet)},
+	{route: "PUT /characters/:id", bytes: documentBytes, ifMatch: true, data: takes(characterReplace)},
+	{route: "PATCH /characters/:id", bytes: documentBytes, ifMatch: true, data: takes(characterUpdate)},
+	{route: "DELETE /characters/:id", status: http.StatusNoContent, data: takes(characterDelete)},
+	{route: "GET /characters/:id/settings", data: takes(characterSettings)},
+	{route: "PUT /characters/:id/settings", ifMatch: true, data: takes(characterPutSettings)},
+	{route: "GET /settings", data: takes(settingsGet)},
+	{route: "PUT /settings", ifMatch: true, data: takes(settingsPut)},
+	{route: "PUT /settings/device-time-zone", data: takes(settingsDeviceZone)},
+	{route: "GET /usage", data: takes(usage)},
 }, resourceOperations()...)
-
-var idParam = map[string]string{"id": "id"}
 
 // wireCharacterHead is a character in a list.
 type wireCharacterHead struct {
@@ -117,15 +95,9 @@ type cursorData struct {
 }
 
 func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.characters.List(ctx, c.UserID, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, wireCharacterHeadOf), nil
+	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
+		return s.characters.List(ctx, c.UserID, in.Cursor, limit)
+	})
 }
 
 type idData struct {
@@ -257,9 +229,5 @@ type usageData struct {
 }
 
 func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
-	rows, err := s.engine.Usage(ctx, c.UserID, in.From, in.To)
-	if err != nil {
-		return nil, err
-	}
-	return whole(rows, func(r nodest.UsageRow) any { return r }), nil
+	return list(func(r nodest.UsageRow) any { return r })(s.engine.Usage(ctx, c.UserID, in.From, in.To))
 }

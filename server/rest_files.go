@@ -1,13 +1,13 @@
 package server
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -82,6 +82,18 @@ func (s *Server) upload(c echo.Context, limit int64) (data []byte, filename stri
 	return data, plainFilename(files[0].Filename), nil
 }
 
+// fileOrBody reads a file that is the body itself, of one of types, or in a form.
+func (s *Server) fileOrBody(c echo.Context, limit int64, types ...string) (data []byte, err error) {
+	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
+	case kind == "multipart/form-data":
+		data, _, err = s.upload(c, limit)
+		return data, err
+	case slices.Contains(types, kind):
+		return s.readAll(c, limit)
+	}
+	return nil, fault.New(fault.UnsupportedMedia, "the body must be %s, or multipart/form-data with the file in the field file", types[0])
+}
+
 // plainFilename is the name of an uploaded file as it may be used in names and
 // titles: without a path and control characters, at most 200 code points.
 func plainFilename(name string) string {
@@ -104,7 +116,7 @@ func plainFilename(name string) string {
 func attachment(c echo.Context, data []byte, contentType, filename string) error {
 	h := c.Response().Header()
 	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": filename})
-	h.Set("Content-Disposition", orDefault(disposition, "attachment")) // "" for a name that cannot be written
+	h.Set("Content-Disposition", cmp.Or(disposition, "attachment")) // "" for a name that cannot be written
 	h.Set("Cache-Control", "no-store")
 	return c.Blob(http.StatusOK, contentType, data)
 }
@@ -148,18 +160,11 @@ func (i imported) MarshalJSON() ([]byte, error) {
 
 func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
 	data, contentType, filename, err := s.characters.Export(c.Request().Context(), who.User.ID, c.Param("id"),
-		orDefault(c.QueryParam("format"), "json"), orDefault(c.QueryParam("spec"), "v3"))
+		cmp.Or(c.QueryParam("format"), "json"), cmp.Or(c.QueryParam("spec"), "v3"))
 	if err != nil {
 		return err
 	}
 	return attachment(c, data, contentType, filename)
-}
-
-func orDefault(value, def string) string {
-	if value == "" {
-		return def
-	}
-	return value
 }
 
 func (s *Server) avatar(c echo.Context, who *account.Identity) error {
@@ -267,12 +272,9 @@ func (s *Server) exportResource(k forKind) handler {
 // part of what an idempotency key stands for.
 func (s *Server) fileCall(c echo.Context, who *account.Identity, name string, data []byte) (*op.Call, error) {
 	call := s.call(c, who)
-	if call.Key != "" && !plainKey(call.Key) {
+	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return nil, badKey()
 	}
-	h := sha256.New()
-	h.Write([]byte(name + "\n"))
-	h.Write(data)
-	call.Hash = hex.EncodeToString(h.Sum(nil))
+	call.Hash = hashOf(name, data)
 	return call, nil
 }

@@ -3,9 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"mime"
 	"net/http"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -41,16 +39,7 @@ var lineTypes = []string{"application/x-ndjson", "application/ndjson", "applicat
 // importMemories reads JSON Lines: the body itself, or the file of a form. Invalid
 // lines are reported, and the rest is imported.
 func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
-	var data []byte
-	var err error
-	switch kind, _, _ := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); {
-	case kind == "multipart/form-data":
-		data, _, err = s.upload(c, memoryBytes)
-	case slices.Contains(lineTypes, kind):
-		data, err = s.readAll(c, memoryBytes)
-	default:
-		err = fault.New(fault.UnsupportedMedia, "the body must be application/x-ndjson, or multipart/form-data with the file in the field file")
-	}
+	data, err := s.fileOrBody(c, memoryBytes, lineTypes...)
 	if err != nil {
 		return err
 	}
@@ -76,21 +65,21 @@ func importedMemories(characterID string, got *memory.Imported) imported {
 	return imported{"memories", characterID, result, warnings}
 }
 
-// summarise is the twin of summary.create. With wait the answer is the summary;
-// a socket, which does one thing after the other, is not held up for that.
+// summarise is summary.create. With wait the answer is the summary; a socket, which
+// does one thing after the other, is not held up for that.
 func (s *Server) summarise(c echo.Context, who *account.Identity) error {
-	o := operation{
-		method: http.MethodPost, params: conversationParam, status: http.StatusAccepted,
-		query: map[string]string{"wait": handled}, prepare: s.ops["summary.create"].prepare,
-	}
 	wait, err := waits(c)
 	if err != nil {
 		return err
 	}
+	o := *s.ops["summary.create"]
+	o.route, o.status = "POST /conversations/:conversationId/summaries", http.StatusAccepted
 	if wait {
-		o.status, o.prepare = http.StatusCreated, takes("summary.now", summaryNow)
+		o.command, o.status, o.data = "summary.now", http.StatusCreated, takes(summaryNow)
 	}
-	return s.twin(&o)(c, who)
+	r := routeOf(&o)
+	r.query["wait"] = nil
+	return s.operation(r)(c, who)
 }
 
 // waits reads the parameter wait.

@@ -3,8 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -135,7 +133,7 @@ func ported[T any](s *Server, c echo.Context, call *op.Call, wrong error, name s
 	if wrong != nil {
 		return nil, wrong
 	}
-	if call.Key != "" && !plainKey(call.Key) {
+	if call.Key != "" && !plainKey.MatchString(call.Key) {
 		return nil, badKey()
 	}
 	if s.draining.Load() {
@@ -145,8 +143,7 @@ func ported[T any](s *Server, c echo.Context, call *op.Call, wrong error, name s
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(append([]byte(name+"\n"), canonical...))
-	call.Hash = hex.EncodeToString(sum[:])
+	call.Hash = hashOf(name, canonical)
 	ctx := detached(c.Request().Context())
 	got, err := s.once(ctx, call, false, func() (any, error) { return run(ctx) })
 	if err != nil {

@@ -24,20 +24,15 @@ var resourcePaths = []struct {
 func resourceOperations() []operation {
 	var table []operation
 	for _, r := range resourcePaths {
-		of, name := forKind(r.kind), string(r.kind)
-		table = append(table,
-			operation{method: http.MethodPost, path: r.path, status: http.StatusCreated, bytes: documentBytes,
-				prepare: takes(name+".create", of.create)},
-			operation{method: http.MethodGet, path: r.path, query: map[string]string{"cursor": "string", "limit": "int"},
-				prepare: takes(name+".list", of.list)},
-			operation{method: http.MethodGet, path: r.path + "/:id", params: idParam, prepare: takes(name+".get", of.get)},
-			operation{method: http.MethodPut, path: r.path + "/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
-				prepare: takes(name+".replace", of.replace)},
-			operation{method: http.MethodPatch, path: r.path + "/:id", params: idParam, ifMatch: "ifVersion", bytes: documentBytes,
-				prepare: takes(name+".update", of.update)},
-			operation{method: http.MethodDelete, path: r.path + "/:id", params: idParam, status: http.StatusNoContent,
-				prepare: takes(name+".delete", of.remove)},
-		)
+		of := forKind(r.kind)
+		table = append(table, []operation{
+			{route: "POST " + r.path, status: http.StatusCreated, bytes: documentBytes, data: takes(of.create)},
+			{route: "GET " + r.path, data: takes(of.list)},
+			{route: "GET " + r.path + "/:id", data: takes(of.get)},
+			{route: "PUT " + r.path + "/:id", ifMatch: true, bytes: documentBytes, data: takes(of.replace)},
+			{route: "PATCH " + r.path + "/:id", ifMatch: true, bytes: documentBytes, data: takes(of.update)},
+			{route: "DELETE " + r.path + "/:id", status: http.StatusNoContent, data: takes(of.remove)},
+		}...)
 	}
 	return table
 }
@@ -79,15 +74,9 @@ func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character
 }
 
 func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
-	limit, err := limitOf(in.Limit, 50, 200)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(p, wireResourceOf), nil // without documents
+	return listPage(in.Limit, wireResourceOf, func(limit int) (*op.Page[*character.Resource], error) {
+		return s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
+	}) // without documents
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {

@@ -1,10 +1,10 @@
-// Package server has the transports of NodeST: REST, WebSocket and server-sent
-// events, with one sign-in check, one table of operations (ops.go) and one table
-// of errors.
+// Package server has the transports of NodeST: REST, WebSocket and server-sent events,
+// with one authentication check, one table of operations (ops.go) and one table of
+// errors.
 //
-// New makes a Server, Handler serves it, Drain ends it. A command of the
-// WebSocket and its REST route are one entry of the table and one Go function,
-// so that they give the same answers.
+// New creates a Server, Handler serves it, Drain shuts it down. A WebSocket command and
+// its REST route are one entry of the table and one Go function, so they give the same
+// answers.
 //
 // openapi.yaml and asyncapi.yaml specify what clients see.
 package server
@@ -155,7 +155,7 @@ func New(d Deps, opts Options) *Server {
 
 // routes lists what is served; each function stands in the file of its subject.
 func (s *Server) routes(e *echo.Echo) {
-	s.operationRoutes(e) // ops_rest.go: the twins of the WebSocket commands
+	s.operationRoutes(e) // ops_rest.go: the routes of the WebSocket commands
 	s.streamRoutes(e)    // WebSocket, SSE, sync
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars

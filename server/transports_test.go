@@ -368,27 +368,27 @@ func (h *house) twinRequest(command, data string) (method, path, body string) {
 	case "memory.pin":
 		o = h.server.ops["memory.edit"]
 	case "summary.create":
-		o = &operation{method: http.MethodPost, path: "/conversations/:id/summaries", params: conversationParam}
+		o = &operation{route: "POST /conversations/:conversationId/summaries"}
 	case "gen.attach":
-		o = &operation{method: http.MethodGet, path: "/generations/:id", params: map[string]string{"id": "generationId"}}
+		o = &operation{route: "GET /generations/:generationId"}
 	}
 	var members map[string]json.RawMessage
 	h.must(json.Unmarshal([]byte(data), &members))
-	path = o.path
-	for param, member := range o.params {
+	method, path, _ = strings.Cut(o.route, " ")
+	for _, member := range routeOf(o).params {
 		var id string
 		h.must(json.Unmarshal(members[member], &id))
 		delete(members, member)
-		path = strings.Replace(path, ":"+param, url.PathEscape(id), 1)
+		path = strings.Replace(path, ":"+member, url.PathEscape(id), 1)
 	}
-	if o.method != http.MethodGet && o.method != http.MethodDelete {
+	if method != http.MethodGet && method != http.MethodDelete {
 		rest, err := json.Marshal(members)
 		h.must(err)
-		return o.method, path, string(rest)
+		return method, path, string(rest)
 	}
 	query := url.Values{}
 	for name, value := range members {
 		query.Set(name, strings.Trim(string(value), `"`))
 	}
-	return o.method, path + "?" + query.Encode(), ""
+	return method, path + "?" + query.Encode(), ""
 }

@@ -32,6 +32,34 @@ func pageOf[T any](p *op.Page[T], wire func(T) any) page {
 	return w
 }
 
+// result encodes what an operation returns with wire.
+func result[T any](wire func(T) any) func(T, error) (any, error) {
+	return func(v T, err error) (any, error) {
+		if err != nil {
+			return nil, err
+		}
+		return wire(v), nil
+	}
+}
+
+// list is result for a list that is always whole: there are never many.
+func list[T any](wire func(T) any) func([]T, error) (any, error) {
+	return result(func(items []T) any { return whole(items, wire) })
+}
+
+// listPage answers a page of a list: 50 items, or as many as are asked for.
+func listPage[T any](asked *int, wire func(T) any, read func(limit int) (*op.Page[T], error)) (any, error) {
+	limit, err := limitOf(asked, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	p, err := read(limit)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(p, wire), nil
+}
+
 // limitOf returns the limit of a list; nil is the usual one.
 func limitOf(limit *int, usual, most int) (int, error) {
 	if limit == nil {
@@ -73,7 +101,9 @@ type wirePart struct {
 	Content string `json:"content"`
 }
 
-func wirePromptOf(p *framework.Prompt) *wirePrompt {
+func wirePromptOf(p *framework.Prompt) any { return promptOf(p) }
+
+func promptOf(p *framework.Prompt) *wirePrompt {
 	w := &wirePrompt{
 		Messages: make([]wirePart, len(p.Messages)), Entries: orEmpty(p.Entries), Dropped: orEmpty(p.Dropped),
 		Warnings: orEmpty(p.Warnings), Tokens: p.Tokens, Budget: p.Budget, Tokenizer: p.Tokenizer,

@@ -101,8 +101,8 @@ func wireJobOf(j *jobs.Job) any {
 	return w
 }
 
-// wireSummary is the document of the seed with our members, and whether it is in
-// force.
+// wireSummary is the NodeST app's summary document with our members, and whether the
+// summary is active.
 type wireSummary struct{ *chat.SummaryView }
 
 func wireSummaryOf(v *chat.SummaryView) any { return wireSummary{v} }

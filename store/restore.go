@@ -24,6 +24,7 @@ type RestoreOptions struct {
 // Restored says what a restore did.
 type Restored struct {
 	MovedTo string // folder or schema with what was there before; "" = nothing was
+	Files   string // PostgreSQL: folder with the files that were there before; "" = none were
 }
 
 // Restore makes a database of a backup, in the data folder or in PostgreSQL. It

@@ -171,10 +171,16 @@ func (r *restoring) swap(ctx context.Context, conn *sql.Conn, schema, staged str
 	// A secret that is moved and a commit that then fails leave the old secret in
 	// the folder beside; the other way round the database would have keys that
 	// nothing opens.
-	if _, err := replaceFiles(r.options.Dir, folder, filepath.Join(r.options.Dir, replacedPrefix+r.stamp)); err != nil {
+	done := &Restored{MovedTo: aside}
+	files := filepath.Join(r.options.Dir, replacedPrefix+r.stamp)
+	moved, err := replaceFiles(r.options.Dir, folder, files)
+	if err != nil {
 		return nil, err
 	}
-	return &Restored{MovedTo: aside}, tx.Commit()
+	if moved {
+		done.Files = files
+	}
+	return done, tx.Commit()
 }
 
 func ident(name string) string { return pgx.Identifier{name}.Sanitize() }

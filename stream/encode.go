@@ -2,7 +2,7 @@ package stream
 
 import "encoding/json"
 
-// wireEvent is the shape of section 3.3 of the protocol page.
+// wireEvent is an event as clients see it (server/asyncapi.yaml).
 type wireEvent struct {
 	Ev             string          `json:"ev"`
 	Seq            int64           `json:"seq,omitempty"`

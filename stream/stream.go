@@ -1,14 +1,12 @@
-// Package stream carries everything that changes for a user to the user's
-// devices: one ordered log per user in the database (durable events), and
-// short-lived events beside it (token deltas, progress) that are never stored.
+// Package stream delivers changes to a user's devices: one ordered log per user in the
+// database (durable events), and short-lived events beside it (token deltas, progress)
+// that are never stored.
 //
-// A durable event is written in the transaction of the change it tells of, so
-// one is seen only with the other. Its position is (epoch, seq); seq starts at
-// 1 and has no holes. After the commit the writer hands the events to the Hub,
-// which delivers them in order of seq to every joined Sink of that user, before
-// any transient event that was published later.
-//
-// Specification: protocol page, sections 4 and 5.
+// A durable event is written in the transaction of its change, so the two become
+// visible together. Its position is (epoch, seq); seq starts at 1 and has no gaps.
+// After the commit the writer hands the events to the Hub, which delivers them in order
+// of seq to every joined Sink of that user, before any transient event that was
+// published later.
 package stream
 
 import (
@@ -22,7 +20,7 @@ import (
 type Event struct {
 	UserID         string
 	Seq            int64  // position in the user's log; 0 = transient
-	Type           string // "message.created", "gen.delta", …: the list of the protocol page
+	Type           string // "message.created", "gen.delta", …: the list in server/asyncapi.yaml
 	ConversationID string
 	MessageID      string
 	GenerationID   string

@@ -1,5 +1,5 @@
-// Package web holds the built page, so that the binary needs no other file. The
-// page's source is beside it; `make web` builds it into dist, which is committed.
+// Package web embeds the built page, so that the binary needs no other file. The source
+// is in src; `make web` builds it into dist, which is committed.
 package web
 
 import (

@@ -1,6 +1,6 @@
 // Package archive reads and writes conversations as files: the archive of a whole
 // conversation, the file of a save point, SillyTavern's chat log, and the chat history
-// of the NodeST app. What comes from a file is checked before anything is stored.
+// of the NodeST app. Files are validated before anything is stored.
 package archive
 
 import (

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"nodest/account"
+	"nodest/fault"
 	"nodest/store"
 )
 
@@ -191,7 +192,7 @@ func (p *program) tellBackup(out io.Writer, path, name string, m *store.Manifest
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "backup written and verified: %s (%s kB)\n", name, grouped((info.Size()+999)/1000))
+	fmt.Fprintf(out, "backup written and verified: %s (%s)\n", name, fault.Size(int(info.Size())))
 	_, err = fmt.Fprintf(out, "  %s, schema version %d\n  It contains the secret key that decrypts stored provider keys; keep it as safe as the data folder.\n", contents(m), m.SchemaVersion)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -226,25 +225,8 @@ func missing(model string, offered []string, remedy string) string {
 		return fmt.Sprintf("model %q is not available: the server lists no models", model)
 	}
 	fix := fmt.Sprintf("model %q is not among the models the server lists (%d)", model, len(offered))
-	if near := nearest(model, offered); len(near) > 0 {
-		return fix + ": did you mean " + strings.Join(near, ", ") + "? " + remedy
+	if meant := didYouMean(near(model, offered)); meant != "" {
+		return fix + meant + " " + remedy
 	}
 	return fix + ". " + remedy
-}
-
-// nearest returns at most three names that share the most with a name.
-func nearest(name string, names []string) []string {
-	likeness := func(s string) int {
-		a, b := strings.ToLower(name), strings.ToLower(s)
-		shared := 0
-		for i := 0; i+3 <= len(a); i++ {
-			if strings.Contains(b, a[i:i+3]) {
-				shared++
-			}
-		}
-		return 100*shared - len(b)
-	}
-	near := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return likeness(s) <= 0 })
-	slices.SortStableFunc(near, func(a, b string) int { return likeness(b) - likeness(a) })
-	return near[:min(3, len(near))]
 }

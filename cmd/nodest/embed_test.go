@@ -196,9 +196,9 @@ func TestDoctorLooksForTheModel(t *testing.T) {
 	at := func(model string) string { return fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", model) }
 	require.Empty(t, at("llama3.2"))
 	require.Empty(t, at("qwen3:8b"))
-	require.Equal(t, `model "qwen-3" is not among the models the server lists (4): did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
+	require.Equal(t, `model "qwen-3" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
 	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
-	require.Equal(t, `model "qwen-2" is not among the models the server lists (4): did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
+	require.Equal(t, `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
 		fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"))
 	fake.SetModels("models/gemini-2.0-flash")
 	require.Empty(t, at("gemini-2.0-flash"), "Google's interface lists names that it takes in short as well")

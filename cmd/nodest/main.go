@@ -1,5 +1,6 @@
-// Command nodest is the chat-character server and everything around it: serving,
-// chatting in the terminal, importing cards, users and tokens, figures.
+// Command nodest is the chat-character server and its tools: it serves the API, chats
+// in the terminal, imports and exports documents, manages users, tokens and backups,
+// and runs benchmarks.
 package main
 
 import (

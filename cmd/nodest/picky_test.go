@@ -39,5 +39,5 @@ func TestAPickyServer(t *testing.T) {
 	inst.env = append(inst.env, "NODEST_MODEL=deepseek-chart")
 	report, _, err = inst.command(t, nil, "doctor")
 	require.Error(t, err)
-	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1): did you mean deepseek-chat?`)
+	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`)
 }

@@ -56,7 +56,7 @@ func (p *program) restoreCommand() *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return p.printJSON(map[string]any{"manifest": m, "movedTo": done.MovedTo})
+			return p.printJSON(map[string]any{"manifest": m, "movedTo": done.MovedTo, "filesMovedTo": done.Files})
 		}
 		return p.tellRestore(cfg, m, done)
 	}
@@ -123,6 +123,9 @@ func (p *program) tellRestore(cfg *config, m *store.Manifest, done *store.Restor
 	fmt.Fprintf(p.out, "restored into %s: state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))
 	if done.MovedTo != "" {
 		fmt.Fprintf(p.out, "  The previous data is in %s %s.\n", before, done.MovedTo)
+	}
+	if done.Files != "" {
+		fmt.Fprintf(p.out, "  The previous %s is in the folder %s.\n", secretFile, done.Files)
 	}
 	_, err := fmt.Fprintln(p.out, "  Start the server; the tokens and passwords in the backup work. Run nodest signin for a new sign-in link.")
 	return err

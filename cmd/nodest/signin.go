@@ -85,32 +85,16 @@ func (p *program) userPasswordCommand() *cobra.Command {
 	}
 }
 
-type cliUser struct {
-	ID          string `json:"id"`
-	Username    string `json:"username"`
-	HasPassword bool   `json:"hasPassword"`
-}
-
 func (p *program) setPassword(ctx context.Context, c *client, name string) error {
-	var me cliUser
-	if err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &me); err != nil {
+	var u item
+	if err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &u); err != nil {
 		return err
 	}
-	u, own := me, true
-	if name != "" && !strings.EqualFold(name, me.Username) {
-		own = false
-		users, err := all[cliUser](ctx, c, "/api/v1/users")
-		if err != nil {
+	own := name == "" || strings.EqualFold(name, u.Username)
+	if !own {
+		var err error
+		if u, err = c.whole().find(ctx, name, users); err != nil {
 			return err
-		}
-		u = cliUser{}
-		for _, other := range users {
-			if strings.EqualFold(name, other.Username) {
-				u = other
-			}
-		}
-		if u.ID == "" {
-			return fmt.Errorf("no user %q; run nodest user list to see all", name)
 		}
 	}
 	var prompts []string

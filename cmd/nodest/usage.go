@@ -149,11 +149,12 @@ func near(word string, words []string) []string {
 	asked := strings.ToLower(word)
 	for _, w := range words {
 		lower := strings.ToLower(w)
-		far := editDistance(asked, lower)
+		family, _, _ := strings.Cut(lower, ":") // of models: qwen3:8b
+		far := min(editDistance(asked, lower), editDistance(asked, family))
 		if strings.Contains(lower, asked) || strings.Contains(asked, lower) {
 			far = min(far, 1)
 		}
-		if far <= max(1, min(len([]rune(asked)), len([]rune(lower)))/3) {
+		if far <= max(1, 2*min(len([]rune(asked)), len([]rune(family)))/5) {
 			found = append(found, candidate{w, far})
 		}
 	}

@@ -41,8 +41,8 @@ func newStory(t *testing.T, c *client, character string) story {
 	return s
 }
 
-// eachWrite prepares every command that writes (protocol page, section 6), each
-// with a story of its own.
+// eachWrite prepares every command that writes, each in a
+// scenario of its own.
 func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	t.Helper()
 	var all []*write

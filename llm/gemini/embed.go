@@ -3,8 +3,6 @@ package gemini
 import (
 	"cmp"
 	"context"
-	"strconv"
-	"sync/atomic"
 
 	card "github.com/google/generative-ai-go/genai"
 	"google.golang.org/genai"
@@ -26,26 +24,14 @@ const (
 // that SDK: it cannot ask for a length.
 func (p *Provider) Embedder(model string, dim int) llm.Embedder {
 	e := &embedder{provider: p, model: bare(cmp.Or(model, "gemini-embedding-001")), ask: dim}
-	e.dim.Store(int64(dim))
-	return e
+	return &llm.Batches{Provider: name, Model: e.model, Length: dim, Texts: batchTexts, Bytes: batchBytes, Call: e.batch}
 }
 
 type embedder struct {
 	provider *Provider
 	model    string
 	ask      int
-	dim      atomic.Int64
 }
-
-func (e *embedder) ModelID() string {
-	id := name + ":" + e.model
-	if e.ask > 0 {
-		id += "@" + strconv.Itoa(e.ask)
-	}
-	return id
-}
-
-func (e *embedder) Dim() int { return int(e.dim.Load()) }
 
 // viaCard reports whether generative-ai-go serves this model.
 func (e *embedder) viaCard() bool {
@@ -53,24 +39,8 @@ func (e *embedder) viaCard() bool {
 		(e.model == "text-embedding-004" || e.model == "embedding-001")
 }
 
-// Embed sends the texts in batches, one after the other. The API counts nothing,
-// so the usage stays zero.
-func (e *embedder) Embed(ctx context.Context, task llm.EmbedTask, texts []string) (llm.Embeddings, error) {
-	batches := llm.Batches{Provider: name, Texts: batchTexts, Bytes: batchBytes,
-		Call: func(ctx context.Context, texts []string) ([][]float32, int, error) {
-			vectors, err := e.batch(ctx, task, texts)
-			return vectors, 0, err
-		}}
-	out, err := batches.Embed(ctx, texts, e.Dim())
-	if err != nil {
-		return llm.Embeddings{}, err
-	}
-	out.Model = e.ModelID()
-	e.dim.Store(int64(out.Dim))
-	return out, nil
-}
-
-func (e *embedder) batch(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, err error) {
+// batch embeds texts. The API counts nothing, so the tokens stay zero.
+func (e *embedder) batch(ctx context.Context, task llm.EmbedTask, texts []string) (vectors [][]float32, tokens int, err error) {
 	err = e.provider.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
 		ctx, x := withExchange(ctx, key)
 		x.texts = texts
@@ -88,7 +58,7 @@ func (e *embedder) batch(ctx context.Context, task llm.EmbedTask, texts []string
 		}
 		return nil
 	})
-	return vectors, err
+	return vectors, 0, err
 }
 
 func (e *embedder) cardBatch(ctx context.Context, task llm.EmbedTask, texts []string) ([][]float32, error) {

@@ -1,16 +1,15 @@
-// Package gemini talks to Google's Gemini API, behind one llm.Provider through
-// either of two SDKs.
+// Package gemini is the adapter for Google's Gemini API. One provider uses two SDKs.
 //
-// The SDK that the product's card names, generative-ai-go, is frozen. It serves
-// the models and requests that it can serve rightly; google.golang.org/genai
-// serves the rest: models that think, models that we do not know, prompts that
-// end with the character's own text, seeds, and embeddings of a chosen length.
-// Transport tells the choice and its reason, Options.Prefer changes it.
+// generative-ai-go is frozen. It serves the models and requests that it handles
+// correctly; google.golang.org/genai serves the rest: thinking models, unknown models,
+// prompts that end with the character's own text, seeds, and embeddings of a chosen
+// length. Transport reports which SDK serves a model and why; Options.Prefer overrides
+// the choice.
 //
-// What the SDKs get wrong is put right below them, in the HTTP layer that both
-// share (carrier): the key travels in a header, every refusal becomes one typed
-// error after one request, answers are bounded, and the frozen SDK never sees
-// what would make it lose an error or show a hidden thought (filter).
+// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier):
+// the key travels in a header, every refusal becomes one typed error after one request,
+// response sizes are limited, and the filter keeps from generative-ai-go what would make
+// it lose an error or reveal a hidden thought.
 package gemini
 
 import (
@@ -55,10 +54,7 @@ func (o Options) withDefaults() Options {
 	o.BaseURL = cmp.Or(o.BaseURL, "https://generativelanguage.googleapis.com")
 	o.Model = cmp.Or(o.Model, "gemini-2.0-flash-exp")
 	if o.HTTP == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
-		t.DisableCompression = true                      // a compressed stream arrives in lumps
-		o.HTTP = t
+		o.HTTP = llm.Transport()
 	}
 	return o
 }
@@ -89,11 +85,7 @@ func New(keys []llm.Key, opts Options) (*Provider, error) {
 		return nil, fault.InvalidField("transport", "unknown", "must be %s or %s", cardSDK, currentSDK)
 	}
 	p := &Provider{opts: opts, base: base, keys: llm.NewKeys(name, keys, opts.Keys)}
-	p.http = &http.Client{
-		Transport: &carrier{next: opts.HTTP},
-		// A redirect would carry the prompt and the key to another address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	p.http = llm.HTTPClient(&carrier{next: opts.HTTP})
 	p.card = sync.OnceValues(p.newCard)
 	p.current = sync.OnceValues(p.newCurrent)
 	return p, nil
@@ -158,9 +150,6 @@ func (p *Provider) Name() string { return name }
 
 // DefaultModel answers requests that name no model.
 func (p *Provider) DefaultModel() string { return p.opts.Model }
-
-// KeyHealth tells how the keys are doing.
-func (p *Provider) KeyHealth() []llm.KeyHealth { return p.keys.Health() }
 
 // Close lets go of idle connections. Streams that are under way go on.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }

@@ -1,13 +1,12 @@
-// Package llmtest holds the stand-ins for model providers and the suite of
-// promises that every provider adapter keeps.
+// Package llmtest has fake model providers and the test suite that every provider
+// adapter passes.
 //
-// NewGemini and NewOpenAI start fakes on real sockets. They decode requests
-// strictly, fail the test when a request would be refused by the real service,
-// and answer by script: whole replies, and every way in which a provider's
-// answer can go wrong. A Reply's Gate lets a test decide when each piece leaves.
-// Run drives an adapter through all of it.
+// NewGemini and NewOpenAI start fakes on real sockets. They decode requests strictly,
+// fail the test if the real service would reject the request, and reply by script:
+// complete replies, and every way in which a provider's response can go wrong. A Reply's
+// Gate lets a test decide when each piece is sent. Run is the suite.
 //
-// The package is for tests only; nothing of the product imports it.
+// The package is for tests only.
 package llmtest
 
 import (

@@ -1,14 +1,15 @@
-// Package offline is the provider without network and key: a Generator that
-// answers in character and an Embedder, both deterministic.
+// Package offline is a provider that needs no network and no key: a Generator that
+// replies in character and an Embedder, both deterministic.
 //
-// The replies are a demonstration, not a language model. They are put together
-// from what the prompt holds (the card's example dialogue above all, what the user
-// said, memories, findings of a search) and set phrases in the card's language.
-// Same request, same reply; another Request.Variant, another reply. The provider is
-// called "offline" and the model "offline-demo" everywhere, so that nobody takes
-// one for the other; it answers only where it was chosen or listed as a fallback.
+// The replies are a demonstration, not a language model. They are assembled from what
+// the prompt contains (above all the card's example dialogue, but also the user's
+// message, memories and search results) and set phrases in the card's language. The
+// same request gives the same reply; another Request.Variant gives another reply. The
+// provider is called "offline" and the model "offline-demo" everywhere, so that nobody
+// mistakes it for a real model. It replies only where it was chosen or listed as a
+// fallback.
 //
-// It is used to try the product, for tests, and for load: generation costs about
+// It serves for trying the product, for tests, and for load tests: a reply costs about
 // as much as reading the prompt once.
 package offline
 

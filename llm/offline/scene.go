@@ -54,8 +54,7 @@ func lastIndex(messages []llm.Message, role llm.Role) int {
 	return -1
 }
 
-// Blocks that the prompt builder puts behind the user's message (NodeST
-// specification 15).
+// Blocks that the prompt builder appends to the user's message.
 var (
 	memBlock   = regexp.MustCompile(`(?s)<mem>(.*)</mem>`)
 	webBlock   = regexp.MustCompile(`(?s)<websearch>(.*)</websearch>`)

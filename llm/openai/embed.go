@@ -3,8 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
-	"strconv"
-	"sync/atomic"
+	"slices"
 
 	"nodest/llm"
 )
@@ -20,39 +19,13 @@ const (
 // text-embedding-3-small. dim above 0 asks for vectors of that length, which not
 // every model can give; 0 takes what the model gives.
 func (c *Client) Embedder(model string, dim int) llm.Embedder {
-	e := &embedder{client: c, model: cmp.Or(model, "text-embedding-3-small"), ask: dim}
-	e.dim.Store(int64(dim))
-	return e
-}
-
-type embedder struct {
-	client *Client
-	model  string
-	ask    int
-	dim    atomic.Int64
-}
-
-func (e *embedder) ModelID() string {
-	id := e.client.opts.Name + ":" + e.model
-	if e.ask > 0 {
-		id += "@" + strconv.Itoa(e.ask)
+	b := &llm.Batches{
+		Provider: c.opts.Name, Model: cmp.Or(model, "text-embedding-3-small"), Length: dim, Texts: batchTexts, Bytes: batchBytes,
 	}
-	return id
-}
-
-func (e *embedder) Dim() int { return int(e.dim.Load()) }
-
-// Embed sends the texts in batches, one after the other. The task makes no
-// difference to these models.
-func (e *embedder) Embed(ctx context.Context, _ llm.EmbedTask, texts []string) (llm.Embeddings, error) {
-	batches := llm.Batches{Provider: e.client.opts.Name, Texts: batchTexts, Bytes: batchBytes, Call: e.batch}
-	out, err := batches.Embed(ctx, texts, e.Dim())
-	if err != nil {
-		return llm.Embeddings{}, err
+	b.Call = func(ctx context.Context, _ llm.EmbedTask, texts []string) ([][]float32, int, error) { // the task makes no difference
+		return c.embed(ctx, embeddingRequest{b.Model, texts, dim})
 	}
-	out.Model = e.ModelID()
-	e.dim.Store(int64(out.Dim))
-	return out, nil
+	return b
 }
 
 type embeddingRequest struct {
@@ -63,10 +36,10 @@ type embeddingRequest struct {
 
 func (r embeddingRequest) texts() []string { return r.Input }
 
-func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
-	in := make([]string, len(texts))
-	for i, t := range texts {
-		in[i] = cmp.Or(t, " ") // an empty input is refused
+func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]float32, tokens int, err error) {
+	req.Input = slices.Clone(req.Input)
+	for i, t := range req.Input {
+		req.Input[i] = cmp.Or(t, " ") // an empty input is refused
 	}
 	var answer struct {
 		Data []struct {
@@ -77,9 +50,8 @@ func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 			PromptTokens int `json:"prompt_tokens"`
 		} `json:"usage"`
 	}
-	c := e.client
 	err = c.keys.Do(ctx, func(ctx context.Context, key llm.Key) error {
-		resp, err := c.post(ctx, c.address("/embeddings"), key, embeddingRequest{e.model, in, e.ask})
+		resp, err := c.post(ctx, c.address("/embeddings"), key, req)
 		if err != nil {
 			return err
 		}
@@ -88,10 +60,10 @@ func (e *embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(answer.Data) != len(texts) {
+	if len(answer.Data) != len(req.Input) {
 		return make([][]float32, len(answer.Data)), 0, nil // CheckVectors tells it
 	}
-	vectors = make([][]float32, len(texts))
+	vectors = make([][]float32, len(req.Input))
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= len(vectors) || vectors[d.Index] != nil {
 			return nil, 0, llm.BadAnswer(c.opts.Name, nil, "numbered its embeddings incorrectly")

@@ -98,11 +98,7 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 	if c.route, err = opts.Routing.wire(); err != nil {
 		return nil, err
 	}
-	c.http = &http.Client{
-		Transport: opts.Transport,
-		// A redirect would carry the prompt to another address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c.http = llm.HTTPClient(opts.Transport)
 	return c, nil
 }
 
@@ -117,10 +113,7 @@ func (o Options) withDefaults() Options {
 	o.Referer = cmp.Or(o.Referer, "https://nodest.local")
 	o.Title = cmp.Or(o.Title, "NodeST")
 	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256 // of one provider that many talk to
-		t.DisableCompression = true                      // a compressed stream arrives in lumps
-		o.Transport = t
+		o.Transport = llm.Transport()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -157,9 +150,6 @@ func (c *Client) Name() string { return c.opts.Name }
 
 // DefaultModel answers requests that name no model.
 func (c *Client) DefaultModel() string { return c.opts.Model }
-
-// KeyHealth tells how the keys are doing.
-func (c *Client) KeyHealth() []llm.KeyHealth { return c.keys.Health() }
 
 // Close lets go of idle connections. Streams that are under way go on.
 func (c *Client) Close() { c.http.CloseIdleConnections() }

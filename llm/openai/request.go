@@ -56,7 +56,7 @@ type routing struct {
 	DataCollection string   `json:"data_collection,omitempty"`
 }
 
-// wire translates the words of the settings (specification 1.10) into those of
+// wire translates the words of the settings into those of
 // OpenRouter; nil when there is nothing to say.
 func (r Routing) wire() (*routing, error) {
 	sorts := map[string]string{"": "", "random": "", "price": "price", "latency": "latency",

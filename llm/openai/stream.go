@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -103,26 +104,21 @@ func (s *stream) whole(body io.Reader) {
 
 // event takes one JSON value.
 func (s *stream) event(data []byte) {
-	ev, ok := fastEvent(data)
-	if !ok {
-		var err error
-		if ev, err = slowEvent(data); err != nil {
-			s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
-			return
-		}
+	ev, err := readEvent(data)
+	if err != nil {
+		s.fail(llm.BadAnswer(s.provider, nil, "sent an event that is not valid JSON"))
+		return
 	}
 	if ev.err != nil {
 		s.fail(readError(s.provider, ev.err, s.hide))
 		return
 	}
-	if ev.model != nil && string(ev.model) != s.model {
-		s.model = string(ev.model)
-	}
+	s.model = cmp.Or(ev.model, s.model)
 	if ev.usage != nil {
 		s.usage = ev.usage
 	}
-	if len(ev.finish) > 0 {
-		s.finish = string(ev.finish)
+	if ev.finish != "" {
+		s.finish = ev.finish
 		if s.finish == "error" {
 			s.fail(llm.Upstream(s.provider, fault.UpstreamDown, 0, errors.New("the finish reason is error")))
 			return

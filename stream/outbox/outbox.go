@@ -1,19 +1,19 @@
 // Package outbox is the send queue of one connection: it decides what is sent,
-// in which order, and what a slow client goes without for a while.
+// in which order, and what a slow client misses for a while.
 //
 // An Outbox is the stream.Sink of its connection. Deliver never blocks; one
-// goroutine at a time writes what waits (Pump). The queue is bounded by bytes
-// and frames, and how full it is decides about the text of generations:
+// goroutine at a time writes the queue (Pump). The queue is bounded by bytes
+// and frames. How full it is determines what happens to the text of generations:
 //
-//	under 25 %: deltas wait as they came, or merged for Settings.DeltaEvery
-//	above 25 %: a delta is merged into the one of its generation that waits
-//	above 75 %: deltas are dropped; gen.behind is sent once, and when the queue
-//	            is empty one delta brings the text up to date
-//	full:       the connection is closed; the client resumes by seq
+// 	under 25 %: deltas are queued as they arrive, or merged for Settings.DeltaEvery
+// 	above 25 %: a delta is merged into its generation's queued delta
+// 	above 75 %: deltas are dropped; gen.behind is sent once, and when the queue
+// 	            is empty one delta brings the text up to date
+// 	full:       the connection is closed; the client resumes by seq
 //
-// Durable events are never dropped. What happens while the past is replayed is
-// read from the log in its turn. How far each generation was sent is a state
-// machine: transitions in generation.go.
+// Durable events are never dropped. Events that occur during a replay are read from
+// the log in their turn. generation.go has the state machine that tracks how much of
+// each generation was sent.
 package outbox
 
 import (

@@ -1,0 +1,20 @@
+package llm
+
+import "net/http"
+
+// Transport returns the HTTP transport of one provider that many talk to.
+func Transport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 512, 256
+	t.DisableCompression = true // a compressed stream arrives in lumps
+	return t
+}
+
+// HTTPClient returns a client that follows no redirect, which would carry the prompt
+// and the key to another address.
+func HTTPClient(transport http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
