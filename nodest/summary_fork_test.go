@@ -136,8 +136,8 @@ func (s *summaryStudio) ofTheFork(fork *chat.Conversation, got *chat.SummaryView
 func TestALongForkHasTheSummaryOfItsPlace(t *testing.T) {
 	s := newSummaries(t, "")
 	s.fill(2600)
-	path := s.path()
-	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{To: path[5100].ID})
+	path := s.path() // the range is copied in two steps
+	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[4950].ID, To: path[5050].ID})
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
 	want, sent := told(s.active()), s.prompt()

@@ -18,7 +18,7 @@ func TestBenchHistoryRuns(t *testing.T) {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	var out strings.Builder
-	o := bench.HistoryOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}}
+	o := bench.HistoryOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 	require.NoError(t, bench.History(t.Context(), &out, o))
 	var found struct {
 		Chats []struct {

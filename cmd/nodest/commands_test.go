@@ -238,7 +238,7 @@ func TestBenchChatRuns(t *testing.T) {
 	}
 	for _, part := range parts {
 		var out strings.Builder
-		o := bench.ChatOptions{Program: program, Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", "GORACE=" + os.Getenv("GORACE")}}
+		o := bench.ChatOptions{Program: program, Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 		require.NoError(t, bench.Chat(t.Context(), &out, o))
 		var found map[string]any
 		require.NoError(t, json.Unmarshal([]byte(out.String()), &found))

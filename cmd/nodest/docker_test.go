@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -32,9 +31,6 @@ func dockerfile(t *testing.T) []string {
 // -trimpath is left out: it changes the paths in the program, and everything
 // would be compiled once more for it.
 func TestDockerfileBuilds(t *testing.T) {
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		t.Skip("the run without the race detector builds it: here nothing of it would be compiled yet")
-	}
 	out := t.TempDir()
 	built := false
 	for _, line := range dockerfile(t) {

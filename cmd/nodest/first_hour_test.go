@@ -28,14 +28,14 @@ type folder struct {
 func emptyFolder(t *testing.T, env ...string) *folder {
 	t.Helper()
 	return &folder{dir: t.TempDir(), env: append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), raceOptions(), asProgram + "=1", "NODEST_OFFLINE_DELAY=0s",
 	}, env...)}
 }
 
 // types runs the program there. It returns all that was printed and the exit code.
 func (f *folder) types(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], slices.Concat(args, f.all)...)
+	cmd := exec.CommandContext(t.Context(), commandLine(t), slices.Concat(args, f.all)...)
 	cmd.Dir, cmd.Env = f.dir, f.env
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

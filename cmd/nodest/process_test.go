@@ -2,16 +2,21 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,12 +33,63 @@ const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
+	}
+	if d, err := time.ParseDuration(os.Getenv(testLease)); err == nil {
+		lease = d
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(exitCode(err, os.Stderr))
+}
+
+func runTests(m *testing.M) (code int) {
+	var err error
+	if binaries, err = os.MkdirTemp("", "nodest-test-"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(binaries) //nolint:errcheck // a temporary folder
+	return m.Run()
+}
+
+// testLease shortens the lease of a program that the test binary is: tests kill it,
+// and what it held is taken up only when its lease has ended.
+const testLease = "NODEST_TEST_LEASE"
+
+// raceOptions are GORACE for the processes that a test starts. By default a program
+// with the race detector sleeps for a second at its end, and tests start hundreds.
+func raceOptions() string { return "GORACE=" + cmp.Or(os.Getenv("GORACE"), "atexit_sleep_ms=20") }
+
+// commandLine returns the program for commands that do their work and end. Under the
+// race detector it is built once more without it, because the start alone takes
+// longer there than most commands; what they do is also tested in this process.
+func commandLine(t *testing.T) string {
+	t.Helper()
+	path, err := withoutRace()
+	require.NoError(t, err)
+	return path
+}
+
+var withoutRace = sync.OnceValues(func() (string, error) {
+	if !raceDetector() {
+		return os.Args[0], nil
+	}
+	path := filepath.Join(binaries, "nodest")
+	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// binaries is a folder for programs that tests build.
+var binaries string
+
+// raceDetector says whether this is a build with it.
+func raceDetector() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // patience is how long a test waits for something that will come.
@@ -51,7 +107,7 @@ func newInstallation(t *testing.T, url string, env ...string) *installation {
 	return &installation{dir: dir, env: append([]string{
 		"NODEST_DATA=" + filepath.Join(dir, "data"), "NODEST_DATABASE_URL=" + url, "NODEST_PROVIDER=offline",
 		"NODEST_OFFLINE_DELAY=1ms", "NODEST_ADDR=127.0.0.1:0", "NODEST_LOG_LEVEL=warn", asProgram + "=1",
-		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
+		"HOME=" + dir, "PATH=" + os.Getenv("PATH"), raceOptions(), testLease + "=3s",
 	}, env...)}
 }
 

@@ -61,6 +61,10 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
+// lease is how long the replies and jobs of a process that died wait for another one;
+// zero stands for the defaults of each. Tests that kill the server shorten it.
+var lease time.Duration
+
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *config) error {
@@ -192,7 +196,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Log: log})
+	r.jobs = jobs.New(r.db, jobs.Options{Alone: alone, Lease: lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
 	if r.accounts, err = account.New(r.db, secret, account.Options{AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
@@ -222,7 +226,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
