@@ -71,21 +71,21 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 		ORDER BY s.version DESC LIMIT 1)`
 	user := text(t.userID)
 	var rows []*oldMessageRow
-	_, err := t.scan(t.raw(`WITH RECURSIVE path (id, parent_id, step, found, at) AS (
-			SELECT up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
+	_, err := t.scan(t.raw(`WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
+			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
 			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
-			SELECT up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
+			SELECT up.user_id, up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
 				COALESCE(`+stateOf+`, 0)
 			FROM path CROSS JOIN messages up
-			WHERE up.user_id = ? AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
+			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
 		)
 		SELECT `+asThen+`
 		FROM path CROSS JOIN messages m CROSS JOIN message_states o
-		WHERE path.at > 0 AND m.user_id = ? AND m.id = path.id AND o.user_id = m.user_id
+		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
 		ORDER BY path.step LIMIT ?`,
-		skip, version, user, text(start), version, user, limit, user, limit+1), &rows)
+		skip, version, user, text(start), version, limit, limit+1), &rows)
 	if err != nil {
 		return nil, false, err
 	}

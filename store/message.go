@@ -342,21 +342,22 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 	}
 	limit = pageLength(limit)
 	// found counts the messages of the page up to this step: not the deleted
-	// ones, and not beforeID itself.
+	// ones, and not beforeID itself. Each step takes the user from the one before:
+	// given the id once more, PostgreSQL may read all of a user's messages for each.
 	items, err := t.messages(`
-		JOIN (WITH RECURSIVE path (id, parent_id, step, found, wanted) AS (
-			SELECT id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
+		JOIN (WITH RECURSIVE path (user_id, id, parent_id, step, found, wanted) AS (
+			SELECT user_id, id, parent_id, 0, CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END,
 				CASE WHEN deleted_at IS NULL THEN 1 - ? ELSE 0 END
 			FROM messages WHERE user_id = ? AND id = ?
 			UNION ALL
-			SELECT up.id, up.parent_id, path.step + 1,
+			SELECT up.user_id, up.id, up.parent_id, path.step + 1,
 				path.found + CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END,
 				CASE WHEN up.deleted_at IS NULL THEN 1 ELSE 0 END
 			FROM path CROSS JOIN messages up
-			WHERE up.user_id = ? AND up.id = path.parent_id AND path.found <= ?
-		) SELECT id, step FROM path WHERE wanted = 1) walk ON walk.id = m.id
-		WHERE m.user_id = ? ORDER BY walk.step LIMIT ?`,
-		skip, skip, text(t.userID), text(start), text(t.userID), limit, text(t.userID), limit+1)
+			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found <= ?
+		) SELECT user_id, id, step FROM path WHERE wanted = 1) walk ON walk.user_id = m.user_id AND walk.id = m.id
+		ORDER BY walk.step LIMIT ?`,
+		skip, skip, text(t.userID), text(start), limit, limit+1)
 	if err != nil {
 		return nil, false, err
 	}

@@ -16,7 +16,7 @@ import (
 func TestForksSurviveKills(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, url string) {
 		if url != "" && long(t, 0, 1) == 0 {
-			t.Skip("a job waits 30 s for the lease of a process that shares its database: with NODEST_LONG=1 only")
+			t.Skip("takes minutes on PostgreSQL: with NODEST_LONG=1 only")
 		}
 		const length = 10_000
 		rng := seeded(t)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -243,20 +242,6 @@ func (r *remembering) verify(facts bool) {
 	}
 }
 
-// rounds is how often a server is killed. On PostgreSQL other processes may be at work,
-// so a job waits half a minute for the lease of a server that was killed: once is
-// enough, and only in long tests.
-func rounds(t *testing.T, url string, all int) int {
-	t.Helper()
-	if url == "" {
-		return long(t, 1, all)
-	}
-	if os.Getenv("NODEST_LONG") == "" {
-		t.Skip("takes minutes on PostgreSQL: NODEST_LONG=1")
-	}
-	return 1
-}
-
 // boats are statements of which none follows from another.
 func boats(from, n int) []string {
 	names := []string{"Albatross", "Barnacle", "Cormorant", "Dolphin", "Egret", "Fulmar", "Gannet", "Heron", "Ibis", "Jackdaw", "Kestrel", "Lapwing"}
@@ -274,7 +259,7 @@ func boats(from, n int) []string {
 func TestKillDuringExtraction(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		cycles := rounds(t, url, 20)
+		cycles := long(t, 1, 20)
 		model := newNotebook(t)
 		r := newRemembering(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
 		r.extract(boats(0, 3)) // something is known: the model is asked twice from now on
@@ -400,7 +385,7 @@ func (r *remembering) vectors(model string, texts int) {
 func TestKillDuringASummary(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
-		cycles := 2 * rounds(t, url, 15)
+		cycles := 2 * long(t, 1, 15)
 		model := newNotebook(t)
 		r := newRemembering(t, url, "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+model.URL, "NODEST_EMBEDDINGS=offline")
 		next := 0
