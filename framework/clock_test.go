@@ -101,7 +101,7 @@ func TestComments(t *testing.T) {
 	}
 	begun := time.Now()
 	m.expand(strings.Repeat("{{//", 1<<20))
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 30*time.Second {
 		t.Errorf("a text of open comments took %v", took)
 	}
 }

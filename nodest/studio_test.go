@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,7 @@ func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *st
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
-	s.opts.Alone = true
+	s.opts.Alone, s.opts.RecallTimeout = true, cmp.Or(opts.RecallTimeout, patience)
 	if s.opts.Log == nil {
 		s.opts.Log = quiet
 	}

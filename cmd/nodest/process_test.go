@@ -32,6 +32,7 @@ import (
 const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	recallTimeout = patience
 	if os.Getenv(asProgram) == "" {
 		os.Exit(runTests(m))
 	}

@@ -61,9 +61,12 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// lease is how long the replies and jobs of a process that died wait for another one;
-// zero stands for the defaults of each. Tests that kill the server shorten it.
-var lease time.Duration
+// What tests set, since they kill servers and run where everything is slow; zero
+// stands for the defaults of what is given it.
+var (
+	lease         time.Duration // after it the replies and jobs of a process that died are taken up
+	recallTimeout time.Duration // after it a turn goes on without memories
+)
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
@@ -226,7 +229,7 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
+		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, RecallTimeout: recallTimeout, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
 	if err := r.engine.Recover(ctx); err != nil {
