@@ -129,6 +129,7 @@ func requireKey(t *testing.T, i *installation, want string) {
 // TestABackupOfABusyServer: everything that was acknowledged before a backup
 // began is in it, and what came later is in it without a gap.
 func TestABackupOfABusyServer(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		source := newInstallation(t, url, "NODEST_GENERATIONS=8")
 		p := source.start(t)
@@ -215,6 +216,7 @@ func emptyLike(t *testing.T, url string) string {
 }
 
 func TestARestoreRefusesToOverwrite(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		inst := newInstallation(t, url)
 		p := inst.start(t)
@@ -265,6 +267,7 @@ func importedID(t *testing.T, printed string) string {
 
 // TestBadBackupsAreRefused: whatever is wrong with a file, nothing is changed.
 func TestBadBackupsAreRefused(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		source := newDatabase(t)
 		source.ok(t, "import", "--sample")
@@ -300,6 +303,7 @@ func TestBadBackupsAreRefused(t *testing.T) {
 
 // TestAKilledBackupOrRestoreLeavesNoDamage kills both after random times.
 func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		source := newInstallation(t, url)
 		p := source.start(t)
@@ -349,7 +353,7 @@ func (i *installation) killed(t *testing.T, ms int, args ...string) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), milliseconds(ms))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], args...) // it kills
+	cmd := exec.CommandContext(ctx, commandLine(t), args...) // it kills
 	cmd.Env = i.env
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

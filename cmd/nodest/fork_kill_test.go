@@ -14,6 +14,7 @@ import (
 // TestForksSurviveKills kills the server while long chats are copied. A fork whose
 // answer came is there in the end, once and whole, and is told of once.
 func TestForksSurviveKills(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		if url != "" && long(t, 0, 1) == 0 {
 			t.Skip("takes minutes on PostgreSQL: with NODEST_LONG=1 only")

@@ -31,6 +31,7 @@ type writer struct {
 // not come is sent again under its key and is there once; the log of events has
 // no hole, and no reply is left in work for ever.
 func TestKillLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		cycles := long(t, 2, 30)
 		rng := seeded(t)
