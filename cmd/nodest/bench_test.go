@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,10 +14,8 @@ import (
 // says nothing.
 func TestBenchHistoryRuns(t *testing.T) {
 	t.Parallel()
-	program, err := os.Executable()
-	require.NoError(t, err)
 	var out strings.Builder
-	o := bench.HistoryOptions{Program: program, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
+	o := bench.HistoryOptions{Program: commandLine(t), Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 	require.NoError(t, bench.History(t.Context(), &out, o))
 	var found struct {
 		Chats []struct {

@@ -230,15 +230,13 @@ func TestBenchChatRuns(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("skipped: processor time and memory of processes are read from /proc")
 	}
-	program, err := os.Executable()
-	require.NoError(t, err)
 	parts := []string{"ttft", "idle"}
 	if long(t, 0, 1) == 1 {
 		parts = bench.ChatParts
 	}
 	for _, part := range parts {
 		var out strings.Builder
-		o := bench.ChatOptions{Program: program, Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
+		o := bench.ChatOptions{Program: commandLine(t), Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 		require.NoError(t, bench.Chat(t.Context(), &out, o))
 		var found map[string]any
 		require.NoError(t, json.Unmarshal([]byte(out.String()), &found))

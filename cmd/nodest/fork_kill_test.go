@@ -19,7 +19,7 @@ func TestForksSurviveKills(t *testing.T) {
 		if url != "" && long(t, 0, 1) == 0 {
 			t.Skip("takes minutes on PostgreSQL: with NODEST_LONG=1 only")
 		}
-		const length = 10_000
+		const length = 6_000 // the job copies them in two steps
 		rng := seeded(t)
 		inst := newInstallation(t, url)
 		p := inst.start(t)
