@@ -13,6 +13,7 @@ import (
 
 	"nodest/fault"
 	"nodest/migrations"
+	"nodest/store/sqldb"
 )
 
 // column is a column as a backup has it. Its kind is what both databases agree
@@ -133,7 +134,7 @@ func parentsFirst(all []*table) ([]*table, error) {
 }
 
 // queryTexts reads a column of texts.
-func queryTexts(ctx context.Context, db queryer, query string, args ...any) (values []string, err error) {
+func queryTexts(ctx context.Context, db sqldb.Queryer, query string, args ...any) (values []string, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -147,12 +148,6 @@ func queryTexts(ctx context.Context, db queryer, query string, args ...any) (val
 		values = append(values, v)
 	}
 	return values, rows.Err()
-}
-
-// queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // newestVersion is the newest schema that this program knows.

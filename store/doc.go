@@ -1,5 +1,5 @@
 // Package store is the database: it implements the Store interfaces of the
-// packages that own the subjects (nodest.Store, stream.Store, account.Store,
+// packages that own the subjects (character.Store, stream.Store, account.Store,
 // jobs.Store, memory.Store) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
 //
 // What it promises, on both:
