@@ -265,12 +265,15 @@ func (s *snapshot) write(ctx context.Context, out *zip.Writer, t *table, progres
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // read to the end
-	targets, row := scanTargets(t.columns), make(cells, len(t.columns))
+	row, targets := make(cells, len(t.columns)), make([]any, len(t.columns))
+	for i := range row {
+		targets[i] = &row[i]
+	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		scanned(targets, row)
+		row.nameOdd()
 		if err := lines.add(row); err != nil {
 			return nil, err
 		}

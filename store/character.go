@@ -76,12 +76,7 @@ func (t *tx) CharacterVersion(id string, version int64) (*character.Character, e
 
 // Characters lists newest first, without documents and settings.
 func (t *tx) Characters(cursor string, limit int) ([]*character.Character, string, error) {
-	rows, next, err := sqldb.Page[character.Character](t, "c.created_at", cursor, limit, listCharacters, t.userID)
-	items := make([]*character.Character, len(rows))
-	for i := range rows {
-		items[i] = &rows[i]
-	}
-	return items, next, err
+	return sqldb.Page(t, func(c *character.Character) *character.Character { return c }, "c.created_at", cursor, limit, listCharacters, t.userID)
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.

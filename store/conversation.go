@@ -127,12 +127,8 @@ func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) 
 	if f.Archived != nil {
 		where, args = where+" AND archived = ?", append(args, *f.Archived)
 	}
-	rows, next, err := sqldb.Page[conversationRow](t, "updated_at", cursor, limit, "SELECT * FROM conversations WHERE "+where, args...)
-	items := make([]*chat.Conversation, len(rows))
-	for i := range rows {
-		items[i] = &rows[i].Conversation
-	}
-	return items, next, err
+	return sqldb.Page(t, func(r *conversationRow) *chat.Conversation { return &r.Conversation }, "updated_at", cursor, limit,
+		"SELECT * FROM conversations WHERE "+where, args...)
 }
 
 // UpdateConversation stores c as its next version.

@@ -228,16 +228,7 @@ func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string,
 	if f.Subject != "" {
 		where, args = where+" AND subject = ?", append(args, f.Subject)
 	}
-	return t.listJobs(cursor, limit, where, args...)
-}
-
-func (t *tx) listJobs(cursor string, limit int, where string, args ...any) ([]*jobs.Job, string, error) {
-	rows, next, err := sqldb.Page[jobRow](t, "created_at", cursor, limit, "SELECT * FROM jobs WHERE "+where, args...)
-	items := make([]*jobs.Job, len(rows))
-	for i := range rows {
-		items[i] = rows[i].job()
-	}
-	return items, next, err
+	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE "+where, args...)
 }
 
 // CancelJobs ends the open jobs of the user about a subject.

@@ -190,12 +190,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 	more(f.ConversationID != "", "conversation_id", f.ConversationID)
 	more(f.ContentHash != "", "hash", f.ContentHash)
 	more(f.Pinned != nil, "is_pinned", f.Pinned)
-	rows, next, err := sqldb.Page[factRow](t, "f.id", cursor, limit, query, args...)
-	items := make([]memory.Memory, len(rows))
-	for i := range rows {
-		items[i] = rows[i].memory()
-	}
-	return items, next, err
+	return sqldb.Page(t, (*factRow).memory, "f.id", cursor, limit, query, args...)
 }
 
 type suggestionRow struct {
@@ -252,12 +247,7 @@ func (t *tx) Suggestions(characterID, state, cursor string, limit int) ([]memory
 	if state != "" {
 		query, args = query+" AND state = ?", append(args, state)
 	}
-	rows, next, err := sqldb.Page[suggestionRow](t, "id", cursor, limit, query, args...)
-	items := make([]memory.Suggested, len(rows))
-	for i := range rows {
-		items[i] = rows[i].Suggested
-	}
-	return items, next, err
+	return sqldb.Page(t, func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
 }
 
 // SuggestionKeys returns the keys of all that were ever made.

@@ -86,12 +86,7 @@ func (t *tx) oneResource(kind character.ResourceKind, rest string, args ...any) 
 
 // Resources lists newest first, without documents.
 func (t *tx) Resources(kind character.ResourceKind, cursor string, limit int) ([]*character.Resource, string, error) {
-	rows, next, err := sqldb.Page[character.Resource](t, "r.created_at", cursor, limit, listResources+living+"AND v.version = r.version", t.userID, kind)
-	items := make([]*character.Resource, len(rows))
-	for i := range rows {
-		items[i] = whole(&rows[i])
-	}
-	return items, next, err
+	return sqldb.Page(t, whole, "r.created_at", cursor, limit, listResources+living+"AND v.version = r.version", t.userID, kind)
 }
 
 // boundTo selects resources r that are bound to a character or to all.

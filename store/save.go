@@ -52,12 +52,8 @@ func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit i
 	if !automatic {
 		where += " AND NOT is_automatic"
 	}
-	rows, next, err := sqldb.Page[saveRow](t, "created_at", cursor, limit, "SELECT * FROM saves WHERE "+where, t.userID, conversationID)
-	items := make([]*chat.Save, len(rows))
-	for i := range rows {
-		items[i] = &rows[i].Save
-	}
-	return items, next, err
+	return sqldb.Page(t, func(r *saveRow) *chat.Save { return &r.Save }, "created_at", cursor, limit,
+		"SELECT * FROM saves WHERE "+where, t.userID, conversationID)
 }
 
 // DeleteSave removes a save point. What it points to stays in the conversation.

@@ -17,47 +17,48 @@ func Length(limit int) int {
 	return limit
 }
 
-// Page reads a page of a list, newest first, beginning after cursor, and returns the
-// cursor of the next page if there is one. by is the column that orders the list: a
-// time, before the id, or the id itself. query ends within its WHERE. Reading on is a
-// search in an index, however far the cursor is.
-func Page[T any](q Querier, by, cursor string, limit int, query string, args ...any) (rows []T, next string, err error) {
+// Page reads a page of a list, newest first, beginning after cursor, and returns what of
+// makes of its rows, and the cursor of the next page if there is one. by is the column
+// that orders the list: a time, before the id, or the id itself. query ends within its
+// WHERE. Reading on is a search in an index, however far the cursor is.
+func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, query string, args ...any) (items []R, next string, err error) {
 	after, err := ParseCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
+	table, column := "", by
+	if dot := strings.IndexByte(by, '.'); dot >= 0 {
+		table, column = by[:dot+1], by[dot+1:]
+	}
+	order, from := by+" DESC", by+" < ?"
+	at := []any{after.ID}
+	if column != "id" {
+		order, from = order+", "+table+"id DESC", "("+by+", "+table+"id) < (?, ?)"
+		at = []any{after.Number, after.ID}
+	}
+	if cursor != "" {
+		query, args = query+" AND "+from, append(args, at...)
+	}
 	limit = Length(limit)
-	prefix, column := "", by
-	if table, name, ok := strings.Cut(by, "."); ok {
-		prefix, column = table+".", name
-	}
-	switch {
-	case column == "id":
-		if cursor != "" {
-			query, args = query+" AND "+by+" < ?", append(args, after.ID)
-		}
-		query += " ORDER BY " + by + " DESC LIMIT ?"
-	default:
-		if cursor != "" {
-			query, args = query+" AND ("+by+", "+prefix+"id) < (?, ?)", append(args, after.Number, after.ID)
-		}
-		query += " ORDER BY " + by + " DESC, " + prefix + "id DESC LIMIT ?"
-	}
 	// One row more than the page has tells whether there is another one.
-	rows, err = All[T](q, query, append(args, limit+1)...)
-	if err != nil {
-		return nil, "", err
+	rows, err := All[T](q, query+" ORDER BY "+order+" LIMIT ?", append(args, limit+1)...)
+	rows, next = Cut(rows, limit, func(row T) Place { return placeOf(reflect.ValueOf(&row).Elem(), column) })
+	items = make([]R, len(rows))
+	for i := range rows {
+		items[i] = of(&rows[i])
 	}
-	rows, next = Cut(rows, limit, func(row T) Place {
-		f, v := formOf(reflect.TypeFor[T]()), reflect.ValueOf(row)
-		p := Place{ID: v.FieldByIndex(f.fields[f.at["id"]].index).String()}
-		if column != "id" {
-			at, _ := toColumn(v.FieldByIndex(f.fields[f.at[column]].index).Interface()) // it came from there
-			p.Number, _ = at.(int64)
-		}
-		return p
-	})
-	return rows, next, nil
+	return items, next, err
+}
+
+// placeOf is the place of a row in a list that a column orders.
+func placeOf(row reflect.Value, column string) (p Place) {
+	f := formOf(row.Type())
+	p.ID = row.FieldByIndex(f.fields[f.at["id"]].index).String()
+	if column != "id" {
+		at, _ := fieldOf(row, f.fields[f.at[column]]) // it came from there
+		p.Number, _ = at.(int64)
+	}
+	return p
 }
 
 // Cut returns the rows of a page, of which one more was read than it has, and the
