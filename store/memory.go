@@ -149,7 +149,7 @@ func (t *tx) TalkedIn(characterID, conversationID string) error {
 		return nil
 	}
 	c, err := t.findConversation(conversationID, "")
-	if err == nil && string(c.CharacterID) != characterID {
+	if err == nil && c.CharacterID != characterID {
 		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
 	}
 	return err

@@ -127,8 +127,9 @@ func (s *Session) Has(query string, args ...any) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	defer rows.Close() //nolint:errcheck // what it says, Err says too
 	found = rows.Next()
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		return false, s.fail(err)
 	}
 	return found, nil

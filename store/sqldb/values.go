@@ -60,7 +60,11 @@ func toColumn(v any) (any, error) {
 		}
 		return escape(string(v)), nil
 	}
-	r := reflect.ValueOf(v)
+	return toColumnByKind(v, reflect.ValueOf(v))
+}
+
+// toColumnByKind is toColumn for other types than the plain ones themselves.
+func toColumnByKind(v any, r reflect.Value) (any, error) {
 	switch r.Kind() { //nolint:exhaustive // the others are documents
 	case reflect.String:
 		return escape(r.String()), nil
@@ -160,6 +164,10 @@ func fromColumn(v reflect.Value, src any) error {
 }
 
 func fromInt(v reflect.Value, n int64) error {
+	if p, ok := v.Addr().Interface().(*time.Time); ok {
+		*p = Moment(n)
+		return nil
+	}
 	switch {
 	case v.CanInt():
 		v.SetInt(n)
@@ -167,8 +175,6 @@ func fromInt(v reflect.Value, n int64) error {
 		v.SetFloat(float64(n))
 	case v.Kind() == reflect.Bool:
 		v.SetBool(n != 0)
-	case v.Type() == reflect.TypeFor[time.Time]():
-		v.Set(reflect.ValueOf(Moment(n)))
 	default:
 		return fmt.Errorf("a number cannot be read as %s", v.Type())
 	}
