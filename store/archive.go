@@ -128,7 +128,7 @@ func (t *tx) loadedParents(conversationID string, messages []*chat.DumpedMessage
 	}
 	slices.Sort(ids)
 	tree := make(map[string]*standing, len(messages))
-	note := func(p *standing) error { tree[p.ID] = p; return nil }
+	note := func(p *standing) error { at := *p; tree[p.ID] = &at; return nil }
 	return tree, sqldb.Each(t, note, `SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
 			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
 		FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id IN (?)`, t.userID, conversationID, slices.Compact(ids))

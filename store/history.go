@@ -192,6 +192,6 @@ func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
 	if len(ids) == 0 {
 		return texts, nil
 	}
-	note := func(r *revisionRow) error { texts[r.RevisionID] = r; return nil }
+	note := func(r *revisionRow) error { text := *r; texts[r.RevisionID] = &text; return nil }
 	return texts, sqldb.Each(t, note, "SELECT * FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids)
 }

@@ -271,7 +271,8 @@ func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error)
 	}
 	items := []*chat.DumpedSummary{}
 	err := sqldb.Each(t, func(r *toldSummary) error {
-		k := r.kept()
+		told := *r
+		k := told.kept()
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
 			items = append(items, &chat.DumpedSummary{
 				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,

@@ -117,8 +117,14 @@ type Querier interface{ querier() *Session }
 func (s *Session) querier() *Session { return s }
 
 // Each calls fn with each row that a query finds: a struct, or the value of the only
-// column. fn runs no statements of its own.
+// column. fn runs no statements of its own, and does not keep the pointer.
 func Each[T any](q Querier, fn func(*T) error, query string, args ...any) error {
+	var row, zero T
+	return each(q, func() *T { row = zero; return &row }, fn, query, args)
+}
+
+// each is Each with rows that next returns.
+func each[T any](q Querier, next func() *T, fn func(*T) error, query string, args []any) error {
 	s := q.querier()
 	rows, err := s.query(query, args)
 	if err != nil {
@@ -130,7 +136,7 @@ func Each[T any](q Querier, fn func(*T) error, query string, args ...any) error 
 		return s.fail(err)
 	}
 	for rows.Next() {
-		row := new(T)
+		row := next()
 		if err := scan(reflect.ValueOf(row).Elem()); err != nil {
 			return s.fail(err)
 		}
@@ -187,7 +193,8 @@ func All[T any](q Querier, query string, args ...any) (rows []T, err error) {
 // Map returns what of makes of the rows that a query finds. It is never nil.
 func Map[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
 	items := []R{}
-	err := Each(q, func(row *T) error { items = append(items, of(row)); return nil }, query, args...)
+	next := func() *T { return new(T) } // of may return a part of it
+	err := each(q, next, func(row *T) error { items = append(items, of(row)); return nil }, query, args)
 	return items, err
 }
 

@@ -60,7 +60,7 @@ func jsonList(list []string) (string, error) {
 // listed writes lists of several values as SQLite reads them.
 func listed(query string, args []any) string {
 	out := make([]byte, 0, len(query)+64)
-	each(query, func(part string, n int) {
+	placeholders(query, func(part string, n int) {
 		out = append(out, part...)
 		if n < 0 {
 			return
@@ -77,7 +77,7 @@ func listed(query string, args []any) string {
 // numbered writes $1, $2, … for the arguments, as PostgreSQL reads them.
 func numbered(query string, bound []any) string {
 	out := make([]byte, 0, len(query)+4*len(bound)+16)
-	each(query, func(part string, n int) {
+	placeholders(query, func(part string, n int) {
 		out = append(out, part...)
 		if n < 0 {
 			return
@@ -93,9 +93,9 @@ func numbered(query string, bound []any) string {
 	return string(out)
 }
 
-// each calls found with the text before each ? that stands for an argument, and the
+// placeholders calls found with the text before each ? that stands for an argument, and the
 // argument's number; with -1 for the rest.
-func each(query string, found func(part string, n int)) {
+func placeholders(query string, found func(part string, n int)) {
 	for n := 0; ; n++ {
 		end := placeholder(query)
 		if end < 0 {
