@@ -2,28 +2,26 @@ package store
 
 import (
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 // AppChat returns the conversation that the user's app calls by that key.
 func (t *tx) AppChat(key string) (conversationID string, err error) {
-	found, err := t.scan(t.raw("SELECT a.conversation_id FROM app_chats a JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id"+
-		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", text(t.userID), text(key)), &conversationID)
-	if err == nil && !found {
-		return "", fault.New(fault.NotFound, "no conversation with this key")
+	conversationID, err = sqldb.Value[string](t, "SELECT a.conversation_id FROM app_chats a"+
+		" JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id"+
+		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
+	if err == nil && conversationID == "" {
+		err = fault.New(fault.NotFound, "no conversation with this key")
 	}
 	return conversationID, err
 }
 
 // PutAppChat sets the conversation that the key stands for.
 func (t *tx) PutAppChat(key, conversationID string) error {
-	if err := t.writable(); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	if _, err := t.findConversation(conversationID, ""); err != nil {
-		return err
-	}
-	_, err := t.exec(t.raw("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
-		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id",
-		text(t.userID), text(key), text(conversationID)))
+	_, err := t.Exec("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
+		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", t.userID, key, conversationID)
 	return err
 }

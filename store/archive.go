@@ -2,17 +2,19 @@ package store
 
 import (
 	"slices"
+	"time"
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 // Dump reads the messages with everything that they ever were.
 func (t *tx) Dump(conversationID string) ([]*chat.DumpedMessage, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq", text(t.userID), text(conversationID))
+	items, err := t.messages("WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq", t.userID, conversationID)
 	if err != nil {
 		return nil, err
 	}
@@ -31,52 +33,36 @@ func (t *tx) Dump(conversationID string) ([]*chat.DumpedMessage, error) {
 // storedText is a text with the time at which it was stored.
 type storedText struct {
 	swipeText
-	StoredAt int64
+	StoredAt time.Time
 }
 
 func (t *tx) dumpTexts(conversationID string, byID map[string]*chat.DumpedMessage) error {
-	var rows []*storedText
-	_, err := t.scan(t.raw(`SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
+	return sqldb.Each(t, func(row *storedText) error {
+		m := byID[row.MessageID]
+		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
+		return nil
+	}, `SELECT r.message_id, r.swipe_id AS id, r.rev, r.id AS revision_id, s.is_deleted, s.created_at,
 			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.created_at AS stored_at
 		FROM messages m JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id
 		JOIN swipes s ON s.user_id = r.user_id AND s.message_id = r.message_id AND s.id = r.swipe_id
-		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`,
-		text(t.userID), text(conversationID)), &rows)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		s, err := row.swipe()
-		if err != nil {
-			return err
-		}
-		m := byID[row.MessageID]
-		m.Texts = append(m.Texts, chat.DumpedText{Swipe: s, StoredAt: moment(row.StoredAt)})
-	}
-	return nil
+		WHERE m.user_id = ? AND m.conversation_id = ? ORDER BY m.seq, r.created_at, r.id`, t.userID, conversationID)
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
 func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
-	var rows []*messageStateRow
-	_, err := t.scan(t.raw("SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version",
-		text(t.userID), text(conversationID)), &rows)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
+	return sqldb.Each(t, func(row *messageStateRow) error {
 		m := byID[row.MessageID]
 		if m == nil { // maintenance has removed it
-			continue
+			return nil
 		}
 		if !hasText(m, row.RevisionID) {
 			row.RevisionID = ""
 		}
 		m.States = append(m.States, chat.DumpedState{
-			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: string(row.Status), Deleted: row.IsDeleted,
+			Version: row.Version, Rev: row.Rev, RevisionID: row.RevisionID, Status: row.Status, Deleted: row.IsDeleted,
 		})
-	}
-	return nil
+		return nil
+	}, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? ORDER BY message_id, version", t.userID, conversationID)
 }
 
 func hasText(m *chat.DumpedMessage, revisionID string) bool {
@@ -86,31 +72,24 @@ func hasText(m *chat.DumpedMessage, revisionID string) bool {
 // BeginLoad stores c as if it were deleted. What tells it from a conversation that
 // is deleted is that it has no state yet.
 func (t *tx) BeginLoad(c *chat.Conversation) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	row, err := t.newConversationRow(c)
-	if err != nil {
-		return err
-	}
-	row.DeletedAt = &t.now
-	return t.insert(row)
+	row, now := t.newConversationRow(c), t.Now()
+	row.DeletedAt = &now
+	return t.Insert("conversations", row)
 }
 
 // loading returns a conversation that is being loaded, fault.NotFound for any other;
 // its row stays locked.
 func (t *tx) loading(conversationID string) (*conversationRow, error) {
-	if err := t.writable(); err != nil {
+	if err := t.Writable(); err != nil {
 		return nil, err
 	}
-	var row conversationRow
-	found, err := t.scan(t.raw("SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
-		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.forUpdate(),
-		text(t.userID), text(conversationID)), &row)
-	if err == nil && !found {
+	row, err := sqldb.One[conversationRow](t, "SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
+		" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
+		t.userID, conversationID)
+	if err == nil && row == nil {
 		err = fault.New(fault.NotFound, "no such conversation is being loaded")
 	}
-	return &row, err
+	return row, err
 }
 
 // Load stores messages with everything that they ever were, parents before their
@@ -135,8 +114,9 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 
 // standing is where a message stands in the tree.
 type standing struct {
-	depth, chain int64
-	parent       bool // it has a child
+	ID           string
+	Depth, Chain int64
+	HasChild     bool
 }
 
 // loadedParents reads where the parents of messages stand that were loaded before
@@ -144,67 +124,43 @@ type standing struct {
 func (t *tx) loadedParents(conversationID string, messages []*chat.DumpedMessage) (map[string]*standing, error) {
 	var ids []string
 	for _, m := range messages {
-		if m.ParentID != "" {
-			ids = append(ids, m.ParentID)
-		}
+		ids = append(ids, m.ParentID)
 	}
 	slices.Sort(ids)
 	tree := make(map[string]*standing, len(messages))
-	for part := range slices.Chunk(slices.Compact(ids), 500) {
-		in, which := among(part)
-		var rows []struct {
-			ID           string
-			Depth, Chain int64
-			HasChild     bool
-		}
-		_, err := t.scan(t.raw(`SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
-				WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
-			FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id `+in, text(t.userID), text(conversationID), which), &rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			tree[row.ID] = &standing{row.Depth, row.Chain, row.HasChild}
-		}
-	}
-	return tree, nil
+	note := func(p *standing) error { at := *p; tree[p.ID] = &at; return nil }
+	return tree, sqldb.Each(t, note, `SELECT p.id, p.depth, p.chain, EXISTS (SELECT 1 FROM messages m
+			WHERE m.user_id = p.user_id AND m.conversation_id = p.conversation_id AND m.parent_id = p.id) AS has_child
+		FROM messages p WHERE p.user_id = ? AND p.conversation_id = ? AND p.id IN (?)`, t.userID, conversationID, slices.Compact(ids))
 }
 
 func (t *tx) loadMessage(b *bulk, tree map[string]*standing, m *chat.DumpedMessage) error {
-	at := &standing{depth: 1, chain: m.Seq} // see place
+	at := &standing{Depth: 1, Chain: m.Seq} // see place
 	if m.ParentID != "" {
 		up := tree[m.ParentID]
 		if up == nil {
 			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
 		}
-		at.depth = up.depth + 1
-		if !up.parent {
-			at.chain = up.chain
+		at.Depth = up.Depth + 1
+		if !up.HasChild {
+			at.Chain = up.Chain
 		}
-		up.parent = true
+		up.HasChild = true
 	}
 	tree[m.ID] = at
-	row, err := t.messageRow(m.Message)
-	if err != nil {
-		return err
-	}
-	row.Depth, row.Chain = at.depth, at.chain
+	row := t.messageRow(m.Message)
+	row.Depth, row.Chain = at.Depth, at.Chain
 	b.messages = append(b.messages, row)
-	if err := t.loadTexts(b, m); err != nil {
-		return err
-	}
+	t.loadTexts(b, m)
 	t.loadStates(b, m)
 	return nil
 }
 
-func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) error {
+func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 	for i := range m.Texts {
 		s := &m.Texts[i]
-		row, err := t.newRevision(m.Message, &s.Swipe, nil)
-		if err != nil {
-			return err
-		}
-		row.CreatedAt = millis(s.StoredAt)
+		row := t.newRevision(m.Message, &s.Swipe, nil)
+		row.CreatedAt = s.StoredAt
 		b.revisions = append(b.revisions, row)
 		if said := t.said(m.Message, row); said != nil {
 			said.IsRead = true
@@ -216,7 +172,6 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) error {
 		row.Rev = highestRev(m, s.ID)
 		b.swipes = append(b.swipes, row)
 	}
-	return nil
 }
 
 // highestRev is the rev of the newest text of a swipe, shown or not.
@@ -235,7 +190,7 @@ func (t *tx) loadStates(b *bulk, m *chat.DumpedMessage) {
 	for _, s := range m.States {
 		b.states = append(b.states, &messageStateRow{
 			ConversationID: m.ConversationID, MessageID: m.ID, Version: s.Version, UserID: t.userID, Rev: s.Rev,
-			RevisionID: s.RevisionID, Status: text(s.Status), IsDeleted: s.Deleted, Previous: previous,
+			RevisionID: s.RevisionID, Status: s.Status, IsDeleted: s.Deleted, Previous: previous,
 		})
 		previous = s.Version
 	}
@@ -247,23 +202,17 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 	if _, err := t.loading(c.ID); err != nil {
 		return err
 	}
-	row, err := t.newConversationRow(c)
+	row := t.newConversationRow(c)
+	var err error
+	row.MessageSeq, err = sqldb.Value[int64](t, "SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?", t.userID, c.ID)
 	if err != nil {
 		return err
 	}
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?",
-		text(t.userID), text(c.ID)), &row.MessageSeq)
-	if err != nil {
-		return err
-	}
-	if _, err := t.update(row, []string{"id", "user_id"}, "WHERE user_id = ? AND id = ?", text(t.userID), text(c.ID)); err != nil {
+	if _, err := t.Update("conversations", row, []string{"id", "user_id"}, "WHERE user_id = ? AND id = ?", t.userID, c.ID); err != nil {
 		return err
 	}
 	for _, state := range states {
-		old, err := t.conversationRow(state)
-		if err != nil {
-			return err
-		}
+		old := t.conversationRow(state)
 		old.ID = c.ID
 		if err := t.logConversation(old, true); err != nil {
 			return err
@@ -274,9 +223,9 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 	}
 	news := t.news(c.CharacterID)
 	news.chats = append(news.chats, c.ID)
-	rows := make([]*rewindRow, len(rewinds))
+	rows := make([]rewindRow, len(rewinds))
 	for i, r := range rewinds {
-		rows[i] = &rewindRow{ConversationID: c.ID, Version: r.At, ToVersion: r.To, UserID: t.userID}
+		rows[i] = rewindRow{r, t.userID, c.ID}
 	}
-	return insertAll(t, rows)
+	return t.Insert("rewinds", rows)
 }

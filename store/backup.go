@@ -20,6 +20,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"nodest/store/sqldb"
 )
 
 // A backup is a zip file. tables/NAME.jsonl holds the rows of a table, each a
@@ -82,7 +84,7 @@ type BackupOptions struct {
 // slowed down more than by any other reader. Nothing is migrated; a database
 // without tables, or of a newer program, is refused.
 func Backup(ctx context.Context, o Options, w io.Writer, b BackupOptions) (_ *Manifest, err error) {
-	defer func() { err = explainSQLite(o.Dir, err) }()
+	defer func() { err = sqldb.ExplainSQLite(o.Dir, err) }()
 	snap, err := openSnapshot(ctx, o.withDefaults())
 	if err != nil {
 		return nil, err
@@ -159,7 +161,7 @@ func openSnapshot(ctx context.Context, o Options) (*snapshot, error) {
 	var err error
 	if s.postgres {
 		var config *pgx.ConnConfig
-		if config, err = postgresConfig(o.URL); err != nil {
+		if config, err = sqldb.PostgresConfig(o.URL); err != nil {
 			return nil, err
 		}
 		s.db = stdlib.OpenDB(*config)
@@ -187,7 +189,7 @@ func openForReading(dir string) (*sql.DB, error) {
 	if pending, err := pendingRestores(dir); err != nil || len(pending) > 0 {
 		return nil, errors.Join(err, fmt.Errorf("a restore in %s was interrupted: start the server once, which completes it", dir))
 	}
-	path := filepath.Join(dir, File)
+	path := filepath.Join(dir, sqldb.File)
 	if _, err := os.Stat(path); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("no database at %s", path)
@@ -196,7 +198,7 @@ func openForReading(dir string) (*sql.DB, error) {
 	}
 	// Not mode=ro: after a crash the log must be read into memory that is shared
 	// through a file.
-	dsn := strings.Replace(sqliteDSN(path, true), "mode=ro", "mode=rw", 1)
+	dsn := strings.Replace(sqldb.SQLiteDSN(path, true), "mode=ro", "mode=rw", 1)
 	db, err := sql.Open("sqlite3", dsn)
 	if err != nil {
 		return nil, err
@@ -234,13 +236,13 @@ func (s *snapshot) check(ctx context.Context) error {
 	}
 	damage, err := damageOf(ctx, s.tx)
 	if damage != nil {
-		return damagedFile(filepath.Join(s.dir, File), damage)
+		return sqldb.DamagedFile(filepath.Join(s.dir, sqldb.File), damage)
 	}
 	return err
 }
 
 // damageOf looks at a database of SQLite as a whole.
-func damageOf(ctx context.Context, db queryer) (damage, err error) {
+func damageOf(ctx context.Context, db sqldb.Queryer) (damage, err error) {
 	found, err := queryTexts(ctx, db, "PRAGMA integrity_check(3)")
 	if err != nil {
 		return nil, fmt.Errorf("cannot check the database: %w", err)
@@ -263,12 +265,15 @@ func (s *snapshot) write(ctx context.Context, out *zip.Writer, t *table, progres
 		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // read to the end
-	targets, row := scanTargets(t.columns), make(cells, len(t.columns))
+	row, targets := make(cells, len(t.columns)), make([]any, len(t.columns))
+	for i := range row {
+		targets[i] = &row[i]
+	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		scanned(targets, row)
+		row.nameOdd()
 		if err := lines.add(row); err != nil {
 			return nil, err
 		}

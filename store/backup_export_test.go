@@ -50,18 +50,7 @@ func DecodeBackupRow(line []byte) (again []byte, ok bool) {
 	if r.decode(line) != nil {
 		return nil, false
 	}
-	targets := scanTargets(columns)
-	for i, v := range r.row {
-		switch target := targets[i].(type) {
-		case sql.Scanner:
-			if target.Scan(v) != nil {
-				return nil, false
-			}
-		case *[]byte:
-			*target, _ = v.([]byte)
-		}
-	}
-	scanned(targets, r.row)
+	r.row.nameOdd()
 	w := newRowWriter(io.Discard)
 	if w.add(r.row) != nil {
 		return nil, false

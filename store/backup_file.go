@@ -18,6 +18,7 @@ import (
 	"strconv"
 
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 // Bounds of what is read from a backup into memory at once.
@@ -100,7 +101,7 @@ func (b *BackupFile) hasAll() error {
 		}
 	}
 	for _, f := range m.Files {
-		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name[0] == '.' || f.Name == File {
+		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name[0] == '.' || f.Name == sqldb.File {
 			return damaged("unexpected file %q", f.Name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"nodest/fault"
 	"nodest/migrations"
+	"nodest/store/sqldb"
 )
 
 // column is a column as a backup has it. Its kind is what both databases agree
@@ -133,7 +134,7 @@ func parentsFirst(all []*table) ([]*table, error) {
 }
 
 // queryTexts reads a column of texts.
-func queryTexts(ctx context.Context, db queryer, query string, args ...any) (values []string, err error) {
+func queryTexts(ctx context.Context, db sqldb.Queryer, query string, args ...any) (values []string, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -147,12 +148,6 @@ func queryTexts(ctx context.Context, db queryer, query string, args ...any) (val
 		values = append(values, v)
 	}
 	return values, rows.Err()
-}
-
-// queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // newestVersion is the newest schema that this program knows.
@@ -181,56 +176,11 @@ func knownVersion(what string, version int64) error {
 // nil. They can be bound on both databases.
 type cells []any
 
-// scanTargets returns where a row of these columns is scanned to.
-func scanTargets(columns []column) []any {
-	targets := make([]any, len(columns))
-	for i, c := range columns {
-		switch c.Kind {
-		case kindText:
-			targets[i] = new(sql.NullString)
-		case kindInt:
-			targets[i] = new(sql.NullInt64)
-		case kindReal:
-			targets[i] = new(sql.NullFloat64)
-		case kindBool:
-			targets[i] = new(sql.NullBool)
-		case kindBlob:
-			targets[i] = new([]byte)
-		}
-	}
-	return targets
-}
-
-// scanned reads a row from the targets. A real number that JSON cannot hold
-// becomes its name.
-func scanned(targets []any, into cells) {
-	for i, t := range targets {
-		into[i] = nil
-		switch v := t.(type) {
-		case *sql.NullString:
-			if v.Valid {
-				into[i] = v.String
-			}
-		case *sql.NullInt64:
-			if v.Valid {
-				into[i] = v.Int64
-			}
-		case *sql.NullBool:
-			if v.Valid {
-				into[i] = v.Bool
-			}
-		case *[]byte:
-			if *v != nil {
-				into[i] = *v
-			}
-		case *sql.NullFloat64:
-			switch {
-			case !v.Valid:
-			case math.IsNaN(v.Float64), math.IsInf(v.Float64, 0):
-				into[i] = strconv.FormatFloat(v.Float64, 'g', -1, 64)
-			default:
-				into[i] = v.Float64
-			}
+// nameOdd gives real numbers that JSON cannot hold their names.
+func (c cells) nameOdd() {
+	for i, v := range c {
+		if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+			c[i] = strconv.FormatFloat(f, 'g', -1, 64)
 		}
 	}
 }

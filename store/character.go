@@ -3,61 +3,25 @@ package store
 import (
 	"bytes"
 	"strings"
-
-	"github.com/uptrace/bun"
+	"time"
 
 	"nodest/character"
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 type characterRow struct {
-	bun.BaseModel `bun:"table:characters"`
-	ID            string `bun:"id,pk"`
-	UserID        string
-	Version       int64
-	CreatedAt     int64
-	UpdatedAt     int64
-	DeletedAt     *int64
+	ID, UserID           string
+	Version              int64
+	CreatedAt, UpdatedAt time.Time
 }
 
 // characterVersionRow is one version. An imported document can be large and
 // seldom changes: only the version that brought it has it, later ones point there.
 type characterVersionRow struct {
-	bun.BaseModel `bun:"table:character_versions"`
-	CharacterID   string
-	Version       int64
-	UserID        string
-	Name          text
-	Dialect       text
-	IsCradle      bool
-	RoleCard      document
-	WorldBook     document
-	Preset        document
-	AuthorNote    document
-	RegexScripts  document
-	Settings      document
-	Source        document
-	SourceVersion int64
-	CreatedAt     int64
-}
-
-// storedCharacter is a version as it is read.
-type storedCharacter struct {
-	ID           string
-	Version      int64
-	CreatedAt    int64
-	UpdatedAt    int64
-	Name         text
-	Dialect      text
-	IsCradle     bool
-	RoleCard     document
-	WorldBook    document
-	Preset       document
-	AuthorNote   document
-	RegexScripts document
-	Settings     document
-	Source       document
-	HasAvatar    bool
+	character.Character `db:"ID=character_id -HasAvatar -CreatedAt UpdatedAt=created_at"`
+	UserID              string
+	SourceVersion       int64
 }
 
 // selectCharacters reads versions v of characters c that are not deleted; the
@@ -81,26 +45,11 @@ const listCharacters = `SELECT c.id, v.version, c.created_at, v.created_at AS up
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
-func (r *storedCharacter) character() *character.Character {
-	return &character.Character{
-		ID: r.ID, Name: string(r.Name), Dialect: string(r.Dialect), IsCradle: r.IsCradle,
-		RoleCard: []byte(r.RoleCard), WorldBook: []byte(r.WorldBook), Preset: []byte(r.Preset),
-		AuthorNote: []byte(r.AuthorNote), RegexScripts: []byte(r.RegexScripts), Source: []byte(r.Source),
-		Settings: []byte(r.Settings), HasAvatar: r.HasAvatar, Version: r.Version,
-		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
-	}
-}
-
 // InsertCharacter stores a new character as version 1.
 func (t *tx) InsertCharacter(c *character.Character) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
-	err := t.insert(&characterRow{
-		ID: c.ID, UserID: t.userID, Version: c.Version, CreatedAt: millis(c.CreatedAt), UpdatedAt: millis(c.UpdatedAt),
-	})
+	err := t.Insert("characters", &characterRow{c.ID, t.userID, c.Version, c.CreatedAt, c.UpdatedAt})
 	if err != nil {
 		return err
 	}
@@ -108,75 +57,33 @@ func (t *tx) InsertCharacter(c *character.Character) error {
 }
 
 func (t *tx) insertCharacterVersion(c *character.Character, sourceVersion int64) error {
-	row := &characterVersionRow{
-		CharacterID: c.ID, Version: c.Version, UserID: t.userID, Name: text(c.Name), Dialect: text(c.Dialect),
-		IsCradle: c.IsCradle, RoleCard: document(c.RoleCard), WorldBook: document(c.WorldBook),
-		Preset: document(c.Preset), AuthorNote: document(c.AuthorNote), RegexScripts: document(c.RegexScripts),
-		Settings: document(c.Settings), SourceVersion: sourceVersion, CreatedAt: millis(c.UpdatedAt),
+	row := &characterVersionRow{*c, t.userID, sourceVersion}
+	if sourceVersion != c.Version {
+		row.Source = nil
 	}
-	if sourceVersion == c.Version {
-		row.Source = document(c.Source)
-	}
-	return t.insert(row)
+	return t.Insert("character_versions", row)
 }
 
 // Character returns the newest version, without Source.
 func (t *tx) Character(id string) (*character.Character, error) {
-	return t.oneCharacter(selectDocuments+"AND c.id = ? AND v.version = c.version", text(id))
+	return sqldb.Get[character.Character](t, "character", selectDocuments+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
 // CharacterVersion returns one version, Source included.
 func (t *tx) CharacterVersion(id string, version int64) (*character.Character, error) {
-	return t.oneCharacter(selectCharacters+"AND c.id = ? AND v.version = ?", text(id), version)
-}
-
-func (t *tx) oneCharacter(query string, args ...any) (*character.Character, error) {
-	var row storedCharacter
-	found, err := t.scan(t.raw(query, append([]any{text(t.userID)}, args...)...), &row)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, fault.New(fault.NotFound, "no such character")
-	}
-	return row.character(), nil
+	return sqldb.Get[character.Character](t, "character", selectCharacters+"AND c.id = ? AND v.version = ?", t.userID, id, version)
 }
 
 // Characters lists newest first, without documents and settings.
 func (t *tx) Characters(cursor string, limit int) ([]*character.Character, string, error) {
-	limit = pageLength(limit)
-	where, args := "", []any{text(t.userID)}
-	if cursor != "" {
-		after, err := parseCursor(cursor)
-		if err != nil {
-			return nil, "", err
-		}
-		where += " AND (c.created_at, c.id) < (?, ?)"
-		args = append(args, after.ms, text(after.id))
-	}
-	var rows []*storedCharacter
-	_, err := t.scan(t.raw(listCharacters+where+" ORDER BY c.created_at DESC, c.id DESC LIMIT ?",
-		append(args, limit+1)...), &rows)
-	if err != nil {
-		return nil, "", err
-	}
-	rows, next := cut(rows, limit, func(r *storedCharacter) place { return place{r.CreatedAt, r.ID} })
-	items := make([]*character.Character, len(rows))
-	for i, row := range rows {
-		items[i] = row.character()
-	}
-	return items, next, nil
+	return sqldb.Page(t, func(c *character.Character) *character.Character { return c }, "c.created_at", cursor, limit, listCharacters, t.userID)
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t *tx) UpdateCharacter(c *character.Character) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	c.UpdatedAt = t.Now()
-	n, err := t.exec(t.raw("UPDATE characters SET version = ?, updated_at = ?"+
-		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
-		c.Version, t.now, text(t.userID), text(c.ID), c.Version-1))
+	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
+		c.Version, t.Now(), t.userID, c.ID, c.Version-1)
 	if err != nil {
 		return err
 	}
@@ -186,17 +93,13 @@ func (t *tx) UpdateCharacter(c *character.Character) error {
 		}
 		return fault.New(fault.PreconditionFailed, "the character was changed by another request")
 	}
-	var last struct {
-		Source        document
-		SourceVersion int64
-	}
 	source := "src.source"
 	if c.Source == nil {
 		source = "NULL AS source"
 	}
-	_, err = t.scan(t.raw("SELECT "+source+", src.version AS source_version FROM character_versions v"+
+	last, err := sqldb.Value[characterVersionRow](t, "SELECT "+source+", src.version AS source_version FROM character_versions v"+
 		" JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version"+
-		" WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?", text(t.userID), text(c.ID), c.Version-1), &last)
+		" WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?", t.userID, c.ID, c.Version-1)
 	if err != nil {
 		return err
 	}
@@ -208,39 +111,29 @@ func (t *tx) UpdateCharacter(c *character.Character) error {
 
 // DeleteCharacter hides the character and its conversations.
 func (t *tx) DeleteCharacter(id string) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	n, err := t.exec(t.raw("UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
-		t.now, text(t.userID), text(id)))
+	err := t.ExecOne("character", "UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
 	if err != nil {
 		return err
 	}
-	if n == 0 {
-		return fault.New(fault.NotFound, "no such character")
-	}
 	clear(t.locked)
-	_, err = t.exec(t.raw("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
-		t.now, text(t.userID), text(id)))
+	_, err = t.Exec("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
+		t.Now(), t.userID, id)
 	if err != nil {
 		return err
 	}
 	return t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM conversations c"+
-		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, text(id), text(t.userID), text(id))
+		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id)
 }
 
 // PutAvatar replaces the avatar.
 func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+	_, err := t.Exec(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
-		text(t.userID), text(characterID), text(a.ContentType), text(a.ETag), append([]byte{}, a.Data...)))
+		t.userID, characterID, a.ContentType, a.ETag, append([]byte{}, a.Data...))
 	return err
 }
 
@@ -249,29 +142,18 @@ func (t *tx) Avatar(characterID string) (*character.Avatar, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	var row struct {
-		ContentType text
-		Etag        text
-		Data        []byte
+	a, err := sqldb.One[character.Avatar](t, "SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
+	if err == nil && a == nil {
+		err = fault.New(fault.NotFound, "the character has no avatar")
 	}
-	found, err := t.scan(t.raw("SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?",
-		text(t.userID), text(characterID)), &row)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, fault.New(fault.NotFound, "the character has no avatar")
-	}
-	return &character.Avatar{ContentType: string(row.ContentType), ETag: string(row.Etag), Data: row.Data}, nil
+	return a, err
 }
 
 func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
 
 // owns is ownsCharacter that locks the row with the words of lock.
 func (t *tx) owns(id, lock string) error {
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock,
-		text(t.userID), text(id)), &one)
+	found, err := t.Has("SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "no such character")
 	}

@@ -1,5 +1,5 @@
 // Package store is the database: it implements the Store interfaces of the
-// packages that own the subjects (nodest.Store, stream.Store, account.Store,
+// packages that own the subjects (character.Store, stream.Store, account.Store,
 // jobs.Store, memory.Store) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
 //
 // What it promises, on both:
@@ -11,10 +11,8 @@
 //     user, except for sign-in, migrations and maintenance.
 //   - What came in as a document goes out byte for byte.
 //
-// SQLite has one writing connection (group.go): closures that wait for it run in
-// one transaction, each under its own savepoint, and are acknowledged after their
-// common commit. PostgreSQL runs each closure in a transaction of its own
-// (postgres.go) and again when it lost a race.
+// Package sqldb runs the transactions. Each subject has its files here: its rows, its
+// statements, and its methods of tx.
 //
 // # Lock order on PostgreSQL
 //
@@ -28,6 +26,4 @@
 // numbers. Nothing is locked after it, and no row belongs to two users, so users
 // never wait for each other. Where a closure departs from the order, PostgreSQL
 // ends one of the two and Update runs it again.
-//
-// Specification: decisions 4, 5, 15, 18, 19; protocol page, section 4.
 package store

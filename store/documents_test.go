@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"nodest/character"
 	"nodest/chat"
@@ -273,23 +272,6 @@ func TestResourcesAreBoundToOneOrToAll(t *testing.T) {
 		bound(character.WorldBook, mei)
 		bound(character.WorldBook, bo, r[0], r[4])
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return tx.Characters.DeleteResource(character.WorldBook, r[1].ID) })
-	})
-}
-
-func FuzzText(f *testing.F) {
-	for _, s := range append(oddDocuments[:10], "\x00", "\x01", "\x010", "\x00\x01\x001", "\xff\xfe") {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		stored := store.StoredText(s)
-		if strings.ContainsRune(stored, 0) || !utf8.ValidString(stored) {
-			t.Errorf("%q is stored as %q", s, stored)
-		}
-		got, err := store.TextRoundTrip(s)
-		if err != nil || got != strings.ToValidUTF8(s, "\uFFFD") {
-			t.Errorf("%q came back as %q, %v", s, got, err)
-		}
-		_ = store.ParseCursor(s) // must not panic
 	})
 }
 

@@ -6,15 +6,15 @@ import (
 
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/store/sqldb"
 )
 
 // What the tests of this package may do and nobody else.
 
 // Query reads one column of texts or numbers with a statement of the test's own.
 func Query[T any](db *DB, query string, args ...any) (values []T, err error) {
-	err = db.backend.read(context.Background(), func(s *session) error {
-		values = nil
-		_, err := s.scan(s.raw(query, args...), &values)
+	err = db.read(context.Background(), func(s *session) error {
+		values, err = sqldb.All[T](s, query, args...)
 		return err
 	})
 	return values, err
@@ -23,55 +23,28 @@ func Query[T any](db *DB, query string, args ...any) (values []T, err error) {
 // QueryIn is Query within a transaction of the store.
 func QueryIn[T any](t nodest.Tx, query string, args ...any) (values []T, err error) {
 	s := t.Tx.(*tx).session
-	_, err = s.scan(s.raw(query, args...), &values)
+	values, err = sqldb.All[T](s, query, args...)
 	return values, err
 }
 
 // Exec runs a statement of the test's own within a transaction of the store.
 func Exec(t nodest.Tx, query string, args ...any) error {
 	s := t.Tx.(*tx).session
-	_, err := s.exec(s.raw(query, args...))
-	return err
-}
-
-// ExecOutside runs a statement on the writing connection outside a transaction.
-// No transaction may be in work.
-func ExecOutside(db *DB, query string) error {
-	_, err := db.backend.(*sqlite).conn.ExecContext(context.Background(), query)
+	_, err := s.Exec(query, args...)
 	return err
 }
 
 // Commits counts the transactions of the writing connection of SQLite.
-func Commits(db *DB) int64 { return db.backend.(*sqlite).writer.commits.Load() }
+func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
 
 // Waiting counts the closures that wait for the writing connection of SQLite.
-func Waiting(db *DB) int { return len(db.backend.(*sqlite).writer.queue) }
+func Waiting(db *DB) int { return db.backend.(*sqldb.SQLite).Waiting() }
 
 // Deadlocks counts those that PostgreSQL found in transactions of this store.
-func Deadlocks(db *DB) int64 { return db.backend.(*postgres).deadlocks.Load() }
+func Deadlocks(db *DB) int64 { return db.backend.(*sqldb.Postgres).Deadlocks() }
 
 // OnPostgres says which database it is.
-func OnPostgres(db *DB) bool { _, ok := db.backend.(*postgres); return ok }
-
-// TextRoundTrip is the way of a text through a column.
-func TextRoundTrip(s string) (string, error) {
-	v, err := text(s).Value()
-	if err != nil {
-		return "", err
-	}
-	var out text
-	err = out.Scan(v)
-	return string(out), err
-}
-
-// StoredText is what a text becomes in its column.
-func StoredText(s string) string {
-	v, _ := text(s).Value()
-	return v.(string)
-}
-
-// ParseCursor tells whether a cursor can be read.
-func ParseCursor(s string) error { _, err := parseCursor(s); return err }
+func OnPostgres(db *DB) bool { _, ok := db.backend.(*sqldb.Postgres); return ok }
 
 // ClaimMaintenance claims the job as another process does, and returns its id.
 func ClaimMaintenance(t testing.TB, db *DB) (id string) {
@@ -88,15 +61,14 @@ func ClaimMaintenance(t testing.TB, db *DB) (id string) {
 
 // Plan is how SQLite would answer a query.
 func Plan(db *DB, query string) (lines []string, err error) {
-	err = db.backend.read(context.Background(), func(s *session) error {
-		var rows []struct {
+	err = db.read(context.Background(), func(s *session) error {
+		lines, err = sqldb.Map(s, func(r *struct {
 			ID, Parent, Notused int
 			Detail              string
-		}
-		_, err := s.scan(s.raw("EXPLAIN QUERY PLAN "+query), &rows)
-		for _, r := range rows {
-			lines = append(lines, r.Detail)
-		}
+		},
+		) string {
+			return r.Detail
+		}, "EXPLAIN QUERY PLAN "+query)
 		return err
 	})
 	return lines, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nodest/chat"
+	"nodest/store/sqldb"
 )
 
 // chainEnd is a chain of a conversation, with its deepest message that is not
@@ -22,24 +23,21 @@ type chainEnd struct {
 // are. The end of a chain is the end of a branch unless something that is not
 // deleted hangs below it, at a message behind it that is.
 func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, string, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, "", err
 	}
-	var after place
-	if cursor != "" {
-		var err error
-		if after, err = parseCursor(cursor); err != nil {
-			return nil, "", err
-		}
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
 	}
 	chains, err := t.chains(conversationID)
 	if err != nil {
 		return nil, "", err
 	}
-	limit = pageLength(limit)
-	ends := slices.DeleteFunc(branchEnds(chains), func(c *chainEnd) bool { return cursor != "" && c.Seq >= after.ms })
-	slices.SortFunc(ends, func(a, b *chainEnd) int { return cmp.Compare(b.Seq, a.Seq) })
-	ends, next := cut(ends, limit, func(c *chainEnd) place { return place{c.Seq, *c.ID} })
+	limit = sqldb.Length(limit)
+	ends := slices.DeleteFunc(branchEnds(chains), func(c chainEnd) bool { return cursor != "" && c.Seq >= after.Number })
+	slices.SortFunc(ends, func(a, b chainEnd) int { return cmp.Compare(b.Seq, a.Seq) })
+	ends, next := sqldb.Cut(ends, limit, func(c chainEnd) sqldb.Place { return sqldb.Place{Number: c.Seq, ID: *c.ID} })
 	if len(ends) == 0 {
 		return []*chat.Message{}, "", nil
 	}
@@ -47,8 +45,7 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, st
 	for i, c := range ends {
 		ids[i] = *c.ID
 	}
-	in, which := among(ids)
-	items, err := t.messages("WHERE m.user_id = ? AND m.id "+in+" ORDER BY m.seq DESC", text(t.userID), which)
+	items, err := t.messages("WHERE m.user_id = ? AND m.id IN (?) ORDER BY m.seq DESC", t.userID, ids)
 	return items, next, err
 }
 
@@ -71,15 +68,13 @@ const eachChain = `WITH RECURSIVE chains (chain) AS (
 	LEFT JOIN messages up ON up.user_id = c.user_id AND up.id = first.parent_id
 	WHERE c.user_id = ? AND c.id = ? AND chains.chain IS NOT NULL ORDER BY chains.chain`
 
-func (t *tx) chains(conversationID string) (chains []*chainEnd, err error) {
-	user, conv := text(t.userID), text(conversationID)
-	_, err = t.scan(t.raw(eachChain, user, conv, user, conv, user, conv), &chains)
-	return chains, err
+func (t *tx) chains(conversationID string) ([]chainEnd, error) {
+	return sqldb.All[chainEnd](t, eachChain, t.userID, conversationID, t.userID, conversationID, t.userID, conversationID)
 }
 
 // branchEnds picks the chains whose ends have nothing below. A chain has a larger
 // number than the one that it branches off from, so one pass from the end will do.
-func branchEnds(chains []*chainEnd) (ends []*chainEnd) {
+func branchEnds(chains []chainEnd) (ends []chainEnd) {
 	below := map[int64]int64{} // by chain: the deepest message of it with living branches
 	for _, c := range slices.Backward(chains) {
 		branch := below[c.Chain]
@@ -102,46 +97,43 @@ func (t *tx) Texts(f chat.TextFilter, cursor string, limit int) ([]*chat.Message
 	if err := t.inReach(f); err != nil {
 		return nil, "", err
 	}
-	var after place
-	if cursor != "" {
-		var err error
-		if after, err = parseCursor(cursor); err != nil {
-			return nil, "", err
-		}
+	after, err := sqldb.ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
 	}
-	where, args := "m.user_id = ? AND m.deleted_at IS NULL", []any{text(t.userID)}
+	where, args := "m.user_id = ? AND m.deleted_at IS NULL", []any{t.userID}
 	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
-	order, end := "m.id", func(m *chat.Message) place { return place{0, m.ID} }
+	order, end := "m.id", func(m *chat.Message) sqldb.Place { return sqldb.Place{ID: m.ID} }
 	if f.ConversationID != "" {
-		more("m.conversation_id = ?", text(f.ConversationID))
-		order, end = "m.seq", func(m *chat.Message) place { return place{m.Seq, m.ID} }
+		more("m.conversation_id = ?", f.ConversationID)
+		order, end = "m.seq", func(m *chat.Message) sqldb.Place { return sqldb.Place{Number: m.Seq, ID: m.ID} }
 	}
 	switch {
 	case cursor == "":
 	case f.ConversationID != "":
-		more("m.seq < ?", after.ms)
+		more("m.seq < ?", after.Number)
 	default:
-		more("m.id < ?", text(after.id))
+		more("m.id < ?", after.ID)
 	}
 	in := ""
 	if f.CharacterID != "" {
-		in, args = " AND c.character_id = ?", append(args, text(f.CharacterID))
+		in, args = " AND c.character_id = ?", append(args, f.CharacterID)
 	}
-	limit = pageLength(limit)
+	limit = sqldb.Length(limit)
 	items, err := t.messages("WHERE "+where+" AND EXISTS (SELECT 1 FROM conversations c"+
 		" WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL"+in+") ORDER BY "+order+" DESC LIMIT ?",
 		append(args, limit+1)...)
 	if err != nil {
 		return nil, "", err
 	}
-	items, next := cut(items, limit, end)
+	items, next := sqldb.Cut(items, limit, end)
 	return items, next, nil
 }
 
 // inReach returns fault.NotFound if the filter names what is not the user's.
 func (t *tx) inReach(f chat.TextFilter) error {
 	if f.ConversationID != "" {
-		if _, err := t.findConversation(f.ConversationID, ""); err != nil {
+		if err := t.ownsConversation(f.ConversationID); err != nil {
 			return err
 		}
 	}

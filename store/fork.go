@@ -2,9 +2,10 @@ package store
 
 import (
 	"fmt"
-	"reflect"
+	"strings"
 
 	"nodest/chat"
+	"nodest/store/sqldb"
 )
 
 // A fork is one path: its copies are chain 0 and have the depths of their originals.
@@ -25,8 +26,7 @@ const pathCopy = pieces + `, line AS (
 ) `
 
 func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
-	user := text(t.userID)
-	return []any{user, text(from.MessageID), text(forkID), t.now, user, text(from.ConversationID), after, to, from.Version}
+	return []any{t.userID, from.MessageID, forkID, t.Now(), t.userID, from.ConversationID, after, to, from.Version}
 }
 
 // copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
@@ -51,21 +51,17 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 	if _, err := t.loading(forkID); err != nil {
 		return 0, 0, err
 	}
-	var one int
-	_, err = t.scan(t.raw("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?"+t.forUpdate(),
-		text(t.userID), text(from.ConversationID)), &one)
-	if err != nil {
+	if _, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?"+t.ForUpdate(), t.userID, from.ConversationID); err != nil {
 		return 0, 0, err
 	}
 	if err := t.inConversation(from.ConversationID, from.MessageID); err != nil {
 		return 0, 0, err
 	}
-	_, err = t.scan(t.raw("SELECT depth FROM messages WHERE user_id = ? AND id = ?", text(t.userID), text(from.MessageID)), &length)
+	length, err = sqldb.Value[int](t, "SELECT depth FROM messages WHERE user_id = ? AND id = ?", t.userID, from.MessageID)
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(depth), 0) FROM messages WHERE user_id = ? AND conversation_id = ? AND chain = 0",
-		text(t.userID), text(forkID)), &copied)
+	copied, err = sqldb.Value[int](t, "SELECT COALESCE(MAX(depth), 0) FROM messages WHERE user_id = ? AND conversation_id = ? AND chain = 0", t.userID, forkID)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -77,7 +73,7 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, limit int) (copied, l
 // the fork is shown; what a fork says again has been read where it was said first.
 func (t *tx) copyLine(args []any) error {
 	message, revision := copyOf("line.id", "line.seq"), copyOf(shownText, "line.seq")
-	err := copyRows[messageRow](t, "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
+	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
 		"parent_id": "COALESCE((SELECT " + copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
 		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
@@ -88,30 +84,30 @@ func (t *tx) copyLine(args []any) error {
 	if err != nil {
 		return err
 	}
-	if err := t.analyze("messages"); err != nil {
+	if err := t.Analyze("messages"); err != nil {
 		return err
 	}
 	const texts = "line CROSS JOIN swipes s CROSS JOIN revisions r WHERE s.user_id = line.user_id AND s.message_id = line.id AND r.user_id = line.user_id AND r.id = " + shownText
-	err = copyRows[revisionRow](t, "r", texts, map[string]string{
+	err = copyRows[revisionRow](t, "revisions", "r", texts, map[string]string{
 		"id": revision, "message_id": message, "rev": "1", "created_at": "s.created_at",
 	}, args)
 	if err != nil {
 		return err
 	}
-	err = copyRows[swipeRow](t, "s", texts, map[string]string{
+	err = copyRows[swipeRow](t, "swipes", "s", texts, map[string]string{
 		"message_id": message, "rev": "1", "revision_id": revision, "is_deleted": "s.is_deleted AND s.id <> line.swipe_id",
 	}, args)
 	if err != nil {
 		return err
 	}
-	err = copyRows[messageStateRow](t, "line", "line", map[string]string{
+	err = copyRows[messageStateRow](t, "message_states", "line", "line", map[string]string{
 		"conversation_id": "line.fork_id", "message_id": message, "version": "1", "previous": "0",
 		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + copyOf("line.revision_id", "line.seq") + " END",
 	}, args)
 	if err != nil {
 		return err
 	}
-	return copyRows[textRow](t, "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
+	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN swipes s CROSS JOIN memory_texts x WHERE s.user_id = line.user_id AND s.message_id = line.id"+
 		" AND x.user_id = line.user_id AND x.revision_id = "+shownText+" AND NOT x.is_forgotten", map[string]string{
 		"revision_id": revision, "conversation_id": "line.fork_id", "message_id": message, "is_read": "TRUE", "change": "0",
 	}, args)
@@ -119,21 +115,17 @@ func (t *tx) copyLine(args []any) error {
 
 // copyRows stores copies of the rows of a type that a statement after pathCopy
 // selects under an alias, with other values in some columns.
-func copyRows[T any](t *tx, alias, from string, other map[string]string, args []any) error {
-	table := t.db.Dialect().Tables().Get(reflect.TypeFor[T]())
-	var columns, values string
-	for i, field := range table.Fields {
-		sep := ", "
-		if i == 0 {
-			sep = ""
-		}
-		value, ok := other[field.Name]
+func copyRows[T any](t *tx, table, alias, from string, other map[string]string, args []any) error {
+	columns := sqldb.Columns[T]()
+	values := make([]string, len(columns))
+	for i, column := range columns {
+		value, ok := other[column]
 		if !ok {
-			value = alias + "." + field.Name
+			value = alias + "." + column
 		}
-		columns, values = columns+sep+string(field.SQLName), values+sep+value
+		values[i] = value
 	}
-	_, err := t.exec(t.raw(pathCopy+"INSERT INTO "+table.Name+" ("+columns+") SELECT "+values+" FROM "+from, args...))
+	_, err := t.Exec(pathCopy+"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
 	return err
 }
 
@@ -144,5 +136,5 @@ func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return row.conversation()
+	return &row.Conversation, nil
 }

@@ -188,7 +188,10 @@ func TestAFullStorageSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := func(n int64) {
-		if err := store.ExecOutside(db, fmt.Sprint("PRAGMA max_page_count = ", n)); err != nil {
+		err := db.Update(context.Background(), user, func(tx nodest.Tx) error { // it is a setting of the connection
+			return store.Exec(tx, fmt.Sprint("PRAGMA max_page_count = ", n))
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

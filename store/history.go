@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 // StateAt returns a conversation as it was at a version.
@@ -14,22 +15,19 @@ func (t *tx) StateAt(conversationID string, version int64) (*chat.Conversation, 
 	if err != nil {
 		return nil, err
 	}
-	var state conversationStateRow
-	found, err := t.scan(t.raw(`SELECT s.conversation_id, s.version, s.user_id, s.head_id, s.persona_id, s.summary_id,
-			d.author_note, d.settings, d.pins, s.documents_version, s.created_at
+	state, err := sqldb.One[conversationStateRow](t, `SELECT s.version, s.head_id, s.persona_id, s.summary_id, d.author_note, d.settings, d.pins
 		FROM conversation_states s
 		JOIN conversation_states d ON d.user_id = s.user_id AND d.conversation_id = s.conversation_id AND d.version = s.documents_version
-		WHERE s.user_id = ? AND s.conversation_id = ? AND s.version = ?`,
-		text(t.userID), text(conversationID), version), &state)
+		WHERE s.user_id = ? AND s.conversation_id = ? AND s.version = ?`, t.userID, conversationID, version)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
+	if state == nil {
 		return nil, errNoVersion(version)
 	}
 	row.Version, row.HeadID, row.PersonaID, row.SummaryID = state.Version, state.HeadID, state.PersonaID, state.SummaryID
 	row.AuthorNote, row.Settings, row.Pins = state.AuthorNote, state.Settings, state.Pins
-	return row.conversation()
+	return &row.Conversation, nil
 }
 
 func errNoVersion(version int64) error {
@@ -41,7 +39,7 @@ type oldMessageRow struct {
 	messageRow
 	ThenRev        int64
 	ThenRevisionID string
-	ThenStatus     text
+	ThenStatus     string
 	ThenDeleted    bool
 }
 
@@ -51,7 +49,7 @@ const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.sta
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, false, err
 	}
 	start, skip := headID, 0
@@ -64,14 +62,12 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	if err := t.inConversation(conversationID, start); err != nil {
 		return nil, false, err
 	}
-	limit = pageLength(limit)
+	limit = sqldb.Length(limit)
 	// at is the version of the state, 0 where the message is not on the page.
 	const stateOf = `(SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
 		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
 		ORDER BY s.version DESC LIMIT 1)`
-	user := text(t.userID)
-	var rows []*oldMessageRow
-	_, err := t.scan(t.raw(`WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
+	rows, err := sqldb.All[oldMessageRow](t, `WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
 			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE COALESCE(`+stateOf+`, 0) END
 			FROM messages up WHERE up.user_id = ? AND up.id = ?
 			UNION ALL
@@ -85,7 +81,7 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id AND o.user_id = m.user_id
 			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
 		ORDER BY path.step LIMIT ?`,
-		skip, version, user, text(start), version, limit, limit+1), &rows)
+		skip, version, t.userID, start, version, limit, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,39 +96,28 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 
 // MessagesAt reads some hundred messages with one statement.
 func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*chat.Message, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	items := []*chat.Message{}
-	for part := range slices.Chunk(ids, 500) {
-		var rows []*oldMessageRow
-		_, err := t.scan(t.raw(`SELECT `+asThen+` FROM messages m
-			JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
-				AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
-					AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
-			WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ?`, version, text(t.userID), list(part), text(conversationID)), &rows)
-		if err != nil {
-			return nil, err
-		}
-		some, err := t.oldMessages(rows)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, some...)
+	rows, err := sqldb.All[oldMessageRow](t, `SELECT `+asThen+` FROM messages m
+		JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
+			AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
+				AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)
+		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = ?`, version, t.userID, ids, conversationID)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(items, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	return items, nil
+	slices.SortFunc(rows, func(a, b oldMessageRow) int { return cmp.Compare(a.Seq, b.Seq) })
+	return t.oldMessages(rows)
 }
 
 // oldMessages gives messages the state and the text that they had.
-func (t *tx) oldMessages(rows []*oldMessageRow) ([]*chat.Message, error) {
-	items := make([]*chat.Message, len(rows))
-	for i, row := range rows {
-		m, err := row.message()
-		if err != nil {
-			return nil, err
-		}
-		if m.Status = string(row.ThenStatus); m.Status != chat.StatusError {
+func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
+	items, then := make([]*chat.Message, len(rows)), make([]string, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		m := &row.Message
+		if m.Status = row.ThenStatus; m.Status != chat.StatusError {
 			m.Error = nil
 		}
 		switch m.Rev = row.ThenRev; {
@@ -142,14 +127,10 @@ func (t *tx) oldMessages(rows []*oldMessageRow) ([]*chat.Message, error) {
 			now := t.Now()
 			m.DeletedAt = &now
 		}
-		items[i] = m
+		items[i], then[i] = m, row.ThenRevisionID
 	}
 	if err := t.fillSwipes(items); err != nil {
 		return nil, err
-	}
-	then := make([]string, len(rows))
-	for i, row := range rows {
-		then[i] = row.ThenRevisionID
 	}
 	_, err := t.choose(items, then)
 	return items, err
@@ -172,9 +153,7 @@ func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, er
 	shown = make([]bool, len(items))
 	for i, m := range items {
 		if r := texts[revisions[i]]; r != nil && r.MessageID == m.ID {
-			if err := restore(m, r); err != nil {
-				return nil, err
-			}
+			restore(m, r)
 		}
 		shown[i] = point(m, revisions[i])
 	}
@@ -200,34 +179,19 @@ func point(m *chat.Message, revisionID string) bool {
 }
 
 // restore gives the swipe of m an older text.
-func restore(m *chat.Message, r *revisionRow) error {
-	for i := range m.Swipes {
-		s := &m.Swipes[i]
-		if s.ID != r.SwipeID {
-			continue
-		}
-		old, err := (&swipeText{
-			ID: s.ID, Rev: r.Rev, RevisionID: r.ID, CreatedAt: millis(s.CreatedAt), Text: r.Text, Reasoning: r.Reasoning,
-			Blocks: r.Blocks, Model: r.Model, Finish: r.Finish, Usage: r.Usage, GenerationID: r.GenerationID, Wish: r.Wish, MemoryIDs: r.MemoryIDs,
-		}).swipe()
-		*s = old
-		return err
+func restore(m *chat.Message, r *revisionRow) {
+	if i := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == r.Swipe.ID }); i >= 0 {
+		old := r.Swipe
+		old.CreatedAt = m.Swipes[i].CreatedAt
+		m.Swipes[i] = old
 	}
-	return nil
 }
 
 func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
 	texts := make(map[string]*revisionRow, len(ids))
-	for part := range slices.Chunk(ids, 500) {
-		in, which := among(part)
-		var rows []*revisionRow
-		_, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND id "+in, text(t.userID), which), &rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			texts[row.ID] = row
-		}
+	if len(ids) == 0 {
+		return texts, nil
 	}
-	return texts, nil
+	note := func(r *revisionRow) error { text := *r; texts[r.RevisionID] = &text; return nil }
+	return texts, sqldb.Each(t, note, "SELECT * FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids)
 }

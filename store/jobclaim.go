@@ -8,25 +8,21 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/store/sqldb"
 )
 
 // LookAtJobs says what there is to do: jobs.Store. Each kind costs a search in an
 // index, however long the queue is.
-func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jobs.View, error) {
-	var view *jobs.View
-	err := db.backend.read(ctx, func(s *session) (err error) {
+func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (view *jobs.View, err error) {
+	err = db.read(ctx, func(s *session) (err error) {
 		view = &jobs.View{}
 		if err := s.nextDue(kinds, view); err != nil {
 			return err
 		}
-		var over int
-		view.Over, err = s.scan(s.raw("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ? LIMIT 1", s.now), &over)
-		if err != nil {
+		if view.Over, err = s.Has("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ? LIMIT 1", s.Now()); err != nil {
 			return err
 		}
-		var held []jobs.Ref
-		_, err = s.scan(s.raw("SELECT id, attempt FROM jobs WHERE state = 'running' AND lease_owner = ?", text(owner)), &held)
-		view.Held = held
+		view.Held, err = sqldb.All[jobs.Ref](s, "SELECT id, attempt FROM jobs WHERE state = 'running' AND lease_owner = ?", owner)
 		return err
 	})
 	return view, err
@@ -37,27 +33,27 @@ func (s *session) nextDue(kinds []string, view *jobs.View) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	const next = "SELECT COALESCE(MIN(not_before), 0) FROM jobs WHERE state = 'queued' AND kind = ?"
+	const next = " UNION ALL SELECT COALESCE(MIN(not_before), 0) FROM jobs WHERE state = 'queued' AND kind = ?"
 	args := make([]any, len(kinds))
 	for i, kind := range kinds {
-		args[i] = text(kind)
+		args[i] = kind
 	}
-	var times []int64
-	if _, err := s.scan(s.raw(strings.Repeat(" UNION ALL "+next, len(kinds))[len(" UNION ALL "):], args...), &times); err != nil {
+	times, err := sqldb.All[time.Time](s, strings.TrimPrefix(strings.Repeat(next, len(kinds)), " UNION ALL "), args...)
+	if err != nil {
 		return err
 	}
-	first := int64(0)
+	var first time.Time
 	for _, at := range times {
-		if at > 0 && (first == 0 || at < first) {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
 	switch {
-	case first == 0:
-	case first <= s.now:
-		view.Due = true
+	case first.IsZero():
+	case first.After(s.Now()):
+		view.Next = first.Sub(s.Now())
 	default:
-		view.Next = time.Duration(first-s.now) * time.Millisecond
+		view.Due = true
 	}
 	return nil
 }
@@ -67,26 +63,22 @@ var errAbandoned = &jobs.Failure{Code: fault.Internal, Message: "the server stop
 
 // RecoverJobs puts running jobs without a living owner into the queue: jobs.Store.
 func (db *DB) RecoverJobs(ctx context.Context, attempts map[string]int, alone string) error {
-	failure, err := encode(errAbandoned)
-	if err != nil {
-		return err
-	}
-	return db.backend.write(ctx, func(s *session) error {
-		over, args := "lease_until < ?", []any{s.now}
+	return db.write(ctx, func(s *session) error {
+		over, args := "lease_until < ?", []any{s.Now()}
 		if alone != "" {
-			over = "(lease_until < ? OR lease_owner <> ?)"
-			args = append(args, text(alone))
+			over, args = "(lease_until < ? OR lease_owner <> ?)", append(args, alone)
 		}
-		var rows []*jobRow
-		if _, err := s.scan(s.raw("SELECT * FROM jobs WHERE state = 'running' AND "+over+" ORDER BY id"+s.skipLocked(), args...), &rows); err != nil {
+		rows, err := sqldb.All[jobRow](s, "SELECT * FROM jobs WHERE state = 'running' AND "+over+" ORDER BY id"+s.SkipLocked(), args...)
+		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			limit, known := attempts[string(row.Kind)]
+		for i := range rows {
+			j := rows[i].job()
+			limit, known := attempts[j.Kind]
 			if !known {
 				continue
 			}
-			if err := s.recoverJob(row, limit, failure); err != nil {
+			if err := s.recoverJob(j, limit); err != nil {
 				return err
 			}
 		}
@@ -94,32 +86,19 @@ func (db *DB) RecoverJobs(ctx context.Context, attempts map[string]int, alone st
 	})
 }
 
-func (s *session) recoverJob(row *jobRow, limit int, failure document) error {
-	j, err := row.job()
-	if err != nil {
-		return err
-	}
-	if row.Attempt >= limit {
+func (s *session) recoverJob(j *jobs.Job, limit int) error {
+	if j.Attempt >= limit {
 		_, err := s.endJob(j, "", jobs.Outcome{State: jobs.Failed, Error: errAbandoned})
 		return err
 	}
-	_, err = s.exec(s.raw("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
-		" error = ?, updated_at = ? WHERE id = ?", s.now, failure, s.now, row.ID))
+	_, err := s.Exec("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
+		" error = ?, updated_at = ? WHERE id = ?", s.Now(), errAbandoned, s.Now(), j.ID)
 	return err
-}
-
-// skipLocked ends a SELECT of rows to be taken: those that another transaction is
-// working on are left to it.
-func (s *session) skipLocked() string {
-	if s.postgres {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return ""
 }
 
 // ClaimJobs leases jobs to owner: jobs.Store.
 func (db *DB) ClaimJobs(ctx context.Context, owner string, lease time.Duration, wants []jobs.Want) (claimed []*jobs.Job, err error) {
-	err = db.backend.write(ctx, func(s *session) error {
+	err = db.write(ctx, func(s *session) error {
 		claimed = nil
 		for _, w := range wants {
 			some, err := s.claimKind(owner, lease, w)
@@ -150,7 +129,7 @@ func (s *session) claimKind(owner string, lease time.Duration, w jobs.Want) (cla
 			after, whole, taken = nil, true, false
 			continue
 		}
-		if after = &turn.User; running[turn.User] >= w.PerUser {
+		if after = &turn.UserID; running[turn.UserID] >= w.PerUser {
 			continue
 		}
 		job, err := s.leaseJob(turn.ID, owner, lease)
@@ -158,41 +137,33 @@ func (s *session) claimKind(owner string, lease time.Duration, w jobs.Want) (cla
 			return nil, err
 		}
 		claimed, taken = append(claimed, job), true
-		running[turn.User]++
+		running[turn.UserID]++
 	}
 	return claimed, nil
 }
 
 // jobTurn is a job that can be claimed and whose it is.
-type jobTurn struct{ ID, User string }
+type jobTurn struct{ ID, UserID string }
 
 // nextTurn returns the first due job of the first user after one, nil when there
 // is none.
 func (s *session) nextTurn(kind string, after *string) (*jobTurn, error) {
 	// The plus keeps SQLite from the index jobs_next, after which it had to sort.
-	query, args := "SELECT id, COALESCE(user_id, '') FROM jobs WHERE state = 'queued' AND kind = ? AND +not_before <= ?",
-		[]any{text(kind), s.now}
+	query, args := "SELECT id, COALESCE(user_id, '') AS user_id FROM jobs WHERE state = 'queued' AND kind = ? AND +not_before <= ?",
+		[]any{kind, s.Now()}
 	if after != nil {
-		query += " AND COALESCE(user_id, '') > ?"
-		args = append(args, text(*after))
+		query, args = query+" AND COALESCE(user_id, '') > ?", append(args, *after)
 	}
-	var t jobTurn
-	found, err := s.scan(s.raw(query+" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1"+s.skipLocked(), args...), &t.ID, &t.User)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &t, nil
+	return sqldb.One[jobTurn](s, query+" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1"+s.SkipLocked(), args...)
 }
 
 func (s *session) leaseJob(id, owner string, lease time.Duration) (*jobs.Job, error) {
-	var row jobRow
-	_, err := s.scan(s.raw("UPDATE jobs SET state = 'running', attempt = attempt + 1, not_before = 0, lease_owner = ?,"+
-		" lease_until = ?, updated_at = ? WHERE id = ? RETURNING *",
-		text(owner), s.now+lease.Milliseconds(), s.now, text(id)), &row)
+	row, err := sqldb.Get[jobRow](s, "job", "UPDATE jobs SET state = 'running', attempt = attempt + 1, not_before = 0, lease_owner = ?,"+
+		" lease_until = ?, updated_at = ? WHERE id = ? RETURNING *", owner, s.Now().Add(lease), s.Now(), id)
 	if err != nil {
 		return nil, err
 	}
-	return row.job()
+	return row.job(), nil
 }
 
 // RenewJobs lets leases of owner last longer: jobs.Store. Rows in work are left out,
@@ -201,10 +172,9 @@ func (db *DB) RenewJobs(ctx context.Context, owner string, ids []string, lease t
 	if len(ids) == 0 {
 		return nil
 	}
-	return db.backend.write(ctx, func(s *session) error {
-		_, err := s.exec(s.raw("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
-			" WHERE id IN (?) AND state = 'running' AND lease_owner = ?"+s.skipLocked()+")",
-			s.now+lease.Milliseconds(), list(ids), text(owner)))
+	return db.write(ctx, func(s *session) error {
+		_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
+			" WHERE id IN (?) AND state = 'running' AND lease_owner = ?"+s.SkipLocked()+")", s.Now().Add(lease), ids, owner)
 		return err
 	})
 }

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"time"
 
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/store/sqldb"
 )
 
 // How long things are kept. Sources: protocol page, sections 4 (events) and 6
@@ -124,7 +124,7 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed *Removed) err
 func (db *DB) chore(ctx context.Context, job *jobs.Job, removed *Removed, remove func(*session) (int64, error), sum *int64) error {
 	for {
 		var n int64
-		err := db.backend.write(ctx, func(s *session) (err error) {
+		err := db.write(ctx, func(s *session) (err error) {
 			if err := s.keepJob(job, removed); err != nil {
 				return err
 			}
@@ -144,33 +144,29 @@ func (db *DB) chore(ctx context.Context, job *jobs.Job, removed *Removed, remove
 // keepJob notes the progress and lets the lease last for maintainLease at least:
 // Maintain has nobody who renews it.
 func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
-	progress, err := encode(removed)
-	if err != nil {
+	if err := s.noteJob(job, "", removed); err != nil {
 		return err
 	}
-	if err := s.noteJob(job, "", json.RawMessage(progress)); err != nil {
-		return err
-	}
-	until := s.now + maintainLease.Milliseconds()
-	_, err = s.exec(s.raw("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, text(job.ID), until))
+	until := s.Now().Add(maintainLease)
+	_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
 	return err
 }
 
 func oldKeys(s *session) (int64, error) {
-	return s.exec(s.raw(`DELETE FROM call_keys WHERE (user_id, call_key) IN
+	return s.Exec(`DELETE FROM call_keys WHERE (user_id, call_key) IN
 		(SELECT user_id, call_key FROM call_keys WHERE created_at <= ? LIMIT ?)`,
-		s.now-keyLife.Milliseconds(), maintainBatch))
+		s.Now().Add(-keyLife), maintainBatch)
 }
 
 func oldTickets(s *session) (int64, error) {
-	return s.exec(s.raw("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE expires_at <= ? LIMIT ?)",
-		s.now, maintainBatch))
+	return s.Exec("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE expires_at <= ? LIMIT ?)",
+		s.Now(), maintainBatch)
 }
 
 // longLogs returns the users whose logs may have events to remove.
 func (db *DB) longLogs(ctx context.Context) (users []string, err error) {
-	err = db.backend.read(ctx, func(s *session) error {
-		_, err := s.scan(s.raw("SELECT user_id FROM streams WHERE seq > ?", eventsKept), &users)
+	err = db.read(ctx, func(s *session) error {
+		users, err = sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
 		return err
 	})
 	return users, err
@@ -179,30 +175,29 @@ func (db *DB) longLogs(ctx context.Context) (users []string, err error) {
 // oldEvents removes from the beginning of the log, so that what is kept has no
 // holes.
 func oldEvents(s *session, userID string) (int64, error) {
-	var first, last int64
-	found, err := s.scan(s.raw("SELECT e.seq, st.seq FROM streams st JOIN events e ON e.user_id = st.user_id"+
-		" WHERE st.user_id = ? ORDER BY e.seq LIMIT 1", userID), &first, &last)
-	if err != nil || !found {
+	type logEnds struct{ First, Last int64 }
+	log, err := sqldb.One[logEnds](s, "SELECT e.seq AS first, st.seq AS last FROM streams st JOIN events e ON e.user_id = st.user_id"+
+		" WHERE st.user_id = ? ORDER BY e.seq LIMIT 1", userID)
+	if err != nil || log == nil {
 		return 0, err
 	}
 	// The first event that is young enough ends the batch.
-	end := min(first+maintainBatch, last-eventsKept+1)
-	var young int64
-	found, err = s.scan(s.raw("SELECT seq FROM events WHERE user_id = ? AND seq < ? AND at > ? ORDER BY seq LIMIT 1",
-		userID, end, s.now-eventLife.Milliseconds()), &young)
+	end := min(log.First+maintainBatch, log.Last-eventsKept+1)
+	young, err := sqldb.One[int64](s, "SELECT seq FROM events WHERE user_id = ? AND seq < ? AND at > ? ORDER BY seq LIMIT 1",
+		userID, end, s.Now().Add(-eventLife))
 	if err != nil {
 		return 0, err
 	}
-	if found {
-		end = young
+	if young != nil {
+		end = *young
 	}
-	return s.exec(s.raw("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end))
+	return s.Exec("DELETE FROM events WHERE user_id = ? AND seq < ?", userID, end)
 }
 
 // oldSaves removes automatic save points.
 func oldSaves(s *session) (int64, error) {
-	return s.exec(s.raw("DELETE FROM saves WHERE (user_id, id) IN (SELECT user_id, id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
-		s.now-autoSaveLife.Milliseconds(), maintainBatch))
+	return s.Exec("DELETE FROM saves WHERE (user_id, id) IN (SELECT user_id, id FROM saves WHERE is_automatic AND created_at <= ? LIMIT ?)",
+		s.Now().Add(-autoSaveLife), maintainBatch)
 }
 
 // oldMessage is a message that was deleted long ago, and that no save point brings back.
@@ -211,20 +206,17 @@ const oldMessage = "m.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM saves k WHER
 // someMessages returns messages of any users, by their users. The statement selects
 // the user and the id.
 func (s *session) someMessages(query string, args ...any) (map[string][]string, error) {
-	var rows []struct{ UserID, ID string }
-	_, err := s.scan(s.raw(query, args...), &rows)
+	type message struct{ UserID, ID string }
 	byUser := map[string][]string{}
-	for _, row := range rows {
-		byUser[row.UserID] = append(byUser[row.UserID], row.ID)
-	}
-	return byUser, err
+	note := func(m *message) error { byUser[m.UserID] = append(byUser[m.UserID], m.ID); return nil }
+	return byUser, sqldb.Each(s, note, query, args...)
 }
 
 // oldTexts removes the texts of messages that were deleted long ago.
 func oldTexts(s *session) (removed int64, err error) {
 	messages, err := s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+`
 			AND EXISTS (SELECT 1 FROM swipes s WHERE s.user_id = m.user_id AND s.message_id = m.id) LIMIT ?`,
-		s.now-deletedLife.Milliseconds(), maintainBatch)
+		s.Now().Add(-deletedLife), maintainBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -233,7 +225,7 @@ func oldTexts(s *session) (removed int64, err error) {
 			return 0, err
 		}
 		for _, table := range []string{"revisions", "swipes"} {
-			if _, err := s.exec(s.raw("DELETE FROM "+table+" WHERE user_id = ? AND message_id IN (?)", text(userID), list(ids))); err != nil {
+			if _, err := s.Exec("DELETE FROM "+table+" WHERE user_id = ? AND message_id IN (?)", userID, ids); err != nil {
 				return 0, err
 			}
 		}
@@ -258,7 +250,7 @@ func oldLeaves(s *session) (removed int64, err error) {
 			if len(parents) == 0 {
 				continue
 			}
-			more, err := s.leaves("AND m.user_id = ? AND m.id IN (?)", maintainBatch, text(userID), list(parents))
+			more, err := s.leaves("AND m.user_id = ? AND m.id IN (?)", maintainBatch, userID, parents)
 			if err != nil {
 				return 0, err
 			}
@@ -271,13 +263,12 @@ func oldLeaves(s *session) (removed int64, err error) {
 
 // removeLeaves returns what the messages hung on.
 func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
-	_, err = s.scan(s.raw("SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''",
-		text(userID), list(ids)), &parents)
+	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''", userID, ids)
 	if err != nil {
 		return 0, nil, err
 	}
-	_, err = s.exec(s.raw("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
-		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", text(userID), list(ids)))
+	_, err = s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
+		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -289,12 +280,12 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err := s.unsay(userID, ids); err != nil {
 		return 0, err
 	}
-	return s.exec(s.raw("DELETE FROM messages WHERE user_id = ? AND id IN (?)", text(userID), list(ids)))
+	return s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
 }
 
 // leaves returns old messages with nothing below them, by their users.
 func (s *session) leaves(which string, limit int, args ...any) (map[string][]string, error) {
-	args = append(append([]any{s.now - deletedLife.Milliseconds()}, args...), limit)
+	args = append(append([]any{s.Now().Add(-deletedLife)}, args...), limit)
 	return s.someMessages(`SELECT m.user_id, m.id FROM messages m WHERE `+oldMessage+` `+which+`
 			AND NOT EXISTS (SELECT 1 FROM messages below
 				WHERE below.user_id = m.user_id AND below.conversation_id = m.conversation_id AND below.parent_id = m.id)
@@ -307,7 +298,7 @@ func (s *session) leaves(which string, limit int, args ...any) (map[string][]str
 func messagesOfOldConversations(s *session) (removed int64, err error) {
 	messages, err := s.someMessages(`SELECT m.user_id, m.id FROM conversations c CROSS JOIN messages m
 		WHERE c.deleted_at <= ? AND m.user_id = c.user_id AND m.conversation_id = c.id LIMIT ?`,
-		s.now-deletedLife.Milliseconds(), maintainBatch)
+		s.Now().Add(-deletedLife), maintainBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -339,12 +330,12 @@ func oldResources(s *session) (int64, error) {
 // oldRows removes deleted rows of a table, called c; the foreign keys remove what
 // is left below them.
 func oldRows(s *session, table string, batch int, where string) (int64, error) {
-	return s.exec(s.raw("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
-		s.now-deletedLife.Milliseconds(), batch))
+	return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM "+table+" c WHERE "+where+" LIMIT ?)",
+		s.Now().Add(-deletedLife), batch)
 }
 
 func oldJobs(s *session) (int64, error) {
-	return s.exec(s.raw("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"+
+	return s.Exec("DELETE FROM jobs WHERE id IN (SELECT id FROM jobs"+
 		" WHERE state IN ('done', 'failed', 'cancelled') AND updated_at <= ? LIMIT ?)",
-		s.now-finishedLife.Milliseconds(), maintainBatch))
+		s.Now().Add(-finishedLife), maintainBatch)
 }

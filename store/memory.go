@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"nodest/character"
@@ -10,6 +11,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest/app"
+	"nodest/store/sqldb"
 )
 
 // Characters is the store of character.Service.
@@ -28,16 +30,15 @@ type memoryStore struct{ part[memory.Tx] }
 
 // Unembedded returns scopes with something to embed: memory.Store.
 func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {
-	err = m.db.backend.read(ctx, func(s *session) error {
-		_, err := s.scan(s.raw(`SELECT o.user_id, o.character_id FROM memory_scopes o
+	err = m.db.read(ctx, func(s *session) error {
+		scopes, err = sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
 				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND t.hash <> '' AND `+withoutVector("t")+`)
 				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND `+counts("t")+` AND `+withoutVector("t")+`))
-			ORDER BY o.user_id, o.character_id LIMIT ?`,
-			text(after.UserID), text(after.CharacterID), text(model), text(model), pageLength(limit)), &scopes)
+			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, model, sqldb.Length(limit))
 		return err
 	})
 	return scopes, err
@@ -76,12 +77,7 @@ func (t *tx) flushMemory() error {
 	for characterID := range said {
 		t.news(characterID)
 	}
-	characters := make([]string, 0, len(t.scopes))
-	for id := range t.scopes {
-		characters = append(characters, id)
-	}
-	slices.Sort(characters) // as locks are taken
-	for _, id := range characters {
+	for _, id := range slices.Sorted(maps.Keys(t.scopes)) { // as locks are taken
 		if err := t.flushScope(id, t.scopes[id], said[id]); err != nil {
 			return err
 		}
@@ -93,68 +89,61 @@ func (t *tx) flushMemory() error {
 const ofScope = "user_id = ? AND character_id = ?"
 
 func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
-	version, found, err := t.raise(t.userID, characterID, n.whole)
-	if err != nil || !found {
+	version, err := t.raise(memory.Scope{UserID: t.userID, CharacterID: characterID}, n.whole)
+	if err != nil || version == 0 {
 		return err
 	}
 	for _, row := range said {
 		row.CharacterID, row.Change = characterID, version
 	}
-	if err := insertAll(t, said); err != nil {
+	if err := t.Insert("memory_texts", said); err != nil {
 		return err
 	}
-	marks := []struct {
+	for _, m := range []struct {
 		table, column string
 		ids           []string
 	}{
 		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
 		{"memory_texts", "hash", n.hashes}, {"memories", "hash", n.hashes}, {"memory_texts", "conversation_id", n.chats},
-	}
-	for _, m := range marks {
-		for part := range slices.Chunk(m.ids, 500) {
-			in, which := among(part)
-			_, err := t.exec(t.raw("UPDATE "+m.table+" SET change = ? WHERE "+ofScope+" AND "+m.column+" "+in,
-				version, text(t.userID), text(characterID), which))
-			if err != nil {
-				return err
-			}
+	} {
+		if len(m.ids) == 0 {
+			continue
+		}
+		_, err := t.Exec("UPDATE "+m.table+" SET change = ? WHERE "+ofScope+" AND "+m.column+" IN (?)", version, t.userID, characterID, m.ids)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// raise gives a scope its next version; found is false when there is no such
-// character of the user. The row stays locked until the transaction ends, so
-// versions grow in the order of the commits.
-func (s *session) raise(userID, characterID string, whole bool) (version int64, found bool, err error) {
+// raise gives a scope its next version; 0 when there is no such character of the user.
+// The row stays locked until the transaction ends, so versions grow in the order of the
+// commits.
+func (s *session) raise(scope memory.Scope, whole bool) (version int64, err error) {
 	more := ""
 	if whole {
 		more = ", whole_version = memory_scopes.version + 1"
 	}
-	found, err = s.scan(s.raw(`INSERT INTO memory_scopes (user_id, character_id, version, whole_version)
+	return sqldb.Value[int64](s, `INSERT INTO memory_scopes (user_id, character_id, version, whole_version)
 		SELECT c.user_id, c.id, 1, 1 FROM characters c WHERE c.user_id = ? AND c.id = ?
 		ON CONFLICT (user_id, character_id) DO UPDATE SET version = memory_scopes.version + 1`+more+`
-		RETURNING version`, text(userID), text(characterID)), &version)
-	return version, found, err
+		RETURNING version`, scope.UserID, scope.CharacterID)
 }
 
 // LockMemory locks the row of the character. The lock is the weak one: rows that refer
 // to it can still be inserted, so nobody waits who only says something.
 func (t *tx) LockMemory(characterID string) error {
-	if err := t.writable(); err != nil {
+	if err := t.Writable(); err != nil {
 		return err
 	}
-	lock := ""
-	if t.postgres {
-		lock = " FOR NO KEY UPDATE"
-	}
-	return t.owns(characterID, lock)
+	return t.owns(characterID, t.ForNoKeyUpdate())
 }
 
 // MemoryVersion returns the version of a scope.
 func (t *tx) MemoryVersion(characterID string) (int64, error) {
-	version, _, err := t.scope(characterID)
-	return version, err
+	at, err := t.scope(characterID)
+	return at.Version, err
 }
 
 // TalkedIn returns fault.NotFound for a conversation that is not one of the user with
@@ -164,22 +153,24 @@ func (t *tx) TalkedIn(characterID, conversationID string) error {
 		return nil
 	}
 	c, err := t.findConversation(conversationID, "")
-	if err == nil && string(c.CharacterID) != characterID {
+	if err == nil && c.CharacterID != characterID {
 		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
 	}
 	return err
 }
 
+type scopeVersions struct{ Version, WholeVersion int64 }
+
 // scope returns the versions of a scope; fault.NotFound for a character that is not
 // the user's.
-func (t *tx) scope(characterID string) (version, whole int64, err error) {
-	found, err := t.scan(t.raw(`SELECT COALESCE(o.version, 0), COALESCE(o.whole_version, 0) FROM characters c
-		LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
-		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, text(t.userID), text(characterID)), &version, &whole)
-	if err == nil && !found {
-		err = fault.New(fault.NotFound, "no such character")
+func (t *tx) scope(characterID string) (at scopeVersions, err error) {
+	row, err := sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
+		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, t.userID, characterID)
+	if err != nil {
+		return at, err
 	}
-	return version, whole, err
+	return *row, nil
 }
 
 // memoryJobs is how the names of jobs about memories begin.
@@ -190,18 +181,7 @@ func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, str
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, "", err
 	}
-	var rows []*jobRow
-	q := t.db.NewSelect().Model(&rows).Where("user_id = ?", text(t.userID)).Where("(kind LIKE ? OR kind = ?)", memoryJobs, chat.JobFork).
-		Where("subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?)",
-			text(characterID), text(t.userID), text(characterID))
-	limit = pageLength(limit)
-	if err := page(q, "created_at", cursor, limit); err != nil {
-		return nil, "", err
-	}
-	if _, err := t.scan(q); err != nil {
-		return nil, "", err
-	}
-	rows, next := cut(rows, limit, func(r *jobRow) place { return place{r.CreatedAt, r.ID} })
-	items, err := jobsOf(rows)
-	return items, next, err
+	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
+		" AND (subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
+		t.userID, memoryJobs, chat.JobFork, characterID, t.userID, characterID)
 }

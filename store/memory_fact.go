@@ -3,141 +3,106 @@ package store
 import (
 	"slices"
 
-	"github.com/uptrace/bun"
-
 	"nodest/fault"
 	"nodest/memory"
-	"nodest/memory/lang"
+	"nodest/store/sqldb"
 )
 
 // factRow is one version of a fact.
 type factRow struct {
-	bun.BaseModel  `bun:"table:memories,alias:f"`
-	ID             string `bun:"id,pk"`
-	UserID         string
-	CharacterID    text
-	ConversationID text
-	RootID         text
-	Version        int
-	Text           text
-	Terms          text
-	Hash           string
-	Subject        text
-	Kind           text
-	Importance     float64
-	EventTime      *int64
-	Evidence       document
-	EndedBy        document
-	Origin         text
-	IsPinned       bool
-	IsLocked       bool
-	Status         text
-	SupersededBy   text
-	SeenCount      int
-	LastSeenAt     int64
-	LastUsedAt     *int64
-	Change         int64
-	CreatedAt      int64
-	UpdatedAt      int64
+	memory.Memory `db:"Pinned=is_pinned Locked=is_locked ContentHash=hash"`
+	UserID        string
+	CharacterID   string
+	Terms         string
+	Change        int64
 }
 
-func (r *factRow) memory() (*memory.Memory, error) {
-	m := &memory.Memory{
-		ID: r.ID, RootID: string(r.RootID), Version: r.Version, ConversationID: string(r.ConversationID), Text: string(r.Text),
-		Subject: lang.Subject(r.Subject), Kind: lang.Kind(r.Kind), Importance: r.Importance,
-		EventTime: momentOrNil(r.EventTime), Origin: memory.Origin(r.Origin), Pinned: r.IsPinned, Locked: r.IsLocked,
-		Status: memory.Status(r.Status), SupersededBy: string(r.SupersededBy), SeenCount: r.SeenCount,
-		LastSeenAt: moment(r.LastSeenAt), LastUsedAt: momentOrNil(r.LastUsedAt), ContentHash: r.Hash,
-		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt), Evidence: []memory.Evidence{},
+func (r *factRow) memory() memory.Memory {
+	if r.Evidence == nil {
+		r.Evidence = []memory.Evidence{}
 	}
-	if err := decode(r.Evidence, &m.Evidence); err != nil {
-		return nil, err
-	}
-	return m, decode(r.EndedBy, &m.EndedBy)
+	return r.Memory
 }
 
-// factRow makes the row of m without its terms. Times that are not set become Now.
-func (t *tx) factRow(characterID string, m *memory.Memory) (*factRow, error) {
+// factRow makes the row of m. Times that are not set become Now.
+func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
-	evidence, err := encodeList(m.Evidence)
-	if err != nil {
-		return nil, err
-	}
-	endedBy, err := encodeList(m.EndedBy)
-	if err != nil {
-		return nil, err
-	}
 	m.ContentHash = memory.ContentHash(m.Text)
-	return &factRow{
-		ID: m.ID, UserID: t.userID, CharacterID: text(characterID), ConversationID: text(m.ConversationID),
-		RootID: text(m.RootID), Version: m.Version, Text: text(m.Text), Hash: m.ContentHash, Subject: text(m.Subject),
-		Kind: text(m.Kind), Importance: m.Importance, EventTime: millisOrNull(m.EventTime), Evidence: evidence,
-		EndedBy: endedBy, Origin: text(m.Origin), IsPinned: m.Pinned, IsLocked: m.Locked, Status: text(m.Status),
-		SupersededBy: text(m.SupersededBy), SeenCount: m.SeenCount, LastSeenAt: millis(m.LastSeenAt),
-		LastUsedAt: millisOrNull(m.LastUsedAt), CreatedAt: millis(m.CreatedAt), UpdatedAt: millis(m.UpdatedAt),
-	}, nil
-}
-
-// encodeList is encode for lists, of which the empty ones are NULL.
-func encodeList[T any](items []T) (document, error) {
-	if len(items) == 0 {
-		return nil, nil
-	}
-	return encode(items)
+	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID, Terms: memory.Terms(m.Text)}
 }
 
 // InsertFact stores a version of a fact.
 func (t *tx) InsertFact(characterID string, m *memory.Memory) error {
-	row, err := t.checkFact(characterID, m)
-	if err != nil {
+	return t.InsertFacts(characterID, []*memory.Memory{m})
+}
+
+// InsertFacts stores many versions.
+func (t *tx) InsertFacts(characterID string, facts []*memory.Memory) error {
+	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	row.Terms = text(memory.Terms(m.Text))
-	if err := t.insert(row); err != nil {
+	rows := make([]*factRow, len(facts))
+	active := map[string]string{} // ids by the words
+	var hashes []string
+	for i, m := range facts {
+		row := t.factRow(characterID, m)
+		rows[i] = row
+		if m.Status != memory.Active {
+			continue
+		}
+		if other := active[row.ContentHash]; other != "" {
+			return errSaysTheSame(other)
+		}
+		active[row.ContentHash], hashes = m.ID, append(hashes, row.ContentHash)
+	}
+	if err := t.nobodySays(characterID, "", hashes); err != nil {
+		return err
+	}
+	if err := t.Insert("memories", rows); err != nil {
 		return err
 	}
 	n := t.news(characterID)
-	n.facts = append(n.facts, m.ID)
+	for _, m := range facts {
+		n.facts = append(n.facts, m.ID)
+	}
 	return nil
 }
 
-// checkFact returns the row of m, or fault.Conflict when another active fact of the
-// scope says the same. It asks before it writes, because a statement that fails ends
-// the transaction.
-func (t *tx) checkFact(characterID string, m *memory.Memory) (*factRow, error) {
-	if err := t.writable(); err != nil {
-		return nil, err
+// nobodySays returns fault.Conflict when an active fact of the scope, other than one,
+// has one of these hashes. It asks before anything is written, because a statement
+// that fails ends the transaction.
+func (t *tx) nobodySays(characterID, but string, hashes []string) error {
+	other, err := sqldb.Value[string](t, "SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash IN (?) AND id <> ? LIMIT 1",
+		t.userID, characterID, hashes, but)
+	if err == nil && other != "" {
+		return errSaysTheSame(other)
 	}
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	row, err := t.factRow(characterID, m)
-	if err != nil || m.Status != memory.Active {
-		return row, err
-	}
-	var other string
-	found, err := t.scan(t.raw("SELECT id FROM memories WHERE user_id = ? AND character_id = ? AND hash = ? AND status = 'active'"+
-		" AND id <> ?", text(t.userID), text(characterID), row.Hash, text(m.ID)), &other)
-	if err == nil && found {
-		err = errSaysTheSame(other)
-	}
-	return row, err
+	return err
+}
+
+func errSaysTheSame(id string) error {
+	return fault.New(fault.Conflict, "another memory says the same thing").With("memoryId", id)
 }
 
 // UpdateFact stores everything of m but its text, its place among the versions, and
 // when it was used.
 func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
-	row, err := t.checkFact(characterID, m)
-	if err != nil {
+	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	n, err := t.update(row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
-		"WHERE user_id = ? AND id = ? AND character_id = ?", text(t.userID), text(m.ID), text(characterID))
+	row := t.factRow(characterID, m)
+	if m.Status == memory.Active {
+		if err := t.nobodySays(characterID, m.ID, []string{row.ContentHash}); err != nil {
+			return err
+		}
+	}
+	n, err := t.Update("memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
+		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
+	if err == nil && n == 0 {
+		err = errNoFact()
+	}
 	if err != nil {
 		return err
-	}
-	if n == 0 {
-		return errNoFact()
 	}
 	news := t.news(characterID)
 	news.facts = append(news.facts, m.ID)
@@ -146,9 +111,41 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 
 func errNoFact() error { return fault.New(fault.NotFound, "no such memory") }
 
+// MarkFacts changes versions.
+func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return err
+	}
+	set, args := "updated_at = ?", []any{t.Now()}
+	if marks.Pinned != nil {
+		set, args = set+", is_pinned = ?", append(args, *marks.Pinned)
+	}
+	if marks.Locked != nil {
+		set, args = set+", is_locked = ?", append(args, *marks.Locked)
+	}
+	if marks.Status != "" {
+		set, args = set+", status = ?, superseded_by = '', ended_by = NULL", append(args, marks.Status)
+	}
+	n := t.news(characterID)
+	n.facts = append(n.facts, ids...)
+	_, err := t.Exec("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
+	return err
+}
+
+// Known looks facts and tombstones up.
+func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	const look = `SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND id IN (?)
+		UNION ALL SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND hash IN (?)
+		UNION ALL SELECT '', hash, 'deleted' FROM memory_tombstones WHERE ` + ofScope + ` AND hash IN (?)`
+	return sqldb.All[memory.Known](t, look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
+}
+
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	items, err := t.facts(characterID, ofScope+" AND f.id = ?", text(id))
+	items, err := t.facts(characterID, " AND f.id = ?", id)
 	if err != nil {
 		return nil, err
 	}
@@ -158,82 +155,139 @@ func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
 	return &items[0], nil
 }
 
-// facts reads the versions that the end of the statement selects; it begins with a
-// condition on the scope.
-func (t *tx) facts(characterID, where string, args ...any) ([]memory.Memory, error) {
+const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
+
+// facts reads the versions of a scope that the end of the statement selects.
+func (t *tx) facts(characterID, rest string, args ...any) ([]memory.Memory, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	var rows []*factRow
-	_, err := t.scan(t.raw("SELECT f.* FROM memories f WHERE "+where,
-		append([]any{text(t.userID), text(characterID)}, args...)...), &rows)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]memory.Memory, len(rows))
-	for i, row := range rows {
-		m, err := row.memory()
-		if err != nil {
-			return nil, err
-		}
-		items[i] = *m
-	}
-	return items, nil
+	return sqldb.Map(t, (*factRow).memory, selectFacts+rest, append([]any{t.userID, characterID}, args...)...)
 }
 
 // FactVersions returns all versions of facts, by root and version.
 func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
-	items := []memory.Memory{}
-	roots := slices.Compact(slices.Sorted(slices.Values(rootIDs)))
-	for part := range slices.Chunk(roots, 500) {
-		in, which := among(part)
-		some, err := t.facts(characterID, ofScope+" AND f.root_id "+in+" ORDER BY f.root_id, f.version", which)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, some...)
-	}
-	return items, nil
+	return t.facts(characterID, " AND f.root_id IN (?) ORDER BY f.root_id, f.version", rootIDs)
 }
 
 // Facts lists versions, newest first.
 func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
-	where, args := ofScope, []any{}
-	more := func(condition string, arg any) { where, args = where+" AND "+condition, append(args, arg) }
-	switch f.Status {
-	case memory.AnyStatus:
-	case "":
-		more("f.status = ?", text(memory.Active))
-	default:
-		more("f.status = ?", text(f.Status))
-	}
-	if f.Kind != "" {
-		more("f.kind = ?", text(f.Kind))
-	}
-	if f.Subject != "" {
-		more("f.subject = ?", text(f.Subject))
-	}
-	if f.ConversationID != "" {
-		more("f.conversation_id = ?", text(f.ConversationID))
-	}
-	if f.ContentHash != "" {
-		more("f.hash = ?", text(f.ContentHash))
-	}
-	if f.Pinned != nil {
-		more("f.is_pinned = ?", *f.Pinned)
-	}
-	if cursor != "" {
-		after, err := parseCursor(cursor)
-		if err != nil {
-			return nil, "", err
-		}
-		more("f.id < ?", text(after.id))
-	}
-	limit = pageLength(limit)
-	items, err := t.facts(characterID, where+" ORDER BY f.id DESC LIMIT ?", append(args, limit+1)...)
-	if err != nil {
+	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, "", err
 	}
-	items, next := cut(items, limit, func(m memory.Memory) place { return place{0, m.ID} })
-	return items, next, nil
+	query, args := selectFacts, []any{t.userID, characterID}
+	more := func(wanted bool, column string, arg any) {
+		if wanted {
+			query, args = query+" AND f."+column+" = ?", append(args, arg)
+		}
+	}
+	if f.Status == "" {
+		f.Status = memory.Active
+	}
+	more(f.Status != memory.AnyStatus, "status", f.Status)
+	more(f.Kind != "", "kind", f.Kind)
+	more(f.Subject != "", "subject", f.Subject)
+	more(f.ConversationID != "", "conversation_id", f.ConversationID)
+	more(f.ContentHash != "", "hash", f.ContentHash)
+	more(f.Pinned != nil, "is_pinned", f.Pinned)
+	return sqldb.Page(t, (*factRow).memory, "f.id", cursor, limit, query, args...)
+}
+
+type suggestionRow struct {
+	memory.Suggested
+	UserID, CharacterID string
+}
+
+func (t *tx) suggestionRow(characterID string, s *memory.Suggested) *suggestionRow {
+	t.fillTimes(&s.CreatedAt)
+	return &suggestionRow{*s, t.userID, characterID}
+}
+
+// InsertSuggestion stores one.
+func (t *tx) InsertSuggestion(characterID string, s *memory.Suggested) error {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return err
+	}
+	return t.Insert("memory_suggestions", t.suggestionRow(characterID, s))
+}
+
+// UpdateSuggestion stores what s is now.
+func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return err
+	}
+	n, err := t.Update("memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
+		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
+	if err == nil && n == 0 {
+		return fault.New(fault.NotFound, "no such suggestion")
+	}
+	return err
+}
+
+const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AND character_id = ?"
+
+// Suggestion returns one.
+func (t *tx) Suggestion(characterID, id string) (*memory.Suggested, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	row, err := sqldb.Get[suggestionRow](t, "suggestion", selectSuggestions+" AND id = ?", t.userID, characterID, id)
+	if err != nil {
+		return nil, err
+	}
+	return &row.Suggested, nil
+}
+
+// Suggestions lists newest first.
+func (t *tx) Suggestions(characterID, state, cursor string, limit int) ([]memory.Suggested, string, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, "", err
+	}
+	query, args := selectSuggestions, []any{t.userID, characterID}
+	if state != "" {
+		query, args = query+" AND state = ?", append(args, state)
+	}
+	return sqldb.Page(t, func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
+}
+
+// SuggestionKeys returns the keys of all that were ever made.
+func (t *tx) SuggestionKeys(characterID string) (map[string]bool, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	keys := map[string]bool{}
+	note := func(r *suggestionRow) error { keys[r.Key()] = true; return nil }
+	return keys, sqldb.Each(t, note, selectSuggestions, t.userID, characterID)
+}
+
+// Tombstones returns those of a scope, oldest first.
+func (t *tx) Tombstones(characterID string) ([]memory.Tombstone, error) {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return nil, err
+	}
+	return sqldb.All[memory.Tombstone](t, "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
+		" WHERE user_id = ? AND character_id = ? ORDER BY created_at, hash", t.userID, characterID)
+}
+
+// PutTombstone stores one. Where there is one of that content it forbids both
+// evidences.
+func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
+	if err := t.ownsCharacter(characterID); err != nil {
+		return err
+	}
+	known, err := sqldb.Value[[]memory.Evidence](t, "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
+		t.userID, characterID, o.ContentHash)
+	if err != nil {
+		return err
+	}
+	for _, e := range o.Evidence {
+		if !slices.Contains(known, e) {
+			known = append(known, e)
+		}
+	}
+	t.fillTimes(&o.CreatedAt)
+	_, err = t.Exec(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
+		t.userID, characterID, o.ContentHash, known, o.CreatedAt)
+	return err
 }

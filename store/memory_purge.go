@@ -1,9 +1,12 @@
 package store
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"nodest/memory"
+	"nodest/store/sqldb"
 )
 
 // PurgeFacts removes facts in all versions and everything that was made of them.
@@ -11,78 +14,59 @@ func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
-	gone, err := t.purgeRoots(t.userID, characterID, rootIDs)
+	gone, err := t.purgeRoots(memory.Scope{UserID: t.userID, CharacterID: characterID}, rootIDs)
 	if gone {
 		t.news(characterID).whole = true
 	}
 	return err
 }
 
-// purgeRoots is PurgeFacts for the server too; gone says that there was one.
-func (s *session) purgeRoots(userID, characterID string, rootIDs []string) (gone bool, err error) {
-	for part := range slices.Chunk(rootIDs, 200) {
-		in, which := among(part)
-		var rows []struct{ ID, Hash string }
-		_, err := s.scan(s.raw("DELETE FROM memories WHERE "+ofScope+" AND root_id "+in+" RETURNING id, hash",
-			text(userID), text(characterID), which), &rows)
-		if err != nil {
-			return gone, err
-		}
-		var hashes []string
-		for some := range slices.Chunk(rows, 500) {
-			ids := make([]string, len(some))
-			for i, row := range some {
-				ids[i], hashes = row.ID, append(hashes, row.Hash)
-			}
-			in, which := among(ids)
-			_, err := s.exec(s.raw("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id "+in, text(userID), which))
-			if err != nil {
-				return gone, err
-			}
-			if err := s.dropUses(userID, ids); err != nil {
-				return gone, err
-			}
-			if err := s.dropReplies(userID, ids); err != nil {
-				return gone, err
-			}
-		}
-		gone = gone || len(rows) > 0
-		if err := s.dropSuggestions(userID, characterID, nil, hashes); err != nil {
-			return gone, err
-		}
-		if err := s.dropVectors(userID, characterID, hashes); err != nil {
-			return gone, err
-		}
-	}
-	return gone, nil
-}
-
-// dropUses removes the notes that units were sent.
-func (s *session) dropUses(userID string, unitIDs []string) error {
-	for part := range slices.Chunk(unitIDs, 500) {
-		in, which := among(part)
-		if _, err := s.exec(s.raw("DELETE FROM memory_uses WHERE user_id = ? AND unit_id "+in, text(userID), which)); err != nil {
+// each runs statements that all have the same arguments.
+func (s *session) each(statements []string, args ...any) error {
+	for _, statement := range statements {
+		if _, err := s.Exec(statement, args...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// purgeRoots is PurgeFacts for the server too; gone says that there was one.
+func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone bool, err error) {
+	var ids, hashes []string
+	note := func(r *struct{ ID, Hash string }) error {
+		ids, hashes = append(ids, r.ID), append(hashes, r.Hash)
+		return nil
+	}
+	err = sqldb.Each(s, note, "DELETE FROM memories WHERE "+ofScope+" AND root_id IN (?) RETURNING id, hash", scope.UserID, scope.CharacterID, rootIDs)
+	if err != nil || len(ids) == 0 {
+		return false, err
+	}
+	err = s.each([]string{
+		"DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)",
+		"DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)",
+	}, scope.UserID, ids)
+	if err != nil {
+		return true, err
+	}
+	if err := s.dropReplies(scope.UserID, ids); err != nil {
+		return true, err
+	}
+	if err := s.dropSuggestions(scope, nil, hashes); err != nil {
+		return true, err
+	}
+	return true, s.dropVectors(scope, hashes)
 }
 
 // dropVectors removes the vectors of contents that no row of the scope has any more.
-func (s *session) dropVectors(userID, characterID string, hashes []string) error {
-	for part := range slices.Chunk(hashes, 500) {
-		in, which := among(part)
-		_, err := s.exec(s.raw("DELETE FROM memory_vectors WHERE user_id = ? AND character_id = ? AND hash "+in+`
-				AND NOT EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = memory_vectors.user_id
-					AND t.character_id = memory_vectors.character_id AND t.hash = memory_vectors.hash)
-				AND NOT EXISTS (SELECT 1 FROM memories f WHERE f.user_id = memory_vectors.user_id
-					AND f.character_id = memory_vectors.character_id AND f.hash = memory_vectors.hash)`,
-			text(userID), text(characterID), which))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func (s *session) dropVectors(scope memory.Scope, hashes []string) error {
+	_, err := s.Exec("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
+			AND NOT EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = memory_vectors.user_id
+				AND t.character_id = memory_vectors.character_id AND t.hash = memory_vectors.hash)
+			AND NOT EXISTS (SELECT 1 FROM memories f WHERE f.user_id = memory_vectors.user_id
+				AND f.character_id = memory_vectors.character_id AND f.hash = memory_vectors.hash)`,
+		scope.UserID, scope.CharacterID, hashes)
+	return err
 }
 
 // ForgetTexts takes texts out of the memory, and the suggestions that were made of
@@ -92,33 +76,26 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
-	for part := range slices.Chunk(revisionIDs, 500) {
-		in, which := among(part)
-		of := []any{text(t.userID), text(characterID), which}
-		var rows []struct{ RevisionID, Hash string }
-		_, err := t.scan(t.raw("SELECT revision_id, hash FROM memory_texts WHERE "+ofScope+
-			" AND NOT is_forgotten AND revision_id "+in, of...), &rows)
-		if err != nil {
-			return err
-		}
-		_, err = t.exec(t.raw("UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, terms = '', hash = '', name = ''"+
-			" WHERE "+ofScope+" AND NOT is_forgotten AND revision_id "+in, of...))
-		if err != nil {
-			return err
-		}
-		if err := t.dropUses(t.userID, part); err != nil {
-			return err
-		}
-		var hashes []string
-		for _, row := range rows {
-			n := t.news(characterID)
-			n.texts, hashes = append(n.texts, row.RevisionID), append(hashes, row.Hash)
-		}
-		if err := t.dropVectors(t.userID, characterID, hashes); err != nil {
-			return err
-		}
+	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
+	const known = "FROM memory_texts WHERE " + ofScope + " AND NOT is_forgotten AND revision_id IN (?)"
+	hashes, err := sqldb.All[string](t, "SELECT hash "+known, t.userID, characterID, revisionIDs)
+	if err != nil {
+		return err
 	}
-	return t.dropSuggestions(t.userID, characterID, revisionIDs, nil)
+	forgotten, err := sqldb.All[string](t, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, terms = '', hash = '', name = ''"+
+		strings.TrimPrefix(known, "FROM memory_texts")+" RETURNING revision_id", t.userID, characterID, revisionIDs)
+	if err != nil {
+		return err
+	}
+	n := t.news(characterID)
+	n.texts = append(n.texts, forgotten...)
+	if _, err := t.Exec("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", t.userID, revisionIDs); err != nil {
+		return err
+	}
+	if err := t.dropVectors(scope, hashes); err != nil {
+		return err
+	}
+	return t.dropSuggestions(scope, revisionIDs, nil)
 }
 
 // PurgeScope empties the memory of a scope.
@@ -126,18 +103,16 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	if err := t.LockMemory(characterID); err != nil {
 		return 0, 0, err
 	}
-	of := []any{text(t.userID), text(characterID)}
-	_, err = t.scan(t.raw("SELECT COUNT(DISTINCT root_id) FROM memories WHERE user_id = ? AND character_id = ?", of...), &facts)
+	facts, err = sqldb.Value[int](t, "SELECT COUNT(DISTINCT root_id) FROM memories WHERE "+ofScope, t.userID, characterID)
 	if err != nil {
 		return 0, 0, err
 	}
-	_, err = t.scan(t.raw("SELECT COUNT(*) FROM memory_texts WHERE user_id = ? AND character_id = ? AND NOT is_forgotten", of...), &texts)
+	texts, err = sqldb.Value[int](t, "SELECT COUNT(*) FROM memory_texts WHERE "+ofScope+" AND NOT is_forgotten", t.userID, characterID)
 	if err != nil {
 		return 0, 0, err
 	}
-	var told []string
-	_, err = t.scan(t.raw("SELECT id FROM memories WHERE user_id = ? AND character_id = ?"+
-		" UNION ALL SELECT id FROM memory_suggestions WHERE user_id = ? AND character_id = ?", append(of, of...)...), &told)
+	told, err := sqldb.All[string](t, "SELECT id FROM memories WHERE "+ofScope+" UNION ALL SELECT id FROM memory_suggestions WHERE "+ofScope,
+		t.userID, characterID, t.userID, characterID)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -146,81 +121,159 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	}
 	t.news(characterID).whole = true
 	const units = "DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN "
-	for _, statement := range []struct {
-		query string
-		args  []any
-	}{
-		{units + "(SELECT id FROM memories WHERE user_id = ? AND character_id = ?)", append([]any{text(t.userID)}, of...)},
-		{units + "(SELECT revision_id FROM memory_texts WHERE user_id = ? AND character_id = ?)", append([]any{text(t.userID)}, of...)},
-		{"DELETE FROM memory_suggestions WHERE user_id = ? AND character_id = ?", of},
-		{"DELETE FROM memory_tombstones WHERE user_id = ? AND character_id = ?", of},
-		{"DELETE FROM memory_vectors WHERE user_id = ? AND character_id = ?", of},
-		{"DELETE FROM memories WHERE user_id = ? AND character_id = ?", of},
-		{"DELETE FROM memory_texts WHERE user_id = ? AND character_id = ?", of},
-	} {
-		if _, err := t.exec(t.raw(statement.query, statement.args...)); err != nil {
-			return 0, 0, err
-		}
+	err = t.each([]string{
+		units + "(SELECT id FROM memories WHERE " + ofScope + ")",
+		units + "(SELECT revision_id FROM memory_texts WHERE " + ofScope + ")",
+	}, t.userID, t.userID, characterID)
+	if err != nil {
+		return 0, 0, err
 	}
-	return facts, texts, nil
+	return facts, texts, t.each([]string{
+		"DELETE FROM memory_suggestions WHERE " + ofScope,
+		"DELETE FROM memory_tombstones WHERE " + ofScope,
+		"DELETE FROM memory_vectors WHERE " + ofScope,
+		"DELETE FROM memories WHERE " + ofScope,
+		"DELETE FROM memory_texts WHERE " + ofScope,
+	}, t.userID, characterID)
 }
 
-// Tombstones returns those of a scope, oldest first.
-func (t *tx) Tombstones(characterID string) ([]memory.Tombstone, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
-		return nil, err
-	}
-	var rows []struct {
-		Hash      string
-		Evidence  document
-		CreatedAt int64
-	}
-	_, err := t.scan(t.raw("SELECT hash, evidence, created_at FROM memory_tombstones WHERE user_id = ? AND character_id = ?"+
-		" ORDER BY created_at, hash", text(t.userID), text(characterID)), &rows)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]memory.Tombstone, len(rows))
-	for i, row := range rows {
-		items[i] = memory.Tombstone{ContentHash: row.Hash, CreatedAt: moment(row.CreatedAt)}
-		if err := decode(row.Evidence, &items[i].Evidence); err != nil {
-			return nil, err
+// Texts of memories stand in suggestions and in the answers of commands too. What
+// is purged or forgotten must go from there as well.
+
+// dropSuggestions removes the suggestions of a scope that were made of one of these
+// texts, or that say what one of these contents says.
+func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []string) error {
+	of, says := setOf(revisionIDs), setOf(hashes)
+	var gone []string
+	err := sqldb.Each(s, func(r *memory.Suggested) error {
+		made := slices.ContainsFunc(r.Evidence, func(e memory.Evidence) bool { return of[e.RevisionID] })
+		if made || r.Text != "" && says[memory.ContentHash(r.Text)] {
+			gone = append(gone, r.ID)
 		}
+		return nil
+	}, "SELECT id, text, evidence FROM memory_suggestions WHERE "+ofScope, scope.UserID, scope.CharacterID)
+	if err != nil || len(gone) == 0 {
+		return err
 	}
-	return items, nil
+	if _, err := s.Exec("DELETE FROM memory_suggestions WHERE user_id = ? AND id IN (?)", scope.UserID, gone); err != nil {
+		return err
+	}
+	return s.dropReplies(scope.UserID, gone)
 }
 
-// PutTombstone stores one. Where there is one of that content it forbids both
-// evidences.
-func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
-	if err := t.writable(); err != nil {
-		return err
+// dropReplies removes the answers of commands that name one of these memories or
+// suggestions. Their keys stay, so that no command is carried out a second time.
+func (s *session) dropReplies(userID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	if err := t.ownsCharacter(characterID); err != nil {
-		return err
-	}
-	var before document
-	_, err := t.scan(t.raw("SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
-		text(t.userID), text(characterID), text(o.ContentHash)), &before)
-	if err != nil {
-		return err
-	}
-	var known []memory.Evidence
-	if err := decode(before, &known); err != nil {
-		return err
-	}
-	for _, e := range o.Evidence {
-		if !slices.Contains(known, e) {
-			known = append(known, e)
+	var named []string
+	err := sqldb.Each(s, func(r *struct{ CallKey, Reply string }) error {
+		if slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
+			named = append(named, r.CallKey)
 		}
-	}
-	evidence, err := encodeList(known)
-	if err != nil {
+		return nil
+	}, `SELECT call_key, reply FROM call_keys WHERE user_id = ? AND (reply LIKE '%"rootId":%' OR reply LIKE '%"memoryId":%')`, userID)
+	if err != nil || len(named) == 0 {
 		return err
 	}
-	t.fillTimes(&o.CreatedAt)
-	_, err = t.exec(t.raw(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
-		text(t.userID), text(characterID), text(o.ContentHash), evidence, millis(o.CreatedAt)))
+	_, err = s.Exec("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
 	return err
+}
+
+func setOf(words []string) map[string]bool {
+	set := make(map[string]bool, len(words))
+	for _, word := range words {
+		set[word] = true
+	}
+	return set
+}
+
+// unsay removes what the memories of a user have of messages that maintenance
+// removes: their texts, what was suggested because of them, and the facts that rest
+// on nothing else.
+func (s *session) unsay(userID string, messageIDs []string) error {
+	type gone struct{ revisions, hashes []string }
+	scopes := map[string]gone{} // by character
+	err := sqldb.Each(s, func(r *struct{ RevisionID, CharacterID, Hash string }) error {
+		g := scopes[r.CharacterID]
+		scopes[r.CharacterID] = gone{append(g.revisions, r.RevisionID), append(g.hashes, r.Hash)}
+		return nil
+	}, "DELETE FROM memory_texts WHERE user_id = ? AND message_id IN (?) RETURNING revision_id, character_id, hash", userID, messageIDs)
+	if err != nil {
+		return err
+	}
+	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
+		g := scopes[characterID]
+		if err := s.unsayOf(memory.Scope{UserID: userID, CharacterID: characterID}, g.revisions, g.hashes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error {
+	if _, err := s.Exec("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", scope.UserID, revisions); err != nil {
+		return err
+	}
+	if err := s.dropVectors(scope, hashes); err != nil {
+		return err
+	}
+	if err := s.dropSuggestions(scope, revisions, nil); err != nil {
+		return err
+	}
+	roots, err := s.baseless(scope, revisions)
+	if err != nil {
+		return err
+	}
+	if _, err := s.purgeRoots(scope, roots); err != nil {
+		return err
+	}
+	_, err = s.raise(scope, true)
+	return err
+}
+
+// baseless returns the facts of a scope that rested on some of these texts and can
+// hold no more: no version has a sighting of which all texts are left.
+func (s *session) baseless(scope memory.Scope, gone []string) (roots []string, err error) {
+	facts, err := s.restingOn(scope, gone)
+	if err != nil {
+		return nil, err
+	}
+	var revisions []string
+	for _, versions := range facts {
+		for _, m := range versions {
+			for _, e := range m.Evidence {
+				revisions = append(revisions, e.RevisionID)
+			}
+		}
+	}
+	slices.Sort(revisions)
+	ids, err := sqldb.All[string](s, "SELECT revision_id FROM memory_texts WHERE user_id = ? AND revision_id IN (?)",
+		scope.UserID, slices.Compact(revisions))
+	left := setOf(ids)
+	for root, versions := range facts {
+		holds := func(m memory.Memory) bool {
+			return m.Holds(func(e memory.Evidence) bool { return left[e.RevisionID] })
+		}
+		if !slices.ContainsFunc(versions, holds) {
+			roots = append(roots, root)
+		}
+	}
+	return roots, err
+}
+
+// restingOn returns all versions, with nothing but their evidence, of those facts of a
+// scope that rest on some of these texts, by root.
+func (s *session) restingOn(scope memory.Scope, revisions []string) (map[string][]memory.Memory, error) {
+	facts, rests, these := map[string][]memory.Memory{}, map[string]bool{}, setOf(revisions)
+	err := sqldb.Each(s, func(m *memory.Memory) error {
+		for _, e := range m.Evidence {
+			rests[m.RootID] = rests[m.RootID] || these[e.RevisionID]
+		}
+		facts[m.RootID] = append(facts[m.RootID], *m)
+		return nil
+	}, "SELECT root_id, evidence FROM memories WHERE "+ofScope, scope.UserID, scope.CharacterID)
+	maps.DeleteFunc(facts, func(root string, _ []memory.Memory) bool { return !rests[root] })
+	return facts, err
 }

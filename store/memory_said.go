@@ -1,37 +1,24 @@
 package store
 
 import (
-	"database/sql"
 	"slices"
 
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/store/sqldb"
 )
 
-// saidColumns are the columns of a memory.Said: of a text t, its message m and its
-// revision r.
-const saidColumns = `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name,
-		t.said_at, t.is_read, m.status, r.text
-	FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
-		JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
-	WHERE t.user_id = ? AND NOT t.is_forgotten `
-
+// readSaid reads texts t with their messages m and revisions r.
 func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
-	items := []memory.Text{}
-	err := t.rows(saidColumns+rest, append([]any{text(t.userID)}, args...), func(rows *sql.Rows) error {
-		var s memory.Text
-		var name, words text
-		var status string
-		var at int64
-		err := rows.Scan(&s.RevisionID, &s.CharacterID, &s.ConversationID, &s.MessageID, &s.Seq, &s.Session, &s.Role, &name,
-			&at, &s.Read, &status, &words)
-		s.Name, s.At, s.Failed = string(name), moment(at), status == chat.StatusError
-		s.Text = memory.Clean(s.Role, string(words))
-		items = append(items, s)
-		return err
-	})
-	return items, err
+	return sqldb.Map(t, func(s *memory.Text) memory.Text {
+		s.Text = memory.Clean(s.Role, s.Text)
+		return *s
+	}, `SELECT t.revision_id, t.character_id, t.conversation_id, t.message_id, t.seq, t.session, t.role, t.name,
+			t.said_at AS at, t.is_read AS read, m.status = '`+chat.StatusError+`' AS failed, r.text
+		FROM memory_texts t JOIN messages m ON m.user_id = t.user_id AND m.id = t.message_id
+			JOIN revisions r ON r.user_id = t.user_id AND r.id = t.revision_id
+		WHERE t.user_id = ? AND NOT t.is_forgotten `+rest, append([]any{t.userID}, args...)...)
 }
 
 // saidLength is how many texts Said returns unless it is told.
@@ -39,10 +26,10 @@ const saidLength = 500
 
 // Said lists texts of a conversation.
 func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	where, args, order := "AND t.conversation_id = ?", []any{text(conversationID)}, ""
+	where, args, order := "AND t.conversation_id = ?", []any{conversationID}, ""
 	if f.Unread {
 		where += " AND NOT t.is_read"
 	}
@@ -76,92 +63,100 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text,
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	items := []memory.Text{}
-	for part := range slices.Chunk(revisionIDs, 500) {
-		in, which := among(part)
-		some, err := t.readSaid("AND t.character_id = ? AND t.revision_id "+in+
-			" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = t.user_id AND c.id = t.conversation_id AND c.deleted_at IS NULL)",
-			text(characterID), which)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, some...)
-	}
-	return items, nil
+	return t.readSaid("AND t.character_id = ? AND t.revision_id IN (?)"+
+		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = t.user_id AND c.id = t.conversation_id AND c.deleted_at IS NULL)",
+		characterID, revisionIDs)
 }
 
 // MarkRead notes that extraction has read texts.
 func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
-	if err := t.writable(); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	if _, err := t.findConversation(conversationID, ""); err != nil {
-		return err
-	}
-	for part := range slices.Chunk(revisionIDs, 500) {
-		in, which := among(part)
-		_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id "+in,
-			text(t.userID), text(conversationID), which))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := t.Exec("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
+		t.userID, conversationID, revisionIDs)
+	return err
 }
 
 // MarkUnread gives all texts of a conversation back to extraction.
 func (t *tx) MarkUnread(conversationID string) error {
-	if err := t.writable(); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	if _, err := t.findConversation(conversationID, ""); err != nil {
-		return err
-	}
-	_, err := t.exec(t.raw("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read",
-		text(t.userID), text(conversationID)))
+	_, err := t.Exec("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 	return err
+}
+
+// Reading tells how far the reading of a conversation for facts is.
+func (t *tx) Reading(conversationID string) (memory.Reading, error) {
+	return t.reading(conversationID, "")
+}
+
+// LockReading is Reading that lets no other transaction change it until this one
+// ends.
+func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
+	if err := t.ownsConversation(conversationID); err != nil {
+		return memory.Reading{}, err
+	}
+	_, err := t.Exec("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
+		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", t.userID, conversationID)
+	if err != nil {
+		return memory.Reading{}, err
+	}
+	return t.reading(conversationID, t.ForUpdate())
+}
+
+func (t *tx) reading(conversationID, lock string) (memory.Reading, error) {
+	if err := t.ownsConversation(conversationID); err != nil {
+		return memory.Reading{}, err
+	}
+	return sqldb.Value[memory.Reading](t, "SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
+		t.userID, conversationID)
+}
+
+// PutReading stores what LockReading returned, as it is now.
+func (t *tx) PutReading(conversationID string, r memory.Reading) error {
+	if err := t.ownsConversation(conversationID); err != nil {
+		return err
+	}
+	_, err := t.Exec("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
+	return err
+}
+
+type useRow struct {
+	memory.Use                    `db:"ID=unit_id"`
+	UserID, MessageID, RevisionID string
 }
 
 // PutUses stores what was recalled for a text of a message, instead of what was
 // stored for it before, and when facts were used last. That is no change of a scope.
 func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	if err := t.ownsMessage(messageID); err != nil {
 		return err
 	}
-	_, err := t.exec(t.raw("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?",
-		text(t.userID), text(revisionID), text(messageID)))
+	_, err := t.Exec("DELETE FROM memory_uses WHERE user_id = ? AND revision_id = ? AND message_id = ?", t.userID, revisionID, messageID)
 	if err != nil || len(uses) == 0 {
 		return err
 	}
-	args := make([]any, 0, 8*len(uses))
+	rows := make([]useRow, len(uses))
 	var facts []string
-	for _, u := range uses {
+	for i, u := range uses {
+		rows[i] = useRow{u, t.userID, messageID, revisionID}
 		if u.Layer == memory.Fact {
 			facts = append(facts, u.ID)
 		}
-		signals, err := encode(u.Signals)
-		if err != nil {
-			return err
-		}
-		args = append(args, text(revisionID), u.Rank, text(t.userID), text(messageID), text(u.ID), text(u.Layer), u.Score, signals)
 	}
-	_, err = t.exec(t.raw("INSERT INTO memory_uses (revision_id, rank, user_id, message_id, unit_id, layer, score, signals) "+
-		values(8, len(args)), args...))
-	if err != nil || len(facts) == 0 {
+	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
 		return err
 	}
-	in, which := among(facts)
-	_, err = t.exec(t.raw("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id "+in, t.now, text(t.userID), which))
+	_, err = t.Exec("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 	return err
 }
 
 func (t *tx) ownsMessage(id string) error {
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
-		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &one)
+	found, err := t.Has("SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
+		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id)
 	if err == nil && !found {
 		return fault.New(fault.NotFound, "no such message")
 	}
@@ -173,18 +168,8 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	if err := t.ownsMessage(messageID); err != nil {
 		return nil, err
 	}
-	uses := []memory.Use{}
-	err := t.rows(`SELECT u.unit_id, u.layer, u.rank, u.score, u.signals FROM messages m
+	return sqldb.All[memory.Use](t, `SELECT u.unit_id AS id, u.layer, u.rank, u.score, u.signals FROM messages m
 		JOIN swipes s ON s.user_id = m.user_id AND s.message_id = m.id AND s.position = m.swipe_index
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.revision_id = s.revision_id AND u.message_id = m.id
-		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, []any{text(t.userID), text(messageID)}, func(rows *sql.Rows) error {
-		var u memory.Use
-		var signals document
-		if err := rows.Scan(&u.ID, &u.Layer, &u.Rank, &u.Score, &signals); err != nil {
-			return err
-		}
-		uses = append(uses, u)
-		return decode(signals, &uses[len(uses)-1].Signals)
-	})
-	return uses, err
+		WHERE m.user_id = ? AND m.id = ? ORDER BY u.rank`, t.userID, messageID)
 }

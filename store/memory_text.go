@@ -5,31 +5,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"nodest/chat"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/store/sqldb"
 )
 
 // textRow is a text that was said, by its revision.
 type textRow struct {
-	bun.BaseModel  `bun:"table:memory_texts"`
-	RevisionID     string `bun:"revision_id,pk"`
 	UserID         string
+	RevisionID     string
 	CharacterID    string
 	ConversationID string
 	MessageID      string
 	Seq            int64
 	Session        int64
 	Role           string
-	Name           text
-	Terms          text
+	Name           string
+	Terms          string
 	Hash           string
 	IsRead         bool
 	IsForgotten    bool
 	Change         int64
-	SaidAt         int64
+	SaidAt         time.Time
 }
 
 const (
@@ -47,14 +45,14 @@ func (t *tx) said(m *chat.Message, r *revisionRow) *textRow {
 	if m.Hidden || m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return nil
 	}
-	words := memory.Clean(lang.Role(m.Role), string(r.Text))
+	words := memory.Clean(lang.Role(m.Role), r.Text)
 	if words == "" {
 		return nil
 	}
 	return &textRow{
-		RevisionID: r.ID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
-		Role: m.Role, Name: text(m.Name), Terms: text(memory.Terms(words)), Hash: memory.ContentHash(words),
-		IsRead: m.Extra != nil, SaidAt: millis(m.CreatedAt),
+		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
+		Role: m.Role, Name: m.Name, Terms: memory.Terms(words), Hash: memory.ContentHash(words),
+		IsRead: m.Extra != nil, SaidAt: m.CreatedAt,
 	}
 }
 
@@ -79,19 +77,17 @@ func (t *tx) saidByScope() (map[string][]*textRow, error) {
 	}
 	scopes := map[string][]*textRow{}
 	for id, rows := range chats {
-		var characterID text
-		found, err := t.scan(t.raw("SELECT character_id FROM conversations WHERE user_id = ? AND id = ?",
-			text(t.userID), text(id)), &characterID)
+		characterID, err := sqldb.One[string](t, "SELECT character_id FROM conversations WHERE user_id = ? AND id = ?", t.userID, id)
 		if err != nil {
 			return nil, err
 		}
-		if !found { // its messages would not be there either
+		if characterID == nil { // its messages would not be there either
 			continue
 		}
 		if err := t.sit(id, rows); err != nil {
 			return nil, err
 		}
-		scopes[string(characterID)] = append(scopes[string(characterID)], rows...)
+		scopes[*characterID] = append(scopes[*characterID], rows...)
 	}
 	return scopes, nil
 }
@@ -105,14 +101,16 @@ func (t *tx) sit(conversationID string, rows []*textRow) error {
 			row.IsRead = true
 		}
 	}
-	last := textRow{Session: 1, SaidAt: rows[0].SaidAt}
-	_, err := t.scan(t.raw("SELECT seq, session, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
-		" ORDER BY seq DESC LIMIT 1", text(t.userID), text(conversationID), rows[0].Seq), &last.Seq, &last.Session, &last.SaidAt)
+	last, err := sqldb.One[textRow](t, "SELECT seq, session, said_at FROM memory_texts WHERE user_id = ? AND conversation_id = ? AND seq <= ?"+
+		" ORDER BY seq DESC LIMIT 1", t.userID, conversationID, rows[0].Seq)
 	if err != nil {
 		return err
 	}
+	if last == nil {
+		last = &textRow{Session: 1, SaidAt: rows[0].SaidAt}
+	}
 	for _, row := range rows {
-		if row.Seq != last.Seq && row.SaidAt-last.SaidAt >= pause.Milliseconds() {
+		if row.Seq != last.Seq && row.SaidAt.Sub(last.SaidAt) >= pause {
 			last.Session++
 		}
 		row.Session = last.Session

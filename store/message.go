@@ -1,78 +1,35 @@
 package store
 
 import (
+	"maps"
 	"slices"
-
-	"github.com/uptrace/bun"
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 type messageRow struct {
-	bun.BaseModel  `bun:"table:messages,alias:m"`
-	ID             string `bun:"id,pk"`
-	UserID         string
-	ConversationID string
-	ParentID       text
-	ClientMsgID    text
-	Seq            int64
-	Role           text
-	Name           text
-	AuthorID       text
-	IsGreeting     bool
-	IsHidden       bool
-	SwipeIndex     int
-	Rev            int64
-	Status         text
-	Error          document
-	GenerationID   text
-	Extra          document
+	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden -Swipes"`
+	UserID       string
 	// Depth counts the messages from the root to it, itself included. Chain names
 	// the unbranched run of the tree that it is in, see place. Both are set once.
-	Depth     int64
-	Chain     int64
-	CreatedAt int64
-	EditedAt  *int64
-	DeletedAt *int64
+	Depth, Chain int64
 }
 
-func (r *messageRow) message() (*chat.Message, error) {
-	m := &chat.Message{
-		ID: r.ID, ConversationID: r.ConversationID, ParentID: string(r.ParentID), ClientMsgID: string(r.ClientMsgID),
-		Seq: r.Seq, Role: string(r.Role), Name: string(r.Name), AuthorID: string(r.AuthorID),
-		Greeting: r.IsGreeting, Hidden: r.IsHidden, SwipeIndex: r.SwipeIndex, Rev: r.Rev, Status: string(r.Status),
-		GenerationID: string(r.GenerationID), Extra: []byte(r.Extra), CreatedAt: moment(r.CreatedAt),
-		EditedAt: momentOrNil(r.EditedAt), DeletedAt: momentOrNil(r.DeletedAt),
-	}
-	return m, decode(r.Error, &m.Error)
-}
-
-func (t *tx) messageRow(m *chat.Message) (*messageRow, error) {
-	failure, err := encode(m.Error)
-	if err != nil {
-		return nil, err
-	}
-	return &messageRow{
-		ID: m.ID, UserID: t.userID, ConversationID: m.ConversationID, ParentID: text(m.ParentID),
-		ClientMsgID: text(m.ClientMsgID), Seq: m.Seq, Role: text(m.Role), Name: text(m.Name),
-		AuthorID: text(m.AuthorID), IsGreeting: m.Greeting, IsHidden: m.Hidden, SwipeIndex: m.SwipeIndex,
-		Rev: m.Rev, Status: text(m.Status), Error: failure, GenerationID: text(m.GenerationID),
-		Extra: document(m.Extra), CreatedAt: millis(m.CreatedAt),
-		EditedAt: millisOrNull(m.EditedAt), DeletedAt: millisOrNull(m.DeletedAt),
-	}, nil
+func (t *tx) messageRow(m *chat.Message) *messageRow {
+	return &messageRow{Message: *m, UserID: t.userID}
 }
 
 // messageStateRow is what a message showed at one version of its conversation.
 type messageStateRow struct {
-	bun.BaseModel  `bun:"table:message_states"`
 	ConversationID string
 	MessageID      string
 	Version        int64
 	UserID         string
 	Rev            int64
 	RevisionID     string
-	Status         text
+	Status         string
 	IsDeleted      bool
 	// Previous is the version of the message's state before this one, which held
 	// until Version; 0 = there is none.
@@ -82,28 +39,18 @@ type messageStateRow struct {
 // InsertMessage stores m. Its seq comes from the conversation's row, whose lock
 // orders the messages of one conversation.
 func (t *tx) InsertMessage(m *chat.Message) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	found, err := t.scan(t.raw("UPDATE conversations SET message_seq = message_seq + 1"+
-		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq",
-		text(t.userID), text(m.ConversationID)), &m.Seq)
+	seq, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + 1"+
+		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING message_seq", t.userID, m.ConversationID)
 	if err != nil {
 		return err
-	}
-	if !found {
-		return fault.New(fault.NotFound, "no such conversation")
 	}
 	t.fillTimes(&m.CreatedAt)
-	m.Rev = max(m.Rev, 1)
-	row, err := t.messageRow(m)
-	if err != nil {
-		return err
-	}
+	m.Seq, m.Rev = *seq, max(m.Rev, 1)
+	row := t.messageRow(m)
 	if err := t.place(row); err != nil {
 		return err
 	}
-	if err := t.insert(row); err != nil {
+	if err := t.Insert("messages", row); err != nil {
 		return err
 	}
 	if err := t.putSwipes(m, nil); err != nil {
@@ -123,21 +70,22 @@ func (t *tx) place(row *messageRow) error {
 	if row.ParentID == "" {
 		return nil
 	}
-	var in string
-	var depth, chain int64
-	var branches bool
-	found, err := t.scan(t.raw(`SELECT p.conversation_id, p.depth, p.chain, EXISTS
-			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id)
-		FROM messages p WHERE p.user_id = ? AND p.id = ?`, text(t.userID), row.ParentID), &in, &depth, &chain, &branches)
+	parent, err := sqldb.One[struct {
+		ConversationID string
+		Depth, Chain   int64
+		Branches       bool
+	}](t, `SELECT p.conversation_id, p.depth, p.chain, EXISTS
+			(SELECT 1 FROM messages s WHERE s.user_id = p.user_id AND s.conversation_id = p.conversation_id AND s.parent_id = p.id) AS branches
+		FROM messages p WHERE p.user_id = ? AND p.id = ?`, t.userID, row.ParentID)
 	if err != nil {
 		return err
 	}
-	if !found || in != row.ConversationID {
+	if parent == nil || parent.ConversationID != row.ConversationID {
 		return errNotInConversation()
 	}
-	row.Depth = depth + 1
-	if !branches {
-		row.Chain = chain
+	row.Depth = parent.Depth + 1
+	if !parent.Branches {
+		row.Chain = parent.Chain
 	}
 	return nil
 }
@@ -150,8 +98,7 @@ func errNotInConversation() error {
 // a parent is checked when its child is stored, the ancestors of a message are
 // all of its conversation and its user.
 func (t *tx) inConversation(conversationID, messageID string) error {
-	var in string
-	_, err := t.scan(t.raw("SELECT conversation_id FROM messages WHERE user_id = ? AND id = ?", text(t.userID), text(messageID)), &in)
+	in, err := sqldb.Value[string](t, "SELECT conversation_id FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
 	if err == nil && in != conversationID {
 		return errNotInConversation()
 	}
@@ -163,7 +110,7 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 func (t *tx) logState(m *chat.Message, isNew bool) {
 	state := &messageStateRow{
 		ConversationID: m.ConversationID, MessageID: m.ID, UserID: t.userID, Rev: m.Rev,
-		Status: text(m.Status), IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
+		Status: m.Status, IsDeleted: m.DeletedAt != nil, Previous: unknownPrevious,
 	}
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
@@ -188,8 +135,8 @@ func (t *tx) flushStates() error {
 	for _, state := range t.states {
 		version, ok := t.versions[state.ConversationID]
 		if !ok {
-			_, err := t.scan(t.raw("SELECT version FROM conversations WHERE user_id = ? AND id = ?",
-				text(t.userID), state.ConversationID), &version)
+			var err error
+			version, err = sqldb.Value[int64](t, "SELECT version FROM conversations WHERE user_id = ? AND id = ?", t.userID, state.ConversationID)
 			if err != nil {
 				return err
 			}
@@ -200,9 +147,30 @@ func (t *tx) flushStates() error {
 	if err := t.fillPrevious(); err != nil {
 		return err
 	}
-	for rows := range slices.Chunk(t.states, 500) {
-		err := t.insert(&rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
-			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+	return t.Insert("message_states", t.states, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
+		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+}
+
+// fillPrevious looks up which states the new ones follow.
+func (t *tx) fillPrevious() error {
+	changed := map[string]map[string]*messageStateRow{} // by conversation, mostly one, and message
+	for _, state := range t.states {
+		if state.Previous != unknownPrevious {
+			continue
+		}
+		state.Previous = 0
+		if changed[state.ConversationID] == nil {
+			changed[state.ConversationID] = map[string]*messageStateRow{}
+		}
+		changed[state.ConversationID][state.MessageID] = state
+	}
+	for conversationID, states := range changed {
+		err := sqldb.Each(t, func(last *messageStateRow) error {
+			states[last.MessageID].Previous = last.Version
+			return nil
+		}, "SELECT message_id, MAX(version) AS version FROM message_states"+
+			" WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) AND version < ? GROUP BY message_id",
+			t.userID, conversationID, slices.Sorted(maps.Keys(states)), t.versions[conversationID])
 		if err != nil {
 			return err
 		}
@@ -210,60 +178,21 @@ func (t *tx) flushStates() error {
 	return nil
 }
 
-// fillPrevious looks up which states the new ones follow.
-func (t *tx) fillPrevious() error {
-	changed := map[string][]*messageStateRow{} // by conversation: one, as a rule
-	for _, state := range t.states {
-		if state.Previous == unknownPrevious {
-			state.Previous = 0
-			changed[state.ConversationID] = append(changed[state.ConversationID], state)
-		}
-	}
-	for conversationID, states := range changed {
-		for part := range slices.Chunk(states, 500) {
-			if err := t.fillPreviousOf(conversationID, part); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (t *tx) fillPreviousOf(conversationID string, states []*messageStateRow) error {
-	byID := make(map[string]*messageStateRow, len(states))
-	ids := make([]string, len(states))
-	for i, state := range states {
-		byID[state.MessageID], ids[i] = state, state.MessageID
-	}
-	in, which := among(ids)
-	var rows []struct {
-		MessageID string
-		Version   int64
-	}
-	_, err := t.scan(t.raw("SELECT message_id, MAX(version) AS version FROM message_states"+
-		" WHERE user_id = ? AND conversation_id = ? AND message_id "+in+" AND version < ? GROUP BY message_id",
-		text(t.userID), text(conversationID), which, states[0].Version), &rows)
-	for _, row := range rows {
-		byID[row.MessageID].Previous = row.Version
-	}
-	return err
-}
-
 // Message returns one, also when it is deleted.
 func (t *tx) Message(id string) (*chat.Message, error) {
-	return t.oneMessage("m.id = ?", text(id))
+	return t.oneMessage("m.id = ?", id)
 }
 
 // MessageByClientID finds a message by the name the client gave it.
 func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_id = ? AND m.client_msg_id <> ''",
-		text(conversationID), text(clientMsgID))
+		conversationID, clientMsgID)
 }
 
 func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
 	items, err := t.messages("WHERE m.user_id = ? AND "+where+
 		" AND EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL)",
-		append([]any{text(t.userID)}, args...)...)
+		append([]any{t.userID}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -275,32 +204,18 @@ func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
 
 // messages reads the messages that rest, the end of the statement, selects.
 func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
-	var rows []*messageRow
-	if _, err := t.scan(t.raw("SELECT m.* FROM messages m "+rest, args...), &rows); err != nil {
+	items, err := sqldb.Map(t, func(r *messageRow) *chat.Message { return &r.Message }, "SELECT m.* FROM messages m "+rest, args...)
+	if err != nil {
 		return nil, err
-	}
-	items := make([]*chat.Message, len(rows))
-	for i, row := range rows {
-		var err error
-		if items[i], err = row.message(); err != nil {
-			return nil, err
-		}
 	}
 	return items, t.fillSwipes(items)
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
 func (t *tx) UpdateMessage(m *chat.Message) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	row, err := t.messageRow(m)
-	if err != nil {
-		return err
-	}
-	n, err := t.update(row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
+	n, err := t.Update("messages", t.messageRow(m), []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
 		"WHERE user_id = ? AND id = ? AND conversation_id || '' = ? AND rev = ?", // to be found by its id, whatever the planner knows
-		text(t.userID), text(m.ID), text(m.ConversationID), m.Rev-1)
+		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {
 		return err
 	}
@@ -311,8 +226,8 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 		}
 		return fault.New(fault.Conflict, "the message was changed by another request").With("current", current)
 	}
-	var stored []*swipeRow
-	if _, err := t.scan(t.raw("SELECT * FROM swipes WHERE user_id = ? AND message_id = ?", text(t.userID), text(m.ID)), &stored); err != nil {
+	stored, err := sqldb.All[swipeRow](t, "SELECT * FROM swipes WHERE user_id = ? AND message_id = ?", t.userID, m.ID)
+	if err != nil {
 		return err
 	}
 	if err := t.putSwipes(m, stored); err != nil {
@@ -331,16 +246,16 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 		start, skip = beforeID, 1
 	}
 	if start == "" {
-		_, err := t.findConversation(conversationID, "")
+		err := t.ownsConversation(conversationID)
 		return nil, false, err
 	}
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, false, err
 	}
 	if err := t.inConversation(conversationID, start); err != nil {
 		return nil, false, err
 	}
-	limit = pageLength(limit)
+	limit = sqldb.Length(limit)
 	// found counts the messages of the page up to this step: not the deleted
 	// ones, and not beforeID itself. Each step takes the user from the one before:
 	// given the id once more, PostgreSQL may read all of a user's messages for each.
@@ -357,7 +272,7 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found <= ?
 		) SELECT user_id, id, step FROM path WHERE wanted = 1) walk ON walk.user_id = m.user_id AND walk.id = m.id
 		ORDER BY walk.step LIMIT ?`,
-		skip, skip, text(t.userID), text(start), limit, limit+1)
+		skip, skip, t.userID, start, limit, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -371,9 +286,9 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 
 // Children returns the messages below id, by seq; id "" = the roots.
 func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
 	return t.messages("WHERE m.user_id = ? AND m.conversation_id = ? AND m.parent_id = ? ORDER BY m.seq",
-		text(t.userID), text(conversationID), text(id))
+		t.userID, conversationID, id)
 }

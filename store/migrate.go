@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"nodest/migrations"
+	"nodest/store/sqldb"
 )
 
 // versionTable is where goose notes what has run.
@@ -60,7 +61,7 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 	}
 	started := time.Now()
 	if _, err := p.UpTo(ctx, version); err != nil {
-		return fmt.Errorf("cannot upgrade the database: %w", translate(err))
+		return fmt.Errorf("cannot upgrade the database: %w", sqldb.Translate(err))
 	}
 	what := "database migrated"
 	if at == 0 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/store/storetest"
 )
 
@@ -59,7 +60,7 @@ func TestAPostgresThatStartsLateIsWaitedFor(t *testing.T) {
 	log := &lines{first: make(chan struct{})}
 	done := make(chan error, 1)
 	go func() {
-		done <- store.WaitForPostgres(context.Background(), base.String(), time.Minute, slog.New(slog.NewTextHandler(log, nil)))
+		done <- sqldb.WaitForPostgres(context.Background(), base.String(), time.Minute, slog.New(slog.NewTextHandler(log, nil)))
 	}()
 	<-log.first // it has tried, and says so
 	ln, err := net.Listen("tcp", addr)
@@ -83,7 +84,7 @@ func TestWaitingForPostgresIsBounded(t *testing.T) {
 	}
 	addr := ln.Addr().String()
 	_ = ln.Close()
-	err = store.WaitForPostgres(context.Background(), "postgres://u:hunter2@"+addr+"/d?sslmode=disable", time.Millisecond, quiet)
+	err = sqldb.WaitForPostgres(context.Background(), "postgres://u:hunter2@"+addr+"/d?sslmode=disable", time.Millisecond, quiet)
 	if err == nil || !strings.Contains(err.Error(), "did not respond within 1ms") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)
 	}
@@ -99,7 +100,7 @@ func TestThePostgresThatIsWaitedForIsNamedOnce(t *testing.T) {
 	_ = ln.Close()
 	log := &bytes.Buffer{}
 	url := "postgres://u@" + addr + "/d"
-	err = store.WaitForPostgres(context.Background(), url, 1200*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))) // two attempts at least
+	err = sqldb.WaitForPostgres(context.Background(), url, 1200*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))) // two attempts at least
 	if err == nil || err.Error() != "PostgreSQL at "+addr+" did not respond within 1.2s: connection refused" {
 		t.Errorf("the error is %v", err)
 	}
@@ -118,7 +119,7 @@ func TestAPostgresThatRefusesIsNotWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Path = "/no_such_database"
-	err = store.WaitForPostgres(context.Background(), u.String(), time.Hour, quiet)
+	err = sqldb.WaitForPostgres(context.Background(), u.String(), time.Hour, quiet)
 	if err == nil || !strings.Contains(err.Error(), "no_such_database") {
 		t.Errorf("the error is %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 // RestoreOptions say what else a restore does.
@@ -71,7 +72,7 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 			return err
 		}
 		if failed != nil {
-			return fmt.Errorf("cannot restore the table %s: %w", rows.table.name, translate(failed))
+			return fmt.Errorf("cannot restore the table %s: %w", rows.table.name, sqldb.Translate(failed))
 		}
 	}
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {
@@ -117,7 +118,7 @@ const (
 // Exists reports whether a data folder has a SQLite database, or a restored one
 // that the next Open puts in its place.
 func Exists(dir string) bool {
-	if _, err := os.Stat(filepath.Join(dir, File)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, sqldb.File)); err == nil {
 		return true
 	}
 	ready, err := pendingRestores(dir)
@@ -158,8 +159,8 @@ func replaceFiles(dir, from, aside string) (moved bool, err error) {
 	}
 	for _, e := range entries {
 		old := []string{e.Name()}
-		if e.Name() == File { // its log first: without it nobody takes the file for complete
-			old = []string{File + "-wal", File + "-shm", File}
+		if e.Name() == sqldb.File { // its log first: without it nobody takes the file for complete
+			old = []string{sqldb.File + "-wal", sqldb.File + "-shm", sqldb.File}
 		}
 		for _, name := range old {
 			was, err := moveAside(filepath.Join(dir, name), aside)

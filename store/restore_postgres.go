@@ -12,22 +12,24 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"nodest/store/sqldb"
 )
 
 // postgres restores into the schema that the URL selects. The tables are made in
 // a schema of their own and moved in one transaction.
 func (r *restoring) postgres(ctx context.Context) (_ *Restored, err error) {
-	config, err := postgresConfig(r.options.URL)
+	config, err := sqldb.PostgresConfig(r.options.URL)
 	if err != nil {
 		return nil, err
 	}
 	db := stdlib.OpenDB(*config)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := lockSchema(ctx, db, false)
+	conn, err := sqldb.LockSchema(ctx, db, false)
 	if err != nil {
 		return nil, err
 	}
-	defer unlockSchema(conn)
+	defer sqldb.UnlockSchema(conn)
 	schema, tables, err := r.target(ctx, conn)
 	if err != nil {
 		return nil, err

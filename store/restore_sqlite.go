@@ -8,15 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"nodest/store/sqldb"
 )
 
 func (r *restoring) sqlite(ctx context.Context) (_ *Restored, err error) {
 	dir := r.options.Dir
-	lock, err := lockFolder(dir)
+	lock, err := sqldb.LockFolder(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.release()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	if err := completeRestores(dir); err != nil {
 		return nil, err
 	}
@@ -28,7 +30,7 @@ func (r *restoring) sqlite(ctx context.Context) (_ *Restored, err error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(staged) }() // nothing after the rename
-	if err := r.stageSQLite(ctx, filepath.Join(staged, File)); err != nil {
+	if err := r.stageSQLite(ctx, filepath.Join(staged, sqldb.File)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(ctx.Err(), SyncFolder(staged)); err != nil {
@@ -76,7 +78,7 @@ func (r *restoring) stageFolder(dir string) (string, error) {
 // folderHasData says whether a data folder has a database with users, or one that
 // cannot be read.
 func folderHasData(ctx context.Context, dir string) bool {
-	if _, err := os.Lstat(filepath.Join(dir, File)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, sqldb.File)); errors.Is(err, os.ErrNotExist) {
 		return false
 	}
 	db, err := openForReading(dir)
@@ -96,7 +98,7 @@ func folderHasData(ctx context.Context, dir string) bool {
 // stageSQLite makes a complete database file that is on the disk.
 func (r *restoring) stageSQLite(ctx context.Context, path string) error {
 	// Nobody reads it before it is complete, so nothing waits for the disk until then.
-	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqliteDSN(path, false))
+	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqldb.SQLiteDSN(path, false))
 	db, err := sql.Open("sqlite3", dsn)
 	if err != nil {
 		return err

@@ -6,18 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/uptrace/bun"
-
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/store/sqldb"
 )
 
 type rewindRow struct {
-	bun.BaseModel  `bun:"table:rewinds"`
-	ConversationID string `bun:"conversation_id,pk"`
-	Version        int64  `bun:"version,pk"`
-	ToVersion      int64
-	UserID         string
+	chat.Rewind            `db:"At=version To=to_version"`
+	UserID, ConversationID string
 }
 
 // pieces is the beginning of a statement: the path that ends in a message, as
@@ -34,49 +30,36 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 
 // Count returns the length of a path, without its deleted messages.
 func (t *tx) Count(conversationID, headID string) (int, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
+	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
 		return 0, err
 	}
 	if err := t.inConversation(conversationID, headID); err != nil {
 		return 0, err
 	}
-	var n int
-	_, err := t.scan(t.raw(pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
+	return sqldb.Value[int](t, pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
 			CROSS JOIN messages gone WHERE gone.user_id = path.user_id AND gone.conversation_id = path.conversation_id
-			AND gone.chain = path.chain AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`,
-		text(t.userID), text(headID)), &n)
-	return n, err
+			AND gone.chain = path.chain AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`, t.userID, headID)
 }
 
 // Born returns the conversation's version in which a message was stored.
 func (t *tx) Born(messageID string) (int64, error) {
-	var version int64
-	found, err := t.scan(t.raw(`SELECT s.version FROM messages m
+	version, err := sqldb.Value[int64](t, `SELECT s.version FROM messages m
 		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
 		JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
-		WHERE m.user_id = ? AND m.id = ? ORDER BY s.version LIMIT 1`, text(t.userID), text(messageID)), &version)
-	if err == nil && !found {
-		return 0, fault.New(fault.NotFound, "no such message")
+		WHERE m.user_id = ? AND m.id = ? ORDER BY s.version LIMIT 1`, t.userID, messageID)
+	if err == nil && version == 0 {
+		err = fault.New(fault.NotFound, "no such message")
 	}
 	return version, err
 }
 
 // Rewinds returns the conversation's rewinds, oldest first.
 func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	var rows []*rewindRow
-	_, err := t.scan(t.raw("SELECT * FROM rewinds WHERE user_id = ? AND conversation_id = ? ORDER BY version",
-		text(t.userID), text(conversationID)), &rows)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]chat.Rewind, len(rows))
-	for i, row := range rows {
-		items[i] = chat.Rewind{At: row.Version, To: row.ToVersion}
-	}
-	return items, nil
+	return sqldb.All[chat.Rewind](t, "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
+		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)
 }
 
 // Rewind gives the messages of a path the states that they had. A message that
@@ -86,24 +69,19 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 // It comes before other changes of messages in the same transaction: their states
 // are not stored yet.
 func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
-	if err := t.writable(); err != nil {
-		return nil, err
-	}
 	if slices.ContainsFunc(t.states, func(s *messageStateRow) bool { return s.ConversationID == c.ID }) {
 		return nil, errors.New("store: a rewind comes before other changes of messages")
 	}
-	var one int
-	found, err := t.scan(t.raw(`SELECT 1 FROM conversations c
+	found, err := t.Has(`SELECT 1 FROM conversations c
 		JOIN conversation_states s ON s.user_id = c.user_id AND s.conversation_id = c.id
-		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND s.version = ?`,
-		text(t.userID), text(c.ID), version), &one)
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND s.version = ?`, t.userID, c.ID, version)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
 		return nil, errNoVersion(version)
 	}
-	if err := t.insert(&rewindRow{ConversationID: c.ID, Version: c.Version + 1, ToVersion: version, UserID: t.userID}); err != nil {
+	if err := t.Insert("rewinds", &rewindRow{chat.Rewind{At: c.Version + 1, To: version}, t.userID, c.ID}); err != nil {
 		return nil, err
 	}
 	if headID == "" {
@@ -151,40 +129,35 @@ type replacedState struct {
 // and have no longer. One held from the previous of its successor until the
 // successor's version.
 func (t *tx) replaced(conversationID string, version int64) ([]replacedState, error) {
-	args := []any{text(t.userID), text(conversationID)}
+	args := []any{t.userID, conversationID}
 	for next := range int64(soon) {
 		args = append(args, version+next+1)
 	}
-	args = append(args, version, text(t.userID), text(conversationID), version+soon, version)
-	var states []replacedState
-	_, err := t.scan(t.raw(`SELECT message_id, previous FROM message_states
+	args = append(args, version, t.userID, conversationID, version+soon, version)
+	return sqldb.All[replacedState](t, `SELECT message_id, previous FROM message_states
 			WHERE user_id = ? AND conversation_id = ? AND version IN (?`+strings.Repeat(", ?", soon-1)+`) AND previous > 0 AND previous <= ?
 		UNION ALL
 		SELECT message_id, previous FROM message_states
-			WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`,
-		args...), &states)
-	return states, err
+			WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND version > previous + 8 AND previous <= ?`, args...)
 }
 
 // onPath returns those of the states whose messages are on the path that ends in
 // headID, by seq of the message.
-func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]*messageStateRow, error) {
-	args := []any{text(t.userID), text(headID)}
+func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]messageStateRow, error) {
+	args := []any{t.userID, headID}
 	for _, s := range states {
-		args = append(args, text(s.MessageID), s.Previous)
+		args = append(args, s.MessageID, s.Previous)
 	}
-	var rows []*messageStateRow
-	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
+	return sqldb.All[messageStateRow](t, pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
 		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
 		WHERE m.user_id = ? AND m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
 			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
-		ORDER BY m.seq`, append(args, text(t.userID), text(t.userID), text(conversationID))...), &rows)
-	return rows, err
+		ORDER BY m.seq`, append(args, t.userID, t.userID, conversationID)...)
 }
 
 // setBack gives messages the states that are not theirs any more, and returns
 // those that it changed.
-func (t *tx) setBack(states []*messageStateRow) ([]*chat.Message, error) {
+func (t *tx) setBack(states []messageStateRow) ([]*chat.Message, error) {
 	if len(states) == 0 {
 		return nil, nil
 	}
@@ -192,8 +165,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*chat.Message, error) {
 	for i, s := range states {
 		ids[i], then[i] = s.MessageID, s.RevisionID
 	}
-	in, which := among(ids)
-	items, err := t.messages("WHERE m.user_id = ? AND m.id "+in+" ORDER BY m.seq", text(t.userID), which)
+	items, err := t.messages("WHERE m.user_id = ? AND m.id IN (?) ORDER BY m.seq", t.userID, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +181,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*chat.Message, error) {
 	}
 	var changed []*chat.Message
 	for i, m := range items {
-		if shown[i] && t.setState(m, states[i], then[i] != now[i]) {
+		if shown[i] && t.setState(m, &states[i], then[i] != now[i]) {
 			changed = append(changed, m)
 		}
 	}
@@ -221,7 +193,7 @@ func (t *tx) setBack(states []*messageStateRow) ([]*chat.Message, error) {
 
 // setState gives m what else a state holds, and the next rev if it changed.
 func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
-	status := string(s.Status)
+	status := s.Status
 	if status == chat.StatusPending || status == chat.StatusStreaming {
 		status = chat.StatusInterrupted
 	}
@@ -247,21 +219,17 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 func (t *tx) storeStates(items []*chat.Message) error {
 	var messages, swipes []any
 	for _, m := range items {
-		failure, err := encode(m.Error)
-		if err != nil {
-			return err
-		}
-		messages = append(messages, text(m.ID), m.SwipeIndex, m.Rev, text(m.Status), failure, millisOrNull(m.DeletedAt))
+		messages = append(messages, m.ID, m.SwipeIndex, m.Rev, m.Status, m.Error, m.DeletedAt)
 		if s := m.Chosen(); s != nil {
-			swipes = append(swipes, text(m.ID), text(s.ID), text(s.RevisionID))
+			swipes = append(swipes, m.ID, s.ID, s.RevisionID)
 		}
 		t.logState(m, false)
 	}
-	n, err := t.exec(t.raw("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
+	n, err := t.Exec("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
 		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
 			error = CAST(new.error AS TEXT), deleted_at = CAST(new.deleted_at AS BIGINT)
 		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.rev = new.rev - 1`,
-		append(messages, text(t.userID))...))
+		append(messages, t.userID)...)
 	if err != nil {
 		return err
 	}
@@ -271,10 +239,10 @@ func (t *tx) storeStates(items []*chat.Message) error {
 	if len(swipes) == 0 {
 		return nil
 	}
-	_, err = t.exec(t.raw("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
+	_, err = t.Exec("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
 		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
 		FROM new WHERE swipes.user_id = ? AND swipes.message_id = new.message_id AND swipes.id = new.id`,
-		append(swipes, text(t.userID))...))
+		append(swipes, t.userID)...)
 	return err
 }
 

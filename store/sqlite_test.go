@@ -12,9 +12,13 @@ import (
 
 // pragmas are the settings of the connection that tx uses.
 func pragmas(tx nodest.Tx) (string, error) {
-	all := ""
-	for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "query_only"} {
-		v, err := store.QueryIn[string](tx, "PRAGMA "+name)
+	mode, err := store.QueryIn[string](tx, "PRAGMA journal_mode")
+	if err != nil {
+		return "", err
+	}
+	all := "journal_mode=" + mode[0] + " "
+	for _, name := range []string{"synchronous", "foreign_keys", "busy_timeout", "query_only"} {
+		v, err := store.QueryIn[int64](tx, "PRAGMA "+name)
 		if err != nil {
 			return "", err
 		}

@@ -3,8 +3,8 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/base32"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -15,11 +15,9 @@ import (
 	"nodest/jobs"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/store/sqldb"
 	"nodest/stream"
 )
-
-// ErrInUse says that another process works on the data folder of SQLite.
-var ErrInUse = errors.New("the data folder is in use by another nodest process")
 
 // Options say where the data is and who hears of changes.
 type Options struct {
@@ -66,11 +64,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) millis() int64 { return o.Now().UnixMilli() }
+// database says how sqldb opens the database.
+func (o Options) database(schema migrationFolder) sqldb.Options {
+	return sqldb.Options{
+		Locked:  func() error { return completeRestores(o.Dir) },
+		Migrate: func(ctx context.Context, db *sql.DB) error { return migrate(ctx, db, schema, o.Log) },
+		Readers: o.Readers,
+		Now:     func() time.Time { return time.UnixMilli(o.Now().UnixMilli()).UTC() },
+	}
+}
 
 // DB is an open database. It is safe for concurrent use.
 type DB struct {
-	backend backend
+	backend sqldb.Backend
 	opts    Options
 	closing sync.Once
 }
@@ -83,7 +89,7 @@ var (
 )
 
 // Open opens the database and brings its schema up to date. It returns
-// fault.NewerVersion for a database of a newer program, and ErrInUse with the
+// fault.NewerVersion for a database of a newer program, and sqldb.ErrInUse with the
 // other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
@@ -91,9 +97,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	var err error
 	switch {
 	case o.URL == "":
-		db.backend, err = openSQLite(ctx, o)
+		db.backend, err = sqldb.OpenSQLite(ctx, o.Dir, o.database(sqliteSchema))
 	case strings.HasPrefix(o.URL, "postgres://"), strings.HasPrefix(o.URL, "postgresql://"):
-		db.backend, err = openPostgres(ctx, o)
+		db.backend, err = sqldb.OpenPostgres(ctx, o.URL, o.database(postgresSchema))
 	default:
 		err = fmt.Errorf("the database URL must start with postgres://")
 	}
@@ -106,12 +112,23 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 // Close waits for transactions that have begun and closes the database. Closing
 // it again does nothing.
 func (db *DB) Close() (err error) {
-	db.closing.Do(func() { err = db.backend.close() })
+	db.closing.Do(func() { err = db.backend.Close() })
 	return err
 }
 
 // Ping says whether the database answers.
-func (db *DB) Ping(ctx context.Context) error { return db.backend.ping(ctx) }
+func (db *DB) Ping(ctx context.Context) error { return db.backend.Ping(ctx) }
+
+// session is a transaction with the statements of this package.
+type session struct{ *sqldb.Session }
+
+func (db *DB) write(ctx context.Context, fn func(*session) error) error {
+	return db.backend.Write(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
+}
+
+func (db *DB) read(ctx context.Context, fn func(*session) error) error {
+	return db.backend.Read(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
+}
 
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
@@ -122,12 +139,12 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
 	var logged []loggedEvent
 	var news jobNews
-	err := db.backend.write(ctx, func(s *session) error {
-		t := newTx(s, userID, false)
+	err := db.write(ctx, func(s *session) error {
+		t := newTx(s, userID)
 		if err := fn(t); err != nil {
 			return err
 		}
-		if err := s.ready(); err != nil { // fn may have dropped it
+		if err := s.Ready(); err != nil { // fn may have dropped it
 			return err
 		}
 		var err error
@@ -144,7 +161,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 	}
 	events := make([]*stream.Event, len(logged))
 	for i, l := range logged {
-		l.event.UserID, l.event.Seq, l.event.At, l.event.By = l.row.UserID, l.row.Seq, moment(l.row.At), string(l.row.Device)
+		l.event.UserID, l.event.Seq, l.event.At, l.event.By = l.row.UserID, l.row.Seq, l.row.At, l.row.Device
 		events[i] = l.event
 	}
 	db.opts.Committed(userID, events)
@@ -157,7 +174,7 @@ func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error)
 }
 
 func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error {
-	return db.backend.read(ctx, func(s *session) error { return fn(newTx(s, userID, true)) })
+	return db.read(ctx, func(s *session) error { return fn(newTx(s, userID)) })
 }
 
 // newEpoch names a user's log: 8 characters, 40 bit.

@@ -2,24 +2,21 @@ package store
 
 import (
 	"context"
-	"slices"
 
-	"nodest/fault"
+	"nodest/store/sqldb"
 	"nodest/stream"
 )
 
 // Position returns the end of the user's log and the oldest seq that is kept.
 func (db *DB) Position(ctx context.Context, userID string) (newest stream.Position, oldest int64, err error) {
-	err = db.backend.read(ctx, func(s *session) error {
-		found, err := s.scan(s.raw("SELECT epoch, seq FROM streams WHERE user_id = ?", text(userID)), &newest.Epoch, &newest.Seq)
+	err = db.read(ctx, func(s *session) error {
+		end, err := sqldb.Get[stream.Position](s, "user", "SELECT epoch, seq FROM streams WHERE user_id = ?", userID)
 		if err != nil {
 			return err
 		}
-		if !found {
-			return fault.New(fault.NotFound, "no such user")
-		}
-		found, err = s.scan(s.raw("SELECT seq FROM events WHERE user_id = ? ORDER BY seq LIMIT 1", text(userID)), &oldest)
-		if err == nil && !found {
+		newest = *end
+		oldest, err = sqldb.Value[int64](s, "SELECT seq FROM events WHERE user_id = ? ORDER BY seq LIMIT 1", userID)
+		if oldest == 0 {
 			oldest = newest.Seq + 1
 		}
 		return err
@@ -29,41 +26,28 @@ func (db *DB) Position(ctx context.Context, userID string) (newest stream.Positi
 
 // Events returns the user's events after a position, in order.
 func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) (events []*stream.Event, err error) {
-	err = db.backend.read(ctx, func(s *session) error {
-		var rows []*eventRow
-		if _, err := s.scan(s.raw("SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?",
-			text(userID), after, limit), &rows); err != nil {
-			return err
-		}
-		events = make([]*stream.Event, len(rows))
-		for i, r := range rows {
-			events[i] = &stream.Event{
+	err = db.read(ctx, func(s *session) error {
+		events, err = sqldb.Map(s, func(r *eventRow) *stream.Event {
+			return &stream.Event{
 				UserID: r.UserID, Seq: r.Seq, Type: r.Type, ConversationID: r.ConversationID, MessageID: r.MessageID,
-				GenerationID: r.GenerationID, At: moment(r.At), By: string(r.Device), Data: []byte(r.Data),
+				GenerationID: r.GenerationID, At: r.At, By: r.Device, Data: r.Data,
 			}
-		}
-		return nil
+		}, "SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?", userID, after, limit)
+		return err
 	})
 	return events, err
 }
 
 // Newest returns the newest seq of each user's log.
 func (db *DB) Newest(ctx context.Context, userIDs []string) (newest map[string]int64, err error) {
+	type end struct {
+		UserID string
+		Seq    int64
+	}
 	newest = make(map[string]int64, len(userIDs))
-	err = db.backend.read(ctx, func(s *session) error {
-		for part := range slices.Chunk(userIDs, 500) {
-			var rows []struct {
-				UserID string
-				Seq    int64
-			}
-			if _, err := s.scan(s.raw("SELECT user_id, seq FROM streams WHERE user_id IN (?)", list(part)), &rows); err != nil {
-				return err
-			}
-			for _, r := range rows {
-				newest[r.UserID] = r.Seq
-			}
-		}
-		return nil
+	err = db.read(ctx, func(s *session) error {
+		note := func(e *end) error { newest[e.UserID] = e.Seq; return nil }
+		return sqldb.Each(s, note, "SELECT user_id, seq FROM streams WHERE user_id IN (?)", userIDs)
 	})
 	return newest, err
 }

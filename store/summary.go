@@ -5,16 +5,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/store/sqldb"
 	"nodest/summary"
 )
 
 type summaryRow struct {
-	bun.BaseModel  `bun:"table:summaries"`
-	ID             string `bun:"id,pk"`
+	ID             string
 	UserID         string
 	ConversationID string
 	Generation     int
@@ -23,17 +21,22 @@ type summaryRow struct {
 	MadeVersion    int64
 	HeadSeq        int64
 	ViewLength     int
-	CreatedAt      int64
-	DeletedAt      *int64
+	CreatedAt      time.Time
+	DeletedAt      *time.Time
 }
 
 // summaryTextRow is what a summary says from a version of its conversation on.
 type summaryTextRow struct {
-	bun.BaseModel `bun:"table:summary_texts"`
-	UserID        string `bun:"user_id,pk"`
-	SummaryID     string `bun:"summary_id,pk"`
-	Version       int64  `bun:"version,pk"`
-	Document      document
+	UserID, SummaryID string
+	Version           int64
+	Document          summary.Summary
+}
+
+// toldSummary is a summary with one of its texts.
+type toldSummary struct {
+	summaryRow
+	Version  int64
+	Document summary.Summary
 }
 
 // newest stands for no version in particular.
@@ -48,26 +51,22 @@ func orNewest(version int64) int64 {
 
 // InsertSummary stores a summary.
 func (t *tx) InsertSummary(k *chat.KeptSummary) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	var one int
-	found, err := t.scan(t.raw("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", text(t.userID), text(k.ConversationID)), &one)
+	found, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
 	if err == nil && !found { // a fork gets its summary before it is shown
 		err = fault.New(fault.NotFound, "no such conversation")
 	}
 	if err != nil {
 		return err
 	}
-	taken, err := t.scan(t.raw("SELECT 1 FROM summaries WHERE user_id = ? AND conversation_id = ? AND generation = ?",
-		text(t.userID), text(k.ConversationID), k.Generation), &one)
+	taken, err := t.Has("SELECT 1 FROM summaries WHERE user_id = ? AND conversation_id = ? AND generation = ?",
+		t.userID, k.ConversationID, k.Generation)
 	if err != nil {
 		return err
 	}
 	if taken {
 		return fault.New(fault.Conflict, "the conversation has a summary of generation %d", k.Generation)
 	}
-	if err := t.insert(t.summaryRow(k)); err != nil {
+	if err := t.Insert("summaries", t.summaryRow(k)); err != nil {
 		return err
 	}
 	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
@@ -77,32 +76,20 @@ func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
 	return &summaryRow{
 		ID: k.ID, UserID: t.userID, ConversationID: k.ConversationID, Generation: k.Generation,
 		StartSeq: k.Range.StartSeq, EndID: k.Range.EndID, MadeVersion: k.MadeVersion,
-		HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, CreatedAt: millis(k.At), DeletedAt: millisOrNull(k.DeletedAt),
+		HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, CreatedAt: k.At, DeletedAt: k.DeletedAt,
 	}
 }
 
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
 // is no part of it.
 func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
-	kept := *s
-	kept.Stale = false
-	doc, err := encode(&kept)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(t.raw("DELETE FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version = ?",
-		text(t.userID), text(s.ID), version))
-	if err != nil {
-		return err
-	}
-	return t.insert(&summaryTextRow{UserID: t.userID, SummaryID: s.ID, Version: version, Document: doc})
+	row := &summaryTextRow{t.userID, s.ID, version, *s}
+	row.Document.Stale = false
+	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
 // UpdateSummary stores another text.
 func (t *tx) UpdateSummary(version int64, s *summary.Summary) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	if _, err := t.findSummary(s.ID); err != nil {
 		return err
 	}
@@ -112,13 +99,8 @@ func (t *tx) UpdateSummary(version int64, s *summary.Summary) error {
 // findSummary returns the row of a summary, deleted or not, of a conversation that
 // is not.
 func (t *tx) findSummary(id string) (*summaryRow, error) {
-	var row summaryRow
-	found, err := t.scan(t.raw("SELECT s.* FROM summaries s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
-		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", text(t.userID), text(id)), &row)
-	if err == nil && !found {
-		return nil, fault.New(fault.NotFound, "no such summary")
-	}
-	return &row, err
+	return sqldb.Get[summaryRow](t, "summary", "SELECT s.* FROM summaries s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
+		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
 // Summary returns one as it was at a version.
@@ -127,56 +109,36 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	var doc document
-	found, err := t.scan(t.raw("SELECT document FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version <= ?"+
-		" ORDER BY version DESC LIMIT 1", text(t.userID), text(id), orNewest(version)), &doc)
-	if err == nil && !found {
-		err = fault.New(fault.NotFound, "no such summary")
-	}
+	text, err := sqldb.Get[toldSummary](t, "summary", "SELECT version, document FROM summary_texts"+
+		" WHERE user_id = ? AND summary_id = ? AND version <= ? ORDER BY version DESC LIMIT 1", t.userID, id, orNewest(version))
 	if err != nil {
 		return nil, err
 	}
-	return row.kept(doc)
+	text.summaryRow = *row
+	return text.kept(), nil
 }
 
-func (r *summaryRow) kept(doc document) (*chat.KeptSummary, error) {
-	k := &chat.KeptSummary{
-		Summary: &summary.Summary{}, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
-		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: momentOrNil(r.DeletedAt),
+func (r *toldSummary) kept() *chat.KeptSummary {
+	return &chat.KeptSummary{
+		Summary: &r.Document, ConversationID: r.ConversationID, MadeVersion: r.MadeVersion,
+		HeadSeq: r.HeadSeq, ViewLength: r.ViewLength, DeletedAt: r.DeletedAt,
 	}
-	return k, decode(doc, k.Summary)
 }
 
 // Summaries lists those that are not deleted.
 func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
-	var rows []*struct {
-		summaryRow
-		Document document
-	}
-	_, err := t.scan(t.raw(`SELECT s.*, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
+	return sqldb.Map(t, (*toldSummary).kept, `SELECT s.*, d.document FROM summaries s
+		JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.deleted_at IS NULL
 			AND d.version = (SELECT MAX(n.version) FROM summary_texts n WHERE n.user_id = s.user_id AND n.summary_id = s.id)
-		ORDER BY s.generation DESC`, text(t.userID), text(conversationID)), &rows)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]*chat.KeptSummary, len(rows))
-	for i, row := range rows {
-		if items[i], err = row.kept(row.Document); err != nil {
-			return nil, err
-		}
-	}
-	return items, nil
+		ORDER BY s.generation DESC`, t.userID, conversationID)
 }
 
 // DeleteSummary hides one.
 func (t *tx) DeleteSummary(id string, headSeq int64) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	row, err := t.findSummary(id)
 	if err != nil {
 		return err
@@ -184,16 +146,13 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
-	_, err = t.exec(t.raw("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
-		t.now, headSeq, text(t.userID), text(id)))
+	_, err = t.Exec("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
+		t.Now(), headSeq, t.userID, id)
 	return err
 }
 
 // RestoreSummary makes a summary say again what it said at a version.
 func (t *tx) RestoreSummary(id string, version, next int64) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	then, err := t.Summary(id, version)
 	if err != nil {
 		return err
@@ -202,7 +161,7 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(t.raw("UPDATE summaries SET deleted_at = NULL WHERE user_id = ? AND id = ?", text(t.userID), text(id))); err != nil {
+	if _, err := t.Exec("UPDATE summaries SET deleted_at = NULL WHERE user_id = ? AND id = ?", t.userID, id); err != nil {
 		return err
 	}
 	if then.Text == now.Text && then.Method == now.Method {
@@ -212,21 +171,17 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 }
 
 // LatestGeneration counts deleted summaries too.
-func (t *tx) LatestGeneration(conversationID string) (n int, err error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+func (t *tx) LatestGeneration(conversationID string) (int, error) {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return 0, err
 	}
-	_, err = t.scan(t.raw("SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?",
-		text(t.userID), text(conversationID)), &n)
-	return n, err
+	return sqldb.Value[int](t, "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 }
 
 // LastSummarised looks at all conversations with a character.
 func (t *tx) LastSummarised(characterID string) (time.Time, error) {
-	var ms int64
-	_, err := t.scan(t.raw(`SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c CROSS JOIN summaries s
-		WHERE c.user_id = ? AND c.character_id = ? AND s.user_id = c.user_id AND s.conversation_id = c.id`, text(t.userID), text(characterID)), &ms)
-	return moment(ms), err
+	return sqldb.Value[time.Time](t, `SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c CROSS JOIN summaries s
+		WHERE c.user_id = ? AND c.character_id = ? AND s.user_id = c.user_id AND s.conversation_id = c.id`, t.userID, characterID)
 }
 
 // onBranch is a condition on a summary that ends in a message: the branch, path, goes
@@ -237,14 +192,12 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 
 // SummariesOn lists the summaries that end on a branch.
 func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil || headID == "" {
+	if err := t.ownsConversation(conversationID); err != nil || headID == "" {
 		return nil, err
 	}
-	var refs []chat.SummaryRef
-	_, err := t.scan(t.raw(pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
+	return sqldb.All[chat.SummaryRef](t, pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
-		text(t.userID), text(headID), text(t.userID), text(conversationID), text(headID)), &refs)
-	return refs, err
+		t.userID, headID, t.userID, conversationID, headID)
 }
 
 // Standing reads the messages that got another state since then, and no others.
@@ -252,10 +205,9 @@ func (t *tx) Standing(c chat.Covered, headID string, version int64) (chat.Standi
 	if headID == "" {
 		return chat.StandsOff, nil
 	}
-	var one int
-	on, err := t.scan(t.raw(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
+	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT CAST(? AS TEXT) AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
-		text(t.userID), text(headID), text(c.EndID), text(t.userID), text(c.ConversationID), text(headID)), &one)
+		t.userID, headID, c.EndID, t.userID, c.ConversationID, headID)
 	if err != nil || !on {
 		return chat.StandsOff, err
 	}
@@ -280,16 +232,14 @@ func (t *tx) Standing(c chat.Covered, headID string, version int64) (chat.Standi
 // standing compares states that messages had with those that they have at a
 // version. Messages that are not covered do not count.
 func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (chat.Standing, error) {
-	user, conv := text(t.userID), text(c.ConversationID)
-	args := []any{user, text(c.EndID)}
+	args := []any{t.userID, c.EndID}
 	for _, s := range states {
-		args = append(args, text(s.MessageID), s.Previous)
+		args = append(args, s.MessageID, s.Previous)
 	}
-	var rows []struct {
+	rows, err := sqldb.All[struct {
 		Was, Shows     string
 		WasGone, IsOut bool
-	}
-	_, err := t.scan(t.raw(pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
+	}](t, pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
 		SELECT s.revision_id AS was, s.is_deleted AS was_gone, n.revision_id AS shows, n.is_deleted AS is_out
 		FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s CROSS JOIN message_states n
 		WHERE m.user_id = ? AND m.id = wanted.message_id AND m.seq >= ? AND path.chain = m.chain AND m.depth <= path.depth
@@ -297,7 +247,7 @@ func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (ch
 			AND n.user_id = s.user_id AND n.conversation_id = s.conversation_id AND n.message_id = s.message_id
 			AND n.version = (SELECT MAX(x.version) FROM message_states x
 				WHERE x.user_id = s.user_id AND x.conversation_id = s.conversation_id AND x.message_id = s.message_id AND x.version <= ?)`,
-		append(args, user, c.StartSeq, user, conv, version)...), &rows)
+		append(args, t.userID, c.StartSeq, t.userID, c.ConversationID, version)...)
 	if err != nil {
 		return chat.StandsOff, err
 	}
@@ -316,26 +266,13 @@ func (t *tx) standing(c chat.Covered, states []replacedState, version int64) (ch
 
 // DumpSummaries reads all that a conversation ever had, by generation.
 func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
-	if _, err := t.findConversation(conversationID, ""); err != nil {
-		return nil, err
-	}
-	var rows []*struct {
-		summaryRow
-		Version  int64
-		Document document
-	}
-	_, err := t.scan(t.raw(`SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
-		WHERE s.user_id = ? AND s.conversation_id = ? ORDER BY s.generation, d.version`,
-		text(t.userID), text(conversationID)), &rows)
-	if err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return nil, err
 	}
 	items := []*chat.DumpedSummary{}
-	for _, r := range rows {
-		k, err := r.kept(r.Document)
-		if err != nil {
-			return nil, err
-		}
+	err := sqldb.Each(t, func(r *toldSummary) error {
+		told := *r
+		k := told.kept()
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
 			items = append(items, &chat.DumpedSummary{
 				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,
@@ -343,16 +280,15 @@ func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error)
 		}
 		last := items[len(items)-1]
 		last.Texts = append(last.Texts, chat.SummaryText{Version: r.Version, Summary: k.Summary})
-	}
-	return items, nil
+		return nil
+	}, `SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
+		WHERE s.user_id = ? AND s.conversation_id = ? ORDER BY s.generation, d.version`, t.userID, conversationID)
+	return items, err
 }
 
 // LoadSummaries stores summaries of a conversation that was loaded.
 func (t *tx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	if _, err := t.findConversation(conversationID, ""); err != nil {
+	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
 	for _, d := range items {
@@ -360,7 +296,7 @@ func (t *tx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) e
 			Summary: d.Newest(), ConversationID: conversationID, MadeVersion: d.MadeVersion,
 			HeadSeq: d.HeadSeq, ViewLength: d.ViewLength, DeletedAt: d.DeletedAt,
 		}
-		if err := t.insert(t.summaryRow(k)); err != nil {
+		if err := t.Insert("summaries", t.summaryRow(k)); err != nil {
 			return err
 		}
 		for _, said := range d.Texts {

@@ -2,44 +2,28 @@ package store
 
 import (
 	"slices"
-
-	"github.com/uptrace/bun"
+	"time"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/op"
+	"nodest/store/sqldb"
 )
 
 // swipeRow is a place for a text at a message; revisionRow is one text.
 type swipeRow struct {
-	bun.BaseModel `bun:"table:swipes"`
-	UserID        string `bun:"user_id,pk"`
-	MessageID     string `bun:"message_id,pk"`
-	ID            string `bun:"id,pk"`
-	Position      int
-	Rev           int64
-	RevisionID    string
-	IsDeleted     bool
-	CreatedAt     int64
+	UserID     string
+	MessageID  string
+	ID         string
+	Position   int
+	Rev        int64
+	RevisionID string
+	IsDeleted  bool
+	CreatedAt  time.Time
 }
 
 type revisionRow struct {
-	bun.BaseModel `bun:"table:revisions,alias:r"`
-	ID            string `bun:"id,pk"`
-	UserID        string
-	MessageID     string
-	SwipeID       string
-	Rev           int64
-	Text          text
-	Reasoning     text
-	Blocks        document
-	Model         text
-	Finish        text
-	Usage         document
-	GenerationID  text
-	Wish          text
-	MemoryIDs     document `bun:"memory_ids"`
-	CreatedAt     int64
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id -Deleted"`
+	UserID, MessageID string
 }
 
 // putSwipes stores what is new in m.Swipes: a swipe that is not in stored, or a
@@ -47,7 +31,7 @@ type revisionRow struct {
 // made. The text of a revision that is stored is never looked at again: it cannot
 // change. The rev of a stored swipe is the highest that it ever had: after a rewind
 // not that of the text that it shows.
-func (t *tx) putSwipes(m *chat.Message, stored []*swipeRow) error {
+func (t *tx) putSwipes(m *chat.Message, stored []swipeRow) error {
 	var swipes []*swipeRow
 	var revisions []*revisionRow
 	for i := range m.Swipes {
@@ -58,11 +42,7 @@ func (t *tx) putSwipes(m *chat.Message, stored []*swipeRow) error {
 			if old != nil {
 				s.Rev = old.Rev + 1
 			}
-			r, err := t.newRevision(m, s, old)
-			if err != nil {
-				return err
-			}
-			revisions = append(revisions, r)
+			revisions = append(revisions, t.newRevision(m, s, old))
 		}
 		row := t.swipeRow(m, i)
 		if !fresh {
@@ -73,19 +53,11 @@ func (t *tx) putSwipes(m *chat.Message, stored []*swipeRow) error {
 		}
 	}
 	t.hear(m, revisions)
-	for rows := range slices.Chunk(revisions, 100) {
-		if err := t.insert(&rows); err != nil {
-			return err
-		}
+	if err := t.Insert("revisions", revisions); err != nil {
+		return err
 	}
-	for rows := range slices.Chunk(swipes, 500) {
-		err := t.insert(&rows, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
-			" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.Insert("swipes", swipes, "ON CONFLICT (user_id, message_id, id) DO UPDATE SET position = EXCLUDED.position,"+
+		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, is_deleted = EXCLUDED.is_deleted")
 }
 
 // swipeRow is the row of one of m's swipes.
@@ -93,20 +65,19 @@ func (t *tx) swipeRow(m *chat.Message, position int) *swipeRow {
 	s := &m.Swipes[position]
 	return &swipeRow{
 		UserID: t.userID, MessageID: m.ID, ID: s.ID, Position: position, Rev: s.Rev, RevisionID: s.RevisionID,
-		IsDeleted: s.Deleted, CreatedAt: millis(s.CreatedAt),
+		IsDeleted: s.Deleted, CreatedAt: s.CreatedAt,
 	}
 }
 
-func find(stored []*swipeRow, id string) *swipeRow {
-	for _, row := range stored {
-		if row.ID == id && id != "" {
-			return row
-		}
+func find(stored []swipeRow, id string) *swipeRow {
+	i := slices.IndexFunc(stored, func(row swipeRow) bool { return row.ID == id })
+	if i < 0 || id == "" {
+		return nil
 	}
-	return nil
+	return &stored[i]
 }
 
-func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) (*revisionRow, error) {
+func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) *revisionRow {
 	if s.ID == "" {
 		s.ID = op.NewID()
 	}
@@ -116,111 +87,44 @@ func (t *tx) newRevision(m *chat.Message, s *chat.Swipe, old *swipeRow) (*revisi
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
-	blocks, err := encode(s.Blocks)
-	if err != nil {
-		return nil, err
+	row := &revisionRow{*s, t.userID, m.ID}
+	if old != nil {
+		row.CreatedAt = t.Now()
 	}
-	usage, err := encode(s.Usage)
-	if err != nil {
-		return nil, err
-	}
-	memories, err := encodeList(s.MemoryIDs)
-	if err != nil {
-		return nil, err
-	}
-	at := t.now
-	if old == nil {
-		at = millis(s.CreatedAt)
-	}
-	return &revisionRow{
-		ID: s.RevisionID, UserID: t.userID, MessageID: m.ID, SwipeID: s.ID, Rev: s.Rev,
-		Text: text(s.Text), Reasoning: text(s.Reasoning), Blocks: blocks, Model: text(s.Model),
-		Finish: text(s.Finish), Usage: usage, GenerationID: text(s.GenerationID), Wish: text(s.Wish), MemoryIDs: memories, CreatedAt: at,
-	}, nil
+	return row
 }
 
 // swipeText is a swipe with its newest text.
 type swipeText struct {
-	MessageID    string
-	ID           string
-	Rev          int64
-	RevisionID   string
-	IsDeleted    bool
-	CreatedAt    int64
-	Text         text
-	Reasoning    text
-	Blocks       document
-	Model        text
-	Finish       text
-	Usage        document
-	GenerationID text
-	Wish         text
-	MemoryIDs    document `bun:"memory_ids"`
-}
-
-func (r *swipeText) swipe() (chat.Swipe, error) {
-	s := chat.Swipe{
-		ID: r.ID, RevisionID: r.RevisionID, Rev: r.Rev, Text: string(r.Text), Reasoning: string(r.Reasoning),
-		Model: string(r.Model), Finish: string(r.Finish), GenerationID: string(r.GenerationID),
-		Wish: string(r.Wish), Deleted: r.IsDeleted, CreatedAt: moment(r.CreatedAt),
-	}
-	if err := decode(r.Blocks, &s.Blocks); err != nil {
-		return s, err
-	}
-	if err := decode(r.MemoryIDs, &s.MemoryIDs); err != nil {
-		return s, err
-	}
-	return s, decode(r.Usage, &s.Usage)
+	chat.Swipe `db:"Deleted=is_deleted"`
+	MessageID  string
 }
 
 // fillSwipes gives messages of the user their texts, in few statements.
 func (t *tx) fillSwipes(items []*chat.Message) error {
-	for part := range slices.Chunk(items, 500) {
-		byID := make(map[string]*chat.Message, len(part))
-		ids := make([]string, len(part))
-		for i, m := range part {
-			m.Swipes = []chat.Swipe{}
-			byID[m.ID], ids[i] = m, m.ID
-		}
-		in, which := among(ids)
-		var rows []*swipeText
-		_, err := t.scan(t.raw(`SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
-				r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids
-			FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
-			WHERE s.user_id = ? AND s.message_id `+in+` ORDER BY s.message_id, s.position`, text(t.userID), which), &rows)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			s, err := row.swipe()
-			if err != nil {
-				return err
-			}
-			m := byID[row.MessageID]
-			m.Swipes = append(m.Swipes, s)
-		}
+	if len(items) == 0 {
+		return nil
 	}
-	return nil
+	byID, ids := make(map[string]*chat.Message, len(items)), make([]string, len(items))
+	for i, m := range items {
+		m.Swipes = []chat.Swipe{}
+		byID[m.ID], ids[i] = m, m.ID
+	}
+	return sqldb.Each(t, func(row *swipeText) error {
+		m := byID[row.MessageID]
+		m.Swipes = append(m.Swipes, row.Swipe)
+		return nil
+	}, `SELECT s.message_id, s.id, r.rev, s.revision_id, s.is_deleted, s.created_at,
+			r.text, r.reasoning, r.blocks, r.model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids
+		FROM swipes s JOIN revisions r ON r.user_id = s.user_id AND r.id = s.revision_id
+		WHERE s.user_id = ? AND s.message_id IN (?) ORDER BY s.message_id, s.position`, t.userID, ids)
 }
 
-func (r *revisionRow) revision() *chat.Revision {
-	return &chat.Revision{
-		ID: r.ID, MessageID: r.MessageID, SwipeID: r.SwipeID, Rev: r.Rev,
-		Text: string(r.Text), CreatedAt: moment(r.CreatedAt),
-	}
-}
+const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
 
 // Revision returns one stored text.
 func (t *tx) Revision(id string) (*chat.Revision, error) {
-	var row revisionRow
-	found, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND id = ?", text(t.userID), text(id)), &row)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, fault.New(fault.NotFound, "no such revision")
-	}
-	return row.revision(), nil
+	return sqldb.Get[chat.Revision](t, "revision", selectRevisions+" AND id = ?", t.userID, id)
 }
 
 // Revisions returns every stored text of a message, oldest first.
@@ -228,15 +132,6 @@ func (t *tx) Revisions(messageID string) ([]*chat.Revision, error) {
 	if _, err := t.Message(messageID); err != nil {
 		return nil, err
 	}
-	var rows []*revisionRow
-	_, err := t.scan(t.raw("SELECT * FROM revisions WHERE user_id = ? AND message_id = ? ORDER BY created_at, id",
-		text(t.userID), text(messageID)), &rows)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]*chat.Revision, len(rows))
-	for i, row := range rows {
-		items[i] = row.revision()
-	}
-	return items, nil
+	return sqldb.Map(t, func(r *chat.Revision) *chat.Revision { return r },
+		selectRevisions+" AND message_id = ? ORDER BY created_at, id", t.userID, messageID)
 }

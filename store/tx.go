@@ -2,25 +2,22 @@ package store
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"time"
-
-	"github.com/uptrace/bun"
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/store/sqldb"
 	"nodest/stream"
 )
 
 // tx is one user's data within one transaction: nodest.Tx.
 type tx struct {
 	*session
-	userID   string
-	readOnly bool
+	userID string
 
 	// Written at the end, see finish.
 	events   []*stream.Event
@@ -35,7 +32,7 @@ type tx struct {
 
 	// locked are the rows of conversations that LockConversation read and that
 	// nobody, this transaction included, has changed since.
-	locked map[string]*conversationRow
+	locked map[string]*storedConversation
 }
 
 // turn is t as the engine has it.
@@ -84,47 +81,46 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.db.view(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
 }
 
-func newTx(s *session, userID string, readOnly bool) *tx {
+func newTx(s *session, userID string) *tx {
 	return &tx{
-		session: s, userID: userID, readOnly: readOnly, stateOf: map[string]int{}, versions: map[string]int64{},
-		locked: map[string]*conversationRow{},
+		session: s, userID: userID, stateOf: map[string]int{}, versions: map[string]int64{},
+		locked: map[string]*storedConversation{},
 	}
 }
 
 // UserID is the acting user.
 func (t *tx) UserID() string { return t.userID }
 
-// Now is the time of the transaction.
-func (t *tx) Now() time.Time { return moment(t.now) }
-
 // Emit adds events to the user's log at the commit.
 func (t *tx) Emit(events ...*stream.Event) error {
-	if err := t.writable(); err != nil {
+	if err := t.Writable(); err != nil {
 		return err
 	}
 	t.events = append(t.events, events...)
 	return nil
 }
 
-// writable begins every method that changes something.
-func (t *tx) writable() error {
-	if t.readOnly {
-		return errors.New("store: a View cannot write")
+// fillTimes gives times that are not set the time of the transaction, and cuts
+// the others to what is stored.
+func (t *tx) fillTimes(times ...*time.Time) {
+	for _, p := range times {
+		if p.IsZero() {
+			*p = t.Now()
+		}
+		*p = sqldb.Moment(sqldb.Millis(*p))
 	}
-	return t.ready()
 }
 
 type eventRow struct {
-	bun.BaseModel  `bun:"table:events"`
-	UserID         string `bun:"user_id,pk"`
-	Seq            int64  `bun:"seq,pk"`
+	UserID         string
+	Seq            int64
 	Type           string
 	ConversationID string
 	MessageID      string
 	GenerationID   string
-	Device         text
-	At             int64
-	Data           document
+	Device         string
+	At             time.Time
+	Data           json.RawMessage
 }
 
 type loggedEvent struct {
@@ -149,13 +145,9 @@ func (t *tx) finish() ([]loggedEvent, error) {
 		return nil, nil
 	}
 	n := int64(len(t.events))
-	var seq int64
-	found, err := t.scan(t.raw("UPDATE streams SET seq = seq + ? WHERE user_id = ? RETURNING seq", n, text(t.userID)), &seq)
+	seq, err := sqldb.Get[int64](t, "user", "UPDATE streams SET seq = seq + ? WHERE user_id = ? RETURNING seq", n, t.userID)
 	if err != nil {
 		return nil, err
-	}
-	if !found {
-		return nil, fault.New(fault.NotFound, "no such user")
 	}
 	logged := make([]loggedEvent, n)
 	rows := make([]eventRow, n)
@@ -165,11 +157,11 @@ func (t *tx) finish() ([]loggedEvent, error) {
 			by = "server"
 		}
 		rows[i] = eventRow{
-			UserID: t.userID, Seq: seq - n + int64(i) + 1, Type: e.Type,
+			UserID: t.userID, Seq: *seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
-			Device: text(by), At: t.now, Data: document(e.Data),
+			Device: by, At: t.Now(), Data: e.Data,
 		}
 		logged[i] = loggedEvent{e, rows[i]}
 	}
-	return logged, t.insert(&rows)
+	return logged, t.Insert("events", rows)
 }

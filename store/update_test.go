@@ -228,7 +228,7 @@ func TestAViewIsASnapshot(t *testing.T) {
 			_, err := say(tx, conversation, "", "in a view")
 			return err
 		})
-		if err == nil || !strings.Contains(err.Error(), "View cannot write") {
+		if err == nil || !strings.Contains(err.Error(), "cannot write") {
 			e.Errorf("writing in a View: %v", err)
 		}
 	})

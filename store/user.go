@@ -5,67 +5,43 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/uptrace/bun"
+	"time"
 
 	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/store/sqldb"
 )
 
 type settingsRow struct {
-	bun.BaseModel `bun:"table:settings"`
-	UserID        string `bun:"user_id,pk"`
-	Document      document
-	CustomSetting document
+	UserID        string
+	Document      character.UserSettings
+	CustomSetting json.RawMessage
 	Version       int64
-	UpdatedAt     int64
-	TimeZone      text `bun:",scanonly"` // of the user's row
+	UpdatedAt     time.Time
 }
 
 // Settings returns the user's defaults.
 func (t *tx) Settings() (*character.UserSettings, error) {
-	var row settingsRow
-	s := &character.UserSettings{}
-	found, err := t.scan(t.raw(`SELECT s.*, u.time_zone FROM users u LEFT JOIN settings s ON s.user_id = u.id WHERE u.id = ?`,
-		text(t.userID)), &row)
-	if err != nil || !found {
-		return s, err
-	}
-	s.DeviceTimeZone = string(row.TimeZone)
-	if row.Version == 0 {
-		return s, nil
-	}
-	if err := decode(row.Document, s); err != nil {
-		return nil, err
-	}
-	s.CustomSetting = json.RawMessage(row.CustomSetting)
-	s.Version, s.UpdatedAt = row.Version, moment(row.UpdatedAt)
-	return s, nil
+	row, err := sqldb.Value[struct {
+		settingsRow
+		TimeZone string
+	}](t, "SELECT s.*, u.time_zone FROM users u LEFT JOIN settings s ON s.user_id = u.id WHERE u.id = ?", t.userID)
+	s := &row.Document
+	s.CustomSetting, s.DeviceTimeZone, s.Version, s.UpdatedAt = row.CustomSetting, row.TimeZone, row.Version, row.UpdatedAt
+	return s, err
 }
 
 // PutSettings stores s as the next version.
-func (t *tx) PutSettings(s *character.UserSettings) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
+func (t *tx) PutSettings(s *character.UserSettings) (err error) {
 	s.UpdatedAt = t.Now()
-	// The user's own document is kept apart, byte for byte.
-	rest := *s
-	rest.CustomSetting, rest.DeviceTimeZone = nil, "" // kept with the user
-	doc, err := encode(rest)
-	if err != nil {
-		return err
-	}
-	row := &settingsRow{
-		UserID: t.userID, Document: doc, CustomSetting: document(s.CustomSetting), Version: s.Version, UpdatedAt: t.now,
-	}
+	row := &settingsRow{t.userID, *s, s.CustomSetting, s.Version, s.UpdatedAt}
+	row.Document.CustomSetting, row.Document.DeviceTimeZone = nil, "" // kept byte for byte, and with the user
 	var n int64
 	if s.Version == 1 {
-		n, err = t.exec(t.db.NewInsert().Model(row).On("CONFLICT (user_id) DO NOTHING"))
+		n, err = t.InsertNew("settings", row, "ON CONFLICT (user_id) DO NOTHING")
 	} else {
-		n, err = t.exec(t.db.NewUpdate().Model(row).ExcludeColumn("user_id").
-			Where("user_id = ?", text(t.userID)).Where("version = ?", s.Version-1))
+		n, err = t.Update("settings", row, []string{"user_id"}, "WHERE user_id = ? AND version = ?", t.userID, s.Version-1)
 	}
 	if err == nil && n == 0 {
 		return fault.New(fault.PreconditionFailed, "the settings were changed by another request")
@@ -75,30 +51,20 @@ func (t *tx) PutSettings(s *character.UserSettings) error {
 
 // PutDeviceZone stores the time zone that a device has reported.
 func (t *tx) PutDeviceZone(name string) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
-	_, err := t.exec(t.raw("UPDATE users SET time_zone = ? WHERE id = ?", text(name), text(t.userID)))
+	_, err := t.Exec("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 	return err
 }
 
 type usageKey struct{ day, provider, model string }
 
 type usageRow struct {
-	bun.BaseModel    `bun:"table:usage_days,alias:u"`
-	UserID           string
-	Day              text
-	Provider         text
-	Model            text
-	Requests         int64
-	PromptTokens     int64
-	CompletionTokens int64
-	CostUSD          float64 `bun:"cost_usd"`
+	nodest.UsageRow
+	UserID string
 }
 
 // AddUsage adds to the meter of today; it is written at the end (see finish).
 func (t *tx) AddUsage(u nodest.UsageRow) error {
-	if err := t.writable(); err != nil {
+	if err := t.Writable(); err != nil {
 		return err
 	}
 	if t.usage == nil {
@@ -124,11 +90,7 @@ func (t *tx) flushUsage() error {
 		return strings.Compare(a.day+"\x00"+a.provider+"\x00"+a.model, b.day+"\x00"+b.provider+"\x00"+b.model)
 	})
 	for _, k := range keys {
-		u := t.usage[k]
-		err := t.insert(&usageRow{
-			UserID: t.userID, Day: text(u.Day), Provider: text(u.Provider), Model: text(u.Model), Requests: u.Requests,
-			PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens, CostUSD: u.CostUSD,
-		}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
+		err := t.Insert("usage_days AS u", &usageRow{*t.usage[k], t.userID}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
 			requests = u.requests + EXCLUDED.requests,
 			prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens,
 			completion_tokens = u.completion_tokens + EXCLUDED.completion_tokens,
@@ -146,17 +108,10 @@ func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
-	var rows []*usageRow
-	if _, err := t.scan(t.raw("SELECT * FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ?",
-		text(t.userID), text(from), text(to)), &rows); err != nil {
+	items, err := sqldb.All[nodest.UsageRow](t, "SELECT day, provider, model, requests, prompt_tokens, completion_tokens, cost_usd"+
+		" FROM usage_days WHERE user_id = ? AND day >= ? AND day <= ?", t.userID, from, to)
+	if err != nil {
 		return nil, err
-	}
-	items := make([]nodest.UsageRow, len(rows))
-	for i, r := range rows {
-		items[i] = nodest.UsageRow{
-			Day: string(r.Day), Provider: string(r.Provider), Model: string(r.Model), Requests: r.Requests,
-			PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens, CostUSD: r.CostUSD,
-		}
 	}
 	// Here and not in SQL: the two databases sort texts differently.
 	slices.SortFunc(items, func(a, b nodest.UsageRow) int {
@@ -172,31 +127,23 @@ func (t *tx) Limits() (nodest.UserLimits, error) { return t.limits("") }
 // it does not keep foreign keys from being checked, so transactions that insert
 // rows of the user go on.
 func (t *tx) LockLimits() (nodest.UserLimits, error) {
-	if err := t.writable(); err != nil {
+	if err := t.Writable(); err != nil {
 		return nodest.UserLimits{}, err
 	}
-	if t.postgres {
-		return t.limits(" FOR NO KEY UPDATE")
-	}
-	return t.limits("")
+	return t.limits(t.ForNoKeyUpdate())
 }
 
 func (t *tx) limits(lock string) (nodest.UserLimits, error) {
-	var l nodest.UserLimits
-	found, err := t.scan(t.raw("SELECT tokens_per_day, generations FROM users WHERE id = ?"+lock, text(t.userID)),
-		&l.TokensPerDay, &l.Generations)
-	if err == nil && !found {
-		return l, fault.New(fault.NotFound, "no such user")
+	l, err := sqldb.Get[nodest.UserLimits](t, "user", "SELECT tokens_per_day, generations FROM users WHERE id = ?"+lock, t.userID)
+	if err != nil {
+		return nodest.UserLimits{}, err
 	}
-	return l, err
+	return *l, nil
 }
 
 // Ack stores how far a device has read. A seq that is behind the stored one does
 // not move it back; marks of conversations that read does not name stay.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
-	if err := t.writable(); err != nil {
-		return err
-	}
 	if read == nil {
 		read = map[string]string{}
 	}
@@ -204,12 +151,8 @@ func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
 	if known || err != nil {
 		return err
 	}
-	doc, err := encode(read)
-	if err != nil {
-		return err
-	}
-	n, err := t.exec(t.raw("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, device_id) DO NOTHING", text(t.userID), text(deviceID), seq, doc, t.now))
+	n, err := t.Exec("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, ?, ?, ?)"+
+		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, seq, read, t.Now())
 	if err == nil && n == 0 { // another transaction stored it meanwhile
 		_, err = t.ackAgain(deviceID, seq, read)
 	}
@@ -218,25 +161,15 @@ func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
 
 // ackAgain is Ack of a device that is stored already; known is false when it is not.
 func (t *tx) ackAgain(deviceID string, seq int64, read map[string]string) (known bool, err error) {
-	var stored struct {
+	stored, err := sqldb.One[struct {
 		Seq       int64
-		ReadMarks document
-	}
-	known, err = t.scan(t.raw("SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.forUpdate(),
-		text(t.userID), text(deviceID)), &stored)
-	if err != nil || !known {
+		ReadMarks map[string]string
+	}](t, "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.ForUpdate(), t.userID, deviceID)
+	if err != nil || stored == nil {
 		return false, err
 	}
-	marks := map[string]string{}
-	if err := decode(stored.ReadMarks, &marks); err != nil {
-		return false, err
-	}
-	maps.Copy(marks, read)
-	doc, err := encode(marks)
-	if err != nil {
-		return false, err
-	}
-	_, err = t.exec(t.raw("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
-		max(seq, stored.Seq), doc, t.now, text(t.userID), text(deviceID)))
+	maps.Copy(stored.ReadMarks, read)
+	_, err = t.Exec("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
+		max(seq, stored.Seq), stored.ReadMarks, t.Now(), t.userID, deviceID)
 	return true, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"nodest/fault"
 	"nodest/store"
+	"nodest/store/sqldb"
 )
 
 // tokenFile holds a token of the owner for commands on this machine. Whoever can
@@ -86,7 +87,7 @@ func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError)
 	if err == nil {
 		fmt.Fprintf(p.err, "%v; working directly on %s\n", nobody, database)
 	}
-	if errors.Is(err, store.ErrInUse) {
+	if errors.Is(err, sqldb.ErrInUse) {
 		err = fmt.Errorf("%w, and %w. Set NODEST_ADDR to the address of that process", nobody, err)
 	}
 	return c, closeAll, err

@@ -10,7 +10,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"fault lru migrations web",
-	"llm card stream jobs",
+	"llm card stream jobs store/sqldb",
 	"op llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox",
 	"account character memory/lang",
 	"summary memory",
@@ -26,9 +26,8 @@ var layers = []string{
 // only lists what a third-party module may be imported by: the rest of the
 // program must not depend on it.
 var only = map[string]string{
-	"github.com/mattn/go-sqlite3":        "store",
-	"github.com/uptrace/bun":             "store",
-	"github.com/jackc/pgx/v5":            "store store/storetest",
+	"github.com/mattn/go-sqlite3":        "store/sqldb",
+	"github.com/jackc/pgx/v5":            "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":        "store",
 	"github.com/labstack/echo/v4":        "server",
 	"github.com/gorilla/websocket":       "server bench cmd/nodest",

@@ -31,6 +31,7 @@ import (
 	"nodest/nodest/app"
 	"nodest/server"
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/stream"
 )
 
@@ -84,7 +85,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
 	log := newLog(p.err, cfg)
 	if u := cfg.get("NODEST_DATABASE_URL"); u != "" {
-		err := store.WaitForPostgres(ctx, u, databaseWait, log)
+		err := sqldb.WaitForPostgres(ctx, u, databaseWait, log)
 		if ctx.Err() != nil { // a stop signal: nothing has begun
 			return nil
 		}

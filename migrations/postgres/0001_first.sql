@@ -179,7 +179,7 @@ CREATE TABLE resource_versions (
   dialect TEXT NOT NULL,
   document TEXT,
   bind_all BOOLEAN NOT NULL,
-  character_ids TEXT NOT NULL, -- JSON array
+  character_ids TEXT, -- JSON array
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, resource_id, version),
   FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE

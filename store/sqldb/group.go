@@ -1,12 +1,10 @@
-package store
+package sqldb
 
 import (
 	"context"
 	"database/sql"
 	"sync/atomic"
 	"time"
-
-	"github.com/uptrace/bun"
 )
 
 // How much goes into one commit. A group ends when nobody waits any more, or at
@@ -26,8 +24,7 @@ const (
 // a failed commit), those that had succeeded run again, each alone.
 type groupWriter struct {
 	conn    *sql.Conn
-	db      bun.IDB // conn with bun's builders
-	now     func() int64
+	now     func() time.Time
 	queue   chan *turn
 	closing chan struct{} // closed by stop
 	ended   chan struct{} // closed by the loop
@@ -36,14 +33,14 @@ type groupWriter struct {
 
 // turn is one closure on its way through the writer.
 type turn struct {
-	begin chan *session // the connection is the caller's now
+	begin chan *Session // the connection is the caller's now
 	ran   chan error    // and given back
 	done  chan error    // committed, or failed; the loop never waits here
 }
 
-func startGroupWriter(conn *sql.Conn, db bun.IDB, now func() int64) *groupWriter {
+func startGroupWriter(conn *sql.Conn, now func() time.Time) *groupWriter {
 	w := &groupWriter{
-		conn: conn, db: db, now: now,
+		conn: conn, now: now,
 		queue:   make(chan *turn, groupClosures),
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -53,8 +50,8 @@ func startGroupWriter(conn *sql.Conn, db bun.IDB, now func() int64) *groupWriter
 }
 
 // write runs fn in a transaction and returns when it is on the disk.
-func (w *groupWriter) write(ctx context.Context, fn func(*session) error) error {
-	t := &turn{begin: make(chan *session), ran: make(chan error, 1), done: make(chan error, 1)}
+func (w *groupWriter) write(ctx context.Context, fn func(*Session) error) error {
+	t := &turn{begin: make(chan *Session), ran: make(chan error, 1), done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
@@ -84,7 +81,7 @@ func (w *groupWriter) write(ctx context.Context, fn func(*session) error) error 
 }
 
 // run gives the connection back also when fn ends its goroutine.
-func (t *turn) run(s *session, fn func(*session) error) {
+func (t *turn) run(s *Session, fn func(*Session) error) {
 	err := errGone
 	defer func() { t.ran <- err }()
 	err = guard(s, fn)
@@ -147,7 +144,7 @@ func (w *groupWriter) group(first *turn) {
 	if err := w.statement("COMMIT"); err != nil {
 		if len(ran) == 1 {
 			w.rollback()
-			ran[0].done <- translate(err)
+			ran[0].done <- Translate(err)
 			return
 		}
 		w.again(ran)
@@ -176,15 +173,15 @@ func (w *groupWriter) next(n int, until time.Time) *turn {
 // with everything that ran in it before.
 func (w *groupWriter) one(t *turn) (err error, lost bool) {
 	if err := w.statement("SAVEPOINT closure"); err != nil {
-		return translate(err), true
+		return Translate(err), true
 	}
-	t.begin <- &session{db: w.db, binds: w.conn, now: w.now()}
+	t.begin <- &Session{db: w.conn, now: w.now()}
 	err = <-t.ran
 	if err == nil {
 		if err = w.statement("RELEASE closure"); err == nil {
 			return nil, false
 		}
-		err = translate(err)
+		err = Translate(err)
 	}
 	if back := w.statement("ROLLBACK TO closure; RELEASE closure"); back != nil {
 		return err, true
@@ -206,7 +203,7 @@ func (w *groupWriter) alone(t *turn) error {
 	}
 	err, _ := w.one(t)
 	if err == nil {
-		err = translate(w.statement("COMMIT"))
+		err = Translate(w.statement("COMMIT"))
 	}
 	if err != nil {
 		w.rollback()
@@ -220,7 +217,7 @@ func (w *groupWriter) begin() error {
 		w.rollback()
 		err = w.statement("BEGIN IMMEDIATE")
 	}
-	return translate(err)
+	return Translate(err)
 }
 
 // rollback ends the transaction if there is one: after some errors SQLite has

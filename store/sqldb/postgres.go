@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"nodest/fault"
 )
@@ -25,48 +23,50 @@ const (
 	maxPause    = 200 * time.Millisecond
 )
 
-// postgres is the backend that several processes share.
-type postgres struct {
-	db        *bun.DB
+// Postgres is the backend that several processes share.
+type Postgres struct {
+	db        *sql.DB
 	lock      *sql.Conn // held while the database is open
-	now       func() int64
+	now       func() time.Time
 	deadlocks atomic.Int64 // found by the database; the lock order should leave none
 }
 
-func openPostgres(ctx context.Context, o Options) (*postgres, error) {
-	config, err := postgresConfig(o.URL)
+// OpenPostgres opens the database at a URL.
+func OpenPostgres(ctx context.Context, url string, o Options) (*Postgres, error) {
+	config, err := PostgresConfig(url)
 	if err != nil {
 		return nil, err
 	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(max(o.Readers, 2) + 1) // migrations take two, the lock one
 	db.SetMaxIdleConns(o.Readers)
-	lock, err := lockSchema(ctx, db, true)
+	lock, err := LockSchema(ctx, db, true)
 	if err == nil {
 		if err = migratePostgres(ctx, db, o); err != nil {
-			unlockSchema(lock)
+			UnlockSchema(lock)
 		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &postgres{db: bun.NewDB(db, pgdialect.New()), lock: lock, now: o.millis}, nil
+	return &Postgres{db: db, lock: lock, now: o.Now}, nil
 }
 
-func postgresConfig(url string) (*pgx.ConnConfig, error) {
+// PostgresConfig reads a URL.
+func PostgresConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("the database URL cannot be read") // the cause may hold the password
 	}
-	// bun writes the arguments into the statement, so that no two are alike:
-	// preparing them would cost a round trip and help nobody.
+	// Statements are not prepared: each takes one round trip with its arguments, is
+	// planned for them, and works behind PgBouncer.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return config, nil
 }
 
-// lockSchema keeps a restore and processes that use the database apart: they
+// LockSchema keeps a restore and processes that use the database apart: they
 // share the lock, a restore has it alone. It ends with the connection.
-func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error) {
+func LockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, connectError(err)
@@ -85,10 +85,10 @@ func lockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 	return conn, nil
 }
 
-// unlockSchema gives the lock back before the connection is closed: PostgreSQL
+// UnlockSchema gives the lock back before the connection is closed: PostgreSQL
 // notices the end of a connection a little later, and who comes next would find
 // the database in use.
-func unlockSchema(conn *sql.Conn) {
+func UnlockSchema(conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock_all()") // a connection that is gone has no lock
@@ -110,12 +110,12 @@ func migratePostgres(ctx context.Context, db *sql.DB, o Options) error {
 	defer func() {
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock("+key+")")
 	}()
-	return migrate(ctx, db, postgresSchema, o.Log)
+	return o.Migrate(ctx, db)
 }
 
-// write runs fn in a transaction and, where it lost a race against another one,
+// Write runs fn in a transaction and, where it lost a race against another one,
 // again.
-func (p *postgres) write(ctx context.Context, fn func(*session) error) error {
+func (p *Postgres) Write(ctx context.Context, fn func(*Session) error) error {
 	pause := retryPause
 	for attempt := 1; ; attempt++ {
 		err := p.once(ctx, nil, fn)
@@ -134,46 +134,35 @@ func (p *postgres) write(ctx context.Context, fn func(*session) error) error {
 	}
 }
 
-func (p *postgres) read(ctx context.Context, fn func(*session) error) error {
+// Read implements Backend.
+func (p *Postgres) Read(ctx context.Context, fn func(*Session) error) error {
 	return p.once(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, fn)
 }
 
-func (p *postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*session) error) error {
+func (p *Postgres) once(ctx context.Context, o *sql.TxOptions, fn func(*Session) error) error {
 	tx, err := p.db.BeginTx(ctx, o)
 	if err != nil {
-		return translate(err)
+		return Translate(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
-	s := &session{caller: ctx, ctx: ctx, db: tx, postgres: true, now: p.now()}
+	s := &Session{Postgres: true, caller: ctx, ctx: ctx, db: tx, now: p.now(), readOnly: o != nil}
 	if err := guard(s, fn); err != nil {
 		if attempts(s.err) > 1 { // whatever fn made of it
 			return s.err
 		}
 		return err
 	}
-	return translate(tx.Commit())
+	return Translate(tx.Commit())
 }
 
-func (p *postgres) ping(ctx context.Context) error { return p.db.PingContext(ctx) }
+// Ping implements Backend.
+func (p *Postgres) Ping(ctx context.Context) error { return p.db.PingContext(ctx) }
 
-func (p *postgres) close() error {
-	unlockSchema(p.lock)
+// Deadlocks counts those that the database found in transactions of this backend.
+func (p *Postgres) Deadlocks() int64 { return p.deadlocks.Load() }
+
+// Close implements Backend.
+func (p *Postgres) Close() error {
+	UnlockSchema(p.lock)
 	return p.db.Close()
-}
-
-// analyze has PostgreSQL gather statistics of a table of which it has none yet. It is
-// called after many rows were added to a new table and before others follow that refer
-// to them: with the plan for an empty table each check of a reference reads all rows of
-// the user. Later autovacuum does this.
-func (s *session) analyze(table string) error {
-	if !s.postgres {
-		return nil
-	}
-	var never bool
-	_, err := s.scan(s.raw("SELECT reltuples < 0 FROM pg_class WHERE oid = CAST(? AS regclass)", text(table)), &never)
-	if err != nil || !never {
-		return err
-	}
-	_, err = s.exec(s.raw("ANALYZE " + table))
-	return err
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package sqldb
 
 import (
 	"errors"
@@ -13,12 +13,13 @@ import (
 	"syscall"
 )
 
-// folderLock keeps a second process away from a data folder: two would each
+// FolderLock keeps a second process away from a data folder: two would each
 // take the events of a user for their own. The lock is the kernel's, so it ends
 // with the process, however that ends.
-type folderLock struct{ file *os.File }
+type FolderLock struct{ file *os.File }
 
-func lockFolder(dir string) (*folderLock, error) {
+// LockFolder takes the lock of a data folder, or returns ErrInUse with its holder.
+func LockFolder(dir string) (*FolderLock, error) {
 	path := filepath.Join(dir, "nodest.lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -35,11 +36,11 @@ func lockFolder(dir string) (*folderLock, error) {
 	if err := f.Truncate(0); err == nil { // the pid is for the message only
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	return &folderLock{f}, nil
+	return &FolderLock{f}, nil
 }
 
-// release unlocks before it closes: a child that this process is just starting
+// Release unlocks before it closes: a child that this process is just starting
 // holds the file too, until it runs its own program, and the lock with it.
-func (l *folderLock) release() error {
+func (l *FolderLock) Release() error {
 	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
 }

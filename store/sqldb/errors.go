@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ const (
 	pgDiskFull      = "53100"
 )
 
-// translate gives the errors of both drivers the codes that callers know. An
+// Translate gives the errors of both drivers the codes that callers know. An
 // error that says nothing to a caller stays as it is.
-func translate(err error) error {
+func Translate(err error) error {
 	var lite sqlite3.Error
 	var pg *pgconn.PgError
 	switch {
@@ -49,9 +49,9 @@ func translateSQLite(err sqlite3.Error) error {
 	return err
 }
 
-// explainSQLite tells an operator what to do about an error that concerns the
+// ExplainSQLite tells an operator what to do about an error that concerns the
 // database file as a whole. Other errors stay as they are.
-func explainSQLite(dir string, err error) error {
+func ExplainSQLite(dir string, err error) error {
 	var lite sqlite3.Error
 	if !errors.As(err, &lite) || fault.Public(err).Code != fault.Internal {
 		return err
@@ -59,7 +59,7 @@ func explainSQLite(dir string, err error) error {
 	path := filepath.Join(dir, File)
 	switch lite.Code {
 	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
-		return damagedFile(path, lite)
+		return DamagedFile(path, lite)
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:
 		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrPermission}
 	case sqlite3.ErrCantOpen:
@@ -71,7 +71,8 @@ func explainSQLite(dir string, err error) error {
 	return err
 }
 
-func damagedFile(path string, cause error) error {
+// DamagedFile tells an operator what to do about a damaged database.
+func DamagedFile(path string, cause error) error {
 	return fmt.Errorf("the database %s is damaged (%w). Stop the server and restore a backup with nodest restore --force FILE; the damaged database is moved aside", path, cause)
 }
 

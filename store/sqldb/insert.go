@@ -1,0 +1,119 @@
+package sqldb
+
+import (
+	"reflect"
+	"slices"
+)
+
+// mostBound is how many arguments an INSERT has at most: a longer one is rare, and
+// would be parsed anew each time.
+const mostBound = 1000
+
+// Insert stores one row (a pointer to it), or several (a slice of rows, or of pointers
+// to them). rest is the end of the statement: ON CONFLICT …
+func (s *Session) Insert(table string, rows any, rest ...string) error {
+	_, err := s.InsertNew(table, rows, rest...)
+	return err
+}
+
+// InsertNew is Insert that returns how many rows were stored or changed.
+func (s *Session) InsertNew(table string, rows any, rest ...string) (stored int64, err error) {
+	list := reflect.ValueOf(rows)
+	if list.Kind() == reflect.Pointer {
+		list = reflect.Append(reflect.MakeSlice(reflect.SliceOf(list.Type()), 0, 1), list)
+	}
+	item := list.Type().Elem()
+	if item.Kind() == reflect.Pointer {
+		item = item.Elem()
+	}
+	f := formOf(item)
+	for most := mostBound / len(f.fields); list.Len() > 0; {
+		n := min(most, list.Len())
+		some, err := s.insert(f, table, list.Slice(0, n), rest)
+		if err != nil {
+			return stored, err
+		}
+		stored, list = stored+some, list.Slice(n, list.Len())
+	}
+	return stored, nil
+}
+
+func (s *Session) insert(f *form, table string, list reflect.Value, rest []string) (int64, error) {
+	query := make([]byte, 0, 512)
+	query = append(append(query, "INSERT INTO "...), table...)
+	sep := " ("
+	for _, field := range f.fields {
+		query, sep = append(append(query, sep...), field.column...), ", "
+	}
+	args := make([]any, 0, list.Len()*len(f.fields))
+	sep = ") VALUES "
+	for i := range list.Len() {
+		row := reflect.Indirect(list.Index(i))
+		query = append(query, sep...)
+		for j, field := range f.fields {
+			if j == 0 {
+				query = append(query, "(?"...)
+			} else {
+				query = append(query, ", ?"...)
+			}
+			v, err := fieldOf(row, field)
+			if err != nil {
+				return 0, err
+			}
+			args = append(args, v)
+		}
+		query, sep = append(query, ')'), ", "
+	}
+	for _, part := range rest {
+		query = append(append(query, ' '), part...)
+	}
+	return s.exec(s.placed(string(query), args), args)
+}
+
+// fieldOf is what stands in a column for a field of a row. A document may have a
+// method that writes it, of its pointer.
+func fieldOf(row reflect.Value, f field) (any, error) {
+	v := row.FieldByIndex(f.index)
+	if v.Kind() == reflect.Struct && !isPlain(v.Type()) {
+		v = v.Addr()
+	}
+	return toColumn(v.Interface())
+}
+
+// Update stores the columns of row (a pointer) that are not named in but, where rest,
+// the end of the statement, says. It returns the number of rows that it changed.
+func (s *Session) Update(table string, row any, but []string, rest string, args ...any) (int64, error) {
+	v := reflect.ValueOf(row).Elem()
+	query := make([]byte, 0, 512)
+	query = append(append(query, "UPDATE "...), table...)
+	var all []any
+	sep := " SET "
+	for _, field := range formOf(v.Type()).fields {
+		if slices.Contains(but, field.column) {
+			continue
+		}
+		query = append(append(append(query, sep...), field.column...), " = ?"...)
+		value, err := fieldOf(v, field)
+		if err != nil {
+			return 0, err
+		}
+		all, sep = append(all, value), ", "
+	}
+	for _, arg := range args {
+		value, err := toColumn(arg)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, value)
+	}
+	query = append(append(query, ' '), rest...)
+	return s.exec(s.placed(string(query), all), all)
+}
+
+// placed is a statement without lists as its database reads it.
+func (s *Session) placed(query string, bound []any) string {
+	if s.Postgres {
+		return numbered(query, bound)
+	}
+	return query
+}

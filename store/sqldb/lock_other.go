@@ -1,0 +1,12 @@
+//go:build !unix
+
+package sqldb
+
+// FolderLock does nothing where there is no flock.
+type FolderLock struct{}
+
+// LockFolder takes no lock.
+func LockFolder(string) (*FolderLock, error) { return &FolderLock{}, nil }
+
+// Release does nothing.
+func (l *FolderLock) Release() error { return nil }

@@ -1,0 +1,100 @@
+package sqldb
+
+import (
+	"encoding/base64"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"nodest/fault"
+)
+
+// Length is limit, or 50 where none is given.
+func Length(limit int) int {
+	if limit <= 0 {
+		return 50
+	}
+	return limit
+}
+
+// Page reads a page of a list, newest first, beginning after cursor, and returns what of
+// makes of its rows, and the cursor of the next page if there is one. by is the column
+// that orders the list: a time, before the id, or the id itself. query ends within its
+// WHERE. Reading on is a search in an index, however far the cursor is.
+func Page[T, R any](q Querier, of func(*T) R, by, cursor string, limit int, query string, args ...any) (items []R, next string, err error) {
+	after, err := ParseCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	table, column := "", by
+	if dot := strings.IndexByte(by, '.'); dot >= 0 {
+		table, column = by[:dot+1], by[dot+1:]
+	}
+	order, from := by+" DESC", by+" < ?"
+	at := []any{after.ID}
+	if column != "id" {
+		order, from = order+", "+table+"id DESC", "("+by+", "+table+"id) < (?, ?)"
+		at = []any{after.Number, after.ID}
+	}
+	if cursor != "" {
+		query, args = query+" AND "+from, append(args, at...)
+	}
+	limit = Length(limit)
+	// One row more than the page has tells whether there is another one.
+	rows, err := All[T](q, query+" ORDER BY "+order+" LIMIT ?", append(args, limit+1)...)
+	rows, next = Cut(rows, limit, func(row T) Place { return placeOf(reflect.ValueOf(&row).Elem(), column) })
+	items = make([]R, len(rows))
+	for i := range rows {
+		items[i] = of(&rows[i])
+	}
+	return items, next, err
+}
+
+// placeOf is the place of a row in a list that a column orders.
+func placeOf(row reflect.Value, column string) (p Place) {
+	f := formOf(row.Type())
+	p.ID = row.FieldByIndex(f.fields[f.at["id"]].index).String()
+	if column != "id" {
+		at, _ := fieldOf(row, f.fields[f.at[column]]) // it came from there
+		p.Number, _ = at.(int64)
+	}
+	return p
+}
+
+// Cut returns the rows of a page, of which one more was read than it has, and the
+// cursor of the next page if there is one.
+func Cut[T any](rows []T, limit int, where func(T) Place) ([]T, string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	rows = rows[:limit]
+	return rows, where(rows[limit-1]).cursor()
+}
+
+// Place is where a page of a list ended: lists are ordered by a number, such as a
+// time, and where numbers are equal by id.
+type Place struct {
+	Number int64
+	ID     string
+}
+
+func (p Place) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.Number, 10) + ":" + p.ID))
+}
+
+// ParseCursor returns the place of a cursor; that of "" is zero. It returns
+// fault.Invalid for a cursor that is not one of ours.
+func ParseCursor(cursor string) (Place, error) {
+	if cursor == "" {
+		return Place{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		number, id, ok := strings.Cut(string(b), ":")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if ok && err == nil {
+			return Place{n, id}, nil
+		}
+	}
+	return Place{}, fault.InvalidField("cursor", "format", "not a cursor of this list; use the nextCursor of the previous page")
+}

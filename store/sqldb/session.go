@@ -1,0 +1,203 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"nodest/fault"
+)
+
+// Backend runs closures in transactions of one of the two databases.
+type Backend interface {
+	// Write commits what fn did, or nothing of it. fn may run more than once.
+	Write(ctx context.Context, fn func(*Session) error) error
+	// Read runs fn on a consistent snapshot.
+	Read(ctx context.Context, fn func(*Session) error) error
+	Ping(ctx context.Context) error
+	Close() error
+}
+
+// Session is a transaction that is open. After the first statement that failed there
+// are no more, because PostgreSQL refuses them and SQLite may have rolled back
+// already, so that they would be committed alone.
+type Session struct {
+	Postgres bool
+
+	caller   context.Context // whose end stops the transaction between two statements
+	ctx      context.Context // for statements
+	db       Queryer
+	now      time.Time
+	readOnly bool
+	err      error
+	over     bool // the closure has returned
+}
+
+// Queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common.
+type Queryer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Now is the time of the transaction, in whole milliseconds.
+func (s *Session) Now() time.Time { return s.now }
+
+// Ready returns the error that ended the transaction's use, if there is one.
+func (s *Session) Ready() error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.over: // a session that was kept too long
+		return errors.New("sqldb: the transaction has ended")
+	}
+	return s.caller.Err()
+}
+
+// Writable is Ready for what changes something.
+func (s *Session) Writable() error {
+	if s.readOnly {
+		return errors.New("sqldb: a read-only transaction cannot write")
+	}
+	return s.Ready()
+}
+
+func (s *Session) fail(err error) error {
+	s.err = Translate(err)
+	return s.err
+}
+
+// Exec runs a statement and returns the number of rows that it changed.
+func (s *Session) Exec(query string, args ...any) (int64, error) {
+	query, args, err := s.bind(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return s.exec(query, args)
+}
+
+// ExecOne is Exec that returns fault.NotFound, "no such " and what, where it changed
+// no row.
+func (s *Session) ExecOne(what, query string, args ...any) error {
+	n, err := s.Exec(query, args...)
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "no such %s", what)
+	}
+	return err
+}
+
+// exec is Exec of a statement whose arguments are bound.
+func (s *Session) exec(query string, args []any) (int64, error) {
+	if err := s.Writable(); err != nil {
+		return 0, err
+	}
+	result, err := s.db.ExecContext(s.ctx, query, args...)
+	if err != nil {
+		return 0, s.fail(err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, s.fail(err)
+	}
+	return n, nil
+}
+
+// query begins to read; the caller closes the rows.
+func (s *Session) query(query string, args []any) (*sql.Rows, error) {
+	query, args, err := s.bind(query, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ready(); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.QueryContext(s.ctx, query, args...)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return rows, nil
+}
+
+// Has says whether a query finds a row.
+func (s *Session) Has(query string, args ...any) (found bool, err error) {
+	rows, err := s.query(query, args)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close() //nolint:errcheck // what it says, Err says too
+	found = rows.Next()
+	if err := rows.Err(); err != nil {
+		return false, s.fail(err)
+	}
+	return found, nil
+}
+
+// ForUpdate ends a SELECT whose rows must not change until the transaction ends.
+// SQLite needs no word for it: there is one writer.
+func (s *Session) ForUpdate() string { return s.lock(" FOR UPDATE") }
+
+// ForNoKeyUpdate is ForUpdate with a weaker lock: others may still insert rows that
+// refer to the locked one.
+func (s *Session) ForNoKeyUpdate() string { return s.lock(" FOR NO KEY UPDATE") }
+
+// SkipLocked is ForUpdate that leaves out rows that another transaction has locked.
+func (s *Session) SkipLocked() string { return s.lock(" FOR UPDATE SKIP LOCKED") }
+
+func (s *Session) lock(words string) string {
+	if s.Postgres {
+		return words
+	}
+	return ""
+}
+
+// Lose ends the transaction because another one came first; on PostgreSQL it begins
+// again, whatever the closure makes of the error.
+func (s *Session) Lose(err error) error {
+	if s.Postgres {
+		s.err = errRace{err}
+		return s.err
+	}
+	return err
+}
+
+// Analyze has PostgreSQL gather statistics of a table of which it has none yet. It is
+// called after many rows were added to a new table and before others follow that refer
+// to them: with the plan for an empty table each check of a reference reads all rows of
+// the user. Later autovacuum does this.
+func (s *Session) Analyze(table string) error {
+	if !s.Postgres {
+		return nil
+	}
+	never, err := s.Has("SELECT 1 FROM pg_class WHERE oid = CAST(? AS regclass) AND reltuples < 0", table)
+	if err == nil && never {
+		_, err = s.Exec("ANALYZE " + table)
+	}
+	return err
+}
+
+// guard runs fn and turns a panic into an error, so that one closure cannot end
+// the process or the transactions of others.
+func guard(s *Session, fn func(*Session) error) (err error) {
+	defer func() {
+		s.over = true
+		if p := recover(); p != nil {
+			err = fmt.Errorf("sqldb: panic in a transaction: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if err := s.caller.Err(); err != nil {
+		return err
+	}
+	if err := fn(s); err != nil {
+		return err
+	}
+	return s.err
+}
+
+var (
+	errClosed = fault.New(fault.ShuttingDown, "the database is closed")
+	// errGone: the goroutine of a closure ended within it (runtime.Goexit).
+	errGone = errors.New("sqldb: a transaction was left without an end")
+)

@@ -1,0 +1,158 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
+)
+
+// File is the name of the SQLite database in the data folder.
+const File = "nodest.db"
+
+// ErrInUse says that another process works on the data folder of SQLite.
+var ErrInUse = errors.New("the data folder is in use by another nodest process")
+
+// Options say how a database is opened.
+type Options struct {
+	// Locked runs when the data folder of SQLite is locked, before the file is opened.
+	Locked func() error
+	// Migrate makes the tables. Of several processes one at a time runs it.
+	Migrate func(ctx context.Context, db *sql.DB) error
+
+	Readers int              // connections that read; of PostgreSQL all connections
+	Now     func() time.Time // in whole milliseconds
+}
+
+// SQLite is the backend of one process alone: one writing connection, several
+// that only read.
+type SQLite struct {
+	dir     string // the data folder
+	lock    *FolderLock
+	writing *sql.DB
+	conn    *sql.Conn // of writing, for the life of the backend
+	writer  *groupWriter
+	reading *sql.DB
+	now     func() time.Time
+}
+
+// SQLiteDSN has every setting in it, so that every connection of a pool gets
+// them. A commit waits for the disk (synchronous FULL).
+func SQLiteDSN(path string, readOnly bool) string {
+	v := url.Values{
+		"_journal_mode": {"WAL"},
+		"_synchronous":  {"FULL"},
+		"_foreign_keys": {"on"},
+		"_busy_timeout": {"10000"},  // ms; another process can only be a tool
+		"_cache_size":   {"-16000"}, // KiB
+		// Statements that stay parsed, per connection; a turn has about 30.
+		"_stmt_cache_size": {"64"},
+	}
+	if readOnly {
+		v.Set("mode", "ro")
+		v.Set("_query_only", "on")
+		v.Del("_journal_mode") // it is the file's, and setting it writes
+	}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
+}
+
+// OpenSQLite opens the database in a data folder, which is made with mode 0700. It
+// returns ErrInUse with the other process when that uses the folder.
+func OpenSQLite(ctx context.Context, dir string, o Options) (_ *SQLite, err error) {
+	if dir == "" {
+		return nil, errors.New("no data folder given")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create the data folder: %w", err)
+	}
+	s := &SQLite{dir: dir, now: o.Now}
+	defer func() {
+		if err != nil {
+			err = errors.Join(ExplainSQLite(dir, err), s.Close())
+		}
+	}()
+	if s.lock, err = LockFolder(dir); err != nil {
+		return nil, err
+	}
+	if err := o.Locked(); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, File)
+	if s.writing, err = sql.Open("sqlite3", SQLiteDSN(path, false)); err != nil {
+		return nil, err
+	}
+	s.writing.SetMaxOpenConns(1)
+	if err := o.Migrate(ctx, s.writing); err != nil {
+		return nil, err
+	}
+	if s.reading, err = sql.Open("sqlite3", SQLiteDSN(path, true)); err != nil {
+		return nil, err
+	}
+	s.reading.SetMaxOpenConns(o.Readers)
+	s.reading.SetMaxIdleConns(o.Readers)
+	if s.conn, err = s.writing.Conn(ctx); err != nil {
+		return nil, fmt.Errorf("cannot open %s: %w", path, err)
+	}
+	s.writer = startGroupWriter(s.conn, s.now)
+	return s, nil
+}
+
+// Write implements Backend.
+func (s *SQLite) Write(ctx context.Context, fn func(*Session) error) error {
+	return ExplainSQLite(s.dir, s.writer.write(ctx, fn))
+}
+
+// Read takes a reading connection; the snapshot is that of the first statement.
+func (s *SQLite) Read(ctx context.Context, fn func(*Session) error) (err error) {
+	defer func() { err = ExplainSQLite(s.dir, err) }()
+	// Reads are short, and an interrupted statement costs a goroutine per
+	// statement in the driver: ctx is looked at between statements.
+	conn, err := s.reading.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // gives it back to the pool
+	quiet := context.WithoutCancel(ctx)
+	tx, err := conn.BeginTx(quiet, nil)
+	if err != nil {
+		return Translate(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	return guard(&Session{caller: ctx, ctx: quiet, db: tx, now: s.now(), readOnly: true}, fn)
+}
+
+// Ping implements Backend.
+func (s *SQLite) Ping(ctx context.Context) error { return s.reading.PingContext(ctx) }
+
+// Commits counts the transactions of the writing connection.
+func (s *SQLite) Commits() int64 { return s.writer.commits.Load() }
+
+// Waiting counts the closures that wait for the writing connection.
+func (s *SQLite) Waiting() int { return len(s.writer.queue) }
+
+// Close waits for the closures that wait for the writer.
+func (s *SQLite) Close() error {
+	var errs []error
+	if s.writer != nil {
+		s.writer.stop()
+	}
+	if s.reading != nil {
+		errs = append(errs, s.reading.Close())
+	}
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	if s.writing != nil {
+		errs = append(errs, s.writing.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Release())
+	}
+	return errors.Join(errs...)
+}
