@@ -9,27 +9,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Analyser turns text into terms, the same for rows and queries: compatibility form
-// (NFKC) and lower case; English words without stop words, by their stem, with the
-// commonest irregular forms led back to the word; runs of scripts that write without
-// blanks as overlapping pairs, a lone character as itself; digits as they are, those
-// of an ordinal without its ending. Words of other scripts stay whole.
-//
-// A term holds no blank, so rows keep theirs as one string joined by blanks
-// (Join, strings.Fields). The zero value is ready to use.
+// Analyser turns text into terms, the same for rows and queries: compatibility form (NFKC) and
+// lower case; English words without stop words, by their stem, with common irregular forms led
+// back to the word; scripts without spaces as overlapping pairs, a lone character as itself;
+// digits, ordinals without their ending. Words of other scripts stay whole. A term has no
+// space, so rows keep theirs as one string (Join).
 type Analyser struct {
 	KeepStopWords bool // English ones
 	Identifiers   bool // also the parts of camelCase and snake_case words
 }
 
-// Longest word that is indexed, in bytes: longer ones are keys, hashes and pictures
-// in letters, and are cut.
+// longestTerm is the maximum length of a term in bytes: longer words are keys and hashes, and
+// are cut.
 const longestTerm = 64
 
-// Join returns the terms of text, joined by blanks.
 func (a Analyser) Join(text string) string { return strings.Join(a.Terms(text), " ") }
 
-// Terms returns the terms of text in their order, repeated ones repeatedly.
 func (a Analyser) Terms(text string) []string {
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
@@ -62,8 +57,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isDense reports whether r is of a script whose words cannot be told by blanks; of
-// Korean, whose words carry endings, pairs find more as well.
+// isDense reports whether the words of a script cannot be told by spaces; Korean words carry
+// endings, so pairs find more there too.
 func isDense(r rune) bool {
 	return r >= 0x0E00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
@@ -87,7 +82,7 @@ func runEnd(text string, from int, of func(rune) bool) int {
 	return len(text)
 }
 
-// wordEnd lets an apostrophe or an underscore stand between two letters.
+// wordEnd accepts an apostrophe or an underscore between two letters.
 func wordEnd(text string, from int) int {
 	for {
 		from = runEnd(text, from, isWord)
@@ -100,8 +95,8 @@ func wordEnd(text string, from int) int {
 	}
 }
 
-// appendPairs adds the overlapping pairs of a run of letters, or its only letter.
-// Marks stay with the letter before them.
+// appendPairs adds the overlapping pairs of a run of letters, or its only letter. Marks stay
+// with the letter before them.
 func appendPairs(terms []string, run string) []string {
 	previous, start := -1, 0
 	for i, r := range run {
@@ -172,7 +167,7 @@ func startsWord(rest string, before rune) bool {
 	return unicode.IsUpper(before) && unicode.IsLower(next)
 }
 
-// appendPlain adds one lower-case word unless it says nothing.
+// appendPlain adds a lower-case word unless it is a stop word.
 func (a Analyser) appendPlain(terms []string, word string) []string {
 	if i := strings.IndexFunc(word, isApostrophe); i >= 0 {
 		word = a.withoutEnding(word, i)
@@ -183,8 +178,8 @@ func (a Analyser) appendPlain(terms []string, word string) []string {
 	return append(terms, Stem(word))
 }
 
-// withoutEnding takes the ending off a contraction: "caroline's", "we'll". What
-// ends in n't is a stop word.
+// withoutEnding removes the ending of a contraction: "caroline's", "we'll". Those in n't are
+// stop words.
 func (a Analyser) withoutEnding(word string, i int) string {
 	_, n := utf8.DecodeRuneInString(word[i:])
 	stem, ending := word[:i], word[i+n:]
@@ -212,12 +207,11 @@ func isStop(word string) bool {
 	return english.IsStopWord(word) || moreStopWords[word]
 }
 
-// moreStopWords are missing in the list of the stemmer.
 var moreStopWords = set("also could cannot dont didnt doesnt im ive id isnt wasnt cant couldnt would wouldnt shall may might must ought" +
 	" us yes oh ok okay hey hi let lets upon whose else ever etc")
 
-// Stem returns the term of one lower-case word: its stem if it is written in Latin
-// letters. An irregular form gives the stem of its word ("went": "go").
+// Stem returns the term of one lower-case word: its stem if it is in Latin letters. An
+// irregular form gives the stem of its word ("went": "go").
 func Stem(word string) string {
 	if len(word) > longestTerm {
 		cut := longestTerm
@@ -240,7 +234,6 @@ func Stem(word string) string {
 	return english.Stem(word, true)
 }
 
-// ordinalRest returns the letters behind a number unless they make it an ordinal.
 func ordinalRest(word string) string {
 	rest := strings.TrimLeft(word, "0123456789")
 	letters := word[len(strings.TrimRight(word, "abcdefghijklmnopqrstuvwxyz")):]

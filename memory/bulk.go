@@ -8,10 +8,9 @@ import (
 	"nodest/op"
 )
 
-// Action is what a bulk does to memories.
+// Action is what a bulk operation does to memories.
 type Action string
 
-// The actions.
 const (
 	BulkRetire  Action = "retire"
 	BulkRestore Action = "restore"
@@ -22,7 +21,6 @@ const (
 	BulkPurge   Action = "purge"
 )
 
-// Limits of a bulk, in memories.
 const (
 	MaxBulk   = 5000
 	maxNamed  = 200 // ids
@@ -36,8 +34,8 @@ type Bulk struct {
 	DryRun bool      `json:"dryRun,omitempty"`
 }
 
-// Selection selects memories by what their newest version is. Each member that is
-// given narrows it; one at least is needed besides Status, or All.
+// Selection selects memories by their newest version. Each member narrows it; at least one
+// besides Status, or All, is required.
 type Selection struct {
 	IDs          []string      `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
 	Kind         *lang.Kind    `json:"kind,omitempty"`
@@ -51,7 +49,7 @@ type Selection struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// Check reports what is wrong with b, as fault.Invalid with the field.
+// Check returns fault.Invalid with the invalid fields.
 func (b *Bulk) Check() error {
 	f := &b.Filter
 	var c op.Checks
@@ -88,7 +86,7 @@ func orEmpty[T ~string](p *T) (t T) {
 	return t
 }
 
-// BulkDone says what a bulk has done, or would do.
+// BulkDone is the result of a Bulk, or of its dry run.
 type BulkDone struct {
 	Action    Action   `json:"action"`
 	DryRun    bool     `json:"dryRun"`
@@ -99,10 +97,10 @@ type BulkDone struct {
 	Truncated bool     `json:"truncated"` // there are more than MaxBulk to be changed: ask again
 }
 
-// selectBulk returns the memories that b has to change, by their roots, the newest
-// first and at most MaxBulk, and an answer that counts what the filter selects.
+// selectBulk returns the roots of the memories that b has to change, newest first and at most
+// MaxBulk, and a result that counts what the filter selects.
 //
-// Errors: NotFound, also for an id that is not there.
+// Errors: NotFound, also for an unknown id.
 func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
 	done = &BulkDone{Action: b.Action, DryRun: b.DryRun, IDs: []string{}, Conflicts: []string{}}
 	named, err := b.named(tx, characterID)
@@ -134,9 +132,8 @@ func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkD
 	return roots, done, nil
 }
 
-// named returns memories by their roots, each once: those of the ids of the filter, or
-// else those of which the list has a version that fits. That may be an older one, which
-// was retired on another branch.
+// named returns the roots of the memories with the ids of the filter, else of those with a
+// version that the filter may select. That may be an older one, retired on another branch.
 func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 	known := map[string]bool{}
 	add := func(m *Memory) bool {
@@ -160,7 +157,6 @@ func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 	return roots, nil
 }
 
-// listed is what the list of facts knows of the filter.
 func (b *Bulk) listed() Filter {
 	f := &b.Filter
 	return Filter{Status: b.status(), Kind: orEmpty(f.Kind), Subject: orEmpty(f.Subject), ConversationID: orEmpty(f.Conversation), Pinned: f.Pinned}
@@ -178,11 +174,10 @@ func (b *Bulk) status() Status {
 	return Active
 }
 
-// words are those that a text must have.
 func (b *Bulk) words() []string { return strings.Fields(Terms(orEmpty(b.Filter.Query))) }
 
-// fits reports whether the filter selects the newest version of a memory. What the
-// filter names by id was chosen before.
+// fits reports whether the filter selects the newest version of a memory. Ids were checked
+// before.
 func (b *Bulk) fits(m *Memory, words []string) bool {
 	f := &b.Filter
 	status := b.status()
@@ -197,7 +192,6 @@ func (b *Bulk) fits(m *Memory, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(has, word) })
 }
 
-// changes reports whether the action has something to do.
 func (b *Bulk) changes(m *Memory) bool {
 	switch b.Action {
 	case BulkRetire:
@@ -212,7 +206,6 @@ func (b *Bulk) changes(m *Memory) bool {
 	return true
 }
 
-// bulkPieces parts roots for one transaction each; there is one piece at least.
 func bulkPieces(roots []string) [][]string {
 	pieces := slices.Collect(slices.Chunk(roots, bulkPiece))
 	if len(pieces) == 0 {
@@ -221,8 +214,8 @@ func bulkPieces(roots []string) [][]string {
 	return pieces
 }
 
-// applyBulk does to memories what b says, as far as the filter still selects them,
-// and returns so with what was done added to it.
+// applyBulk applies b to memories that the filter still selects, and returns so with the result
+// added.
 func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
@@ -255,20 +248,18 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	return plan.done, EmitWritten(tx, by, characterID, op, told...)
 }
 
-// previewBulk is applyBulk that changes nothing.
 func previewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	plan, err := b.plan(tx, characterID, so, roots)
 	return plan.done, err
 }
 
-// bulkPlan is what is to be done to memories.
 type bulkPlan struct {
 	roots, newest []string
 	versions      []string // all of them
 	done          *BulkDone
 }
 
-// plan reads memories as they are now, and leaves out those that need nothing.
+// plan reads the memories again and leaves out those that need no change.
 func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p bulkPlan, err error) {
 	all, err := tx.FactVersions(characterID, roots...)
 	if err != nil {
@@ -309,7 +300,7 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 	return p, nil
 }
 
-// saidBy returns the content hashes of versions that an active fact has.
+// saidBy returns the content hashes of versions that an active fact has too.
 func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, error) {
 	hashes := make([]string, len(versions))
 	for i := range versions {
@@ -323,7 +314,6 @@ func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, erro
 	return says, err
 }
 
-// byRoot parts versions, which come by root and version.
 func byRoot(versions []Memory) map[string][]Memory {
 	groups := map[string][]Memory{}
 	for start := 0; start < len(versions); {

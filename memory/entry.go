@@ -6,7 +6,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// gives returns the properties of the user that a unit tells.
+// gives returns the properties of the user that a unit states.
 func (e *entry) gives(people lang.Names) lang.Properties {
 	if e.Layer == Fact { // whose wording may have the user's name
 		return e.given(strings.ToLower(people.User))
@@ -18,7 +18,6 @@ func (e *entry) gives(people lang.Names) lang.Properties {
 	return lang.Properties(e.giving.Load())
 }
 
-// given is what a unit tells of a user of this name.
 func (e *entry) given(name string) lang.Properties {
 	said := e.Layer == Exchange
 	if said && e.Speaker != lang.RoleUser {
@@ -27,7 +26,7 @@ func (e *entry) given(name string) lang.Properties {
 	return lang.PropertiesTold(e.Text, name, said, e.traits.Self)
 }
 
-// pretends reports whether a line of the user has one of these properties only in play, in
+// pretends reports whether a line of the user states one of these properties only in play, in
 // jest or by hearsay.
 func (e *entry) pretends(asked lang.Properties) bool {
 	return asked != 0 && e.Layer == Exchange && e.Speaker == lang.RoleUser && e.gives(lang.Names{})&asked == 0 && lang.MentionsProperty(e.Text, asked)

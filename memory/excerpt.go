@@ -9,8 +9,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// excerpt returns the sentences of text that hold most of a question, in their order
-// and at most room code points of them; empty when not even one fits. Gaps are marked.
+// excerpt returns the sentences of text that fit a question best, in their order and in at most
+// room code points; empty if not even one fits. Gaps are marked.
 func excerpt(text string, terms []index.Term, room int) string {
 	parts := splitSentences(text)
 	type scored struct {
@@ -51,8 +51,8 @@ func excerpt(text string, terms []index.Term, room int) string {
 	return join(parts, chosen)
 }
 
-// gap stands where sentences were left out; its length in bytes is more than in
-// code points, so there is always room for it.
+// gap marks omitted sentences. Its length in bytes exceeds that in code points, so there is
+// always room for it.
 const gap = " … "
 
 func join(parts []string, chosen []int) string {
@@ -66,7 +66,7 @@ func join(parts []string, chosen []int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// splitSentences cuts text behind its sentence ends; the pieces joined are the text.
+// splitSentences cuts text after its sentence ends.
 func splitSentences(text string) []string {
 	var parts []string
 	from := 0

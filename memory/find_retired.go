@@ -6,8 +6,8 @@ import (
 	"nodest/index"
 )
 
-// FindRetired returns the facts that the user has set aside and that fit a.Text by
-// their words, the best first. No recall finds them; forgetting does.
+// findRetired returns the facts retired by the user that fit a.Text by their words, best first.
+// They are not recalled, but can be forgotten.
 func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
 	var rows []index.Row
 	err := s.store.View(ctx, userID, func(tx Tx) error {

@@ -9,7 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// A signal is one reason why a unit may be what a question is after.
+// A signal is one reason why a unit may fit a question.
 type signal int
 
 const (
@@ -30,24 +30,21 @@ const (
 // signalNames are what Hit.Signals calls them.
 var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
-// weights say how much each signal counts. All but length are 0 for most units and 1
-// for the best one. The weights were fitted to recall and rank on two public sets of
-// questions and checked with each conversation left out in turn
-// (docs/decisions/0012-retrieval.md). Those of the vectors are reasoned: a model's
-// count for as much as the best three lexical signals together.
+// weights of the signals. All but length are 0 for most units and 1 for the best one. They were
+// fitted to recall and rank on two public sets of questions and cross-validated by conversation
+// (docs/decisions/0012-retrieval.md). Those of the vectors are estimates: a model's counts as
+// much as the best three lexical signals together.
 var weights = [signals]float32{
 	sigRow: 1, sigNear: 0.4, sigAround: 0.9, sigGroup: 0.9, sigAnswer: 1.2, sigSpeaker: 0.8,
 	sigDay: 2.4, sigKind: 2.4, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
 }
 
-// Numbers behind the signals, and behind how many neighbours by vector are looked at.
 const (
 	enoughTerms = 20 // of a unit that is long enough
 	vectorHits  = 200
 )
 
-// columns are the signals of all rows of an index for one question. They are taken from
-// a pool, because they are long.
+// columns are the signals of all rows for one question, pooled because they are long.
 type columns struct {
 	of      [signals][]float32
 	match   index.Match
@@ -62,13 +59,12 @@ type columns struct {
 
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
 
-// release gives the columns back. Nobody may look at them any more.
+// release returns the columns to the pool. They must not be used afterwards.
 func (c *columns) release() {
 	clear(c.entries) // an index that is dropped must go
 	columnsPool.Put(c)
 }
 
-// sized returns columns for n rows, all 0.
 func sized(n int) *columns {
 	c := columnsPool.Get().(*columns)
 	own := int(signals-sigAnswer) * n
@@ -85,8 +81,8 @@ func sized(n int) *columns {
 	return c
 }
 
-// measure fills the columns. A vector that nothing in the index can be compared with
-// leaves its column empty: a list that is missing does not count.
+// measure fills the columns. A vector without comparable vectors in the index leaves its column
+// empty.
 func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*columns, error) {
 	n := v.Slots()
 	c := sized(n)
@@ -147,10 +143,9 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	return fit
 }
 
-// nearest scores the neighbours of a vector from 0, at the last one that is looked at,
-// to 1, because cosines of different models have no common scale, and returns what
-// lies between the two, and the value from which on a row stands out from the others;
-// 0 = none does.
+// nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
+// cosines of different models have no common scale. It also returns the difference of these two
+// cosines, and the value from which on a row stands out from the others; 0 = none does.
 func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standing float32, err error) {
 	if len(q.Values) == 0 {
 		return 0, 0, nil
@@ -178,7 +173,6 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 	return spread, standing, nil
 }
 
-// scale divides by the greatest.
 func scale(column []float32) {
 	top := float32(0)
 	for _, x := range column {

@@ -9,7 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Why a decision is not carried out; see also the reasons of extract_ground.go.
+// Why a decision is not carried out; see also candidates (run.go) and package lang.
 const (
 	reasonForgotten = "the user asked to forget it"
 	reasonKnownHere = "already known from this message"
@@ -20,10 +20,8 @@ const (
 	reasonIdentity  = "contradicts an earlier statement about someone's identity"
 )
 
-// Op is what a change does.
 type Op string
 
-// The operations.
 const (
 	OpAdd     Op = "add"     // New is stored
 	OpReplace Op = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
@@ -33,8 +31,7 @@ const (
 	OpDrop    Op = "drop"    // nothing is stored; Reason says why
 )
 
-// Change is one thing that a run does. New has no ID where it is a new row: the
-// store gives it one, and an added one its RootID.
+// change is one thing that a run does. New has no ID if it is a new row.
 type Change struct {
 	Op         Op
 	OldID      string
@@ -46,7 +43,7 @@ type Change struct {
 	Reason     string
 }
 
-// Basis is what Apply decides on.
+// basis is the input of apply.
 type Basis struct {
 	Active     []memory.Memory // the memories of the scope that count, in a fixed order
 	Hidden     []memory.Memory // active ones whose texts are not shown: they count again when they are said again
@@ -59,26 +56,21 @@ type Basis struct {
 	Now        time.Time
 }
 
-// Plan is what a run does, in order. A plan that is Held would retire more than a
-// fifth of the active memories: nothing of it may be carried out before the user
-// has looked at it.
+// plan is what a run does, in order. A plan that would retire more than a fifth of the active
+// memories is held: all of it is suggested to the user instead.
 type Plan struct {
 	Changes []Change
 	Held    bool
 }
 
-// Share of the active memories that one run may retire, but always one.
+// retireShare of the active memories may be retired by one run, but always one.
 const retireShare = 0.2
 
-// Apply turns candidates and decisions into changes. It trusts neither: a statement
-// that is known word for word is only counted, whatever the model says; a memory
-// that is changed gets a new version and stays readable; one that is retired stays
-// too, and what contradicts it is stored; what the user pinned, locked or wrote is
-// never touched; what they had forgotten does not come back; a candidate that no
-// decision covers goes by the rules, so that none is lost. Apply has no side
-// effects and gives the same plan for the same basis.
-//
-// Source: memory specification 2.3.
+// apply turns candidates and decisions into changes. It trusts neither: a statement that is
+// known word for word is only counted, whatever the model says; a changed memory gets a new
+// version and a retired one stays readable; what the user pinned, locked or wrote is never
+// changed; what they had forgotten is not stored again; a candidate without a decision goes by
+// the rules, so that none is lost. It is a pure function.
 func Apply(b Basis) Plan {
 	a := &applying{Basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
 		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
@@ -105,7 +97,6 @@ func Apply(b Basis) Plan {
 	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
 }
 
-// applying is the work of one Apply.
 type applying struct {
 	Basis
 	byID, byHash    map[string]*memory.Memory
@@ -124,8 +115,8 @@ func (a *applying) drop(text, reason string) {
 	a.do(Change{Op: OpDrop, Text: text, Reason: reason})
 }
 
-// known deals with candidates that need no decision: forgotten ones, and those that
-// are known word for word.
+// known handles candidates that need no decision: forgotten ones, and those that are known word
+// for word.
 func (a *applying) known(i int) {
 	c := &a.Candidates[i]
 	hash := memory.ContentHash(c.Text)
@@ -143,7 +134,7 @@ func (a *applying) buried(hash string, evidence []memory.Evidence) bool {
 	return slices.ContainsFunc(a.Tombstones, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) })
 }
 
-// seen counts that a candidate says again what m says.
+// seen counts that a candidate repeats m.
 func (a *applying) seen(i int, m *memory.Memory) {
 	c := &a.Candidates[i]
 	a.done[i] = true
@@ -167,7 +158,7 @@ func (a *applying) seen(i int, m *memory.Memory) {
 	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
 }
 
-// decide carries out one decision of the model, as far as it may.
+// decide carries out one decision of the model, if it may.
 func (a *applying) decide(d Decision) {
 	if d.Candidate >= len(a.Candidates) {
 		d.Candidate = -1
@@ -188,7 +179,7 @@ func (a *applying) decide(d Decision) {
 	}
 }
 
-// decideOn is decide for a candidate, which is not to delete.
+// decideOn carries out a decision about a candidate, other than DELETE.
 func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
 	switch {
 	case a.done[d.Candidate]:
@@ -206,20 +197,19 @@ func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
 	}
 }
 
-// isThere reports whether what target would become is known already.
+// isThere reports whether the new text of target is known already.
 func (a *applying) isThere(c *Candidate, target *memory.Memory) bool {
 	return a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
 }
 
-// sayTheSame checks a NONE: most of the candidate stands in m, and nothing in it is
-// otherwise.
+// sayTheSame checks a NONE: most of the candidate is in m, and nothing in it differs.
 func sayTheSame(c *Candidate, m *memory.Memory) bool {
 	share, _ := lang.SaidIn(m.Text).Share(lang.PiecesOf(c.Text))
 	return share >= lang.EnoughOfClause && !lang.Differ(c.Text, m.Text) && !lang.SameSlot(c.Text, m.Text)
 }
 
-// related checks an UPDATE and a DELETE: both are about the same thing, or give the
-// same property of somebody.
+// related checks an UPDATE and a DELETE: both are about the same thing, or state the same
+// property.
 func related(c *Candidate, m *memory.Memory) bool {
 	if lang.SameSlot(c.Text, m.Text) || lang.SaidIn(m.Text).Shares(lang.PiecesOf(c.Text)) {
 		return true
@@ -231,8 +221,8 @@ func related(c *Candidate, m *memory.Memory) bool {
 	return here != "" && here == there
 }
 
-// add stores a candidate, unless this run has stored the same already. What takes
-// back something that this run has stored is its next version.
+// add stores a candidate, unless this run has stored the same. If it contradicts something that
+// this run has stored, it is its next version.
 func (a *applying) add(i int) {
 	c := &a.Candidates[i]
 	a.done[i] = true
@@ -274,7 +264,6 @@ func (a *applying) memory(c *Candidate) *memory.Memory {
 	return m
 }
 
-// saidAt is when a candidate was said last: the run may be much later.
 func (a *applying) saidAt(c *Candidate) time.Time {
 	if c.At.IsZero() {
 		return a.Now
@@ -329,9 +318,8 @@ func rootOf(m *memory.Memory) string {
 	return m.ID
 }
 
-// mayMerge checks the text that the model wrote for an update: it may join the
-// candidate and the old statement, with nothing else in it, and must keep the
-// candidate's.
+// mayMerge checks the text that the model wrote for an update: it may join the candidate and
+// the old statement and nothing else, and must contain the candidate.
 func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool {
 	hash := memory.ContentHash(text)
 	if text == "" || hash == memory.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
@@ -343,8 +331,8 @@ func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool 
 	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsaid(text, sources, a.Names) == ""
 }
 
-// older reports whether a candidate was said before what a memory of the same
-// conversation rests on: an old window is read again.
+// older reports whether a candidate was said before the evidence of a memory of the same
+// conversation: an old window is read again.
 func older(c *Candidate, m *memory.Memory) bool {
 	last := int64(0)
 	for _, e := range m.Evidence {
@@ -355,9 +343,8 @@ func older(c *Candidate, m *memory.Memory) bool {
 	return c.last() < last
 }
 
-// delete retires target, or suggests it, where something that was said calls for it.
-// The statement that calls for it is stored by itself: a contradiction never leaves
-// less than there was.
+// delete retires target, or suggests it, if a candidate contradicts it. That one is stored by
+// itself.
 func (a *applying) delete(d Decision, target *memory.Memory) {
 	if target == nil {
 		return
@@ -377,8 +364,8 @@ func (a *applying) delete(d Decision, target *memory.Memory) {
 	}
 }
 
-// cause returns the candidate that speaks against m: the one the decision names, or
-// the first one that is about the same thing. What says the same as m is none.
+// cause returns the candidate that contradicts m: the one the decision names, or the first
+// related one.
 func (a *applying) cause(named int, m *memory.Memory) *Candidate {
 	order := indexes(a.Candidates)
 	if named >= 0 {
@@ -408,7 +395,7 @@ func (a *applying) suggest(s memory.Suggestion) {
 	a.do(Change{Op: OpSuggest, OldID: s.MemoryID, Suggestion: &s})
 }
 
-// rule decides on a candidate that no decision covers.
+// rule decides on a candidate without a decision.
 func (a *applying) rule(i int) {
 	var known []*memory.Memory
 	for at := range a.Active {
@@ -432,8 +419,7 @@ func (a *applying) rule(i int) {
 	}
 }
 
-// retireRest retires what else c contradicts: several facts may have told what is no
-// longer so.
+// retireRest retires what else c contradicts.
 func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
 	slot := lang.SlotOf(c.Text)
 	if slot.Property == "" {
@@ -446,9 +432,8 @@ func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
 	}
 }
 
-// identity reports whether m says who somebody is: a name, an age, a birthday, an
-// origin, what one is. A rule replaces it only where the user says that it is
-// otherwise; a home and work do change.
+// identity reports whether m says who somebody is: a name, an age, a birthday, an origin, what
+// one is. A rule replaces it only if the user corrects it; home and work do change.
 func identity(m *memory.Memory) bool {
 	if m.Kind != lang.KindProfile || lang.SlotOf(m.Text).Property == lang.WorkSlot {
 		return false

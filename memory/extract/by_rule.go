@@ -5,10 +5,9 @@ import (
 	"nodest/memory/lang"
 )
 
-// byRules finds statements without a model: what the user says of themselves in
-// plain first-person sentences, and what the character promises, in Chinese and
-// English. Questions, quotations, conditions, hearsay, jokes and played scenes give
-// none.
+// byRules finds statements without a model, in Chinese and English: what users say of
+// themselves in plain first-person sentences, and what the character promises. Questions,
+// quotations, conditions, hearsay, jokes and played scenes give none.
 func (w Window) byRules() []Candidate {
 	var out []Candidate
 	all := w.all()

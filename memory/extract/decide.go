@@ -10,7 +10,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Decision is what a model wants to happen. Apply decides whether it does.
+// decision is what a model wants to happen.
 type Decision struct {
 	Event     memory.Event
 	Candidate int    // index of the candidate that it comes from; -1 = not known
@@ -18,17 +18,15 @@ type Decision struct {
 	Text      string // as the model wrote it
 }
 
-// mostKnown is how many known memories a model is shown: the nearest five of each
-// candidate.
+// A model is shown the nearest five known memories of each candidate.
 const (
 	nearestKnown = 5
 	mostKnown    = nearestKnown * maxCandidates
 )
 
-// Decide asks how candidates go with known, the memories that are nearest to them
-// (five for each, each once). It returns no decisions where there is nothing to
-// ask, no model, or no usable answer: Apply then goes by its rules. The only error
-// is that of ctx, after which nothing may be stored.
+// decide asks the model how candidates relate to known, the memories nearest to them. It
+// returns no decisions if there is nothing to ask, no model, or no usable answer: then the
+// rules decide. The only error is that of ctx, after which nothing may be stored.
 func (x *Run) Decide(ctx context.Context, candidates []Candidate, known []memory.Memory) ([]Decision, error) {
 	known = known[:min(len(known), mostKnown)]
 	open := slices.DeleteFunc(indexes(candidates), func(i int) bool {
@@ -73,8 +71,7 @@ func indexes(candidates []Candidate) []int {
 	return out
 }
 
-// readDecisions takes the entries of an answer one by one; one with an unknown
-// event is left out.
+// readDecisions reads the entries of an answer one by one, without those with an unknown event.
 func readDecisions(answer llm.Object, asked []Candidate, known []memory.Memory) []Decision {
 	var out []Decision
 	entries := answer.List("memory")
@@ -102,8 +99,7 @@ func readDecisions(answer llm.Object, asked []Candidate, known []memory.Memory) 
 	return out
 }
 
-// nearestCandidate finds the candidate that a text of the model stands for, -1 when
-// it resembles none.
+// nearestCandidate finds the candidate that a text of the model stands for; -1 = none.
 func nearestCandidate(text string, candidates []Candidate) int {
 	hash, best, at := memory.ContentHash(text), lang.EnoughSaid, -1
 	s, pieces := lang.SaidIn(text), lang.PiecesOf(text)
@@ -120,8 +116,7 @@ func nearestCandidate(text string, candidates []Candidate) int {
 	return at
 }
 
-// Similarity compares two texts, 1 for the same: the cosine of their hashed n-gram
-// vectors.
+// similarity compares two texts by the cosine of their hashed n-gram vectors; 1 = the same.
 type Similarity func(a, b string) float64
 
 // How near texts must be for the rules.
@@ -131,10 +126,9 @@ const (
 	farTexts    = 0.3 // what is farther is about something else, and is not looked at closely
 )
 
-// byRule decides on a candidate without a model: NONE for what is known already,
-// UPDATE for what is about the same thing with another number, name, value or
-// negation, else ADD. A different value comes first: two long statements that
-// differ in one digit are nearly the same text.
+// byRule decides on a candidate without a model: NONE for what is known, UPDATE for the same
+// thing with another number, name, value or negation, else ADD. A different value takes
+// precedence: two long statements that differ in one digit are nearly the same text.
 func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Event, *memory.Memory) {
 	var update *memory.Memory
 	best := 0.0
@@ -153,7 +147,7 @@ func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Ev
 	return memory.EventAdd, nil
 }
 
-// compare is byRule for one memory, and how near it is; slot is what c gives.
+// compare is byRule for one memory, and how near it is; slot is that of c.
 func compare(c *Candidate, m *memory.Memory, slot lang.Slot, similar Similarity) (memory.Event, float64) {
 	near := similar(c.Text, m.Text)
 	same := c.Subject == m.Subject && c.Kind == m.Kind

@@ -18,7 +18,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Candidate is a statement that was found in a window and perhaps is worth keeping.
+// candidate is a statement found in a window.
 type Candidate struct {
 	Text       string
 	Subject    lang.Subject
@@ -39,13 +39,13 @@ func (c *Candidate) last() int64 {
 	return seq
 }
 
-// Dropped is a statement that is not stored, and why.
+// dropped is a statement that is not stored, and why.
 type Dropped struct {
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 }
 
-// Outcome is what a run can show of itself.
+// outcome is the result of a run for its report.
 type Outcome struct {
 	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
 	Calls   int           // to the model, retries included
@@ -53,10 +53,9 @@ type Outcome struct {
 	Notes   []string      // what went wrong on the way; holds no text of a chat
 }
 
-// Run is one run over a window: Candidates, then Decide, then Apply. It asks
-// the model twice at most, and once more with the error where an answer cannot be
-// used; without a model, and where that fails too, rules take over. An Extraction is
-// for one goroutine.
+// run is the extraction of one window: candidates, then decide, then apply. It asks the model
+// at most twice, and once more with the error after an unusable answer; without a model, or if
+// it fails, rules take over.
 type Run struct {
 	Outcome Outcome
 
@@ -65,17 +64,14 @@ type Run struct {
 	down    error // why the model gave no reply at all
 }
 
-// maxCandidates is how many statements one window may give.
 const maxCandidates = 12
 
-// NewRun starts a run; model may be nil.
 func NewRun(model llm.Asker) *Run {
 	return &Run{model: model, Outcome: Outcome{Method: memory.ByRule}}
 }
 
-// Candidates returns the statements of a window that are worth keeping. Every one
-// is said in it: what nobody said is dropped, with a reason in the Outcome. The only
-// error is that of ctx, after which nothing may be stored.
+// candidates returns the statements of a window that are worth keeping, all of them said in it.
+// The only error is that of ctx, after which nothing may be stored.
 func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
 	if len(w.Turns) == 0 {
 		return nil, ctx.Err()
@@ -110,15 +106,14 @@ func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
 	return found, nil
 }
 
-// withoutReadBy leaves out what rules have read in a message that a model has read too.
+// withoutReadBy drops what rules found in messages from which the model has a candidate.
 func withoutReadBy(model, rules []Candidate) []Candidate {
 	return slices.DeleteFunc(rules, func(r Candidate) bool {
 		return slices.ContainsFunc(model, func(c Candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
 	})
 }
 
-// answerTokens bounds an answer of extraction. Twelve facts with their members are
-// about 1,000 tokens.
+// answerTokens is the limit of an answer. Twelve facts take about 1,000 tokens.
 const answerTokens = 2048
 
 var (
@@ -128,8 +123,7 @@ var (
 	errNoModel  = errors.New("no model")
 )
 
-// ask lets use read the reply; where it cannot, the model is asked once more, with
-// the error behind the prompt.
+// ask passes the reply to use; if that fails, the model is asked once more, with the error.
 func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
 	if x.model == nil {
 		return errNoModel
@@ -165,8 +159,7 @@ func (x *Run) note(step string, err error) {
 	}
 }
 
-// read takes the candidates of an answer one by one. The error is for the model: it
-// says what is wrong with all of an answer, or with its language.
+// read takes the candidates of an answer one by one. The error is for the model.
 func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, err error) {
 	entries := answer.List("facts")
 	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
@@ -202,7 +195,6 @@ func isEmptyList(doc []byte) bool {
 	return json.Unmarshal(doc, &all) == nil // null too
 }
 
-// candidate checks one entry of an answer.
 func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
 	c = Candidate{
 		Text: lang.Tidy(o.Text("text")), Origin: memory.ByModel, Importance: memory.DefaultImportance,
@@ -243,8 +235,7 @@ func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
 	return c, ""
 }
 
-// subject is whom a candidate is about, where the model has not said it rightly; with a
-// reason, the candidate is dropped.
+// subject corrects whom a candidate is about; with a reason, the candidate is dropped.
 func (w Window) subject(c *Candidate, sources []memory.Message) (subject lang.Subject, reason string) {
 	subject = c.Subject
 	if !slices.Contains(lang.Subjects, subject) {
@@ -271,7 +262,6 @@ func sameLanguage(text, source string) bool {
 	return !lang.MostlyCJK(text)
 }
 
-// source takes the evidence from the messages that a candidate stands on.
 func (c *Candidate) source(sources []memory.Message) {
 	for _, m := range sources {
 		c.Evidence = append(c.Evidence, m.Evidence)
@@ -279,9 +269,8 @@ func (c *Candidate) source(sources []memory.Message) {
 	}
 }
 
-// date sets the time of the event: what the text says relative to its message; a
-// date of the model only where it names that day more closely, or stands in the
-// text itself. The text then names the day itself.
+// date sets the time of the event: the day that the text names relative to its message; a date
+// of the model only if it adds an hour to that day. Relative days in the text are replaced.
 func (c *Candidate) date(given string, sources []memory.Message) {
 	for _, text := range []string{c.Text, strings.Join(lang.Stated(memory.Lines(sources)), "\n")} {
 		if day, ok := lang.EventTime(text, c.At); ok {
@@ -306,7 +295,7 @@ func (c *Candidate) date(given string, sources []memory.Message) {
 	}
 }
 
-// cited returns the messages of the window with these seqs, in their order.
+// cited returns the messages of the window with these seqs.
 func (w Window) cited(seqs []int64) []memory.Message {
 	var out []memory.Message
 	for _, t := range w.Turns {
@@ -319,9 +308,9 @@ func (w Window) cited(seqs []int64) []memory.Message {
 	return out
 }
 
-// sources returns the messages that say text: those cited, else those with the
-// message before the first one (a question that is answered), else one message of
-// the window, since models miscount.
+// sources returns the messages that state text: those cited, else with the message before the
+// first one (a question that is answered), else one message of the window, since models
+// miscount.
 func (w Window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
 	all := w.all()
 	first := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == cited[0].Evidence })
@@ -353,10 +342,9 @@ func (w Window) all() []memory.Message {
 	return out
 }
 
-// aboutUser checks a statement about the user: the user must have said a part of it,
-// or have answered yes, and what they like and are must not be the character's own
-// words about itself. What is said in the course of the story (*draws a sword*) is
-// about the world.
+// aboutUser checks a statement about the user: the user must have said a part of it, or have
+// answered yes, and likes and traits must not be the character's own words about itself. What
+// is said in the course of the story (*draws a sword*) is about the world.
 func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject, string) {
 	var spoken, all, offered, own []string
 	for i, m := range sources {
@@ -391,7 +379,7 @@ func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject,
 	return "", reasonNotUser
 }
 
-// addressed parts the sentences of a character: questions and those to the user, and the
+// addressed separates the questions and sentences of a character that address the user from the
 // others.
 func addressed(text string) (toUser, others []string) {
 	for _, s := range lang.SentencesOf(text) {
@@ -404,8 +392,8 @@ func addressed(text string) (toUser, others []string) {
 	return toUser, others
 }
 
-// confirms reports whether the user answers yes to what the character has just asked
-// or said about them, and that is text.
+// confirms reports whether the user answers yes to what the character has just asked or said
+// about them, and that is text.
 func (w Window) confirms(text string, asked, answer memory.Message) bool {
 	if asked.Role != lang.RoleCharacter || !yes.MatchString(answer.Text) || !lang.SecondPerson.MatchString(asked.Text) {
 		return false
@@ -419,7 +407,7 @@ var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|m
 
 var toOther = regexp.MustCompile(`(?i)^\W*(?:and |but |so )?(?:you|your|you're)\b|^[\s\pP]*[你您]`)
 
-// ofOneself leaves out the sentences of the user that are about the character.
+// ofOneself leaves out the sentences of the user about the character.
 func ofOneself(text string) string {
 	said := lang.SentencesOf(text)
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool {
@@ -429,13 +417,12 @@ func ofOneself(text string) string {
 
 var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)
 
-// speaksOfUser reports whether a statement begins with the user, whatever the model
-// says that it is about.
+// speaksOfUser reports whether a statement begins with the user, whatever its subject is.
 func speaksOfUser(n lang.Names, text string) bool {
 	return ofUser.MatchString(text) || n.User != "" && strings.HasPrefix(strings.ToLower(text), strings.ToLower(n.User))
 }
 
-// merged leaves out what is said twice, and gives the first the evidence of both.
+// merged joins equal statements and their evidence.
 func merged(all []Candidate) []Candidate {
 	var out []Candidate
 	place := map[string]int{}
@@ -456,7 +443,7 @@ func merged(all []Candidate) []Candidate {
 	return out
 }
 
-// Why a candidate is not stored. The words are for the outcome of a job.
+// Why a candidate is not stored, for the report of a job.
 const (
 	reasonNoSource  = "no source among the messages"
 	reasonNotUser   = "not stated by the user"

@@ -13,15 +13,15 @@ import (
 	"nodest/op"
 )
 
-// errRaced says that the scope was written between a plan and its transaction.
+// errRaced says that the scope changed between a plan and its transaction.
 var errRaced = fault.New(fault.Busy, "the memory was changed by another request")
 
-// races is how often a plan is made anew.
+// races is how often a plan is repeated.
 const races = 8
 
-// window reads one window and stores what comes of it, all in one transaction. With
-// last it ends the job too. done tells that it has ended the job: also where the
-// model is out of reach, for then rules have read this window and the rest waits.
+// window reads one window and stores the result in one transaction, with the end of the job if
+// it is the last. done reports that the job has ended: also if the model is unreachable, for
+// then rules have read this window and the rest waits.
 func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
 	x := NewRun(nil)
 	paid := &allowance{reading: r, exchanges: exchangesIn(p.Turns)}
@@ -63,8 +63,8 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 	return last, err
 }
 
-// neighbours are the known facts that are nearest to each candidate: by spelling,
-// and those that give the same property of somebody first.
+// neighbours are the known facts nearest to each candidate: those that state the same property
+// first, then by spelling.
 func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known []memory.Memory, err error) {
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
@@ -116,7 +116,6 @@ type planned struct {
 	version int64
 }
 
-// plan decides on the memory as it is now.
 func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
 	p := &planned{}
 	b := Basis{Similar: r.similar.of, Names: of.Names}
@@ -146,9 +145,8 @@ func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, dec
 	return p, ctx.Err()
 }
 
-// withoutDone leaves out candidates that were stored before, from the same texts,
-// and are over since: replaced, or retired. What the user retired does not come back
-// from its texts in other words either.
+// withoutDone drops candidates that were stored before, from the same texts, and have ended
+// since. What the user retired is not stored again in other words either.
 func withoutDone(candidates []Candidate, decisions []Decision, done []memory.Memory) ([]Candidate, []Decision, []Change) {
 	var kept []Candidate
 	var dropped []Change
@@ -182,7 +180,7 @@ func over(m *memory.Memory, c *Candidate) bool {
 	return memory.HashOf(m) == memory.ContentHash(c.Text) || byUser && related(c, m)
 }
 
-// write carries a plan out and notes that the texts are read.
+// write carries a plan out and marks the texts as read.
 func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planned, last bool) error {
 	var report report
 	err := r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
@@ -248,7 +246,7 @@ func (r *reading) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, e
 	return ids, err
 }
 
-// with adds what a window has shown of itself.
+// with adds the result of a window.
 func (r report) with(x *Run, exchanges int, read bool) report {
 	r.Method = x.Outcome.Method
 	r.Calls += x.Outcome.Calls
@@ -268,8 +266,8 @@ func (r report) with(x *Run, exchanges int, read bool) report {
 	return r
 }
 
-// writing carries out a plan within a transaction. That may run again: the plan
-// stays as it is.
+// writing carries out a plan within a transaction, which may be retried: the plan is not
+// modified.
 type writing struct {
 	*reading
 	tx     memory.Tx
@@ -309,7 +307,7 @@ func (w *writing) all() error {
 	return nil
 }
 
-// row is a version that was there; nil for none.
+// row is a version that existed before; nil for none.
 func (w *writing) row(id string) *memory.Memory {
 	stored := w.plan.rowOf(id)
 	if stored == nil || w.rows[id] != nil {
@@ -327,7 +325,7 @@ func (w *writing) newest(root string) *memory.Memory {
 	return w.row(w.plan.newest[root].ID)
 }
 
-// server is who causes the events of a job.
+// server causes the events of a job.
 const server = "server"
 
 func (w *writing) change(c *Change) error {
@@ -369,7 +367,6 @@ func (w *writing) add(planned *memory.Memory) error {
 	return w.insert(planned, id, id, 1)
 }
 
-// insert stores a version that is the newest of its root.
 func (w *writing) insert(planned *memory.Memory, id, root string, version int) error {
 	m := *planned
 	m.ID, m.RootID, m.Version = id, root, version
@@ -377,8 +374,7 @@ func (w *writing) insert(planned *memory.Memory, id, root string, version int) e
 	return w.tx.InsertFact(w.characterID, &m)
 }
 
-// replace stores a version as the next one. What is newer than the one that it
-// replaces, on another branch, stays what counts there.
+// replace stores the next version. A newer one on another branch still counts there.
 func (w *writing) replace(root string, planned *memory.Memory) error {
 	newest, id := w.newest(root), op.NewID()
 	if newest.Status == memory.Active {
@@ -405,7 +401,7 @@ func (w *writing) suggest(s *memory.Suggestion) error {
 	return memory.Emit(w.tx, server, "memory.suggestion", w.job.Subject, told)
 }
 
-// suggestInstead puts a change of a plan that is held to the user.
+// suggestInstead turns a change of a held plan into a suggestion.
 func (w *writing) suggestInstead(c *Change) error {
 	const reason = "too many changes in one run"
 	var s *memory.Suggestion

@@ -5,22 +5,20 @@ import (
 	"slices"
 )
 
-// slot is one way to put, in a fact, a property of which somebody has one value at a
-// time. Its named groups are the parts of the value; overGroup says that what was so is
-// so no more.
+// slot is one form of a fact about a property with one value at a time. Its named groups are
+// the parts of the value; overGroup matches if the value has ended.
 type slot struct {
 	property string
 	form     *regexp.Regexp
 }
 
-// Names of properties and groups that are asked for.
 const (
 	NameSlot  = "name" // the user's
 	WorkSlot  = "work"
 	overGroup = "over"
 )
 
-// What the facts of rules, and mostly those of models too, begin with.
+// The beginnings of facts.
 const (
 	ofUser   = `(?i)^(?:the )?user`
 	aUser    = ofUser + ` `
@@ -29,7 +27,7 @@ const (
 	enDayPut = `(?: (?:on|in|last|this|today|yesterday)\b.*)?`
 )
 
-// slots: of the forms that a text has, the first counts.
+// slots: the first matching form counts.
 var slots = func() []slot {
 	var all []slot
 	add := func(property string, forms ...string) {
@@ -77,7 +75,6 @@ type Slot struct {
 	parts    map[string]string // of the value, by group
 }
 
-// SlotOf reads what a text gives of a property that has one value at a time.
 func SlotOf(text string) Slot {
 	for _, s := range slots {
 		at := s.form.FindStringSubmatch(text)
@@ -95,15 +92,14 @@ func SlotOf(text string) Slot {
 	return Slot{}
 }
 
-// of reports whether both give one property.
 func (g Slot) of(other Slot) bool { return g.Property != "" && g.Property == other.Property }
 
-// Over reports whether a property is said to be so no more.
+// Over reports whether the value of the property has ended.
 func (g Slot) Over() bool { return g.parts[overGroup] != "" }
 
-// Contradicts reports whether g, which is newer, gives the same property another value. One
-// that says more than the other (Paris, the city of Paris) is no other one, and neither are
-// those of which each says something else (a place of work, a profession).
+// Contradicts reports whether g, which is newer, has another value of the same property. A
+// value that is only more or less specific (Paris, the city of Paris) is not another one, and
+// neither are different parts (a place of work, a profession).
 func (g Slot) Contradicts(older Slot) bool {
 	if !g.of(older) || older.Over() {
 		return g.of(older) && !g.Over()
@@ -120,13 +116,12 @@ func (g Slot) Contradicts(older Slot) bool {
 	return differs
 }
 
-// Repeats reports whether both give a part of one property.
+// Repeats reports whether both have the same part of one property.
 func (g Slot) Repeats(other Slot) bool {
 	return g.of(other) && g.Over() == other.Over() && slices.ContainsFunc([]string{"is", "as", "at", overGroup}, func(part string) bool {
 		return g.parts[part] != "" && other.parts[part] != ""
 	})
 }
 
-// SameSlot reports whether a text gives the same property as an older one, and another
-// value.
+// SameSlot reports whether a text has another value of the same property than an older one.
 func SameSlot(text, older string) bool { return SlotOf(text).Contradicts(SlotOf(older)) }

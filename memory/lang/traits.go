@@ -2,7 +2,7 @@ package lang
 
 import "strings"
 
-// Traits are what the ranking wants to know of a text besides its terms.
+// Traits are what the ranking needs to know of a text besides its terms.
 type Traits struct {
 	Asks   bool // it ends in a question
 	time   bool // it tells a time
@@ -21,7 +21,7 @@ var (
 	selfWords   = WordSet("i im ive i'm i've i'd i'll my me mine we we're we've our us")
 )
 
-// TraitsOf looks once through a text.
+// TraitsOf scans a text once.
 func TraitsOf(text string) Traits {
 	var t Traits
 	trimmed := strings.TrimRight(text, " \n\t\"”」』)）")
@@ -71,7 +71,7 @@ func TraitsOf(text string) Traits {
 	return t
 }
 
-// sign notes what one character outside ASCII tells.
+// sign notes what a character outside ASCII tells.
 func (t *Traits) sign(r rune) {
 	switch r {
 	case '《', '“', '「', '『':
@@ -87,7 +87,7 @@ func (t *Traits) sign(r rune) {
 	}
 }
 
-// Fits tells whether a text has what a question asks for.
+// Fits reports whether a text has what a question asks for.
 func (t Traits) Fits(s Sought) bool {
 	switch s {
 	case SeekTime:
