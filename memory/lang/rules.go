@@ -36,12 +36,15 @@ func (n Names) StatementsAt(lines []Line, i int) []Statement {
 
 // Statements returns the most important statements of a message, in their order.
 func (n Names) Statements(m Line) []Statement {
-	if !earnest(m) {
+	if m.Role == RoleCharacter && !inFirstPerson(m.Text) || !earnest(m) {
 		return nil
 	}
 	var all []Statement
 	text := Narration.ReplaceAllString(m.Text, "\n")
 	for _, s := range Statements(text) {
+		if m.Role == RoleCharacter && !inFirstPerson(s) {
+			continue
+		}
 		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
 			continue
 		}
@@ -73,6 +76,9 @@ func (n Names) Statements(m Line) []Statement {
 	best = best[:RulesPerMessage]
 	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
 }
+
+// inFirstPerson is a fast check that leaves most of a long story to no rule.
+func inFirstPerson(text string) bool { return TraitsOf(text).Self || strings.Contains(text, "本人") }
 
 var (
 	quoted     = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
