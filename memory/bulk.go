@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	MaxBulk   = 5000
+	maxBulk   = 5000
 	maxNamed  = 200 // ids
 	bulkPiece = 200 // in one transaction
 )
@@ -94,11 +94,11 @@ type BulkDone struct {
 	Changed   int      `json:"changed"`   // of them; the others were as they should be already
 	IDs       []string `json:"ids"`       // the newest versions of those that were changed
 	Conflicts []string `json:"conflicts"` // those that cannot be restored: another memory says the same
-	Truncated bool     `json:"truncated"` // there are more than MaxBulk to be changed: ask again
+	Truncated bool     `json:"truncated"` // there are more than maxBulk to be changed: ask again
 }
 
 // selectBulk returns the roots of the memories that b has to change, newest first and at most
-// MaxBulk, and a result that counts what the filter selects.
+// maxBulk, and a result that counts what the filter selects.
 //
 // Errors: NotFound, also for an unknown id.
 func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
@@ -122,7 +122,7 @@ func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkD
 			done.Matched++
 			switch {
 			case !b.changes(m):
-			case len(roots) == MaxBulk:
+			case len(roots) == maxBulk:
 				done.Truncated = true
 			default:
 				roots = append(roots, root)

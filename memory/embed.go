@@ -20,8 +20,8 @@ const (
 	sweepBatch  = 200  // scopes
 )
 
-// Embedded is the progress of an embedding job, in contents.
-type Embedded struct {
+// embedProgress is the progress of an embedding job, in contents.
+type embedProgress struct {
 	Done    int `json:"done"`
 	Refused int `json:"refused,omitempty"` // by the provider, for good: words find them
 }
@@ -39,7 +39,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	b := &embedding{e: e, refused: map[string]bool{}}
-	last, progress := "", Embedded{}
+	last, progress := "", embedProgress{}
 	for {
 		batch, err := s.withoutVector(ctx, j, b)
 		if err != nil || len(batch) == 0 {

@@ -68,7 +68,7 @@ type suggestionRecord struct {
 
 // export writes a scope as JSON Lines: a header, the memories with all their versions, oldest
 // first, and the suggestions. Vectors are left out, since they can be computed again.
-func Export(tx Tx, characterID string, w io.Writer) error {
+func export(tx Tx, characterID string, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(headerRecord{recordHeader, fileFormat, fileVersion, characterID, tx.Now()}); err != nil {
@@ -128,7 +128,7 @@ type FailedLine struct {
 	Detail string `json:"detail"`
 }
 
-type Parsed struct {
+type parsedFile struct {
 	Memories []Memory
 	Failed   []FailedLine
 	LeftOut  []FailedLine // the first line of each type that is not imported
@@ -141,13 +141,13 @@ type Parsed struct {
 // Errors: TooLarge for the file; NewerVersion and InvalidImport for its header, if lines are
 // invalid and none is a memory, or if more than 1,000 lines are invalid or belong to one
 // memory.
-func ParseImport(r io.Reader) (*Parsed, error) {
+func parseImport(r io.Reader) (*parsedFile, error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
 	beginning, _ := lines.r.Peek(2) // a file may be shorter; what cannot be read fails below
 	if err := card.CheckEncoding(beginning, fault.InvalidImport); err != nil {
 		return nil, err
 	}
-	var got Parsed
+	var got parsedFile
 	versions := map[string]int{} // by the root
 	for {
 		line, err := lines.next()
@@ -181,7 +181,7 @@ func ParseImport(r io.Reader) (*Parsed, error) {
 }
 
 // report keeps an invalid line; of lines that are not imported, the first of each type.
-func (p *Parsed) report(f *FailedLine) {
+func (p *parsedFile) report(f *FailedLine) {
 	if f.Code != notImported {
 		p.Failed = append(p.Failed, *f)
 		return
@@ -193,7 +193,7 @@ func (p *Parsed) report(f *FailedLine) {
 }
 
 // complete fails if all lines are invalid.
-func (p *Parsed) complete() (*Parsed, error) {
+func (p *parsedFile) complete() (*parsedFile, error) {
 	if len(p.Memories) > 0 || len(p.Failed) == 0 {
 		return p, nil
 	}

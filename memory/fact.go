@@ -41,7 +41,7 @@ const (
 
 // Limits of a memory.
 const (
-	MaxText     = 2000 // code points
+	maxText     = 2000 // code points
 	MaxEvidence = 64   // entries
 	maxSighting = 8    // sightings whose evidence is kept
 )
@@ -53,7 +53,7 @@ type Memory struct {
 	RootID         string       `json:"rootId"` // ID of the first version
 	Version        int          `json:"version"`
 	ConversationID string       `json:"conversationId,omitempty"` // where it was learned
-	Text           string       `json:"text"`                     // in the language of its source; at most MaxText code points
+	Text           string       `json:"text"`                     // in the language of its source; at most maxText code points
 	Subject        lang.Subject `json:"subject"`
 	Kind           lang.Kind    `json:"kind"`
 	Importance     float64      `json:"importance"` // 0 to 1
@@ -190,7 +190,7 @@ var (
 func checkText(c *op.Checks, field, text string) {
 	c.That(strings.ContainsFunc(text, lang.IsVisible), field, "required", "must not be blank")
 	c.That(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
-	c.That(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
+	c.That(utf8.RuneCountInString(text) <= maxText, field, "range", "must have at most %d characters", maxText)
 }
 
 // ClampImportance reads a number from a model: 1 to 10 count as tenths, invalid ones as 0.5.

@@ -28,7 +28,7 @@ func anyForm(word string) string {
 
 // line formats an item for a <mem> block: one line, its tags defused, with the day at its end
 // if that is known and not in the text.
-func Line(text string, day *time.Time) string {
+func blockLine(text string, day *time.Time) string {
 	line := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r) || r == '\u2028' || r == '\u2029':

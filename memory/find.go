@@ -91,7 +91,7 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	q := &Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
 		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
-		Limit: a.Limit, Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
+		Limit: a.Limit, Characters: defaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
 	}
 	if a.Hidden {
 		q.Counts, q.Over = nil, nil
@@ -386,7 +386,7 @@ func LineOf(h *Hit, n lang.Names) string {
 	if h.Layer == Exchange {
 		text = n.Speaker(lang.Line{Role: h.Speaker, Name: h.Name}) + ": " + text
 	}
-	return Line(text, &h.At)
+	return blockLine(text, &h.At)
 }
 
 // Held returns how many search indexes are in memory, and their size in bytes.

@@ -8,7 +8,7 @@ import (
 
 // findRetired returns the facts retired by the user that fit a.Text by their words, best first.
 // They are not recalled, but can be forgotten.
-func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
 	var rows []index.Row
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		rows = nil

@@ -34,16 +34,11 @@ type ForgetItem struct {
 // purgeOne removes a memory with all its versions and everything made of it, and leaves a
 // tombstone, so that it is not extracted again from the same words or texts. If id is that of a
 // text (layer exchange), that text is forgotten. It cannot be undone.
-func Purge(tx Tx, by, characterID, id string) error {
+func purgeOne(tx Tx, by, characterID, id string) error {
 	gone, err := purge(tx, by, characterID, []string{id})
 	if err == nil && gone == 0 {
 		return fault.New(fault.NotFound, "no memory %q", id)
 	}
-	return err
-}
-
-func PurgeAll(tx Tx, by, characterID string, ids []string) error {
-	_, err := purge(tx, by, characterID, ids)
 	return err
 }
 
@@ -64,7 +59,7 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 			roots = append(roots, m.RootID)
 		}
 	}
-	texts, err := heardOf(tx, characterID, others)
+	texts, err := textsOf(tx, characterID, others)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +78,7 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 }
 
 // textsOf returns those of ids that are texts of the scope.
-func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
+func textsOf(tx Tx, characterID string, ids []string) ([]string, error) {
 	var known []string
 	for some := range slices.Chunk(ids, PageOfFacts) {
 		texts, err := tx.SaidByID(characterID, some...)

@@ -91,7 +91,7 @@ func (r *ranking) ofTheDay(i int) bool {
 
 // standsOut reports whether the model finds row i much nearer than others.
 func (r *ranking) standsOut(i int) bool {
-	return r.standing > 0 && r.of[sigVector][i] >= r.standing
+	return r.standsOutFrom > 0 && r.of[sigVector][i] >= r.standsOutFrom
 }
 
 func (r *ranking) givesProperty(e *entry, i int) bool {

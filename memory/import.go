@@ -32,7 +32,7 @@ const maxSeen = 1_000_000
 
 // pieces splits parsed memories so that each piece can be imported by itself. Versions of one
 // memory stay together; there is at least one piece.
-func Pieces(parsed []Memory) [][]Memory {
+func pieces(parsed []Memory) [][]Memory {
 	pieces := [][]Memory{nil}
 	lines, size := 0, 0
 	for _, versions := range groupsOf(parsed) {
@@ -54,7 +54,7 @@ func Pieces(parsed []Memory) [][]Memory {
 // skipped, so the same file can be imported again. What the user had forgotten stays forgotten.
 // A memory keeps the evidence that this character's chats have. Ids are derived from user,
 // character and line, so that they reveal nothing about others'.
-func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
+func importPiece(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}

@@ -132,33 +132,33 @@ func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
 }
 
 func (s *Service) Create(ctx context.Context, c *op.Call, characterID string, d Draft) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Create(tx, c.By(), characterID, d) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return create(tx, c.By(), characterID, d) })
 }
 
 func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, p Patch) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Edit(tx, c.By(), characterID, id, p) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return edit(tx, c.By(), characterID, id, p) })
 }
 
 // Delete retires a memory, or purges it with all versions.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
 	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
 		if purge {
-			return struct{}{}, Purge(tx, c.By(), characterID, id)
+			return struct{}{}, purgeOne(tx, c.By(), characterID, id)
 		}
-		_, err := Retire(tx, c.By(), characterID, id)
+		_, err := retire(tx, c.By(), characterID, id)
 		return struct{}{}, err
 	})
 	return err
 }
 
 func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id string) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Restore(tx, c.By(), characterID, id) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return restore(tx, c.By(), characterID, id) })
 }
 
 // History returns the versions of a memory, oldest first.
 func (s *Service) History(ctx context.Context, userID, characterID, id string) (versions []Memory, err error) {
 	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		versions, err = History(tx, characterID, id)
+		versions, err = history(tx, characterID, id)
 		return err
 	})
 	return versions, err
@@ -206,7 +206,7 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 		if err != nil {
 			return nil, err
 		}
-		aside, err := s.FindRetired(ctx, c.UserID, ask)
+		aside, err := s.findRetired(ctx, c.UserID, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +233,8 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 		for _, item := range gone.Memories {
 			ids = append(ids, item.ID)
 		}
-		return gone, PurgeAll(tx, c.By(), characterID, ids)
+		_, err := purge(tx, c.By(), characterID, ids)
+		return gone, err
 	})
 }
 
@@ -271,7 +272,7 @@ func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, ite
 			if item.Layer != Fact {
 				continue
 			}
-			versions, err := History(tx, characterID, item.ID)
+			versions, err := history(tx, characterID, item.ID)
 			if fault.Is(err, fault.NotFound) { // it has gone meanwhile
 				continue
 			}
@@ -357,7 +358,7 @@ func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, c
 // Decide accepts or rejects a suggestion.
 func (s *Service) Decide(ctx context.Context, c *op.Call, characterID, id, decision string) (*Suggested, error) {
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Suggested, error) {
-		return Decide(tx, c.By(), characterID, id, decision)
+		return decide(tx, c.By(), characterID, id, decision)
 	})
 }
 
@@ -400,7 +401,7 @@ func (s *Service) ask(ctx context.Context, userID string, a Ask) ([]Hit, error) 
 
 // Export writes JSON Lines: facts, suggestions, and the settings of the character's memory.
 func (s *Service) Export(ctx context.Context, userID, characterID string, w io.Writer) error {
-	err := s.store.View(ctx, userID, func(tx Tx) error { return Export(tx, characterID, w) })
+	err := s.store.View(ctx, userID, func(tx Tx) error { return export(tx, characterID, w) })
 	if err != nil || s.opts.Settings == nil {
 		return err
 	}

@@ -37,13 +37,13 @@ func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts
 // Import reads JSON Lines. Invalid lines are reported, the rest is stored; a repeated import
 // skips what exists.
 func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*Imported, error) {
-	parsed, err := ParseImport(r)
+	parsed, err := parseImport(r)
 	if err != nil {
 		return nil, err
 	}
 	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
-	return inPieces(ctx, s, c, so, Pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
-		done, err := Import(tx, c.By(), characterID, piece)
+	return inPieces(ctx, s, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+		done, err := importPiece(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r 
 	})
 }
 
-// Bulk applies one action to all memories that a filter selects, at most MaxBulk. A repeated
+// Bulk applies one action to all memories that a filter selects, at most maxBulk. A repeated
 // call after a failure does the rest.
 //
 // Errors: Invalid with the field; NotFound, also for an unknown id or conversation.

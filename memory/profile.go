@@ -47,7 +47,7 @@ func ProfileOf(facts []Memory, language framework.Language) framework.Profile {
 	room := MaxProfile - utf8.RuneCountInString(p.Heading)
 	facts = slices.DeleteFunc(slices.Clone(facts), func(m Memory) bool { return !ForProfile(&m) })
 	for _, m := range currentValues(facts) {
-		line := Line(m.Text, nil)
+		line := blockLine(m.Text, nil)
 		if size := len("\n- ") + utf8.RuneCountInString(line); size <= room {
 			room -= size
 			p.Facts = append(p.Facts, framework.Memory{ID: m.ID, Text: line})

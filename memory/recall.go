@@ -71,7 +71,7 @@ func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 
 const (
 	DefaultLimit      = 10
-	DefaultCharacters = 1500
+	defaultCharacters = 1500
 )
 
 // Hit is a unit that was found.
@@ -114,7 +114,7 @@ const (
 // those that count. A row removed in between is not returned.
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
-	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
+	q.Characters = cmp.Or(q.Characters, defaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, nil // no row can pass
 	}
@@ -142,14 +142,14 @@ type ranking struct {
 	q    *Query
 	read lang.Question
 	*columns
-	leaning []leaning
-	facts   []*entry     // all that the index has, where one may stand in for a line
-	mine    bool         // the message is about the one who writes it
-	proven  map[int]bool // rows that pass the gate
-	tied    map[int]int  // rows that follow up on another one (followUp)
-	instead map[int]int  // those of them that have the signals of the other one
-	echo    echo
-	found   []candidate // the best first
+	supported []supported
+	facts     []*entry     // all that the index has, where one may stand in for a line
+	mine      bool         // the message is about the one who writes it
+	proven    map[int]bool // rows that pass the gate
+	tied      map[int]int  // rows that follow up on another one (followUp)
+	instead   map[int]int  // those of them that have the signals of the other one
+	echo      echo
+	found     []candidate // the best first
 
 	v index.View // while hits are chosen
 }
@@ -200,7 +200,7 @@ func (r *ranking) score(v index.View, at, i int) {
 	r.judge(v, i, r.read)
 	r.fits[at] = r.fit(i)
 	if !alone && !r.proves(i) {
-		r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+		r.supported = append(r.supported, supported{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
 	}
 }
 
@@ -298,18 +298,18 @@ func (r *ranking) reason(i int) int {
 }
 
 // supported is a row that is relevant only because of its neighbours, of which one must count.
-type leaning struct {
+type supported struct {
 	row    int
 	beside [2]int // rows; -1 = none
 }
 
 // supporters returns the neighbours that make row i relevant; none if it is relevant by itself.
 func (r *ranking) supporters(i int) (on []*entry) {
-	at, ok := slices.BinarySearchFunc(r.leaning, i, func(l leaning, i int) int { return cmp.Compare(l.row, i) })
+	at, ok := slices.BinarySearchFunc(r.supported, i, func(l supported, i int) int { return cmp.Compare(l.row, i) })
 	if !ok || r.q.Counts == nil {
 		return nil
 	}
-	for _, n := range r.leaning[at].beside {
+	for _, n := range r.supported[at].beside {
 		if n >= 0 && r.match.Covered[n] > 0 && r.entries[n] != nil {
 			on = append(on, r.entries[n])
 		}

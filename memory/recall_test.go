@@ -300,7 +300,7 @@ func FuzzRecall(f *testing.F) {
 			seen[h.ID] = true
 			length += utf8.RuneCountInString(h.Shown())
 		}
-		if length > memory.DefaultCharacters {
+		if length > 1500 {
 			t.Errorf("%d characters", length)
 		}
 	})

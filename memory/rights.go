@@ -38,7 +38,7 @@ type Patch struct {
 
 // create stores a memory of origin user. An active one with the same words is returned instead,
 // with its count raised. Forgotten words may be written again.
-func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
+func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
@@ -85,7 +85,7 @@ func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 //
 // Errors: Invalid; Conflict if the memory is retired, or if another one says the same
 // (details.current is its id).
-func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
+func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 }
 
 // retire hides a memory on all branches until it is restored.
-func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
+func retire(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
 // locked version with its text. A version that counts is returned unchanged.
 //
 // Errors: Conflict if another memory says the same (details.current is its id).
-func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
+func restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	return newest, EmitWritten(tx, by, characterID, opRestored, newest.ID)
 }
 
-func History(tx Tx, characterID, id string) ([]Memory, error) {
+func history(tx Tx, characterID, id string) ([]Memory, error) {
 	versions, _, err := versionsOf(tx, characterID, id)
 	return versions, err
 }
@@ -262,7 +262,7 @@ const (
 //
 // Errors: Invalid for another decision; Conflict if it was decided otherwise before, or cannot
 // be carried out any more.
-func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
+func decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
 	if decision != AcceptSuggestion && decision != RejectSuggestion {
 		return nil, fault.InvalidField("decision", "value", "must be %q or %q", AcceptSuggestion, RejectSuggestion)
 	}
@@ -302,7 +302,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 		return err
 	}
 	if s.Event == EventDelete {
-		_, err = Retire(tx, by, characterID, s.MemoryID)
+		_, err = retire(tx, by, characterID, s.MemoryID)
 		return err
 	}
 	m := versions[len(versions)-1]
@@ -319,7 +319,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 
 // addSuggested stores a statement of a run that was held for review.
 func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
-	m, err := Create(tx, by, characterID, Draft{Text: s.Text, Locked: true})
+	m, err := create(tx, by, characterID, Draft{Text: s.Text, Locked: true})
 	if err != nil || len(s.Evidence) == 0 || len(m.Evidence) > 0 || m.SeenCount > 1 {
 		return err
 	}

@@ -54,7 +54,7 @@ type columns struct {
 	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 
-	standing float32 // from which on a value of the model's column stands out; 0 = none does
+	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does
 }
 
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
@@ -92,7 +92,7 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 		scale(c.of[s])
 	}
 	var err error
-	if c.spread, c.standing, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
+	if c.spread, c.standsOutFrom, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
 		return nil, err
 	}
 	if _, _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
@@ -146,7 +146,7 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 // nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
 // cosines of different models have no common scale. It also returns the difference of these two
 // cosines, and the value from which on a row stands out from the others; 0 = none does.
-func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standing float32, err error) {
+func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standsOutFrom float32, err error) {
 	if len(q.Values) == 0 {
 		return 0, 0, nil
 	}
@@ -167,10 +167,10 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 	if n := len(found); n >= leastVectors {
 		middle := found[n/2].Cosine
 		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
-			standing = (from - last) / spread
+			standsOutFrom = (from - last) / spread
 		}
 	}
-	return spread, standing, nil
+	return spread, standsOutFrom, nil
 }
 
 func scale(column []float32) {

@@ -17,7 +17,7 @@ var errSpent = errors.New("the limit of model calls for these exchanges is reach
 // transaction of its own before it is made, since it is made even if its answer is lost in a
 // crash.
 type allowance struct {
-	*reading
+	*attempt
 	exchanges int
 	failed    error // to count a call
 }
@@ -48,7 +48,7 @@ func (a *allowance) count(ctx context.Context) (paid bool, err error) {
 func (a *allowance) more() bool { return a.ordered || a.state.Pays(a.exchanges) }
 
 // changeReading changes the counters in a transaction of its own.
-func (r *reading) changeReading(ctx context.Context, change func(*memory.Reading)) error {
+func (r *attempt) changeReading(ctx context.Context, change func(*memory.Reading)) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		state, err := tx.LockReading(r.job.Subject)
 		if err != nil {
@@ -60,7 +60,7 @@ func (r *reading) changeReading(ctx context.Context, change func(*memory.Reading
 }
 
 // dropOrder ends an order that was tried too often.
-func (r *reading) dropOrder(ctx context.Context) error {
+func (r *attempt) dropOrder(ctx context.Context) error {
 	if !r.ordered || r.job.Attempt <= orderAttempts {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (r *reading) dropOrder(ctx context.Context) error {
 
 // settle counts exchanges that were read and, at the end of a job, ends an order of which
 // nothing is left unread.
-func (r *reading) settle(tx memory.Tx, exchanges int, end bool) error {
+func (r *attempt) settle(tx memory.Tx, exchanges int, end bool) error {
 	if exchanges == 0 && !(end && r.ordered) {
 		return nil
 	}

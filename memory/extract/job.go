@@ -45,7 +45,7 @@ func New(store memory.Store, o Options) *Service {
 }
 
 // attempt is one attempt at the extraction of a conversation.
-type reading struct {
+type attempt struct {
 	*Service
 	job         *jobs.Job
 	state       memory.Reading // of the conversation
@@ -77,7 +77,7 @@ type report struct {
 var errMoved = errors.New("the conversation was changed by another request")
 
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
-	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
+	r := &attempt{Service: s, job: j, similar: newSimilarities(ctx)}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
@@ -92,7 +92,7 @@ func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 }
 
 // run reads what is due. It has ended the job, unless there is more (again).
-func (r *reading) run(ctx context.Context) (again bool, err error) {
+func (r *attempt) run(ctx context.Context) (again bool, err error) {
 	u, err := r.unread(ctx)
 	if err != nil || len(u.turns) == 0 {
 		return false, r.endUnless(ctx, err)
@@ -131,7 +131,7 @@ func (r *reading) run(ctx context.Context) (again bool, err error) {
 }
 
 // extractor is the user's model, nil if there is none.
-func (r *reading) extractor(ctx context.Context) (llm.Asker, error) {
+func (r *attempt) extractor(ctx context.Context) (llm.Asker, error) {
 	if r.opts.Model == nil {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ type unread struct {
 const mostUnread = 2000
 
 // unread loads what is new; nothing if the conversation was deleted.
-func (r *reading) unread(ctx context.Context) (u unread, err error) {
+func (r *attempt) unread(ctx context.Context) (u unread, err error) {
 	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
 		u = unread{}
 		if r.state, err = tx.Reading(r.job.Subject); err != nil {
@@ -270,7 +270,7 @@ type due struct {
 // due decides by the number of exchanges and the time since the last message. A model is worth
 // its price for ExtractEvery exchanges, or if no more come. Rules cost nothing, but texts that
 // they have read still wait for the model.
-func (r *reading) due(u unread) due {
+func (r *attempt) due(u unread) due {
 	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
 	paid := r.model == nil || r.ordered || r.state.Pays(u.exchanges)
 	ready := u.exchanges - u.open
@@ -305,7 +305,7 @@ type part struct {
 }
 
 // windows cuts what is unread into windows of consecutive texts.
-func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
+func (r *attempt) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
 	texts := u.texts
 	switch n := len(u.turns); {
 	case u.more: // the last turn may be cut
@@ -337,7 +337,7 @@ func beforeTurn(texts []memory.Text, t memory.Turn) []memory.Text {
 }
 
 // cut makes windows of a run, the first with the preceding turns as context.
-func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
+func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
 	before, err := tx.Said(r.job.Subject, memory.SaidFilter{Before: run[0].Seq, Limit: contextTexts})
 	if err != nil {
 		return nil, err
@@ -367,7 +367,7 @@ func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 const contextTexts = 40
 
 // runs cuts texts where others, read before, are between them.
-func (r *reading) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
+func (r *attempt) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
 	from := 0
 	for i := range texts {
 		if i == 0 {
@@ -401,7 +401,7 @@ func readBetween(tx memory.Tx, conversationID string, from, to int64) (bool, err
 }
 
 // endUnless ends the job if err is nil or the subject was deleted.
-func (r *reading) endUnless(ctx context.Context, err error) error {
+func (r *attempt) endUnless(ctx context.Context, err error) error {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
@@ -409,7 +409,7 @@ func (r *reading) endUnless(ctx context.Context, err error) error {
 }
 
 // end finishes the job; it runs again after some time, if that is not 0.
-func (r *reading) end(ctx context.Context, after time.Duration) error {
+func (r *attempt) end(ctx context.Context, after time.Duration) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		if err := r.settle(tx, 0, true); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
@@ -421,7 +421,7 @@ func (r *reading) end(ctx context.Context, after time.Duration) error {
 	})
 }
 
-func (r *reading) finish(tx memory.Tx, after time.Duration) error {
+func (r *attempt) finish(tx memory.Tx, after time.Duration) error {
 	if err := tx.Jobs.FinishJob(r.job); err != nil {
 		return err
 	}

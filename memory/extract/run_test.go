@@ -382,12 +382,6 @@ func TestDated(t *testing.T) {
 	if got := textsByRule(userSays(1, "我明天要去医院上班。")); !slices.Equal(got, []string{"用户2023-05-08要去医院上班"}) {
 		t.Errorf("a rule reads %q", got)
 	}
-	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
-	for text, want := range map[string]string{"User starts on 2023-05-08": "User starts on 2023-05-08", "User starts": "User starts (2023-05-08)"} {
-		if got := memory.Line(text, &day); got != want {
-			t.Errorf("line %q, want %q", got, want)
-		}
-	}
 }
 
 func TestEventTime(t *testing.T) {

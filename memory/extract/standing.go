@@ -10,7 +10,7 @@ import (
 )
 
 // factState is the state of the facts of a scope with the texts that are shown.
-type standing struct {
+type factState struct {
 	current []memory.Memory // what counts, one version of each fact, the oldest first; as active
 	hidden  []memory.Memory // active versions that do not: their texts are not shown
 	over    []memory.Memory // the others: replaced, or retired
@@ -19,8 +19,8 @@ type standing struct {
 	newest map[string]*memory.Memory // of them, by root
 }
 
-func standingOf(tx memory.Tx, characterID string) (*standing, error) {
-	st := &standing{rows: map[string]*memory.Memory{}, newest: map[string]*memory.Memory{}}
+func readFacts(tx memory.Tx, characterID string) (*factState, error) {
+	st := &factState{rows: map[string]*memory.Memory{}, newest: map[string]*memory.Memory{}}
 	versions := map[string][]memory.Memory{}
 	var roots []string
 	var texts []memory.Evidence
@@ -52,7 +52,7 @@ func standingOf(tx memory.Tx, characterID string) (*standing, error) {
 }
 
 // place sorts the versions of one fact.
-func (st *standing) place(versions []memory.Memory, shown func(memory.Evidence) bool) {
+func (st *factState) place(versions []memory.Memory, shown func(memory.Evidence) bool) {
 	slices.SortFunc(versions, func(a, b memory.Memory) int { return a.Version - b.Version })
 	last := &versions[len(versions)-1]
 	st.newest[last.RootID] = st.rows[last.ID]
@@ -73,7 +73,7 @@ func (st *standing) place(versions []memory.Memory, shown func(memory.Evidence) 
 }
 
 // rowOf is a stored version; nil for none.
-func (st *standing) rowOf(id string) *memory.Memory {
+func (st *factState) rowOf(id string) *memory.Memory {
 	if st == nil {
 		return nil
 	}

@@ -22,9 +22,9 @@ const races = 8
 // window reads one window and stores the result in one transaction, with the end of the job if
 // it is the last. done reports that the job has ended: also if the model is unreachable, for
 // then rules have read this window and the rest waits.
-func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
+func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
 	x := NewRun(nil)
-	paid := &allowance{reading: r, exchanges: exchangesIn(p.Turns)}
+	paid := &allowance{attempt: r, exchanges: exchangesIn(p.Turns)}
 	if d.model {
 		x = NewRun(paid)
 	}
@@ -65,13 +65,13 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 
 // neighbours are the known facts nearest to each candidate: those that state the same property
 // first, then by spelling.
-func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known []memory.Memory, err error) {
+func (r *attempt) neighbours(ctx context.Context, candidates []Candidate) (known []memory.Memory, err error) {
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
 	}
-	var st *standing
+	var st *factState
 	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
-		st, err = standingOf(tx, r.characterID)
+		st, err = readFacts(tx, r.characterID)
 		return err
 	})
 	if err != nil {
@@ -112,11 +112,11 @@ func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known
 // planned is a plan for one version of the scope.
 type planned struct {
 	Plan
-	*standing
+	*factState
 	version int64
 }
 
-func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
+func (r *attempt) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
 	p := &planned{}
 	b := Basis{Similar: r.similar.of, Names: of.Names}
 	err := r.store.View(ctx, r.job.UserID, func(tx memory.Tx) (err error) {
@@ -131,7 +131,7 @@ func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, dec
 		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
 			return err
 		}
-		p.standing, err = standingOf(tx, r.characterID)
+		p.factState, err = readFacts(tx, r.characterID)
 		return err
 	})
 	if err != nil || len(candidates) == 0 {
@@ -181,7 +181,7 @@ func over(m *memory.Memory, c *Candidate) bool {
 }
 
 // write carries a plan out and marks the texts as read.
-func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planned, last bool) error {
+func (r *attempt) write(ctx context.Context, p part, d due, x *Run, plan *planned, last bool) error {
 	var report report
 	err := r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		report = r.report.with(x, len(p.Turns), d.mark)
@@ -200,7 +200,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planne
 			return errRaced
 		}
 		w := &writing{
-			tx: tx, reading: r, plan: plan, report: &report,
+			tx: tx, attempt: r, plan: plan, report: &report,
 			rows: map[string]*memory.Memory{}, made: map[*memory.Memory]*memory.Memory{}, last: map[string]*memory.Memory{},
 		}
 		if err := w.all(); err != nil {
@@ -230,7 +230,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planne
 }
 
 // stillThere checks that texts are unread and shown as before, and returns their ids.
-func (r *reading) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, err error) {
+func (r *attempt) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, err error) {
 	for _, t := range texts {
 		ids = append(ids, t.RevisionID)
 	}
@@ -269,7 +269,7 @@ func (r report) with(x *Run, exchanges int, read bool) report {
 // writing carries out a plan within a transaction, which may be retried: the plan is not
 // modified.
 type writing struct {
-	*reading
+	*attempt
 	tx     memory.Tx
 	plan   *planned
 	report *report
