@@ -20,20 +20,20 @@ const (
 	reasonIdentity  = "contradicts an earlier statement about someone's identity"
 )
 
-type Op string
+type operation string
 
 const (
-	OpAdd     Op = "add"     // New is stored
-	OpReplace Op = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
-	OpRetire  Op = "retire"  // OldID is retired; it can come back
-	OpSeen    Op = "seen"    // New is OldID with its count, time and evidence brought up to date
-	OpSuggest Op = "suggest" // Suggestion is put to the user
-	OpDrop    Op = "drop"    // nothing is stored; Reason says why
+	opAdd     operation = "add"     // New is stored
+	opReplace operation = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
+	opRetire  operation = "retire"  // OldID is retired; it can come back
+	opSeen    operation = "seen"    // New is OldID with its count, time and evidence brought up to date
+	opSuggest operation = "suggest" // Suggestion is put to the user
+	opDrop    operation = "drop"    // nothing is stored; Reason says why
 )
 
 // change is one thing that a run does. New has no ID if it is a new row.
-type Change struct {
-	Op         Op
+type change struct {
+	Op         operation
 	OldID      string
 	Old        *memory.Memory // of a replacement: the New of an earlier change of this run
 	New        *memory.Memory
@@ -44,22 +44,22 @@ type Change struct {
 }
 
 // basis is the input of apply.
-type Basis struct {
+type basis struct {
 	Active     []memory.Memory // the memories of the scope that count, in a fixed order
 	Hidden     []memory.Memory // active ones whose texts are not shown: they count again when they are said again
-	Candidates []Candidate
-	Decisions  []Decision // none = by rule
+	Candidates []candidate
+	Decisions  []decision // none = by rule
 	Tombstones []memory.Tombstone
 	Suggested  map[string]bool // Suggestion.Key of all that were ever made; nil = none
-	Similar    Similarity
+	Similar    similarity
 	Names      lang.Names
 	Now        time.Time
 }
 
 // plan is what a run does, in order. A plan that would retire more than a fifth of the active
 // memories is held: all of it is suggested to the user instead.
-type Plan struct {
-	Changes []Change
+type plan struct {
+	Changes []change
 	Held    bool
 }
 
@@ -71,8 +71,8 @@ const retireShare = 0.2
 // version and a retired one stays readable; what the user pinned, locked or wrote is never
 // changed; what they had forgotten is not stored again; a candidate without a decision goes by
 // the rules, so that none is lost. It is a pure function.
-func Apply(b Basis) Plan {
-	a := &applying{Basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
+func apply(b basis) plan {
+	a := &applying{basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
 		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
 	for i := range b.Hidden {
 		a.byHash[memory.HashOf(&b.Hidden[i])] = &b.Hidden[i]
@@ -94,25 +94,25 @@ func Apply(b Basis) Plan {
 			a.rule(i)
 		}
 	}
-	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
+	return plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
 }
 
 type applying struct {
-	Basis
+	basis
 	byID, byHash    map[string]*memory.Memory
 	gone            map[string]bool  // replaced or retired in this run
 	again           map[string]int64 // memory that was said again → the last seq that says so
 	done            []bool           // candidates that are dealt with
 	added           []*memory.Memory
 	suggested       map[string]bool
-	changes         []Change
+	changes         []change
 	active, retired int
 }
 
-func (a *applying) do(c Change) { a.changes = append(a.changes, c) }
+func (a *applying) do(c change) { a.changes = append(a.changes, c) }
 
 func (a *applying) drop(text, reason string) {
-	a.do(Change{Op: OpDrop, Text: text, Reason: reason})
+	a.do(change{Op: opDrop, Text: text, Reason: reason})
 }
 
 // known handles candidates that need no decision: forgotten ones, and those that are known word
@@ -149,17 +149,17 @@ func (a *applying) seen(i int, m *memory.Memory) {
 	next := *m
 	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, memory.LaterOf(m.LastSeenAt, a.saidAt(c))
 	for at := range a.changes { // twice in one run is one change
-		if ch := &a.changes[at]; ch.Op == OpSeen && ch.OldID == m.ID {
+		if ch := &a.changes[at]; ch.Op == opSeen && ch.OldID == m.ID {
 			ch.New.Evidence, _ = memory.WithSighting(ch.New.Evidence, c.Evidence)
 			ch.New.LastSeenAt = memory.LaterOf(ch.New.LastSeenAt, next.LastSeenAt)
 			return
 		}
 	}
-	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
+	a.do(change{Op: opSeen, OldID: m.ID, New: &next})
 }
 
 // decide carries out one decision of the model, if it may.
-func (a *applying) decide(d Decision) {
+func (a *applying) decide(d decision) {
 	if d.Candidate >= len(a.Candidates) {
 		d.Candidate = -1
 	}
@@ -180,7 +180,7 @@ func (a *applying) decide(d Decision) {
 }
 
 // decideOn carries out a decision about a candidate, other than DELETE.
-func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
+func (a *applying) decideOn(c *candidate, d decision, target *memory.Memory) {
 	switch {
 	case a.done[d.Candidate]:
 		if d.Event == memory.EventUpdate && target != nil && a.isThere(c, target) {
@@ -198,19 +198,19 @@ func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
 }
 
 // isThere reports whether the new text of target is known already.
-func (a *applying) isThere(c *Candidate, target *memory.Memory) bool {
+func (a *applying) isThere(c *candidate, target *memory.Memory) bool {
 	return a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
 }
 
 // sayTheSame checks a NONE: most of the candidate is in m, and nothing in it differs.
-func sayTheSame(c *Candidate, m *memory.Memory) bool {
+func sayTheSame(c *candidate, m *memory.Memory) bool {
 	share, _ := lang.SaidIn(m.Text).Share(lang.PiecesOf(c.Text))
 	return share >= lang.EnoughOfClause && !lang.Differ(c.Text, m.Text) && !lang.SameSlot(c.Text, m.Text)
 }
 
 // related checks an UPDATE and a DELETE: both are about the same thing, or state the same
 // property.
-func related(c *Candidate, m *memory.Memory) bool {
+func related(c *candidate, m *memory.Memory) bool {
 	if lang.SameSlot(c.Text, m.Text) || lang.SaidIn(m.Text).Shares(lang.PiecesOf(c.Text)) {
 		return true
 	}
@@ -245,14 +245,14 @@ func (a *applying) add(i int) {
 		}
 		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
 		a.added[at] = next
-		a.do(Change{Op: OpReplace, Old: m, New: next})
+		a.do(change{Op: opReplace, Old: m, New: next})
 		return
 	}
 	a.added = append(a.added, next)
-	a.do(Change{Op: OpAdd, New: next})
+	a.do(change{Op: opAdd, New: next})
 }
 
-func (a *applying) memory(c *Candidate) *memory.Memory {
+func (a *applying) memory(c *candidate) *memory.Memory {
 	m := &memory.Memory{
 		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
 		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: memory.Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
@@ -264,7 +264,7 @@ func (a *applying) memory(c *Candidate) *memory.Memory {
 	return m
 }
 
-func (a *applying) saidAt(c *Candidate) time.Time {
+func (a *applying) saidAt(c *candidate) time.Time {
 	if c.At.IsZero() {
 		return a.Now
 	}
@@ -307,7 +307,7 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 		next.Importance = max(next.Importance, target.Importance)
 		a.gone[target.ID] = true
 		a.added = append(a.added, next)
-		a.do(Change{Op: OpReplace, OldID: target.ID, New: next})
+		a.do(change{Op: opReplace, OldID: target.ID, New: next})
 	}
 }
 
@@ -320,7 +320,7 @@ func rootOf(m *memory.Memory) string {
 
 // mayMerge checks the text that the model wrote for an update: it may join the candidate and
 // the old statement and nothing else, and must contain the candidate.
-func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool {
+func (a *applying) mayMerge(text string, c *candidate, old *memory.Memory) bool {
 	hash := memory.ContentHash(text)
 	if text == "" || hash == memory.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
 		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(hash, nil) {
@@ -333,7 +333,7 @@ func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool 
 
 // older reports whether a candidate was said before the evidence of a memory of the same
 // conversation: an old window is read again.
-func older(c *Candidate, m *memory.Memory) bool {
+func older(c *candidate, m *memory.Memory) bool {
 	last := int64(0)
 	for _, e := range m.Evidence {
 		if len(c.Evidence) > 0 && e.ConversationID == c.Evidence[0].ConversationID {
@@ -345,7 +345,7 @@ func older(c *Candidate, m *memory.Memory) bool {
 
 // delete retires target, or suggests it, if a candidate contradicts it. That one is stored by
 // itself.
-func (a *applying) delete(d Decision, target *memory.Memory) {
+func (a *applying) delete(d decision, target *memory.Memory) {
 	if target == nil {
 		return
 	}
@@ -366,7 +366,7 @@ func (a *applying) delete(d Decision, target *memory.Memory) {
 
 // cause returns the candidate that contradicts m: the one the decision names, or the first
 // related one.
-func (a *applying) cause(named int, m *memory.Memory) *Candidate {
+func (a *applying) cause(named int, m *memory.Memory) *candidate {
 	order := indexes(a.Candidates)
 	if named >= 0 {
 		order = append([]int{named}, order...)
@@ -382,7 +382,7 @@ func (a *applying) cause(named int, m *memory.Memory) *Candidate {
 func (a *applying) retire(m *memory.Memory, because []memory.Evidence) {
 	a.gone[m.ID] = true
 	a.retired++
-	a.do(Change{Op: OpRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
+	a.do(change{Op: opRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
 }
 
 func (a *applying) suggest(s memory.Suggestion) {
@@ -392,7 +392,7 @@ func (a *applying) suggest(s memory.Suggestion) {
 		return
 	}
 	a.suggested[key] = true
-	a.do(Change{Op: OpSuggest, OldID: s.MemoryID, Suggestion: &s})
+	a.do(change{Op: opSuggest, OldID: s.MemoryID, Suggestion: &s})
 }
 
 // rule decides on a candidate without a decision.
@@ -420,7 +420,7 @@ func (a *applying) rule(i int) {
 }
 
 // retireRest retires what else c contradicts.
-func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
+func (a *applying) retireRest(c *candidate, known []*memory.Memory) {
 	slot := lang.SlotOf(c.Text)
 	if slot.Property == "" {
 		return

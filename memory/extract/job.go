@@ -300,7 +300,7 @@ const extractEvery = 5
 
 // part is a window and the texts that it is made of.
 type part struct {
-	Window
+	window
 	texts []memory.Text
 }
 
@@ -348,11 +348,11 @@ func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 	earlier := memory.TurnsOf(messagesOf(before, r.scene.Location()))
 	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], memory.TurnsOf(messagesOf(run, r.scene.Location())))
 	for upTo := run[0].Seq - 1; ; {
-		w, until := NextWindow(turns, upTo, r.scene.Names)
+		w, until := nextWindow(turns, upTo, r.scene.Names)
 		if len(w.Turns) == 0 {
 			return parts, nil
 		}
-		p := part{Window: w}
+		p := part{window: w}
 		for _, s := range run {
 			if s.Seq > upTo && s.Seq <= until {
 				p.texts = append(p.texts, s)

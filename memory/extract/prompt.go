@@ -27,7 +27,7 @@ type shownMessage struct {
 	Text string `json:"text"`
 }
 
-func candidatesPrompt(w Window) string {
+func candidatesPrompt(w window) string {
 	form := candidatesEnglish
 	before, now := "Earlier messages, for context only (never a source):", "Messages to extract from:"
 	if w.dense() {
@@ -101,7 +101,7 @@ const candidatesChinese = `你在为一段长久的友谊记笔记。下面是�
 {"facts":[{"text":"…","subject":"user|character|relationship|world","kind":"profile|preference|event|plan|promise|relation|other","importance":0.0,"event_time":null,"seqs":[1]}]}
 `
 
-func decisionsPrompt(candidates []Candidate, known []memory.Memory) string {
+func decisionsPrompt(candidates []candidate, known []memory.Memory) string {
 	form := decisionsEnglish
 	old, found := "Known:", "New:"
 	if lang.MostlyCJK(textsOf(candidates)) {
@@ -133,7 +133,7 @@ type newLine struct {
 	Date string `json:"date,omitempty"`
 }
 
-func textsOf(candidates []Candidate) string {
+func textsOf(candidates []candidate) string {
 	var b strings.Builder
 	for _, c := range candidates {
 		b.WriteString(c.Text + "\n")

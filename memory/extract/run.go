@@ -19,7 +19,7 @@ import (
 )
 
 // candidate is a statement found in a window.
-type Candidate struct {
+type candidate struct {
 	Text       string
 	Subject    lang.Subject
 	Kind       lang.Kind
@@ -31,7 +31,7 @@ type Candidate struct {
 	Corrects   bool          // the user says there that something is otherwise than it was
 }
 
-func (c *Candidate) last() int64 {
+func (c *candidate) last() int64 {
 	seq := int64(0)
 	for _, e := range c.Evidence {
 		seq = max(seq, e.Seq)
@@ -40,24 +40,24 @@ func (c *Candidate) last() int64 {
 }
 
 // dropped is a statement that is not stored, and why.
-type Dropped struct {
+type droppedText struct {
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 }
 
 // outcome is the result of a run for its report.
-type Outcome struct {
+type outcome struct {
 	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
 	Calls   int           // to the model, retries included
-	Dropped []Dropped     // statements that were not stored
+	Dropped []droppedText // statements that were not stored
 	Notes   []string      // what went wrong on the way; holds no text of a chat
 }
 
 // run is the extraction of one window: candidates, then decide, then apply. It asks the model
 // at most twice, and once more with the error after an unusable answer; without a model, or if
 // it fails, rules take over.
-type Run struct {
-	Outcome Outcome
+type run struct {
+	outcome outcome
 
 	model   llm.Asker
 	retried bool
@@ -66,17 +66,17 @@ type Run struct {
 
 const maxCandidates = 12
 
-func NewRun(model llm.Asker) *Run {
-	return &Run{model: model, Outcome: Outcome{Method: memory.ByRule}}
+func newRun(model llm.Asker) *run {
+	return &run{model: model, outcome: outcome{Method: memory.ByRule}}
 }
 
 // candidates returns the statements of a window that are worth keeping, all of them said in it.
 // The only error is that of ctx, after which nothing may be stored.
-func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
+func (x *run) candidates(ctx context.Context, w window) ([]candidate, error) {
 	if len(w.Turns) == 0 {
 		return nil, ctx.Err()
 	}
-	var found []Candidate
+	var found []candidate
 	err := x.ask(ctx, candidatesPrompt(w), func(reply string) error {
 		o, err := llm.ReadObject(reply, "facts")
 		if err != nil {
@@ -84,22 +84,22 @@ func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
 		}
 		good, dropped, err := w.read(o)
 		found = merged(append(found, good...))
-		x.Outcome.Dropped = append(x.Outcome.Dropped, dropped...)
+		x.outcome.Dropped = append(x.outcome.Dropped, dropped...)
 		return err
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(found) > 0 || err == nil {
-		x.Outcome.Method = memory.ByModel
+		x.outcome.Method = memory.ByModel
 	}
 	if err != nil {
 		x.note("candidates", err)
 		found = merged(append(found, withoutReadBy(found, w.byRules())...))
 	}
-	if len(found) > maxCandidates && x.Outcome.Method == memory.ByModel {
+	if len(found) > maxCandidates && x.outcome.Method == memory.ByModel {
 		for _, c := range found[maxCandidates:] {
-			x.Outcome.Dropped = append(x.Outcome.Dropped, Dropped{c.Text, reasonTooMany})
+			x.outcome.Dropped = append(x.outcome.Dropped, droppedText{c.Text, reasonTooMany})
 		}
 		found = found[:maxCandidates]
 	}
@@ -107,9 +107,9 @@ func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
 }
 
 // withoutReadBy drops what rules found in messages from which the model has a candidate.
-func withoutReadBy(model, rules []Candidate) []Candidate {
-	return slices.DeleteFunc(rules, func(r Candidate) bool {
-		return slices.ContainsFunc(model, func(c Candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
+func withoutReadBy(model, rules []candidate) []candidate {
+	return slices.DeleteFunc(rules, func(r candidate) bool {
+		return slices.ContainsFunc(model, func(c candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
 	})
 }
 
@@ -124,7 +124,7 @@ var (
 )
 
 // ask passes the reply to use; if that fails, the model is asked once more, with the error.
-func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
+func (x *run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
 	if x.model == nil {
 		return errNoModel
 	}
@@ -135,7 +135,7 @@ func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) err
 		if errors.Is(err, errSpent) {
 			return cmp.Or(unusable, err)
 		}
-		x.Outcome.Calls++
+		x.outcome.Calls++
 		switch {
 		case fault.Is(err, fault.EmptyReply):
 			err = errEmpty
@@ -153,14 +153,14 @@ func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) err
 	}
 }
 
-func (x *Run) note(step string, err error) {
+func (x *run) note(step string, err error) {
 	if !errors.Is(err, errNoModel) {
-		x.Outcome.Notes = append(x.Outcome.Notes, step+": "+err.Error())
+		x.outcome.Notes = append(x.outcome.Notes, step+": "+err.Error())
 	}
 }
 
 // read takes the candidates of an answer one by one. The error is for the model.
-func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, err error) {
+func (w window) read(answer llm.Object) (good []candidate, dropped []droppedText, err error) {
 	entries := answer.List("facts")
 	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
 		return nil, nil, errShape
@@ -176,13 +176,13 @@ func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, er
 			reason = reasonTooMany
 		}
 		if reason != "" {
-			dropped = append(dropped, Dropped{lang.Truncate(o.Text("text"), 200), reason})
+			dropped = append(dropped, droppedText{lang.Truncate(o.Text("text"), 200), reason})
 			continue
 		}
 		good = append(good, c)
 	}
 	switch {
-	case slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }):
+	case slices.ContainsFunc(dropped, func(d droppedText) bool { return d.Reason == reasonLanguage }):
 		err = errLanguage
 	case len(good) > 0:
 		err = nil // what else stands in the answer is noise
@@ -195,8 +195,8 @@ func isEmptyList(doc []byte) bool {
 	return json.Unmarshal(doc, &all) == nil // null too
 }
 
-func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
-	c = Candidate{
+func (w window) candidate(o llm.Object) (c candidate, reason string) {
+	c = candidate{
 		Text: lang.Tidy(o.Text("text")), Origin: memory.ByModel, Importance: memory.DefaultImportance,
 		Subject: lang.Subject(strings.ToLower(o.Text("subject"))), Kind: lang.Kind(strings.ToLower(o.Text("kind"))),
 	}
@@ -236,7 +236,7 @@ func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
 }
 
 // subject corrects whom a candidate is about; with a reason, the candidate is dropped.
-func (w Window) subject(c *Candidate, sources []memory.Message) (subject lang.Subject, reason string) {
+func (w window) subject(c *candidate, sources []memory.Message) (subject lang.Subject, reason string) {
 	subject = c.Subject
 	if !slices.Contains(lang.Subjects, subject) {
 		subject = lang.AboutCharacter
@@ -262,7 +262,7 @@ func sameLanguage(text, source string) bool {
 	return !lang.MostlyCJK(text)
 }
 
-func (c *Candidate) source(sources []memory.Message) {
+func (c *candidate) source(sources []memory.Message) {
 	for _, m := range sources {
 		c.Evidence = append(c.Evidence, m.Evidence)
 		c.At = m.At
@@ -271,7 +271,7 @@ func (c *Candidate) source(sources []memory.Message) {
 
 // date sets the time of the event: the day that the text names relative to its message; a date
 // of the model only if it adds an hour to that day. Relative days in the text are replaced.
-func (c *Candidate) date(given string, sources []memory.Message) {
+func (c *candidate) date(given string, sources []memory.Message) {
 	for _, text := range []string{c.Text, strings.Join(lang.Stated(memory.Lines(sources)), "\n")} {
 		if day, ok := lang.EventTime(text, c.At); ok {
 			c.EventTime = &day
@@ -296,7 +296,7 @@ func (c *Candidate) date(given string, sources []memory.Message) {
 }
 
 // cited returns the messages of the window with these seqs.
-func (w Window) cited(seqs []int64) []memory.Message {
+func (w window) cited(seqs []int64) []memory.Message {
 	var out []memory.Message
 	for _, t := range w.Turns {
 		for _, m := range t.Messages {
@@ -311,7 +311,7 @@ func (w Window) cited(seqs []int64) []memory.Message {
 // sources returns the messages that state text: those cited, else with the message before the
 // first one (a question that is answered), else one message of the window, since models
 // miscount.
-func (w Window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
+func (w window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
 	all := w.all()
 	first := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == cited[0].Evidence })
 	reason = lang.ReasonUnsaid
@@ -334,7 +334,7 @@ func (w Window) sources(text string, cited []memory.Message) (sources []memory.M
 	return nil, reason
 }
 
-func (w Window) all() []memory.Message {
+func (w window) all() []memory.Message {
 	var out []memory.Message
 	for _, t := range w.Turns {
 		out = append(out, t.Messages...)
@@ -345,7 +345,7 @@ func (w Window) all() []memory.Message {
 // aboutUser checks a statement about the user: the user must have said a part of it, or have
 // answered yes, and likes and traits must not be the character's own words about itself. What
 // is said in the course of the story (*draws a sword*) is about the world.
-func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject, string) {
+func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject, string) {
 	var spoken, all, offered, own []string
 	for i, m := range sources {
 		if m.Role == lang.RoleCharacter {
@@ -394,7 +394,7 @@ func addressed(text string) (toUser, others []string) {
 
 // confirms reports whether the user answers yes to what the character has just asked or said
 // about them, and that is text.
-func (w Window) confirms(text string, asked, answer memory.Message) bool {
+func (w window) confirms(text string, asked, answer memory.Message) bool {
 	if asked.Role != lang.RoleCharacter || !yes.MatchString(answer.Text) || !lang.SecondPerson.MatchString(asked.Text) {
 		return false
 	}
@@ -423,8 +423,8 @@ func speaksOfUser(n lang.Names, text string) bool {
 }
 
 // merged joins equal statements and their evidence.
-func merged(all []Candidate) []Candidate {
-	var out []Candidate
+func merged(all []candidate) []candidate {
+	var out []candidate
 	place := map[string]int{}
 	for _, c := range all {
 		hash := memory.ContentHash(c.Text)

@@ -9,7 +9,7 @@ import (
 )
 
 // window is the input of one run.
-type Window struct {
+type window struct {
 	Names   lang.Names
 	Context []memory.Turn // earlier, to understand the window by; never a source
 	Turns   []memory.Turn
@@ -25,7 +25,7 @@ const (
 
 // nextWindow returns the turns after upTo, with two earlier ones as context, and the seq up to
 // which they reach. Turns that are too many for one run are left for the next.
-func NextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w Window, until int64) {
+func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, until int64) {
 	w.Names = names
 	until = upTo
 	first := len(turns)
@@ -51,7 +51,7 @@ func NextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w Window, un
 }
 
 // dense reports whether the window is mostly in a script without spaces; its facts must be too.
-func (w Window) dense() bool {
+func (w window) dense() bool {
 	var b strings.Builder
 	for _, t := range w.Turns {
 		for _, m := range t.Messages {

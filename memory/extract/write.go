@@ -23,12 +23,12 @@ const races = 8
 // it is the last. done reports that the job has ended: also if the model is unreachable, for
 // then rules have read this window and the rest waits.
 func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
-	x := NewRun(nil)
+	x := newRun(nil)
 	paid := &allowance{attempt: r, exchanges: exchangesIn(p.Turns)}
 	if d.model {
-		x = NewRun(paid)
+		x = newRun(paid)
 	}
-	candidates, err := x.Candidates(ctx, p.Window)
+	candidates, err := x.candidates(ctx, p.window)
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bo
 	if err != nil {
 		return false, err
 	}
-	decisions, err := x.Decide(ctx, candidates, known)
+	decisions, err := x.decide(ctx, candidates, known)
 	if err != nil {
 		return false, err
 	}
@@ -65,7 +65,7 @@ func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bo
 
 // neighbours are the known facts nearest to each candidate: those that state the same property
 // first, then by spelling.
-func (r *attempt) neighbours(ctx context.Context, candidates []Candidate) (known []memory.Memory, err error) {
+func (r *attempt) neighbours(ctx context.Context, candidates []candidate) (known []memory.Memory, err error) {
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
 	}
@@ -111,14 +111,14 @@ func (r *attempt) neighbours(ctx context.Context, candidates []Candidate) (known
 
 // planned is a plan for one version of the scope.
 type planned struct {
-	Plan
+	plan
 	*factState
 	version int64
 }
 
-func (r *attempt) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
+func (r *attempt) plan(ctx context.Context, of part, candidates []candidate, decisions []decision) (*planned, error) {
 	p := &planned{}
-	b := Basis{Similar: r.similar.of, Names: of.Names}
+	b := basis{Similar: r.similar.of, Names: of.Names}
 	err := r.store.View(ctx, r.job.UserID, func(tx memory.Tx) (err error) {
 		b.Now = tx.Now()
 		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
@@ -138,29 +138,29 @@ func (r *attempt) plan(ctx context.Context, of part, candidates []Candidate, dec
 		return p, err
 	}
 	b.Active, b.Hidden = p.current, p.hidden
-	var dropped []Change
+	var dropped []change
 	b.Candidates, b.Decisions, dropped = withoutDone(candidates, decisions, p.over)
-	p.Plan = Apply(b)
+	p.plan = apply(b)
 	p.Changes = append(p.Changes, dropped...)
 	return p, ctx.Err()
 }
 
 // withoutDone drops candidates that were stored before, from the same texts, and have ended
 // since. What the user retired is not stored again in other words either.
-func withoutDone(candidates []Candidate, decisions []Decision, done []memory.Memory) ([]Candidate, []Decision, []Change) {
-	var kept []Candidate
-	var dropped []Change
+func withoutDone(candidates []candidate, decisions []decision, done []memory.Memory) ([]candidate, []decision, []change) {
+	var kept []candidate
+	var dropped []change
 	place := map[int]int{-1: -1}
 	for i := range candidates {
 		c := &candidates[i]
 		if slices.ContainsFunc(done, func(m memory.Memory) bool { return over(&m, c) }) {
-			dropped = append(dropped, Change{Op: OpDrop, Reason: reasonOver})
+			dropped = append(dropped, change{Op: opDrop, Reason: reasonOver})
 			continue
 		}
 		place[i] = len(kept)
 		kept = append(kept, *c)
 	}
-	var left []Decision
+	var left []decision
 	for _, d := range decisions {
 		if at, ok := place[d.Candidate]; ok {
 			d.Candidate = at
@@ -172,7 +172,7 @@ func withoutDone(candidates []Candidate, decisions []Decision, done []memory.Mem
 
 const reasonOver = "already known from this message, and ended"
 
-func over(m *memory.Memory, c *Candidate) bool {
+func over(m *memory.Memory, c *candidate) bool {
 	if _, more := memory.WithSighting(m.Evidence, c.Evidence); more || len(m.Evidence) == 0 {
 		return false
 	}
@@ -181,7 +181,7 @@ func over(m *memory.Memory, c *Candidate) bool {
 }
 
 // write carries a plan out and marks the texts as read.
-func (r *attempt) write(ctx context.Context, p part, d due, x *Run, plan *planned, last bool) error {
+func (r *attempt) write(ctx context.Context, p part, d due, x *run, plan *planned, last bool) error {
 	var report report
 	err := r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		report = r.report.with(x, len(p.Turns), d.mark)
@@ -247,19 +247,19 @@ func (r *attempt) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, e
 }
 
 // with adds the result of a window.
-func (r report) with(x *Run, exchanges int, read bool) report {
-	r.Method = x.Outcome.Method
-	r.Calls += x.Outcome.Calls
+func (r report) with(x *run, exchanges int, read bool) report {
+	r.Method = x.outcome.Method
+	r.Calls += x.outcome.Calls
 	if read {
 		r.Exchanges += exchanges
 		r.Waiting = max(0, r.Waiting-exchanges)
 	}
-	r.Notes = slices.Concat(r.Notes, x.Outcome.Notes)
+	r.Notes = slices.Concat(r.Notes, x.outcome.Notes)
 	dropped := map[string]int{}
 	for reason, n := range r.Dropped {
 		dropped[reason] = n
 	}
-	for _, d := range x.Outcome.Dropped {
+	for _, d := range x.outcome.Dropped {
 		dropped[d.Reason]++
 	}
 	r.Dropped = dropped
@@ -328,17 +328,17 @@ func (w *writing) newest(root string) *memory.Memory {
 // server causes the events of a job.
 const server = "server"
 
-func (w *writing) change(c *Change) error {
+func (w *writing) change(c *change) error {
 	old := w.row(c.OldID)
 	switch c.Op {
-	case OpAdd:
+	case opAdd:
 		return w.add(c.New)
-	case OpReplace:
+	case opReplace:
 		if old == nil {
 			old = w.made[c.Old]
 		}
 		return w.replace(old.RootID, c.New)
-	case OpRetire:
+	case opRetire:
 		if old.Status != memory.Retired {
 			old.EndedBy = nil
 		}
@@ -347,14 +347,14 @@ func (w *writing) change(c *Change) error {
 		w.retired = append(w.retired, old.ID)
 		w.report.Retired++
 		return w.tx.UpdateFact(w.characterID, old)
-	case OpSeen:
+	case opSeen:
 		old.Evidence, old.SeenCount, old.LastSeenAt = c.New.Evidence, c.New.SeenCount, c.New.LastSeenAt
 		old.UpdatedAt = w.tx.Now()
 		w.report.Seen++
 		return w.tx.UpdateFact(w.characterID, old)
-	case OpSuggest:
+	case opSuggest:
 		return w.suggest(c.Suggestion)
-	case OpDrop:
+	case opDrop:
 		w.report.Dropped[c.Reason]++
 	}
 	return nil
@@ -402,20 +402,20 @@ func (w *writing) suggest(s *memory.Suggestion) error {
 }
 
 // suggestInstead turns a change of a held plan into a suggestion.
-func (w *writing) suggestInstead(c *Change) error {
+func (w *writing) suggestInstead(c *change) error {
 	const reason = "too many changes in one run"
 	var s *memory.Suggestion
 	switch c.Op {
-	case OpAdd:
+	case opAdd:
 		s = &memory.Suggestion{Event: memory.EventAdd, Text: c.New.Text, Reason: reason, Evidence: c.New.Evidence}
-	case OpReplace:
+	case opReplace:
 		s = &memory.Suggestion{MemoryID: c.OldID, Event: memory.EventUpdate, Text: c.New.Text, Reason: reason, Evidence: c.New.Evidence}
 		if c.Old != nil { // that is no more than a suggestion itself
 			s.Event = memory.EventAdd
 		}
-	case OpRetire:
+	case opRetire:
 		s = &memory.Suggestion{MemoryID: c.OldID, Event: memory.EventDelete, Reason: reason, Evidence: c.EndedBy}
-	case OpSuggest:
+	case opSuggest:
 		s = c.Suggestion
 	default:
 		return w.change(c)
