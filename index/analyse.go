@@ -9,23 +9,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Analyser turns text into terms, the same for rows and queries: compatibility form (NFKC) and
-// lower case; English words without stop words, by their stem, with common irregular forms led
-// back to the word; scripts without spaces as overlapping pairs, a lone character as itself;
-// digits, ordinals without their ending. Words of other scripts stay whole. A term has no
-// space, so rows keep theirs as one string (Join).
-type Analyser struct {
-	KeepStopWords bool // English ones
-	Identifiers   bool // also the parts of camelCase and snake_case words
-}
-
 // longestTerm is the maximum length of a term in bytes: longer words are keys and hashes, and
 // are cut.
 const longestTerm = 64
 
-func (a Analyser) Join(text string) string { return strings.Join(a.Terms(text), " ") }
+// Join returns the terms of text as a row keeps them. A term has no space.
+func Join(text string) string { return strings.Join(Terms(text), " ") }
 
-func (a Analyser) Terms(text string) []string {
+// Terms returns the terms of text in their order, the same for rows and queries:
+// compatibility form (NFKC) and lower case; English words without stop words, by their stem,
+// with common irregular forms led back to the word; scripts without spaces as overlapping
+// pairs, a lone character as itself; digits, ordinals without their ending. Words of other
+// scripts stay whole.
+func Terms(text string) []string {
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
 	}
@@ -39,7 +35,7 @@ func (a Analyser) Terms(text string) []string {
 			from = end
 		case isWord(r):
 			end := wordEnd(text, from)
-			terms = a.appendWord(terms, text[from:end])
+			terms = appendWord(terms, text[from:end])
 			from = end
 		default:
 			from += n
@@ -114,65 +110,19 @@ func appendPairs(terms []string, run string) []string {
 	return append(terms, run[previous:])
 }
 
-func (a Analyser) appendWord(terms []string, word string) []string {
-	if a.Identifiers {
-		terms = a.appendParts(terms, word)
-	}
+func appendWord(terms []string, word string) []string {
 	for part := range strings.SplitSeq(word, "_") {
-		terms = a.appendPlain(terms, strings.ToLower(part))
+		terms = appendPlain(terms, strings.ToLower(part))
 	}
 	return terms
-}
-
-// appendParts adds the parts of an identifier where it has more than one.
-func (a Analyser) appendParts(terms []string, word string) []string {
-	from, before, parts := 0, rune(0), []string{}
-	for i, r := range word {
-		upper := unicode.IsUpper(r) && (unicode.IsLower(before) || startsWord(word[i:], before))
-		digit := i > 0 && unicode.IsDigit(r) != unicode.IsDigit(before)
-		if r == '_' || upper || digit {
-			if from < i {
-				parts = append(parts, word[from:i])
-			}
-			from = i
-			if r == '_' {
-				from = i + 1
-			}
-		}
-		before = r
-	}
-	if from == 0 {
-		return terms
-	}
-	if from < len(word) {
-		parts = append(parts, word[from:])
-	}
-	if strings.Contains(word, "_") { // its parts come as words of their own
-		whole := strings.ToLower(strings.ReplaceAll(word, "_", ""))
-		if len(whole) <= longestTerm {
-			terms = append(terms, whole)
-		}
-		parts = parts[:0]
-	}
-	for _, part := range parts {
-		terms = a.appendPlain(terms, strings.ToLower(part))
-	}
-	return terms
-}
-
-// startsWord reports whether an upper-case run ends here: the S of HTTPServer.
-func startsWord(rest string, before rune) bool {
-	_, n := utf8.DecodeRuneInString(rest)
-	next, _ := utf8.DecodeRuneInString(rest[n:])
-	return unicode.IsUpper(before) && unicode.IsLower(next)
 }
 
 // appendPlain adds a lower-case word unless it is a stop word.
-func (a Analyser) appendPlain(terms []string, word string) []string {
+func appendPlain(terms []string, word string) []string {
 	if i := strings.IndexFunc(word, isApostrophe); i >= 0 {
-		word = a.withoutEnding(word, i)
+		word = withoutEnding(word, i)
 	}
-	if word == "" || !a.KeepStopWords && isStop(word) {
+	if word == "" || isStop(word) {
 		return terms
 	}
 	return append(terms, Stem(word))
@@ -180,15 +130,12 @@ func (a Analyser) appendPlain(terms []string, word string) []string {
 
 // withoutEnding removes the ending of a contraction: "caroline's", "we'll". Those in n't are
 // stop words.
-func (a Analyser) withoutEnding(word string, i int) string {
+func withoutEnding(word string, i int) string {
 	_, n := utf8.DecodeRuneInString(word[i:])
 	stem, ending := word[:i], word[i+n:]
 	switch {
 	case ending == "t" && strings.HasSuffix(stem, "n"):
-		if !a.KeepStopWords {
-			return ""
-		}
-		return stem
+		return ""
 	case len(ending) <= 2:
 		return stem
 	}

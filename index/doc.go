@@ -3,6 +3,6 @@
 // rows of one owner; a Cache loads indexes on first use, updates them to the owner's version,
 // and drops the least recently used.
 //
-// Rows are the truth: an index can be dropped at any time. Analyser makes the terms of rows and
+// Rows are the truth: an index can be dropped at any time. Terms makes the terms of rows and
 // queries; Index.View ranks.
 package index

@@ -17,7 +17,7 @@ type Row struct {
 	Version int64  // a row replaces one of the same id unless it is older
 	Group   string // rows of a group are neighbours: a session, a document; empty = it stands alone
 	Order   int64  // place in the group
-	Terms   string // from Analyser.Join
+	Terms   string // from Join
 	Vectors []Kept
 
 	// Data is returned with the row. Size is its size in bytes.

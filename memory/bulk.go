@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/index"
 	"nodest/memory/lang"
 	"nodest/op"
 )
@@ -72,7 +73,7 @@ func (b *Bulk) Check() error {
 	}
 	c.That(len(f.IDs) <= maxNamed, "filter.ids", "range", "must have at most %d ids", maxNamed)
 	c.That(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "must have at least one id")
-	c.That(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "contains no searchable word")
+	c.That(f.Query == nil || index.Join(*f.Query) != "", "filter.q", "value", "contains no searchable word")
 	narrow := f.IDs != nil || f.Kind != nil || f.Subject != nil || f.Conversation != nil || f.Pinned != nil || f.Query != nil
 	c.That(narrow || f.All, "filter.all", "required", "must be true in a filter without other members")
 	c.That(!narrow || !f.All, "filter.all", "value", "can only be combined with status")
@@ -174,7 +175,7 @@ func (b *Bulk) status() Status {
 	return Active
 }
 
-func (b *Bulk) words() []string { return strings.Fields(Terms(orEmpty(b.Filter.Query))) }
+func (b *Bulk) words() []string { return strings.Fields(index.Join(orEmpty(b.Filter.Query))) }
 
 // fits reports whether the filter selects the newest version of a memory. Ids were checked
 // before.
@@ -188,7 +189,7 @@ func (b *Bulk) fits(m *Memory, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	has := strings.Fields(Terms(m.Text))
+	has := strings.Fields(index.Join(m.Text))
 	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(has, word) })
 }
 

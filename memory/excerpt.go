@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"nodest/index"
-	"nodest/memory/lang"
 )
 
 // excerpt returns the sentences of text that fit a question best, in their order and in at most
@@ -20,7 +19,7 @@ func excerpt(text string, terms []index.Term, room int) string {
 	order := make([]scored, len(parts))
 	for i, part := range parts {
 		has := map[string]bool{}
-		for _, t := range lang.Analyser.Terms(part) {
+		for _, t := range index.Terms(part) {
 			has[t] = true
 		}
 		order[i].at = i

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"nodest/index"
 	"nodest/memory/lang"
 )
 
@@ -76,7 +77,7 @@ func readSeen(messages []Message) *seen {
 		}
 		v.hashes[ContentHash(m.Text)] = true
 		told := slices.DeleteFunc(lang.Statements(m.Text), lang.QuestionBegins.MatchString) // a question does not say what it asks for
-		for _, t := range lang.Analyser.Terms(strings.Join(told, "\n")) {
+		for _, t := range index.Terms(strings.Join(told, "\n")) {
 			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
 				v.said[t] = append(in, int32(i))
 			}
@@ -88,7 +89,7 @@ func readSeen(messages []Message) *seen {
 // Has reports whether an item is visible: all messages of one of its sightings are, or its
 // words are in one message.
 func (v Visible) Has(text string, evidence []Evidence) bool {
-	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(lang.Analyser.Terms(text))
+	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(index.Terms(text))
 }
 
 // Shows is Has without comparing words.

@@ -16,7 +16,7 @@ func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 			if len(m.EndedBy) == 0 { // else it is searched with the others
 				u := Unit{
 					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-					Importance: m.Importance, Evidence: m.Evidence, Terms: Terms(m.Text),
+					Importance: m.Importance, Evidence: m.Evidence, Terms: index.Join(m.Text),
 				}
 				rows = append(rows, u.Row())
 			}

@@ -51,7 +51,7 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 	x := index.New()
 	rows := make([]index.Row, len(units))
 	for i := range units {
-		units[i].Terms = memory.Terms(units[i].Text)
+		units[i].Terms = index.Join(units[i].Text)
 		rows[i] = units[i].Row()
 	}
 	if err := x.Apply(t.Context(), rows, nil); err != nil {

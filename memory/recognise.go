@@ -34,7 +34,7 @@ func recognise(q *lang.Question, v index.View, text string) {
 	begins := map[string]bool{}
 	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
 		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
-			for _, t := range lang.Analyser.Terms(w) {
+			for _, t := range index.Terms(w) {
 				begins[t] = true
 			}
 		}
@@ -59,7 +59,7 @@ func isKnownName(v index.View, term string, capitals bool) bool {
 			return false
 		}
 		text := d.(*entry).Text
-		is := func(name string) bool { return slices.Contains(lang.Analyser.Terms(strings.ToLower(name)), term) }
+		is := func(name string) bool { return slices.Contains(index.Terms(strings.ToLower(name)), term) }
 		for _, m := range naming.FindAllStringSubmatch(text, -1) {
 			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {
 				return true

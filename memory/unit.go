@@ -51,8 +51,6 @@ func (u *Unit) standsFor(source string) bool {
 }
 
 // Terms analyses the text of a unit.
-func Terms(text string) string { return lang.Analyser.Join(text) }
-
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {

@@ -6,6 +6,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"nodest/fault"
+	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 )
@@ -92,7 +93,7 @@ func (t *tx) InsertFact(characterID string, m *memory.Memory) error {
 	if err != nil {
 		return err
 	}
-	row.Terms = text(memory.Terms(m.Text))
+	row.Terms = text(index.Join(m.Text))
 	if err := t.insert(row); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/index"
 	"nodest/memory"
 )
 
@@ -22,7 +23,7 @@ func (t *tx) InsertFacts(characterID string, facts []*memory.Memory) error {
 		if err != nil {
 			return err
 		}
-		row.Terms = text(memory.Terms(m.Text))
+		row.Terms = text(index.Join(m.Text))
 		rows[i] = row
 		if m.Status != memory.Active {
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -53,7 +54,7 @@ func (t *tx) said(m *nodest.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.ID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
-		Role: m.Role, Name: text(m.Name), Terms: text(memory.Terms(words)), Hash: memory.ContentHash(words),
+		Role: m.Role, Name: text(m.Name), Terms: text(index.Join(words)), Hash: memory.ContentHash(words),
 		IsRead: m.Extra != nil, SaidAt: millis(m.CreatedAt),
 	}
 }

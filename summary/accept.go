@@ -23,11 +23,6 @@ const (
 // shortestSummary is a length in code points; summaries of many messages must be longer.
 const shortestSummary = 50
 
-func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
-	m := materialOf(lines, "")
-	return m.accept(output, least(m.messages, m.size, length), length)
-}
-
 func plainTexts(lines []ChatLine) []string {
 	plain := make([]string, len(lines))
 	for i := range lines {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"nodest/index"
 	"nodest/llm"
 	"nodest/memory/lang"
 )
@@ -17,7 +18,7 @@ import (
 // line with the speaker's name. Those of a summary that is folded get a bonus. The text has at
 // most w.Length code points; it is empty only if nothing was said. It is deterministic: scores
 // are integers.
-func ExtractSummary(w Work) string {
+func extractSummary(w Work) string {
 	w = w.withDefaults()
 	lines, previous := w.Lines, w.Previous
 	if previous != nil && w.Rebuild {
@@ -157,7 +158,7 @@ func rate(quotes []quote) bool {
 	in := map[string]int64{} // quotes that have the term
 	for i := range quotes {
 		q := &quotes[i]
-		q.terms = lang.Analyser.Terms(q.text)
+		q.terms = index.Terms(q.text)
 		slices.Sort(q.terms)
 		q.terms = slices.Compact(q.terms)
 		q.close, q.size = 0, runes(q.String())+1

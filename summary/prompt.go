@@ -2,19 +2,12 @@ package summary
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
 	"time"
 
 	"nodest/framework"
 )
-
-// blocksOf writes lines as "name: text". A line with the date, in the time zone loc, precedes a
-// message of another day; lines without a time have none.
-func Transcript(lines []ChatLine, loc *time.Location) string {
-	return strings.Join(chunked(blocksOf(lines, loc), math.MaxInt), "")
-}
 
 type block struct {
 	day  string // of the message; empty = not known

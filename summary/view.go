@@ -35,23 +35,6 @@ func (s *Summary) Overlay(path []ChatLine) (from, to int) {
 	return from, max(from, min(to, len(path)-KeepLast))
 }
 
-// Shown is path as a prompt shows it, with s in place of what it covers. s may be nil.
-func View(path []ChatLine, s *Summary) []framework.Message {
-	from, to := s.Overlay(path)
-	view := make([]framework.Message, 0, len(path)+1-(to-from))
-	for i := range path {
-		if i == from && to > from {
-			view = append(view, s.Message())
-		}
-		if i >= from && i < to {
-			continue
-		}
-		l := &path[i]
-		view = append(view, framework.Message{ID: l.RevisionID, Role: string(l.Role), Name: l.Name, Text: l.Text, Greeting: l.Greeting})
-	}
-	return view
-}
-
 // EffectiveLength is the length of path in a prompt, in UTF-16 units, without marker lines.
 func EffectiveLength(path []ChatLine, s *Summary) int {
 	from, to := s.Overlay(path)

@@ -82,7 +82,7 @@ var errNotASummary = errors.New("the model returned no usable summary")
 func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	w = w.withDefaults()
 	if model == nil {
-		return Draft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
+		return Draft{Text: extractSummary(w), Method: MethodExtractive}, nil
 	}
 	s := scribe{model: model, work: w, material: materialOf(w.Lines, previousText(w.Previous))}
 	draft := Draft{Method: MethodModel}
@@ -92,7 +92,7 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	case ctx.Err() != nil:
 		return Draft{Calls: s.calls}, context.Cause(ctx)
 	case draft.Cause != nil:
-		draft.Method, draft.Text = MethodExtractive, ExtractSummary(w)
+		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
 	}
 	return draft, nil
 }

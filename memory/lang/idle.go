@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"nodest/index"
 )
 
 var (
@@ -43,5 +45,5 @@ func OnlyAsks(text string) bool {
 // saysSomething reports whether a folded text has a word with content.
 func saysSomething(folded string) bool {
 	return strings.ContainsFunc(folded, func(r rune) bool { return r >= 0x2e80 && unicode.IsLetter(r) && !meansLittle(r, 0) }) ||
-		slices.ContainsFunc(Analyser.Terms(folded), func(t string) bool { return t[0] < 0x80 && TellsSomething(t) })
+		slices.ContainsFunc(index.Terms(folded), func(t string) bool { return t[0] < 0x80 && TellsSomething(t) })
 }

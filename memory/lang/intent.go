@@ -125,7 +125,7 @@ func (q *Question) stress(text string) {
 	names := map[string]bool{}
 	for _, m := range Named.FindAllStringSubmatch(text, -1) {
 		if w := strings.ToLower(m[1]); !TimeWords[w] && !strings.HasPrefix(w, "i'") {
-			for _, t := range Analyser.Terms(w) {
+			for _, t := range index.Terms(w) {
 				names[t] = true
 			}
 		}

@@ -10,9 +10,6 @@ import (
 	"nodest/index"
 )
 
-// Analyser makes the terms of units and queries; both must be the same.
-var Analyser index.Analyser
-
 // Sought is the kind of answer that a question asks for.
 type Sought uint8
 
@@ -83,7 +80,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
 	told, dense := termSet(rest), denseWordsOf(rest)
 	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
-	for _, t := range Analyser.Terms(folded) {
+	for _, t := range index.Terms(folded) {
 		var weight, proof float32
 		switch {
 		case names[t]:
@@ -115,7 +112,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 
 func termSet(text string) map[string]bool {
 	terms := map[string]bool{}
-	for _, t := range Analyser.Terms(text) {
+	for _, t := range index.Terms(text) {
 		terms[t] = true
 	}
 	return terms

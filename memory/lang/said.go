@@ -187,7 +187,7 @@ func latinPiece(w string) (Piece, bool) {
 			return Piece{Class: c[0], Weight: weightClass}, true
 		}
 	}
-	if latinNeutral[base] || latinNeutral[stem] || len(index.Analyser{}.Terms(base)) == 0 {
+	if latinNeutral[base] || latinNeutral[stem] || len(index.Terms(base)) == 0 {
 		return Piece{}, false
 	}
 	return Piece{word: stem, Weight: weightWord}, true

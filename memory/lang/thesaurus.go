@@ -25,7 +25,7 @@ const (
 
 func synonyms(asked, told string) relatedWords {
 	r := relatedWords{asked: regexp.MustCompile(asked)}
-	for _, t := range Analyser.Terms(told) {
+	for _, t := range index.Terms(told) {
 		if !slices.Contains(r.terms, t) {
 			r.terms = append(r.terms, t)
 		}
