@@ -39,7 +39,7 @@ func ranked(x *index.Index, query string, column func(*index.Match) []float32) [
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
 		for i, s := range column(match(v, terms)) {
-			if d, ok := v.Data(i); ok && s > 0 {
+			if d := v.Data(i); d != nil && s > 0 {
 				found = append(found, scored{d.(string), s})
 			}
 		}
@@ -184,7 +184,7 @@ func scores(x *index.Index, query string, column func(*index.Match) []float32) m
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
 		for i, s := range column(match(v, terms)) {
-			if d, ok := v.Data(i); ok && s > 0 {
+			if d := v.Data(i); d != nil && s > 0 {
 				found[d.(string)] = s
 			}
 		}
@@ -198,7 +198,7 @@ func nearest(t *testing.T, x *index.Index) (ids []string) {
 	err := x.View(func(v index.View) error {
 		near, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000)
 		for _, n := range near {
-			d, _ := v.Data(n.Row)
+			d := v.Data(n.Row)
 			ids = append(ids, d.(string))
 		}
 		return err

@@ -19,10 +19,8 @@ func (x *Index) View(rank func(View) error) error {
 // Slots returns one more than the highest number of a row.
 func (v View) Slots() int { return len(v.x.docs) }
 
-// Data returns the data of row n; ok is false in a gap.
-func (v View) Data(n int) (data any, ok bool) {
-	return v.x.docs[n].data, v.x.places[n].group != nil
-}
+// Data returns the data of row n; nil in a gap.
+func (v View) Data(n int) any { return v.x.docs[n].data }
 
 // Length returns how many terms row n has.
 func (v View) Length(n int) int { return int(v.x.places[n].own) }

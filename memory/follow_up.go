@@ -32,11 +32,10 @@ func (r *ranking) followUp(v index.View) {
 	for _, old := range r.bestProven() {
 		ties, total := r.tiesOf(v, old.row)
 		for _, row := range slices.Sorted(maps.Keys(ties)) {
-			d, ok := v.Data(row)
-			if !ok || row == old.row || left == 0 {
+			if row == old.row || left == 0 {
 				continue
 			}
-			if e := d.(*entry); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
+			if e := entryAt(v, row); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
 				r.addFollowing(e, row, old)
 				left--
 			}

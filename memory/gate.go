@@ -55,11 +55,8 @@ func (r *ranking) proves(i int) bool {
 // answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(v index.View, i int) bool {
 	before := v.Neighbour(i, -1)
-	if before < 0 || !r.passes(r.match.Evidence[before]) {
-		return false
-	}
-	d, there := v.Data(before)
-	return there && d.(*entry).traits.Asks && d.(*entry).Speaker != r.entries[i].Speaker
+	b := entryAt(v, before)
+	return b != nil && b.traits.Asks && b.Speaker != r.entries[i].Speaker && r.passes(r.match.Evidence[before])
 }
 
 // admits reports whether rows that only pass the floor may be returned.

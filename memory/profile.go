@@ -130,8 +130,8 @@ func (c *counter) profile(ctx context.Context, x *index.Index) (facts []Memory, 
 	var units []*Unit
 	err = x.View(func(v index.View) error {
 		for i := range v.Slots() {
-			if d, ok := v.Data(i); ok && d.(*entry).Profile {
-				units = append(units, &d.(*entry).Unit)
+			if e := entryAt(v, i); e != nil && e.Profile {
+				units = append(units, &e.Unit)
 			}
 		}
 		return nil

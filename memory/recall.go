@@ -324,8 +324,8 @@ func (r *ranking) skips(e *entry) bool {
 
 func (r *ranking) allFacts(v index.View) {
 	for i := range v.Slots() {
-		if d, ok := v.Data(i); ok && d.(*entry).Layer == Fact {
-			r.facts = append(r.facts, d.(*entry))
+		if e := entryAt(v, i); e != nil && e.Layer == Fact {
+			r.facts = append(r.facts, e)
 		}
 	}
 }
@@ -339,42 +339,32 @@ func (a ranked) before(b ranked) bool {
 	return a.score > b.score || a.score == b.score && a.row < b.row
 }
 
-// topmost keeps the best of many rows, in a heap with the worst on top.
+// topmost keeps the best of many rows.
 type topmost struct {
-	size int
-	rows []ranked
+	size  int
+	rows  []ranked
+	least *ranked // of the best, once there are so many
 }
 
+// sorted returns the rows, the best first.
 func (t *topmost) sorted() []ranked {
 	slices.SortFunc(t.rows, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
 	})
+	if len(t.rows) >= t.size {
+		t.rows = t.rows[:t.size]
+		least := t.rows[t.size-1]
+		t.least = &least
+	}
 	return t.rows
 }
 
-func (t *topmost) takes(r ranked) bool { return len(t.rows) < t.size || r.before(t.rows[0]) }
+// takes reports whether r may be among the best.
+func (t *topmost) takes(r ranked) bool { return t.least == nil || r.before(*t.least) }
 
 func (t *topmost) add(r ranked) {
-	if len(t.rows) < t.size {
-		t.rows = append(t.rows, r)
-		for i := len(t.rows) - 1; i > 0 && t.rows[(i-1)/2].before(t.rows[i]); i = (i - 1) / 2 {
-			t.rows[i], t.rows[(i-1)/2] = t.rows[(i-1)/2], t.rows[i]
-		}
-		return
-	}
-	t.rows[0] = r
-	for i := 0; ; {
-		worst := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(t.rows) && t.rows[worst].before(t.rows[child]) {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		t.rows[i], t.rows[worst] = t.rows[worst], t.rows[i]
-		i = worst
+	if t.rows = append(t.rows, r); len(t.rows) >= 2*t.size {
+		t.sorted()
 	}
 }
 

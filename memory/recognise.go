@@ -54,11 +54,7 @@ func recognise(q *lang.Question, v index.View, text string) {
 func isKnownName(v index.View, term string, capitals bool) bool {
 	rows, _ := v.Having(term, mostNamings)
 	return slices.ContainsFunc(rows[:min(len(rows), namingRows)], func(row int) bool {
-		d, ok := v.Data(row)
-		if !ok {
-			return false
-		}
-		text := d.(*entry).Text
+		text := entryAt(v, row).Text
 		is := func(name string) bool { return slices.Contains(index.Terms(strings.ToLower(name)), term) }
 		for _, m := range naming.FindAllStringSubmatch(text, -1) {
 			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {

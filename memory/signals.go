@@ -102,11 +102,10 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 		if len(read.Days) == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
 			continue
 		}
-		d, ok := v.Data(i)
-		if !ok {
+		e := entryAt(v, i)
+		if e == nil {
 			continue
 		}
-		e := d.(*entry)
 		day := dayFit(read.Days, e.At, q.Now.Location())
 		if day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
 			continue
@@ -121,10 +120,9 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 // judge fills in what depends on the unit itself and on the one before it.
 func (c *columns) judge(v index.View, i int, read lang.Question) {
 	e := c.entries[i]
-	if before := v.Neighbour(i, -1); before >= 0 {
-		if d, ok := v.Data(before); ok && d.(*entry).traits.Asks {
-			c.of[sigAnswer][i] = c.of[sigRow][before]
-		}
+	before := v.Neighbour(i, -1)
+	if b := entryAt(v, before); b != nil && b.traits.Asks {
+		c.of[sigAnswer][i] = c.of[sigRow][before]
 	}
 	if len(read.Speakers) == 1 && e.Speaker == read.Speakers[0] {
 		c.of[sigSpeaker][i] = 1

@@ -64,6 +64,15 @@ func (u *Unit) Row() index.Row {
 	}
 }
 
+// entryAt returns the entry of row i; nil for none.
+func entryAt(v index.View, i int) *entry {
+	if i < 0 {
+		return nil
+	}
+	e, _ := v.Data(i).(*entry)
+	return e
+}
+
 // entry is what the index keeps of a unit.
 type entry struct {
 	Unit

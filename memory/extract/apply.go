@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
@@ -435,14 +434,6 @@ func (a *applying) retireRest(c *candidate, known []*memory.Memory) {
 // identity reports whether m says who somebody is: a name, an age, a birthday, an origin, what
 // one is. A rule replaces it only if the user corrects it; home and work do change.
 func identity(m *memory.Memory) bool {
-	if m.Kind != lang.KindProfile || lang.SlotOf(m.Text).Property == lang.WorkSlot {
-		return false
-	}
-	switch lang.PropertyOf(m.Text) {
-	case "name", "age", "birth", "is":
-		return true
-	}
-	return origin.MatchString(m.Text)
+	property := lang.PropertyOf(m.Text)
+	return m.Kind == lang.KindProfile && slices.Contains([]string{lang.NameSlot, "age", "birthday", "origin", "is"}, property)
 }
-
-var origin = regexp.MustCompile(`(?i)^(?:the )?\S+ is (?:originally )?from\b|^用户(?:来自|老家)`)

@@ -79,14 +79,10 @@ func namesIn(text string) []string {
 	return out
 }
 
-// PropertyOf names the property that a statement gives, as far as it has one value
-// at a time; "" = none.
+// PropertyOf names the property that a statement gives; "" = none.
 func PropertyOf(text string) string {
-	for _, p := range PiecesOf(text) {
-		switch p.Class {
-		case "live", "work", "study", "name", "age", "birth":
-			return p.Class
-		}
+	if p := SlotOf(text).Property; p != "" {
+		return p
 	}
 	if whatOneIs.MatchString(text) {
 		return "is"
