@@ -26,10 +26,6 @@ type embedProgress struct {
 	Refused int `json:"refused,omitempty"` // by the provider, for good: words find them
 }
 
-func (s *Service) embedKind() jobs.Kind {
-	return jobs.Kind{Name: JobEmbed, Run: s.runEmbed}
-}
-
 // runEmbed makes the vectors that a scope lacks. Each batch is committed, so that the next
 // attempt continues where the last one ended; until then the rest is found by words. A deleted
 // character needs none.
@@ -41,9 +37,12 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	b := &embedding{e: e, refused: map[string]bool{}}
 	last, progress := "", embedProgress{}
 	for {
-		batch, err := s.withoutVector(ctx, j, b)
+		batch, err := s.nextBatch(ctx, j, b)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
 		if err != nil || len(batch) == 0 {
-			return unlessGone(err)
+			return err
 		}
 		if batch[0].Hash == last {
 			return fmt.Errorf("the embedding of content %s was not stored", last)
@@ -53,60 +52,36 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
-		done := false
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
 			}
-			if err := tx.Jobs.NoteJob(j, progress); err != nil || len(batch) == embedBatch {
-				return err
-			}
-			more, err := b.endUnlessMore(tx, j)
-			done = len(more) == 0
-			return err
+			return tx.Jobs.NoteJob(j, progress)
 		})
-		if err != nil || done {
-			return unlessGone(err)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
 		}
 	}
 }
 
-// unlessGone is nil if the subject of a job no longer exists.
-func unlessGone(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
-
-// withoutVector returns the next batch; if there is none it ends the job in the same
-// transaction.
-func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
-	err = s.store.View(ctx, j.UserID, func(tx Tx) error {
-		batch, err = b.next(tx, j)
+// nextBatch returns the first contents that have no vector and were not rejected. If there are
+// none it ends the job, in a transaction that sees what was added meanwhile.
+func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
+	read := func(tx Tx) (err error) {
+		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
+		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
 		return err
-	})
-	if err != nil || len(batch) > 0 {
+	}
+	if err = s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
 		return batch, err
 	}
 	err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
-		batch, err = b.endUnlessMore(tx, j)
-		return err
+		if err := read(tx); err != nil || len(batch) > 0 {
+			return err
+		}
+		return tx.Jobs.FinishJob(j)
 	})
 	return batch, err
-}
-
-func (b *embedding) next(tx Tx, j *jobs.Job) ([]Content, error) {
-	batch, err := tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
-	return slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] }), err
-}
-
-// endUnlessMore ends the job when nothing is left.
-func (b *embedding) endUnlessMore(tx Tx, j *jobs.Job) (batch []Content, err error) {
-	if batch, err = b.next(tx, j); err != nil || len(batch) > 0 {
-		return batch, err
-	}
-	return nil, tx.Jobs.FinishJob(j)
 }
 
 // embedding is the work of one job.

@@ -64,7 +64,7 @@ func New(store Store, o Options) *Service {
 }
 
 // Kinds are the jobs of the service, for jobs.Runner.Handle.
-func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.embedKind()} }
+func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{{Name: JobEmbed, Run: s.runEmbed}} }
 
 // ExportedSettings is the line of an export with the settings of the character's memory.
 type ExportedSettings struct {
