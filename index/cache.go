@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -24,10 +25,6 @@ type Delta struct {
 	Whole   bool // Rows is everything; what the index had goes
 }
 
-type CacheOptions struct {
-	Bytes int // of all indexes together; default 256 MB
-}
-
 // Cache keeps the recently used indexes. An index holds the rows of one key and no others, so
 // nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
@@ -47,11 +44,9 @@ type cached struct {
 	version int64
 }
 
-func NewCache(loader Loader, opts CacheOptions) *Cache {
-	budget := opts.Bytes
-	if budget <= 0 {
-		budget = 256 << 20
-	}
+// NewCache returns a cache of at most so many bytes; 0 = 256 MB.
+func NewCache(loader Loader, bytes int) *Cache {
+	budget := cmp.Or(bytes, 256<<20)
 	return &Cache{loader: loader, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
 }
 

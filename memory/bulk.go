@@ -207,14 +207,6 @@ func (b *Bulk) changes(m *Memory) bool {
 	return true
 }
 
-func bulkPieces(roots []string) [][]string {
-	pieces := slices.Collect(slices.Chunk(roots, bulkPiece))
-	if len(pieces) == 0 {
-		pieces = [][]string{nil}
-	}
-	return pieces
-}
-
 // applyBulk applies b to memories that the filter still selects, and returns so with the result
 // added.
 func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
@@ -247,11 +239,6 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 		return nil, err
 	}
 	return plan.done, EmitWritten(tx, by, characterID, op, told...)
-}
-
-func previewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
-	plan, err := b.plan(tx, characterID, so, roots)
-	return plan.done, err
 }
 
 type bulkPlan struct {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -29,15 +30,7 @@ func excerpt(text string, terms []index.Term, room int) string {
 			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	var chosen []int
 	for _, s := range order {
 		n := utf8.RuneCountInString(parts[s.at]) + len(gap)

@@ -17,8 +17,7 @@ type Message struct {
 	Name     string    // of the speaker; may be empty
 	Text     string    // as stored
 	At       time.Time
-	Injected bool // not said by anybody: a depth entry, a hidden entry of an imported log
-	Failed   bool // the reply broke off with an error
+	Failed   bool // the reply ended with an error
 }
 
 // Turn is one exchange: a message of the user and the replies to it. What a character says
@@ -27,12 +26,11 @@ type Turn struct {
 	Messages []Message
 }
 
-// TurnsOf returns the exchanges of a path without tagged blocks, injected entries, summaries,
-// and replies that are empty or failed.
+// TurnsOf returns the exchanges of a path, without summaries and what Clean removes.
 func TurnsOf(path []Message) []Turn {
 	var turns []Turn
 	for _, m := range path {
-		if m.Role != lang.RoleUser && m.Role != lang.RoleCharacter || m.Injected || m.Failed {
+		if m.Role != lang.RoleUser && m.Role != lang.RoleCharacter || m.Failed {
 			continue
 		}
 		if m.Text = Clean(m.Role, m.Text); m.Text == "" {
@@ -50,28 +48,6 @@ func TurnsOf(path []Message) []Turn {
 func (t Turn) From() int64 { return t.Messages[0].Seq }
 
 func (t Turn) To() int64 { return t.Messages[len(t.Messages)-1].Seq }
-
-func (t Turn) At() time.Time { return t.Messages[0].At }
-
-func (t Turn) Evidence() []Evidence {
-	out := make([]Evidence, len(t.Messages))
-	for i, m := range t.Messages {
-		out[i] = m.Evidence
-	}
-	return out
-}
-
-// Text is the turn word for word, each message after the name of its speaker.
-func (t Turn) Text(names lang.Names) string {
-	var b strings.Builder
-	for i, m := range t.Messages {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(names.Speaker(m.Line()) + ": " + m.Text)
-	}
-	return b.String()
-}
 
 // recallHeads are the headings of the block of memories, without their colon.
 var recallHeads = func() (heads []string) {

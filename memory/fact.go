@@ -94,10 +94,11 @@ func (m *Memory) at() time.Time {
 // Guarded reports whether only the user may change m; extraction makes suggestions.
 func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByUser }
 
-// Holds reports whether m is supported by texts that are shown: all texts of at least one
-// sighting. A memory without evidence (written by the user, imported) always is.
+// Holds reports whether shown texts support m.
 func (m *Memory) Holds(shown func(Evidence) bool) bool { return holds(m.Evidence, shown) }
 
+// holds reports whether evidence supports a memory: all texts of at least one sighting are
+// shown. Without evidence (written by the user, imported) it always does.
 func holds(evidence []Evidence, shown func(Evidence) bool) bool {
 	if len(evidence) == 0 {
 		return true
@@ -125,7 +126,7 @@ func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 			return nil
 		}
 		switch {
-		case m.Status == Deleted || !m.Holds(shown):
+		case m.Status == Deleted || !holds(m.Evidence, shown):
 			continue
 		case m.Status == Retired && holds(m.EndedBy, shown):
 			return nil

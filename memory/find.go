@@ -228,7 +228,7 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 	counts := make([]bool, len(units))
 	for i, u := range units {
 		if u.Layer == Exchange {
-			counts[i] = len(u.Evidence) > 0 && u.holds(c.shown)
+			counts[i] = len(u.Evidence) > 0 && holds(u.Evidence, c.shown)
 		} else if m := c.current(u); m != nil {
 			counts[i] = m.ID == u.ID
 		}
@@ -341,8 +341,6 @@ func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
 
 // shown is false for texts of other conversations than c.only.
 func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
-
-func (u *Unit) holds(shown func(Evidence) bool) bool { return holds(u.Evidence, shown) }
 
 // UsesOf are the stored form of hits. The signals of a use add up to its score.
 func UsesOf(hits []Hit) []Use {

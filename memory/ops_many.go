@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"io"
+	"slices"
 
 	"nodest/op"
 )
@@ -84,13 +85,18 @@ func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in B
 		if roots, done, err = selectBulk(tx, characterID, &in); err != nil || !in.DryRun {
 			return err
 		}
-		done, err = previewBulk(tx, characterID, &in, done, roots)
+		plan, err := in.plan(tx, characterID, done, roots)
+		done = plan.done
 		return err
 	})
 	if err != nil || in.DryRun {
 		return done, err
 	}
-	return inPieces(ctx, s, c, done, bulkPieces(roots), func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
+	parts := slices.Collect(slices.Chunk(roots, bulkPiece))
+	if len(parts) == 0 {
+		parts = [][]string{nil}
+	}
+	return inPieces(ctx, s, c, done, parts, func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
 		return applyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }

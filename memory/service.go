@@ -59,7 +59,7 @@ const (
 func New(store Store, o Options) *Service {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{store: store, opts: o}
-	s.cache = index.NewCache(loader{store}, index.CacheOptions{Bytes: o.CacheBytes})
+	s.cache = index.NewCache(loader{store}, o.CacheBytes)
 	return s
 }
 

@@ -265,14 +265,6 @@ func (r *ranking) shared(row, later map[string]bool) (common, missing, all float
 }
 
 func byHandFirst(found []candidate) []candidate {
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		switch {
-		case a.ByHand == b.ByHand:
-			return 0
-		case a.ByHand:
-			return -1
-		}
-		return 1
-	})
-	return found
+	byHand := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.ByHand })
+	return append(byHand, slices.DeleteFunc(found, func(c candidate) bool { return c.ByHand })...)
 }

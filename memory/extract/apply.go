@@ -174,7 +174,7 @@ func (a *applying) decide(d decision) {
 	case d.Candidate >= 0:
 		a.decideOn(&a.Candidates[d.Candidate], d, target)
 	case d.Event != memory.EventNone: // a NONE without a candidate repeats what is stored
-		a.drop(d.Text, lang.ReasonUnsaid)
+		a.drop(d.Text, lang.ReasonUnsupported)
 	}
 }
 
@@ -327,7 +327,7 @@ func (a *applying) mayMerge(text string, c *candidate, old *memory.Memory) bool 
 	}
 	kept, _ := lang.SaidIn(text).Share(lang.PiecesOf(c.Text))
 	sources := []lang.Line{{Text: old.Text}, {Text: c.Text}}
-	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsaid(text, sources, a.Names) == ""
+	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsupported(text, sources, a.Names) == ""
 }
 
 // older reports whether a candidate was said before the evidence of a memory of the same

@@ -232,7 +232,7 @@ func (s *scope) run(t *testing.T, x *run, w window) {
 		t.Fatal(err)
 	}
 	s.carryOut(apply(basis{
-		Active: s.active(), Candidates: found, Decisions: decisions, Similar: cosine, Names: w.Names, Now: w.Turns[len(w.Turns)-1].At(),
+		Active: s.active(), Candidates: found, Decisions: decisions, Similar: cosine, Names: w.Names, Now: w.Turns[len(w.Turns)-1].Messages[0].At,
 	}))
 }
 

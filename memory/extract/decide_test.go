@@ -100,7 +100,7 @@ func TestApply(t *testing.T) {
 		{"ADD of a new statement after one was forgotten", nil, []candidate{berlin}, nil,
 			[]memory.Tombstone{{ContentHash: "x", Evidence: paris.Evidence}}, []string{"add User lives in Berlin"}},
 		{"ADD of what is no candidate", nil, []candidate{berlin}, []decision{{memory.EventAdd, -1, "", "User owes me money"}}, nil,
-			[]string{"drop: " + lang.ReasonUnsaid, "add User lives in Berlin"}},
+			[]string{"drop: " + lang.ReasonUnsupported, "add User lives in Berlin"}},
 
 		{"UPDATE", []memory.Memory{paris}, []candidate{berlin}, []decision{{memory.EventUpdate, 0, "2", "User lives in Berlin"}}, nil,
 			[]string{"replace 2 User lives in Berlin"}},

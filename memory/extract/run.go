@@ -314,20 +314,20 @@ func (w window) cited(seqs []int64) []memory.Message {
 func (w window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
 	all := w.all()
 	first := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == cited[0].Evidence })
-	reason = lang.ReasonUnsaid
+	reason = lang.ReasonUnsupported
 	if len(cited) <= mostSources {
-		if reason = lang.Unsaid(text, memory.Lines(cited), w.Names); reason == "" {
+		if reason = lang.Unsupported(text, memory.Lines(cited), w.Names); reason == "" {
 			return cited, ""
 		}
 		if first > 0 {
 			asked := append([]memory.Message{all[first-1]}, cited...)
-			if lang.Unsaid(text, memory.Lines(asked), w.Names) == "" {
+			if lang.Unsupported(text, memory.Lines(asked), w.Names) == "" {
 				return asked, ""
 			}
 		}
 	}
 	for _, m := range all {
-		if lang.Unsaid(text, []lang.Line{m.Line()}, w.Names) == "" {
+		if lang.Unsupported(text, []lang.Line{m.Line()}, w.Names) == "" {
 			return []memory.Message{m}, ""
 		}
 	}
@@ -400,7 +400,7 @@ func (w window) confirms(text string, asked, answer memory.Message) bool {
 	}
 	all := w.all()
 	at := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == asked.Evidence })
-	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsaid(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
+	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsupported(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
 }
 
 var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)

@@ -73,12 +73,12 @@ func textsIn(candidates []candidate) []string {
 }
 
 func TestExchangesAreCleanAndVerbatim(t *testing.T) {
-	injected, failed, summary := charSays(3, "depth entry"), charSays(5, "half a rep"), says("summary", 6, "they talked")
-	injected.Injected, failed.Failed = true, true
+	failed, summary := charSays(5, "half a rep"), says("summary", 6, "they talked")
+	failed.Failed = true
 	turns := memory.TurnsOf([]memory.Message{
 		charSays(1, "欢迎回来。"),
 		userSays(2, "我喜欢茶\n\n<mem>\n系统检索到的记忆内容：\n1. 用户喜欢咖啡\n</mem>\n\n<response_guidelines>\n  - x\n</response_guidelines>"),
-		injected, failed, summary, says("system", 7, "be nice"), charSays(8, " "),
+		failed, summary, says("system", 7, "be nice"), charSays(8, " "),
 		charSays(9, "<mem>用户喜欢咖啡</mem>\n好的，\n  喝茶吧！"),
 		charSays(10, "系统检索到的记忆内容：\n1. 用户喜欢咖啡\n2. 用户住在北京\n今天泡龙井。"),
 		userSays(11, "再来一杯\n\n【重写要求】短一点"),
@@ -87,7 +87,11 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 	})
 	var got []string
 	for _, turn := range turns {
-		got = append(got, fmt.Sprintf("%d-%d %s", turn.From(), turn.To(), turn.Text(testNames)))
+		var said []string
+		for _, m := range turn.Messages {
+			said = append(said, testNames.Speaker(m.Line())+": "+m.Text)
+		}
+		got = append(got, fmt.Sprintf("%d-%d %s", turn.From(), turn.To(), strings.Join(said, "\n")))
 	}
 	want := []string{
 		"1-1 小雪: 欢迎回来。",
@@ -97,9 +101,6 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-	if e := turns[1].Evidence(); len(e) != 3 || e[1].Seq != 9 || !turns[1].At().Equal(sunday) {
-		t.Errorf("evidence %v at %v", e, turns[1].At())
 	}
 }
 
@@ -175,13 +176,13 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 	}{
 		{"said", fact{"User loves green tea", "user", "preference", 0.5, "", []int64{3}}, ""},
 		{"cited from the wrong message of the window", fact{"User loves green tea", "user", "preference", 0.5, "", []int64{5}}, ""},
-		{"invented", fact{"User owes the bank 500 dollars", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsaid},
+		{"invented", fact{"User owes the bank 500 dollars", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsupported},
 		{"from the context only", fact{"User plays the violin", "user", "profile", 1, "", []int64{1}}, reasonNoSource},
-		{"from the context, cited as new", fact{"User plays the violin", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsaid},
+		{"from the context, cited as new", fact{"User plays the violin", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsupported},
 		{"without a source", fact{"User loves green tea", "user", "preference", 1, "", nil}, reasonNoSource},
 		{"with unknown sources", fact{"User loves green tea", "user", "preference", 1, "", []int64{0, -3, 1 << 60}}, reasonNoSource},
-		{"recalled by the character", fact{"User lives in Paris and has two cats", "user", "profile", 1, "", []int64{4}}, lang.ReasonUnsaid},
-		{"recalled, said to be of another", fact{"User lives in Paris and has two cats", "world", "profile", 1, "", []int64{4}}, lang.ReasonUnsaid},
+		{"recalled by the character", fact{"User lives in Paris and has two cats", "user", "profile", 1, "", []int64{4}}, lang.ReasonUnsupported},
+		{"recalled, said to be of another", fact{"User lives in Paris and has two cats", "world", "profile", 1, "", []int64{4}}, lang.ReasonUnsupported},
 		{"guessed by the character", fact{"User is a famous painter", "user", "profile", 1, "", []int64{6}}, reasonNotUser},
 		{"guessed, said to be of another", fact{"User is a famous painter", "world", "profile", 1, "", []int64{6}}, reasonNotUser},
 		{"translated", fact{"用户喜欢绿茶", "user", "preference", 1, "", []int64{3}}, reasonLanguage},

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,15 +65,7 @@ func (n Names) Statements(m Line) []Statement {
 		return all
 	}
 	best := slices.Clone(all)
-	slices.SortStableFunc(best, func(a, b Statement) int {
-		switch {
-		case a.Importance > b.Importance:
-			return -1
-		case a.Importance < b.Importance:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(best, func(a, b Statement) int { return cmp.Compare(b.Importance, a.Importance) })
 	best = best[:RulesPerMessage]
 	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -138,8 +139,7 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 func (n Names) englishPledge(clause string) []Statement {
 	who := n.character("The character")
 	if m := englishVow.FindStringSubmatch(clause); m != nil && !idleWords.MatchString(m[1]) && !pointingAlone.MatchString(m[1]) {
-		word := "promises: "
-		return []Statement{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7}}
+		return []Statement{{who + " promises: " + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7}}
 	}
 	m := englishWill.FindStringSubmatch(clause)
 	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
@@ -163,28 +163,17 @@ func (n Names) englishThird(role Role, text string) string {
 		other = "the user"
 	}
 	return englishPronouns.ReplaceAllStringFunc(text, func(w string) string {
-		switch strings.ToLower(w) {
-		case "i":
-			return "they"
-		case "i am", "i'm":
-			return "they are"
-		case "i've":
-			return "they have"
-		case "i'll":
-			return "they will"
-		case "my":
-			return "their"
-		case "me":
-			return "them"
-		case "mine":
-			return "theirs"
-		case "myself":
-			return "themselves"
+		switch w = strings.ToLower(w); w {
 		case "you're":
 			return other + " is"
 		case "your", "yours":
 			return other + "'s"
 		}
-		return other
+		return cmp.Or(thirdPerson[w], other)
 	})
+}
+
+var thirdPerson = map[string]string{
+	"i": "they", "i am": "they are", "i'm": "they are", "i've": "they have", "i'll": "they will",
+	"my": "their", "me": "them", "mine": "theirs", "myself": "themselves",
 }

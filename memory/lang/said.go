@@ -267,7 +267,7 @@ func (s Said) Share(pieces []Piece) (share, weight float64) {
 // and every recognisable name must be in the sources, and so must liking, disliking and
 // negation; and most of the other words, in the whole and in each clause. Neutral words and the
 // names of the two sides need no source.
-func Unsaid(text string, sources []Line, names Names) string {
+func Unsupported(text string, sources []Line, names Names) string {
 	texts := Stated(sources)
 	s := SaidIn(texts...)
 	s.add(names.User, names.Character)
@@ -280,7 +280,7 @@ func Unsaid(text string, sources []Line, names Names) string {
 	pieces := PiecesOf(text)
 	share, weight := s.Share(pieces)
 	if weight == 0 || share < EnoughSaid {
-		return ReasonUnsaid
+		return ReasonUnsupported
 	}
 	if reason := s.lacks(pieces); reason != "" {
 		return reason
@@ -290,7 +290,7 @@ func Unsaid(text string, sources []Line, names Names) string {
 	}
 	for _, clause := range clauseEnds.Split(norm.NFKC.String(text), -1) {
 		if share, weight := s.Share(PiecesOf(clause)); weight >= clauseSays && share < EnoughOfClause {
-			return ReasonUnsaid
+			return ReasonUnsupported
 		}
 	}
 	if negated(text) != negatedIn(texts, pieces) {
@@ -454,8 +454,8 @@ func Stated(sources []Line) []string {
 
 // Why a statement is not supported, for the report of a job.
 const (
-	ReasonUnsaid   = "not stated in the messages"
-	ReasonNumber   = "contains a number that is not in the messages"
-	ReasonName     = "contains a name that is not in the messages"
-	ReasonOpposite = "the messages state the opposite"
+	ReasonUnsupported = "not stated in the messages"
+	ReasonNumber      = "contains a number that is not in the messages"
+	ReasonName        = "contains a name that is not in the messages"
+	ReasonOpposite    = "the messages state the opposite"
 )
