@@ -28,7 +28,7 @@ const (
 func newBM25(lines []string) *bm25 {
 	b := &bm25{lines: lines, in: map[string]float64{}}
 	for _, line := range lines {
-		counts, terms := map[string]float64{}, index.Analyser{}.Terms(line)
+		counts, terms := map[string]float64{}, index.Terms(line)
 		for _, t := range terms {
 			if counts[t]++; counts[t] == 1 {
 				b.in[t]++
@@ -44,7 +44,7 @@ func newBM25(lines []string) *bm25 {
 // top returns at most limit lines with a score above zero, the best first.
 func (b *bm25) top(question string, limit int) []string {
 	scores := make([]float64, len(b.lines))
-	for _, t := range (index.Analyser{}).Terms(question) {
+	for _, t := range index.Terms(question) {
 		idf := math.Log(1 + (float64(len(b.lines))-b.in[t]+0.5)/(b.in[t]+0.5))
 		for i, counts := range b.counts {
 			if n := counts[t]; n > 0 {

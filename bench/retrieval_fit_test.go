@@ -176,7 +176,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 			rows[t.character] = append(rows[t.character], units[i].Row())
 		}
 	}
-	cache := index.NewCache(rows, index.CacheOptions{})
+	cache := index.NewCache(rows, 0)
 	for i := range q.asked {
 		if len(q.asked[i].right) == 0 {
 			continue

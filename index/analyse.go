@@ -9,28 +9,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Analyser turns text into terms, the same for rows and queries: compatibility form
-// (NFKC) and lower case; English words without stop words, by their stem, with the
-// commonest irregular forms led back to the word; runs of scripts that write without
-// blanks as overlapping pairs, a lone character as itself; digits as they are, those
-// of an ordinal without its ending. Words of other scripts stay whole.
-//
-// A term holds no blank, so rows keep theirs as one string joined by blanks
-// (Join, strings.Fields). The zero value is ready to use.
-type Analyser struct {
-	KeepStopWords bool // English ones
-	Identifiers   bool // also the parts of camelCase and snake_case words
-}
-
-// Longest word that is indexed, in bytes: longer ones are keys, hashes and pictures
-// in letters, and are cut.
+// longestTerm is the maximum length of a term in bytes: longer words are keys and hashes, and
+// are cut.
 const longestTerm = 64
 
-// Join returns the terms of text, joined by blanks.
-func (a Analyser) Join(text string) string { return strings.Join(a.Terms(text), " ") }
+// Join returns the terms of text as a row keeps them. A term has no space.
+func Join(text string) string { return strings.Join(Terms(text), " ") }
 
-// Terms returns the terms of text in their order, repeated ones repeatedly.
-func (a Analyser) Terms(text string) []string {
+// Terms returns the terms of text in their order, the same for rows and queries:
+// compatibility form (NFKC) and lower case; English words without stop words, by their stem,
+// with common irregular forms led back to the word; scripts without spaces as overlapping
+// pairs, a lone character as itself; digits, ordinals without their ending. Words of other
+// scripts stay whole.
+func Terms(text string) []string {
 	if !isASCII(text) {
 		text = norm.NFKC.String(text)
 	}
@@ -44,7 +35,7 @@ func (a Analyser) Terms(text string) []string {
 			from = end
 		case isWord(r):
 			end := wordEnd(text, from)
-			terms = a.appendWord(terms, text[from:end])
+			terms = appendWord(terms, text[from:end])
 			from = end
 		default:
 			from += n
@@ -62,8 +53,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isDense reports whether r is of a script whose words cannot be told by blanks; of
-// Korean, whose words carry endings, pairs find more as well.
+// isDense reports whether the words of a script cannot be told by spaces; Korean words carry
+// endings, so pairs find more there too.
 func isDense(r rune) bool {
 	return r >= 0x0E00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
@@ -87,7 +78,7 @@ func runEnd(text string, from int, of func(rune) bool) int {
 	return len(text)
 }
 
-// wordEnd lets an apostrophe or an underscore stand between two letters.
+// wordEnd accepts an apostrophe or an underscore between two letters.
 func wordEnd(text string, from int) int {
 	for {
 		from = runEnd(text, from, isWord)
@@ -100,8 +91,8 @@ func wordEnd(text string, from int) int {
 	}
 }
 
-// appendPairs adds the overlapping pairs of a run of letters, or its only letter.
-// Marks stay with the letter before them.
+// appendPairs adds the overlapping pairs of a run of letters, or its only letter. Marks stay
+// with the letter before them.
 func appendPairs(terms []string, run string) []string {
 	previous, start := -1, 0
 	for i, r := range run {
@@ -119,81 +110,32 @@ func appendPairs(terms []string, run string) []string {
 	return append(terms, run[previous:])
 }
 
-func (a Analyser) appendWord(terms []string, word string) []string {
-	if a.Identifiers {
-		terms = a.appendParts(terms, word)
-	}
+func appendWord(terms []string, word string) []string {
 	for part := range strings.SplitSeq(word, "_") {
-		terms = a.appendPlain(terms, strings.ToLower(part))
+		terms = appendPlain(terms, strings.ToLower(part))
 	}
 	return terms
 }
 
-// appendParts adds the parts of an identifier where it has more than one.
-func (a Analyser) appendParts(terms []string, word string) []string {
-	from, before, parts := 0, rune(0), []string{}
-	for i, r := range word {
-		upper := unicode.IsUpper(r) && (unicode.IsLower(before) || startsWord(word[i:], before))
-		digit := i > 0 && unicode.IsDigit(r) != unicode.IsDigit(before)
-		if r == '_' || upper || digit {
-			if from < i {
-				parts = append(parts, word[from:i])
-			}
-			from = i
-			if r == '_' {
-				from = i + 1
-			}
-		}
-		before = r
-	}
-	if from == 0 {
-		return terms
-	}
-	if from < len(word) {
-		parts = append(parts, word[from:])
-	}
-	if strings.Contains(word, "_") { // its parts come as words of their own
-		whole := strings.ToLower(strings.ReplaceAll(word, "_", ""))
-		if len(whole) <= longestTerm {
-			terms = append(terms, whole)
-		}
-		parts = parts[:0]
-	}
-	for _, part := range parts {
-		terms = a.appendPlain(terms, strings.ToLower(part))
-	}
-	return terms
-}
-
-// startsWord reports whether an upper-case run ends here: the S of HTTPServer.
-func startsWord(rest string, before rune) bool {
-	_, n := utf8.DecodeRuneInString(rest)
-	next, _ := utf8.DecodeRuneInString(rest[n:])
-	return unicode.IsUpper(before) && unicode.IsLower(next)
-}
-
-// appendPlain adds one lower-case word unless it says nothing.
-func (a Analyser) appendPlain(terms []string, word string) []string {
+// appendPlain adds a lower-case word unless it is a stop word.
+func appendPlain(terms []string, word string) []string {
 	if i := strings.IndexFunc(word, isApostrophe); i >= 0 {
-		word = a.withoutEnding(word, i)
+		word = withoutEnding(word, i)
 	}
-	if word == "" || !a.KeepStopWords && isStop(word) {
+	if word == "" || isStop(word) {
 		return terms
 	}
 	return append(terms, Stem(word))
 }
 
-// withoutEnding takes the ending off a contraction: "caroline's", "we'll". What
-// ends in n't is a stop word.
-func (a Analyser) withoutEnding(word string, i int) string {
+// withoutEnding removes the ending of a contraction: "caroline's", "we'll". Those in n't are
+// stop words.
+func withoutEnding(word string, i int) string {
 	_, n := utf8.DecodeRuneInString(word[i:])
 	stem, ending := word[:i], word[i+n:]
 	switch {
 	case ending == "t" && strings.HasSuffix(stem, "n"):
-		if !a.KeepStopWords {
-			return ""
-		}
-		return stem
+		return ""
 	case len(ending) <= 2:
 		return stem
 	}
@@ -212,12 +154,11 @@ func isStop(word string) bool {
 	return english.IsStopWord(word) || moreStopWords[word]
 }
 
-// moreStopWords are missing in the list of the stemmer.
 var moreStopWords = set("also could cannot dont didnt doesnt im ive id isnt wasnt cant couldnt would wouldnt shall may might must ought" +
 	" us yes oh ok okay hey hi let lets upon whose else ever etc")
 
-// Stem returns the term of one lower-case word: its stem if it is written in Latin
-// letters. An irregular form gives the stem of its word ("went": "go").
+// Stem returns the term of one lower-case word: its stem if it is in Latin letters. An
+// irregular form gives the stem of its word ("went": "go").
 func Stem(word string) string {
 	if len(word) > longestTerm {
 		cut := longestTerm
@@ -240,7 +181,6 @@ func Stem(word string) string {
 	return english.Stem(word, true)
 }
 
-// ordinalRest returns the letters behind a number unless they make it an ordinal.
 func ordinalRest(word string) string {
 	rest := strings.TrimLeft(word, "0123456789")
 	letters := word[len(strings.TrimRight(word, "abcdefghijklmnopqrstuvwxyz")):]

@@ -31,29 +31,7 @@ func TestTerms(t *testing.T) {
 		{"nothing", " \n?!😀", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := (index.Analyser{}).Join(c.text); got != c.want {
-				t.Errorf("Join(%q) = %q, want %q", c.text, got, c.want)
-			}
-		})
-	}
-}
-
-func TestTermsOptions(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		a    index.Analyser
-		text string
-		want string
-	}{
-		{"stop words", index.Analyser{KeepStopWords: true}, "to be or not", "to be or not"},
-		{"camel case", index.Analyser{Identifiers: true}, "getUserName", "get user name getusernam"},
-		{"a run of capitals", index.Analyser{Identifiers: true}, "HTTPServer", "http server httpserver"},
-		{"snake case", index.Analyser{Identifiers: true}, "max_tokens", "maxtokens max token"},
-		{"a version", index.Analyser{Identifiers: true}, "gpt4", "gpt 4 gpt4"},
-		{"plain words", index.Analyser{Identifiers: true}, "plain words", "plain word"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.a.Join(c.text); got != c.want {
+			if got := index.Join(c.text); got != c.want {
 				t.Errorf("Join(%q) = %q, want %q", c.text, got, c.want)
 			}
 		})
@@ -62,12 +40,10 @@ func TestTermsOptions(t *testing.T) {
 
 func FuzzTerms(f *testing.F) {
 	for _, s := range []string{"Baking 4th o'clock", "我喜欢乌龙茶 tea", "\xff_a__b", "ｶﾞー々", "กำลัง", "ﷺ ½ Ⅳ", "x''y’", "İstanbul_ß"} {
-		f.Add(s, false, false)
-		f.Add(s, true, true)
+		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string, stop, identifiers bool) {
-		a := index.Analyser{KeepStopWords: stop, Identifiers: identifiers}
-		terms := a.Terms(text)
+	f.Fuzz(func(t *testing.T, text string) {
+		terms := index.Terms(text)
 		for _, term := range terms {
 			if term == "" || strings.ContainsFunc(term, unicode.IsSpace) || len(term) > 256 {
 				t.Errorf("term %q of %q", term, text)
@@ -76,7 +52,7 @@ func FuzzTerms(f *testing.F) {
 				t.Errorf("term %q of %q is broken", term, text)
 			}
 		}
-		if got := strings.Fields(a.Join(text)); !slices.Equal(got, terms) {
+		if got := strings.Fields(index.Join(text)); !slices.Equal(got, terms) {
 			t.Errorf("stored %q, made %q", got, terms)
 		}
 	})
@@ -90,7 +66,7 @@ func BenchmarkTerms(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				index.Analyser{}.Terms(text)
+				index.Terms(text)
 			}
 		})
 	}

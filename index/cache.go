@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -10,15 +11,13 @@ import (
 
 // Loader reads the rows of an owner from the database.
 type Loader interface {
-	// Load returns what has changed since a version, with the version that the rows
-	// have now; every change raises it in the same transaction. Since 0 it is
-	// everything. It is asked before every query, so it must be cheap when nothing has
-	// changed.
+	// Load returns what has changed since a version; since 0, everything. Every change
+	// increments the version in the same transaction. It is called before every query, so it
+	// must be fast if nothing has changed.
 	Load(ctx context.Context, key string, since int64) (Delta, error)
 }
 
-// Delta leads an index from one version to another. Without a change it has neither
-// rows nor Whole.
+// Delta leads an index from one version to another.
 type Delta struct {
 	Version int64
 	Rows    []Row
@@ -26,14 +25,8 @@ type Delta struct {
 	Whole   bool // Rows is everything; what the index had goes
 }
 
-// CacheOptions tune a Cache. The zero value is ready to use.
-type CacheOptions struct {
-	Bytes int // of all indexes together; default 256 MB
-}
-
-// Cache keeps the indexes that were used last. An index holds the rows of one key
-// and no others, so nothing of another owner can come back from it. A Cache is safe
-// for concurrent use.
+// Cache keeps the recently used indexes. An index holds the rows of one key and no others, so
+// nothing of another owner can be returned. A Cache is safe for concurrent use.
 type Cache struct {
 	loader Loader
 
@@ -42,7 +35,6 @@ type Cache struct {
 	idle *lru.Cache[string, *cached]
 }
 
-// cached is the index of one key.
 type cached struct {
 	key   string
 	users int
@@ -52,22 +44,17 @@ type cached struct {
 	version int64
 }
 
-// NewCache returns an empty cache over the rows of loader.
-func NewCache(loader Loader, opts CacheOptions) *Cache {
-	budget := opts.Bytes
-	if budget <= 0 {
-		budget = 256 << 20
-	}
+// NewCache returns a cache of at most so many bytes; 0 = 256 MB.
+func NewCache(loader Loader, bytes int) *Cache {
+	budget := cmp.Or(bytes, 256<<20)
 	return &Cache{loader: loader, used: map[string]*cached{}, idle: lru.New[string, *cached](budget)}
 }
 
-// Use calls use with the index of key, not older than the owner's rows when Use was
-// called. One caller looks and loads, others of the same key wait for it; when it
-// fails, or gives up, the next one tries. An error of the loader is returned as it
-// is, and the rows that were there before stay.
+// Use calls use with the current index of key. One caller loads, others of the same key wait
+// for it; if it fails, or gives up, the next one tries. An error of the loader is returned as
+// it is, and the earlier rows stay.
 //
-// The index must not be kept after use returns. The indexes that nobody uses stay
-// within the budget; the least recently used go.
+// The index must not be kept after use returns. Unused indexes stay within the budget.
 func (c *Cache) Use(ctx context.Context, key string, use func(*Index) error) error {
 	e := c.take(key)
 	defer c.release(e)
@@ -78,8 +65,7 @@ func (c *Cache) Use(ctx context.Context, key string, use func(*Index) error) err
 	return use(x)
 }
 
-// Stats returns how many indexes are kept that nobody uses now, and what they take,
-// in bytes.
+// Stats returns how many unused indexes are kept, and their size in bytes.
 func (c *Cache) Stats() (indexes, bytes int) { return c.idle.Size() }
 
 func (c *Cache) take(key string) *cached {
@@ -98,7 +84,6 @@ func (c *Cache) take(key string) *cached {
 	return e
 }
 
-// release keeps the index for the next user, if there is room.
 func (c *Cache) release(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -122,7 +122,7 @@ func search(t *testing.T, c *index.Cache, key, query string) (ids []string) {
 
 func TestACacheFollowsTheRows(t *testing.T) {
 	db := &table{}
-	c := index.NewCache(db, index.CacheOptions{})
+	c := index.NewCache(db, 0)
 	if got := search(t, c, "ann", "tea"); len(got) != 0 {
 		t.Errorf("an owner without rows has %v", got)
 	}
@@ -144,7 +144,7 @@ func TestACacheFollowsTheRows(t *testing.T) {
 
 func TestNothingOfAnotherOwnerComesBack(t *testing.T) {
 	db := &table{}
-	c := index.NewCache(db, index.CacheOptions{Bytes: 20_000}) // some go and come again
+	c := index.NewCache(db, 20_000) // some go and come again
 	for i := range 60 {
 		key := fmt.Sprint("owner", i)
 		r := row(key+"/a", "s", 1, "the same words for all")
@@ -183,7 +183,7 @@ func TestNothingOfAnotherOwnerComesBack(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	db := &table{}
 	const budget = 200_000
-	c := index.NewCache(db, index.CacheOptions{Bytes: budget})
+	c := index.NewCache(db, budget)
 	for i := range 1000 {
 		key := fmt.Sprint("owner", i)
 		for j := range 10 {
@@ -213,7 +213,7 @@ func TestAnIndexInUseStays(t *testing.T) {
 	db := &table{}
 	db.put("a", row("1", "s", 1, "tea"))
 	db.put("b", row("2", "s", 1, "tea"))
-	c := index.NewCache(db, index.CacheOptions{Bytes: 1})
+	c := index.NewCache(db, 1)
 	err := c.Use(t.Context(), "a", func(x *index.Index) error {
 		search(t, c, "b", "tea")
 		before := db.loads.Load()
@@ -231,7 +231,7 @@ func TestAnIndexInUseStays(t *testing.T) {
 func TestOneCallerLoads(t *testing.T) {
 	db := &table{gate: make(chan struct{})}
 	db.put("busy", row("1", "s", 1, "tea"))
-	c := index.NewCache(db, index.CacheOptions{})
+	c := index.NewCache(db, 0)
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
@@ -249,7 +249,7 @@ func TestOneCallerLoads(t *testing.T) {
 
 func TestAFailedLoadIsTriedAgain(t *testing.T) {
 	db := &table{err: errors.New("disk")}
-	c := index.NewCache(db, index.CacheOptions{})
+	c := index.NewCache(db, 0)
 	use := func(ctx context.Context) error {
 		return c.Use(ctx, "ann", func(x *index.Index) error { return nil })
 	}

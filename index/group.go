@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// group keeps its rows in order.
 type group struct {
 	name   string
 	number int32 // of those with a name, from 0; -1 = a row that stands alone
@@ -14,7 +13,7 @@ type group struct {
 	length int32 // terms of all its rows
 }
 
-// place is where a row stands and what a ranking asks of every row, close together.
+// place is where a row is in its group, with what a ranking needs to know of every row.
 type place struct {
 	group *group // nil in a gap
 	at    int32  // in group
@@ -23,7 +22,7 @@ type place struct {
 	own, near, around int32
 }
 
-// group returns the group of a name, and a new one for each row that stands alone.
+// group returns the group of a name, and a new one for each row without.
 func (x *Index) group(name string) *group {
 	g := x.groups[name]
 	if g == nil {
@@ -37,8 +36,8 @@ func (x *Index) group(name string) *group {
 	return g
 }
 
-// arrange puts the groups that have changed in order again, where they are marked, and
-// tells their rows where they are. Groups without rows go.
+// arrange sorts the groups that have changed, if marked, and updates the places of their rows.
+// Empty groups are removed.
 func (x *Index) arrange(changed map[*group]bool) {
 	for g, marked := range changed {
 		if marked {
@@ -55,12 +54,10 @@ func (x *Index) arrange(changed map[*group]bool) {
 	}
 }
 
-// inOrder compares rows of a group.
 func (x *Index) inOrder(a, b int32) int {
 	return cmp.Or(cmp.Compare(x.docs[a].order, x.docs[b].order), strings.Compare(x.docs[a].id, x.docs[b].id))
 }
 
-// locate writes the places of a group's rows.
 func (x *Index) locate(g *group) {
 	before := make([]int32, len(g.docs)+1) // terms in front of each row
 	for i, n := range g.docs {

@@ -17,29 +17,27 @@ type Row struct {
 	Version int64  // a row replaces one of the same id unless it is older
 	Group   string // rows of a group are neighbours: a session, a document; empty = it stands alone
 	Order   int64  // place in the group
-	Terms   string // from Analyser.Join
+	Terms   string // from Join
 	Vectors []Kept
 
-	// Data comes back with the row; the index does not look into it. Size is what
-	// it takes in memory, in bytes.
+	// Data is returned with the row. Size is its size in bytes.
 	Data any
 	Size int
 }
 
-// Kept is the place of a row in the space of one embedding model.
+// Kept is a row's vector of one embedding model.
 type Kept struct {
 	Model  string
 	Packed Packed // not changed by anybody afterwards
 }
 
-// Vector is the place of a question in such a space. Only its direction counts.
+// Vector is a question's vector. Only its direction counts.
 type Vector struct {
 	Model  string
 	Values []float32
 }
 
-// Index is a search index of the rows of one owner. Make one with New. It is safe
-// for concurrent use.
+// Index is a search index of the rows of one owner. It is safe for concurrent use.
 type Index struct {
 	mu      sync.RWMutex
 	docs    []doc   // by ordinal, with gaps where rows were removed
@@ -57,7 +55,6 @@ type Index struct {
 	size    int // bytes of rows and terms
 }
 
-// doc is a row in the index.
 type doc struct {
 	id      string
 	version int64
@@ -78,7 +75,6 @@ type posting struct {
 	count int32
 }
 
-// New returns an empty index.
 func New() *Index {
 	x := &Index{}
 	x.reset(0)
@@ -94,8 +90,8 @@ func (x *Index) reset(rows int) {
 	x.pairs = map[rune][]int32{}
 }
 
-// What a row, a distinct term of a row and a term of the vocabulary cost besides
-// their texts, in bytes, measured with 10,000 rows.
+// Sizes, in bytes, of a row, a distinct term of a row and a term of the vocabulary besides
+// their texts, measured with 10,000 rows.
 const (
 	rowBytes     = 240
 	postingBytes = 12
@@ -104,16 +100,16 @@ const (
 	vectorBytes  = 260
 )
 
-// Bytes estimates what the index takes in memory.
+// Bytes estimates the size of the index.
 func (x *Index) Bytes() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.size + x.vectors.bytes
 }
 
-// Apply removes rows and then puts others, all at once for readers. A row that is
-// there in a newer version stays; an unknown id is no error. It fails, with nothing
-// changed, for a row without an id and for a vector without a model or a direction.
+// Apply removes rows and then adds others, atomically for readers. A newer version of a row
+// stays; unknown ids are ignored. It fails, without a change, for a row without an id and for a
+// vector without a model or a direction.
 func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -186,12 +182,10 @@ func (x *Index) post(n int32, joined string) []int32 {
 	return numbers
 }
 
-// pairBytes is what the two characters of a pair cost.
 const pairBytes = 12
 
-// pair enters a term under its characters if it is a pair, and returns what that
-// costs in bytes. Korean words begin with what they mean and end in particles, so
-// only their first syllables are looked for.
+// pair enters a pair of characters under each of them, and returns the cost in bytes. Korean
+// words begin with their meaning and end in particles, so only their first syllables count.
 func (x *Index) pair(t int32, text string) int {
 	first, n := utf8.DecodeRuneInString(text)
 	second, m := utf8.DecodeRuneInString(text[n:])
@@ -205,8 +199,8 @@ func (x *Index) pair(t int32, text string) int {
 	return pairBytes
 }
 
-// term returns a term by its text; one that no row has has no postings. A single
-// character is made of itself and of the pairs that have it.
+// term returns a term by its text; an unknown one has no postings. A single character consists
+// of itself and of the pairs that have it.
 func (x *Index) term(text string) *term {
 	found := &term{}
 	if at, ok := x.vocab[text]; ok {
@@ -229,8 +223,7 @@ func (x *Index) term(text string) *term {
 	return all
 }
 
-// merge joins lists of postings. A row has a character as often as the commonest of
-// its pairs.
+// merge joins lists of postings. A row has a character as often as its most common pair.
 func merge(lists [][]posting) []posting {
 	length := 0
 	for _, l := range lists {
@@ -262,8 +255,7 @@ func (t *term) count(n int32) {
 	t.rows++
 }
 
-// removeAll takes rows out and notes the groups that they were in; arrange takes them
-// out of these.
+// removeAll removes rows and notes their groups for arrange.
 func (x *Index) removeAll(ctx context.Context, changed map[*group]bool, ids ...string) error {
 	for _, id := range ids {
 		n, ok := x.byID[id]
@@ -294,7 +286,7 @@ func (x *Index) removeAll(ctx context.Context, changed map[*group]bool, ids ...s
 	return nil
 }
 
-// compact closes the gaps and drops terms that no row has any more.
+// compact closes the gaps and drops unused terms.
 func (x *Index) compact() {
 	docs, places, terms := x.docs, x.places, x.terms
 	x.reset(len(x.byID))
@@ -316,18 +308,17 @@ func (x *Index) compact() {
 	x.arrange(changed)
 }
 
-// idf is the weight of a term that is in rows of the index's rows.
 func (x *Index) idf(rows int) float32 {
 	n := float64(len(x.byID))
 	return float32(math.Log(1 + (n-float64(rows)+0.5)/(float64(rows)+0.5)))
 }
 
-// usual is how many more rows a rarity is reckoned with, in which a term is in none:
-// in a small index every word is rare, and few of them tell anything.
+// usual is added to the number of rows when computing rarity: in a small index every word is
+// rare, and few of them mean anything.
 const usual = 1000
 
-// rarity of a term that is in so many rows, at most 1. Unlike idf it means the same in
-// indexes of all sizes.
+// rarity of a term that is in so many rows, at most 1. Unlike idf it means the same in indexes
+// of all sizes.
 func (x *Index) rarity(rows int) float32 {
 	n := float64(len(x.byID) + usual)
 	of := func(rows float64) float64 { return math.Log(1 + (n-rows+0.5)/(rows+0.5)) }

@@ -14,7 +14,7 @@ import (
 
 // row is a row of a session by its text; its id is its place.
 func row(id string, group string, order int, text string) index.Row {
-	return index.Row{ID: id, Version: 1, Group: group, Order: int64(order), Terms: index.Analyser{}.Join(text), Data: id, Size: len(text)}
+	return index.Row{ID: id, Version: 1, Group: group, Order: int64(order), Terms: index.Join(text), Data: id, Size: len(text)}
 }
 
 func filled(t testing.TB, rows ...index.Row) *index.Index {
@@ -35,11 +35,11 @@ func ranked(x *index.Index, query string, column func(*index.Match) []float32) [
 	var found []scored
 	_ = x.View(func(v index.View) error {
 		var terms []index.Term
-		for _, t := range (index.Analyser{}).Terms(query) {
+		for _, t := range index.Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
 		for i, s := range column(match(v, terms)) {
-			if d, ok := v.Data(i); ok && s > 0 {
+			if d := v.Data(i); d != nil && s > 0 {
 				found = append(found, scored{d.(string), s})
 			}
 		}
@@ -180,11 +180,11 @@ func scores(x *index.Index, query string, column func(*index.Match) []float32) m
 	found := map[string]float32{}
 	_ = x.View(func(v index.View) error {
 		var terms []index.Term
-		for _, t := range (index.Analyser{}).Terms(query) {
+		for _, t := range index.Terms(query) {
 			terms = append(terms, index.Term{Text: t, Weight: 1})
 		}
 		for i, s := range column(match(v, terms)) {
-			if d, ok := v.Data(i); ok && s > 0 {
+			if d := v.Data(i); d != nil && s > 0 {
 				found[d.(string)] = s
 			}
 		}
@@ -198,7 +198,7 @@ func nearest(t *testing.T, x *index.Index) (ids []string) {
 	err := x.View(func(v index.View) error {
 		near, err := v.Near(t.Context(), index.Vector{"m", []float32{1, 0.5, 0}}, 1000)
 		for _, n := range near {
-			d, _ := v.Data(n.Row)
+			d := v.Data(n.Row)
 			ids = append(ids, d.(string))
 		}
 		return err

@@ -2,8 +2,7 @@ package index
 
 import "strings"
 
-// irregular leads forms that a stemmer cannot know back to the word, and small
-// numbers in letters to digits.
+// irregular maps irregular forms to the word, and small numbers to digits.
 var irregular = func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.FieldsSeq(irregularForms) {
@@ -15,8 +14,8 @@ var irregular = func() map[string]string {
 	return m
 }()
 
-// Forms that are usual words of their own (saw, felt, ground, left, rose, found,
-// bound, wound, spoke, bore, lit) are listed only where the verb is the commoner.
+// Forms that are common words of their own (saw, felt, ground, left, rose, found, bound, wound,
+// spoke, bore, lit) are listed only if the verb is more common.
 const irregularForms = `
 arise:arose,arisen awake:awoke,awoken bear:bore,borne beat:beaten become:became begin:began,begun bend:bent bite:bit,bitten
 bleed:bled blow:blew,blown break:broke,broken breed:bred bring:brought build:built burn:burnt buy:bought catch:caught

@@ -1,14 +1,13 @@
 package index
 
-// The constants of BM25: how soon a repeated term stops to count, and how much a
-// long row is held against it.
+// The constants of BM25.
 const (
 	saturation = 1.2
 	lengthNorm = 0.75
 )
 
-// Term is a term of a query. Weight 1 is the usual one. A term that is one character
-// of a script without blanks is also found inside the pairs of a row (Analyser).
+// Term is a term of a query. A single character of a script without spaces is also found inside
+// the pairs of a row.
 type Term struct {
 	Text   string
 	Weight float32
@@ -17,8 +16,7 @@ type Term struct {
 	Extra    bool    // nothing is missing in a row without it: it counts for neither Weight nor Asked
 }
 
-// Match tells how well each row fits a query, by row number. The zero value is ready
-// for View.Match.
+// Match is how well each row fits a query, by row number.
 type Match struct {
 	Row     []float32 // BM25 of the row alone
 	Near    []float32 // BM25 of the row with one neighbour on each side
@@ -29,9 +27,8 @@ type Match struct {
 	Weight  float32   // of all terms of the query together
 	Rarest  float32   // weight of a term that is in one row only
 
-	// Evidence is the sum, for the terms in the row, of Term.Evidence times their
-	// rarity, which is 1 for a term that is in one row. Asked is that of the whole
-	// query.
+	// Evidence is the sum, over the terms in the row, of Term.Evidence times their rarity,
+	// which is 1 for a term that is in one row. Asked is that of the whole query.
 	Evidence []float32
 	Asked    float32
 
@@ -39,14 +36,12 @@ type Match struct {
 	touched []int32
 }
 
-// The windows of Match.
 const (
 	nearReach   = 1
 	aroundReach = 3
 )
 
-// Match scores all rows into m, whose memory it uses again. A term that occurs twice
-// in the query counts once; one that no row has counts for what is covered.
+// Match scores all rows into m, reusing its memory. A repeated term of the query counts once.
 func (v View) Match(query []Term, m *Match) {
 	s := newScorer(v.x, m)
 	if len(v.x.byID) == 0 {
@@ -78,7 +73,7 @@ func (v View) Match(query []Term, m *Match) {
 	}
 }
 
-// scorer adds the terms of one query up, term by term.
+// scorer adds up the terms of one query.
 type scorer struct {
 	x *Index
 	m *Match
@@ -92,7 +87,7 @@ type scorer struct {
 	hit                       []*group // with it
 }
 
-// newScorer clears m and makes it as long as the index has rows.
+// newScorer clears m and makes it as long as the index.
 func newScorer(x *Index, m *Match) *scorer {
 	n, groups := len(x.docs), int(x.numbers)
 	if need := 9*n + 2*groups; cap(m.memory) < need {
@@ -178,16 +173,15 @@ func (s *scorer) spreadGroups() {
 	}
 }
 
-// falloff is the part of BM25 that depends on the length of a text: a share that is the
-// same for all, and one for each term.
+// falloff is the part of BM25 that depends on the length of a text.
 type falloff struct{ same, each float32 }
 
 func falloffOf(average float32) falloff {
 	return falloff{saturation * (1 - lengthNorm), saturation * lengthNorm / average}
 }
 
-// of returns how much a term counts that is so often in a text of that length, but for
-// the factor saturation+1.
+// of is the value of a term with this count in a text of that length, without the factor
+// saturation+1.
 func (f falloff) of(count float32, length int32) float32 {
 	return count / (count + f.same + f.each*float32(length))
 }

@@ -2,13 +2,11 @@ package index
 
 import "math"
 
-// Packed is a vector as it is stored and kept: a signed byte for each number, the
-// greatest of which is 127 or -127. Only its direction is kept. Cosines of packed
-// vectors differ from those of the vectors by less than 0.005.
+// Packed is a vector as it is stored: a signed byte for each number, scaled to ±127. Only its
+// direction is kept. Cosines differ from the original ones by less than 0.005.
 type Packed []byte
 
-// Pack packs a vector. One without a direction (no numbers, all of them zero, or some
-// of them not finite) gives nil.
+// Pack packs a vector; nil without a direction (no numbers, all zero, or some not finite).
 func Pack(v []float32) Packed {
 	if !(Vector{Values: v}).directed() {
 		return nil
@@ -24,8 +22,7 @@ func Pack(v []float32) Packed {
 	return p
 }
 
-// product is the scalar product of two vectors of the same length. Four sums at a time
-// do not wait for each other; 500 million bytes do not overflow them.
+// product is the scalar product of two vectors of the same length, in four independent sums.
 func (p Packed) product(q Packed) int64 {
 	var s0, s1, s2, s3 int64
 	q = q[:len(p)]
@@ -42,10 +39,10 @@ func (p Packed) product(q Packed) int64 {
 	return s0 + s1 + s2 + s3
 }
 
-// scale is what gives a vector length one.
+// scale gives a vector length one.
 func (p Packed) scale() float32 { return float32(1 / math.Sqrt(float64(p.product(p)))) }
 
-// signs are 1 and -1 as if by chance (Fibonacci hashing).
+// signs are pseudo-random (Fibonacci hashing).
 var signs = func() (s [4096]float32) {
 	for i := range s {
 		s[i] = 1
@@ -56,9 +53,8 @@ var signs = func() (s [4096]float32) {
 	return s
 }()
 
-// sketch folds a vector into as many numbers as into has, of length one, whose cosines
-// are on average those of the vectors: each number is added to one of the few or taken
-// from it.
+// sketch folds a vector into len(into) numbers, of length one, whose cosines are on average
+// those of the vectors: each number is added to or subtracted from one of them.
 func (p Packed) sketch(into []float32) {
 	clear(into)
 	for from := 0; from < len(p); from += len(into) {

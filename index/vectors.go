@@ -13,9 +13,8 @@ import (
 	chromem "github.com/philippgille/chromem-go"
 )
 
-// space names a set of vectors that can be compared. A provider may change the
-// length of a model's vectors; chromem would report one of another length only when
-// it is searched, and fail the whole search.
+// space names vectors that can be compared. A provider may change the length of a model's
+// vectors, for which chromem would fail the whole search.
 type space struct {
 	model string
 	dim   int
@@ -25,10 +24,8 @@ func (v Vector) space() space { return space{v.Model, len(v.Values)} }
 
 func (k Kept) space() space { return space{k.Model, len(k.Packed)} }
 
-// collection is a space: chromem holds and scans a sketch of each vector, in memory,
-// and the cosines of those that come out best are reckoned with the vectors themselves.
-// chromem's product of two vectors takes as long as its numbers are many; sketches make
-// a scan cost the same for every model.
+// collection is a space: chromem scans a sketch of each vector, and the cosines of the best are
+// computed with the vectors themselves. So a scan costs the same for every model.
 type collection struct {
 	*chromem.Collection
 	wholes []whole // by slot; the id in chromem is that number
@@ -36,15 +33,13 @@ type collection struct {
 	free   []int32
 }
 
-// whole is a vector of a row, with what its numbers are multiplied by to give it
-// length one.
+// whole is a vector of a row, and the factor that gives it length one.
 type whole struct {
 	row    string // empty in a free slot
 	packed Packed
 	scale  float32
 }
 
-// take returns the slot for a row.
 func (c *collection) take(row string) int32 {
 	n := int32(len(c.wholes))
 	if last := len(c.free) - 1; last >= 0 {
@@ -56,16 +51,14 @@ func (c *collection) take(row string) int32 {
 	return n
 }
 
-// So many vectors, the best by their sketches, are compared in full, so a space with no
-// more of them is searched exactly. docs/decisions/0012-retrieval.md tells what is missed
-// in a larger one.
+// shortlist is how many vectors, the best by their sketches, are compared in full; smaller
+// spaces are searched exactly. docs/decisions/0012-retrieval.md describes what larger ones
+// miss.
 const shortlist = 768
 
-// sketchLen is how many numbers the sketch of a vector of dim numbers has: a quarter,
-// within bounds, and all of a short one.
+// sketchLen is the length of the sketch of a vector with dim numbers.
 func sketchLen(dim int) int { return min(dim, max(128, min(256, dim/4))) }
 
-// spaces holds the vectors of an index.
 type spaces struct {
 	db    *chromem.DB
 	of    map[space]*collection
@@ -73,7 +66,6 @@ type spaces struct {
 	room  []float32 // for sketches that lie together, as a scan likes it
 }
 
-// expect makes room for the sketches of rows.
 func (s *spaces) expect(rows []Row) {
 	need := 0
 	for i := range rows {
@@ -84,7 +76,6 @@ func (s *spaces) expect(rows []Row) {
 	s.room = make([]float32, need)
 }
 
-// checkRows refuses what an index cannot hold.
 func checkRows(rows []Row) error {
 	for i := range rows {
 		if rows[i].ID == "" {
@@ -109,7 +100,7 @@ func (k Kept) check() error {
 	return nil
 }
 
-// directed reports whether cosines with v can be reckoned.
+// directed reports whether v has cosines.
 func (v Vector) directed() bool {
 	var square float64
 	for _, f := range v.Values {
@@ -118,8 +109,7 @@ func (v Vector) directed() bool {
 	return square > 0 && !math.IsInf(square, 0)
 }
 
-// add enters the vectors of a row that has none yet. Of two in one space the first
-// one counts.
+// add enters the vectors of a new row. Of two in one space the first one counts.
 func (s *spaces) add(ctx context.Context, row *Row) error {
 	for _, v := range row.Vectors {
 		c, err := s.collection(v.space())
@@ -158,17 +148,17 @@ func (s *spaces) collection(sp space) (*collection, error) {
 	return s.of[sp], nil
 }
 
-// bytesOf is what a vector takes in memory, with its sketch.
+// bytesOf is the size of a vector and its sketch.
 func bytesOf(sp space) int { return vectorBytes + sp.dim + 4*sketchLen(sp.dim) }
 
 func (sp space) name() string { return fmt.Sprintf("%s/%d", sp.model, sp.dim) }
 
-// refuse stands where chromem would embed by itself, over the network.
+// refuse replaces chromem's own embedding over the network.
 func refuse(context.Context, string) ([]float32, error) {
 	return nil, errors.New("index: rows come with their vectors")
 }
 
-// remove takes the vectors of a row out, and spaces that are empty then.
+// remove removes the vectors of a row, and empty spaces.
 func (s *spaces) remove(ctx context.Context, id string) error {
 	for sp, c := range s.of {
 		slot, ok := c.slots[id]
@@ -192,13 +182,12 @@ func (s *spaces) remove(ctx context.Context, id string) error {
 	return nil
 }
 
-// neighbour is a row and its cosine with a query.
 type neighbour struct {
 	id     string
 	cosine float32
 }
 
-// near returns at most n rows of v's space by cosine, the nearest first.
+// near returns at most n rows of v's space by cosine, nearest first.
 func (s *spaces) near(ctx context.Context, v Vector, n int) ([]neighbour, error) {
 	c := s.of[v.space()]
 	if c == nil || n <= 0 || !v.directed() {

@@ -55,7 +55,7 @@ func near(t *testing.T, x *index.Index, vectors [][]float32, q []float32, n int)
 	err := x.View(func(v index.View) error {
 		list, err := v.Near(t.Context(), index.Vector{"m", q}, n)
 		for i, one := range list {
-			d, _ := v.Data(one.Row)
+			d := v.Data(one.Row)
 			id := d.(string)
 			var at int
 			if _, err := fmt.Sscan(id, &at); err != nil {

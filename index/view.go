@@ -5,13 +5,11 @@ import (
 	"slices"
 )
 
-// View is what a ranking sees of an index: the same rows from its beginning to its
-// end. Rows are numbered from 0 to Slots-1, with gaps. It is valid only inside the
-// function that it was given to.
+// View is what a ranking sees of an index. Rows are numbered from 0 to Slots-1, with gaps. It
+// is valid only inside the function that it was passed to.
 type View struct{ x *Index }
 
-// View calls rank with the rows as they are now. Changes wait until it returns, so
-// it must not wait for anything itself.
+// View calls rank with the current rows. Changes wait until it returns, so it must not block.
 func (x *Index) View(rank func(View) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -21,10 +19,8 @@ func (x *Index) View(rank func(View) error) error {
 // Slots returns one more than the highest number of a row.
 func (v View) Slots() int { return len(v.x.docs) }
 
-// Data returns what was put with row n; ok is false in a gap.
-func (v View) Data(n int) (data any, ok bool) {
-	return v.x.docs[n].data, v.x.places[n].group != nil
-}
+// Data returns the data of row n; nil in a gap.
+func (v View) Data(n int) any { return v.x.docs[n].data }
 
 // Length returns how many terms row n has.
 func (v View) Length(n int) int { return int(v.x.places[n].own) }
@@ -37,8 +33,7 @@ func (v View) Number(id string) int {
 	return -1
 }
 
-// Neighbour returns the row that stands steps behind row n in its group (before it,
-// if negative), or -1.
+// Neighbour returns the row steps after row n in its group (before it, if negative), or -1.
 func (v View) Neighbour(n, steps int) int {
 	p := &v.x.places[n]
 	if at := int(p.at) + steps; p.group != nil && at >= 0 && at < len(p.group.docs) {
@@ -47,7 +42,7 @@ func (v View) Neighbour(n, steps int) int {
 	return -1
 }
 
-// Words returns the terms of row n, as often as they occur in it.
+// Words returns the terms of row n, with repetitions.
 func (v View) Words(n int) []string {
 	terms := v.x.docs[n].terms
 	words := make([]string, len(terms))
@@ -57,15 +52,14 @@ func (v View) Words(n int) []string {
 	return words
 }
 
-// Distinct returns the numbers of the distinct terms of row n in ascending order.
+// Distinct returns the sorted numbers of the distinct terms of row n.
 func (v View) Distinct(n int) []int32 {
 	terms := slices.Clone(v.x.docs[n].terms)
 	slices.Sort(terms)
 	return slices.Compact(terms)
 }
 
-// Overlap returns the share of the terms of two rows, as Distinct returns them, that
-// both have.
+// Overlap returns the share of terms that two results of Distinct have in common.
 func Overlap(a, b []int32) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
@@ -90,8 +84,7 @@ type Near struct {
 	Cosine float32
 }
 
-// Near returns at most n rows with vectors of q's model, the nearest first. A model
-// or a length that no row has gives none.
+// Near returns at most n rows with vectors of q's model, nearest first.
 func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
 	found, err := v.x.vectors.near(ctx, q, n)
 	if err != nil {
@@ -104,15 +97,14 @@ func (v View) Near(ctx context.Context, q Vector, n int) ([]Near, error) {
 	return near, nil
 }
 
-// Cosine returns the cosine of rows a and b in the space of q, if both have a vector
-// there.
+// Cosine returns the cosine of rows a and b in the space of q, if both have a vector there.
 func (v View) Cosine(a, b int, q Vector) (cosine float32, ok bool) {
 	return v.x.vectors.cosine(v.x.docs[a].id, v.x.docs[b].id, q.space())
 }
 
-// Having returns the rows that have a term, and how rare it is: 1 for a term that is in
-// one row. A term that more than limit rows have gives none; one character of a script
-// without blanks counts with all pairs that have it.
+// Having returns the rows that have a term, and its rarity: 1 for a term that is in one row. A
+// term in more than limit rows has none; a single character of a script without spaces counts
+// with all pairs that have it.
 func (v View) Having(text string, limit int) (rows []int, rarity float32) {
 	t := v.x.term(text)
 	if t.rows == 0 || t.rows > limit {

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/index"
 	"nodest/memory/lang"
 	"nodest/op"
 )
 
-// Action is what a bulk does to memories.
+// Action is what a bulk operation does to memories.
 type Action string
 
-// The actions.
 const (
 	BulkRetire  Action = "retire"
 	BulkRestore Action = "restore"
@@ -22,9 +22,8 @@ const (
 	BulkPurge   Action = "purge"
 )
 
-// Limits of a bulk, in memories.
 const (
-	MaxBulk   = 5000
+	maxBulk   = 5000
 	maxNamed  = 200 // ids
 	bulkPiece = 200 // in one transaction
 )
@@ -36,8 +35,8 @@ type Bulk struct {
 	DryRun bool      `json:"dryRun,omitempty"`
 }
 
-// Selection selects memories by what their newest version is. Each member that is
-// given narrows it; one at least is needed besides Status, or All.
+// Selection selects memories by their newest version. Each member narrows it; at least one
+// besides Status, or All, is required.
 type Selection struct {
 	IDs          []string      `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
 	Kind         *lang.Kind    `json:"kind,omitempty"`
@@ -51,7 +50,7 @@ type Selection struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// Check reports what is wrong with b, as fault.Invalid with the field.
+// Check returns fault.Invalid with the invalid fields.
 func (b *Bulk) Check() error {
 	f := &b.Filter
 	var c op.Checks
@@ -74,7 +73,7 @@ func (b *Bulk) Check() error {
 	}
 	c.That(len(f.IDs) <= maxNamed, "filter.ids", "range", "must have at most %d ids", maxNamed)
 	c.That(f.IDs == nil || len(f.IDs) > 0, "filter.ids", "range", "must have at least one id")
-	c.That(f.Query == nil || Terms(*f.Query) != "", "filter.q", "value", "contains no searchable word")
+	c.That(f.Query == nil || index.Join(*f.Query) != "", "filter.q", "value", "contains no searchable word")
 	narrow := f.IDs != nil || f.Kind != nil || f.Subject != nil || f.Conversation != nil || f.Pinned != nil || f.Query != nil
 	c.That(narrow || f.All, "filter.all", "required", "must be true in a filter without other members")
 	c.That(!narrow || !f.All, "filter.all", "value", "can only be combined with status")
@@ -88,7 +87,7 @@ func orEmpty[T ~string](p *T) (t T) {
 	return t
 }
 
-// BulkDone says what a bulk has done, or would do.
+// BulkDone is the result of a Bulk, or of its dry run.
 type BulkDone struct {
 	Action    Action   `json:"action"`
 	DryRun    bool     `json:"dryRun"`
@@ -96,13 +95,13 @@ type BulkDone struct {
 	Changed   int      `json:"changed"`   // of them; the others were as they should be already
 	IDs       []string `json:"ids"`       // the newest versions of those that were changed
 	Conflicts []string `json:"conflicts"` // those that cannot be restored: another memory says the same
-	Truncated bool     `json:"truncated"` // there are more than MaxBulk to be changed: ask again
+	Truncated bool     `json:"truncated"` // there are more than maxBulk to be changed: ask again
 }
 
-// selectBulk returns the memories that b has to change, by their roots, the newest
-// first and at most MaxBulk, and an answer that counts what the filter selects.
+// selectBulk returns the roots of the memories that b has to change, newest first and at most
+// maxBulk, and a result that counts what the filter selects.
 //
-// Errors: NotFound, also for an id that is not there.
+// Errors: NotFound, also for an unknown id.
 func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkDone, err error) {
 	done = &BulkDone{Action: b.Action, DryRun: b.DryRun, IDs: []string{}, Conflicts: []string{}}
 	named, err := b.named(tx, characterID)
@@ -124,7 +123,7 @@ func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkD
 			done.Matched++
 			switch {
 			case !b.changes(m):
-			case len(roots) == MaxBulk:
+			case len(roots) == maxBulk:
 				done.Truncated = true
 			default:
 				roots = append(roots, root)
@@ -134,9 +133,8 @@ func selectBulk(tx Tx, characterID string, b *Bulk) (roots []string, done *BulkD
 	return roots, done, nil
 }
 
-// named returns memories by their roots, each once: those of the ids of the filter, or
-// else those of which the list has a version that fits. That may be an older one, which
-// was retired on another branch.
+// named returns the roots of the memories with the ids of the filter, else of those with a
+// version that the filter may select. That may be an older one, retired on another branch.
 func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 	known := map[string]bool{}
 	add := func(m *Memory) bool {
@@ -160,7 +158,6 @@ func (b *Bulk) named(tx Tx, characterID string) (roots []string, err error) {
 	return roots, nil
 }
 
-// listed is what the list of facts knows of the filter.
 func (b *Bulk) listed() Filter {
 	f := &b.Filter
 	return Filter{Status: b.status(), Kind: orEmpty(f.Kind), Subject: orEmpty(f.Subject), ConversationID: orEmpty(f.Conversation), Pinned: f.Pinned}
@@ -178,11 +175,10 @@ func (b *Bulk) status() Status {
 	return Active
 }
 
-// words are those that a text must have.
-func (b *Bulk) words() []string { return strings.Fields(Terms(orEmpty(b.Filter.Query))) }
+func (b *Bulk) words() []string { return strings.Fields(index.Join(orEmpty(b.Filter.Query))) }
 
-// fits reports whether the filter selects the newest version of a memory. What the
-// filter names by id was chosen before.
+// fits reports whether the filter selects the newest version of a memory. Ids were checked
+// before.
 func (b *Bulk) fits(m *Memory, words []string) bool {
 	f := &b.Filter
 	status := b.status()
@@ -193,11 +189,10 @@ func (b *Bulk) fits(m *Memory, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	has := strings.Fields(Terms(m.Text))
+	has := strings.Fields(index.Join(m.Text))
 	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(has, word) })
 }
 
-// changes reports whether the action has something to do.
 func (b *Bulk) changes(m *Memory) bool {
 	switch b.Action {
 	case BulkRetire:
@@ -212,17 +207,8 @@ func (b *Bulk) changes(m *Memory) bool {
 	return true
 }
 
-// bulkPieces parts roots for one transaction each; there is one piece at least.
-func bulkPieces(roots []string) [][]string {
-	pieces := slices.Collect(slices.Chunk(roots, bulkPiece))
-	if len(pieces) == 0 {
-		pieces = [][]string{nil}
-	}
-	return pieces
-}
-
-// applyBulk does to memories what b says, as far as the filter still selects them,
-// and returns so with what was done added to it.
+// applyBulk applies b to memories that the filter still selects, and returns so with the result
+// added.
 func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
@@ -255,20 +241,13 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	return plan.done, EmitWritten(tx, by, characterID, op, told...)
 }
 
-// previewBulk is applyBulk that changes nothing.
-func previewBulk(tx Tx, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
-	plan, err := b.plan(tx, characterID, so, roots)
-	return plan.done, err
-}
-
-// bulkPlan is what is to be done to memories.
 type bulkPlan struct {
 	roots, newest []string
 	versions      []string // all of them
 	done          *BulkDone
 }
 
-// plan reads memories as they are now, and leaves out those that need nothing.
+// plan reads the memories again and leaves out those that need no change.
 func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p bulkPlan, err error) {
 	all, err := tx.FactVersions(characterID, roots...)
 	if err != nil {
@@ -309,7 +288,7 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 	return p, nil
 }
 
-// saidBy returns the content hashes of versions that an active fact has.
+// saidBy returns the content hashes of versions that an active fact has too.
 func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, error) {
 	hashes := make([]string, len(versions))
 	for i := range versions {
@@ -323,7 +302,6 @@ func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, erro
 	return says, err
 }
 
-// byRoot parts versions, which come by root and version.
 func byRoot(versions []Memory) map[string][]Memory {
 	groups := map[string][]Memory{}
 	for start := 0; start < len(versions); {

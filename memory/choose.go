@@ -9,7 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// choose makes hits of the best units that count, as v has them.
+// choose makes hits of the best units that count.
 func (r *ranking) choose(v index.View) []Hit {
 	r.v = v
 	r.found = r.present(r.found)
@@ -30,7 +30,7 @@ func (r *ranking) choose(v index.View) []Hit {
 	return r.hits(byHandFirst(found), r.q.Characters)
 }
 
-// present takes those out whose rows have gone, or whose words stand in sight.
+// present leaves out rows that were removed, and those that only repeat what the prompt shows.
 func (r *ranking) present(found []candidate) []candidate {
 	kept := found[:0]
 	for _, c := range found {
@@ -45,9 +45,9 @@ func (r *ranking) present(found []candidate) []candidate {
 	return kept
 }
 
-// once keeps the first n candidates of which no two say the same. Of two that do the
-// newer one stays, in the place of the better. An exchange that a fact was taken from
-// goes with the fact, unless a rule has read it there: then both stay.
+// once keeps the first n candidates that say different things. Of two that say the same, the
+// newer one takes the place of the better one. An exchange is replaced by the fact that was
+// taken from it, unless a rule wrote that fact: then both stay.
 func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool) []candidate {
 	kept := make([]candidate, 0, min(n, len(found)))
 	sourceOf := map[string]int{} // id of an exchange: index in kept
@@ -75,7 +75,7 @@ func (r *ranking) once(found []candidate, n int, same func(a, b *candidate) bool
 	return kept
 }
 
-// keep adds c; a fact takes the place of the first of its sources that is there.
+// keep adds c. A fact takes the place of the first of its sources.
 func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	place := len(kept)
 	for at := 0; at < len(kept); at++ {
@@ -108,13 +108,12 @@ func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	return kept
 }
 
-// extract.sameText reports whether two facts have one text.
 func (r *ranking) sameText(a, b *candidate) bool {
 	return a.Hash != "" && a.Hash == b.Hash && a.Layer == Fact && b.Layer == Fact
 }
 
-// alike reports whether two candidates say the same. What a rule has read never does
-// what its source does.
+// alike reports whether two candidates say the same. A fact that a rule wrote and its source
+// never do.
 func (r *ranking) alike(a, b *candidate) bool {
 	if slices.Contains(a.Sources, b.ID) || slices.Contains(b.Sources, a.ID) {
 		return false // where a fact takes the place of its source that is done already
@@ -131,14 +130,14 @@ func (r *ranking) overlap(a, b *candidate) float64 {
 	return index.Overlap(a.terms, b.terms)
 }
 
-// cosine is by the model's vectors, and 0 without.
+// cosine is 0 without vectors of the model.
 func (r *ranking) cosine(a, b *candidate) float64 {
 	cosine, _ := r.v.Cosine(a.at, b.at, r.q.Vector)
 	return float64(cosine)
 }
 
-// vary orders candidates by relevance and by how much each one adds to those before
-// it (MMR), as many as may be shown.
+// vary orders candidates by relevance and by how much each adds to those before it (MMR), up to
+// the limit.
 func (r *ranking) vary(found []candidate) []candidate {
 	if len(found) == 0 {
 		return nil
@@ -173,9 +172,9 @@ func (r *ranking) likeness(a, b *candidate) float64 {
 	return r.overlap(a, b)
 }
 
-// hits makes candidates into hits as long as there is room for them, in code points.
-// One that is too long is cut to its best sentences; one that is still too long is
-// left out, and shorter ones behind it may come.
+// hits makes hits of candidates as long as they fit into room, in code points. A text that is
+// too long is cut to its best sentences; if even one does not fit it is left out, and shorter
+// ones may follow.
 func (r *ranking) hits(found []candidate, room int) []Hit {
 	hits := make([]Hit, 0, len(found))
 	for i := range found {
@@ -198,7 +197,6 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	return hits
 }
 
-// explain tells what the score of row i is made of.
 func (r *ranking) explain(h *Hit, i int) {
 	total, sum := r.most(), float32(0)
 	h.Signals = map[string]float64{}
@@ -219,7 +217,7 @@ func (r *ranking) explain(h *Hit, i int) {
 	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)
 }
 
-// most is the score of a unit for which every signal is 1.
+// most is the score of a unit whose signals are all 1.
 func (r *ranking) most() float32 {
 	total := float32(0)
 	for s, w := range weights {
@@ -240,6 +238,5 @@ func (h *Hit) Shown() string {
 
 func (h *Hit) length() int { return utf8.RuneCountInString(h.Shown()) }
 
-// longText is what one unit may take of the budget, in code points, when not all of
-// it fits.
+// longText is the budget of one unit that does not fit whole, in code points.
 const longText = 400

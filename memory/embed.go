@@ -12,7 +12,7 @@ import (
 	"nodest/llm"
 )
 
-// Sizes of embedding.
+// Sizes of embedding jobs.
 const (
 	embedBatch  = 64   // contents of one call and of one transaction
 	embedText   = 4000 // code points of a content that are embedded: more than models take
@@ -20,30 +20,29 @@ const (
 	sweepBatch  = 200  // scopes
 )
 
-// Embedded is the progress of an embedding job, in contents.
-type Embedded struct {
+// embedProgress is the progress of an embedding job, in contents.
+type embedProgress struct {
 	Done    int `json:"done"`
 	Refused int `json:"refused,omitempty"` // by the provider, for good: words find them
 }
 
-func (s *Service) embedKind() jobs.Kind {
-	return jobs.Kind{Name: JobEmbed, Run: s.runEmbed}
-}
-
-// runEmbed gives vectors to what a scope has without. Each batch is committed, so
-// that an attempt goes on where the last one ended; until then words find the rest. A
-// character that was deleted needs none.
+// runEmbed makes the vectors that a scope lacks. Each batch is committed, so that the next
+// attempt continues where the last one ended; until then the rest is found by words. A deleted
+// character needs none.
 func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	e, err := s.embedder(ctx, j.UserID)
 	if err != nil {
 		return err
 	}
 	b := &embedding{e: e, refused: map[string]bool{}}
-	last, progress := "", Embedded{}
+	last, progress := "", embedProgress{}
 	for {
-		batch, err := s.withoutVector(ctx, j, b)
+		batch, err := s.nextBatch(ctx, j, b)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
 		if err != nil || len(batch) == 0 {
-			return unlessGone(err)
+			return err
 		}
 		if batch[0].Hash == last {
 			return fmt.Errorf("the embedding of content %s was not stored", last)
@@ -53,64 +52,39 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 		progress.Done, progress.Refused = progress.Done+len(b.vectors), len(b.refused)
-		done := false
 		err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
 			if err := tx.PutVectors(j.Subject, e.ModelID(), b.vectors); err != nil {
 				return err
 			}
-			if err := tx.Jobs.NoteJob(j, progress); err != nil || len(batch) == embedBatch {
-				return err
-			}
-			more, err := b.endUnlessMore(tx, j)
-			done = len(more) == 0
-			return err
+			return tx.Jobs.NoteJob(j, progress)
 		})
-		if err != nil || done {
-			return unlessGone(err)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
 		}
 	}
 }
 
-// unlessGone is nil where what a job is about does not exist any more.
-func unlessGone(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
-
-// withoutVector returns the next batch, without what was refused; when there is none
-// it ends the job, in the same transaction.
-func (s *Service) withoutVector(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
-	err = s.store.View(ctx, j.UserID, func(tx Tx) error {
-		batch, err = b.next(tx, j)
+// nextBatch returns the first contents that have no vector and were not rejected. If there are
+// none it ends the job, in a transaction that sees what was added meanwhile.
+func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (batch []Content, err error) {
+	read := func(tx Tx) (err error) {
+		batch, err = tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
+		batch = slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] })
 		return err
-	})
-	if err != nil || len(batch) > 0 {
+	}
+	if err = s.store.View(ctx, j.UserID, read); err != nil || len(batch) > 0 {
 		return batch, err
 	}
 	err = s.store.Update(ctx, j.UserID, func(tx Tx) error {
-		batch, err = b.endUnlessMore(tx, j)
-		return err
+		if err := read(tx); err != nil || len(batch) > 0 {
+			return err
+		}
+		return tx.Jobs.FinishJob(j)
 	})
 	return batch, err
 }
 
-// next returns the first contents that have no vector and were not refused.
-func (b *embedding) next(tx Tx, j *jobs.Job) ([]Content, error) {
-	batch, err := tx.WithoutVector(j.Subject, b.e.ModelID(), embedBatch+len(b.refused))
-	return slices.DeleteFunc(batch, func(c Content) bool { return b.refused[c.Hash] }), err
-}
-
-// endUnlessMore ends the job when nothing is left to do.
-func (b *embedding) endUnlessMore(tx Tx, j *jobs.Job) (batch []Content, err error) {
-	if batch, err = b.next(tx, j); err != nil || len(batch) > 0 {
-		return batch, err
-	}
-	return nil, tx.Jobs.FinishJob(j)
-}
-
-// embedding is what one job does with an embedder.
+// embedding is the work of one job.
 type embedding struct {
 	e       llm.Embedder
 	vectors map[string][]float32 // of the present batch, by hash
@@ -118,8 +92,8 @@ type embedding struct {
 	faults  int                  // in the present batch
 }
 
-// embed makes the vectors of a batch. Where a provider refuses a text, the others of
-// its batch get theirs; a provider that refuses everything fails.
+// embed makes the vectors of a batch. If the provider rejects some of the texts, the others
+// still get theirs; if it rejects all of them, it fails.
 func (b *embedding) embed(ctx context.Context, batch []Content) error {
 	b.vectors, b.faults = make(map[string][]float32, len(batch)), 0
 	err := b.part(ctx, batch)
@@ -129,7 +103,7 @@ func (b *embedding) embed(ctx context.Context, batch []Content) error {
 	return err
 }
 
-// part embeds some contents of a batch: in halves, to find what is refused.
+// part embeds some contents of a batch, in halves to find what is rejected.
 func (b *embedding) part(ctx context.Context, contents []Content) error {
 	texts := make([]string, len(contents))
 	for i, c := range contents {
@@ -157,12 +131,11 @@ func (b *embedding) part(ctx context.Context, contents []Content) error {
 	return b.part(ctx, contents[half:])
 }
 
-// refusal reports whether a text may be the reason of an error.
+// refusal reports whether an error may be due to a text.
 func refusal(err error) bool {
 	return fault.Is(err, fault.UpstreamBadAnswer) || fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked)
 }
 
-// firstRunes returns the first n code points of text.
 func firstRunes(text string, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
@@ -176,9 +149,8 @@ func firstRunes(text string, n int) string {
 	return text
 }
 
-// Sweep enqueues embedding for scopes that lack vectors of the current model; the
-// server calls it at its start and every hour. Which model that is Options.Embedder
-// tells, for each user; asked for the user "" it tells that of the server.
+// Sweep enqueues embedding for scopes that lack vectors of the current model. The server calls
+// it at start and every hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	e, err := s.embedder(ctx, "")
 	if err != nil {
@@ -204,8 +176,6 @@ func (s *Service) Sweep(ctx context.Context) error {
 	}
 }
 
-// enqueueEmbed enqueues the embedding of a scope if it lacks vectors of its user's
-// model.
 func (s *Service) enqueueEmbed(ctx context.Context, scope Scope) error {
 	e, err := s.embedder(ctx, scope.UserID)
 	if err != nil {

@@ -1,16 +1,16 @@
 package memory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"nodest/index"
-	"nodest/memory/lang"
 )
 
-// excerpt returns the sentences of text that hold most of a question, in their order
-// and at most room code points of them; empty when not even one fits. Gaps are marked.
+// excerpt returns the sentences of text that fit a question best, in their order and in at most
+// room code points; empty if not even one fits. Gaps are marked.
 func excerpt(text string, terms []index.Term, room int) string {
 	parts := splitSentences(text)
 	type scored struct {
@@ -20,7 +20,7 @@ func excerpt(text string, terms []index.Term, room int) string {
 	order := make([]scored, len(parts))
 	for i, part := range parts {
 		has := map[string]bool{}
-		for _, t := range lang.Analyser.Terms(part) {
+		for _, t := range index.Terms(part) {
 			has[t] = true
 		}
 		order[i].at = i
@@ -30,15 +30,7 @@ func excerpt(text string, terms []index.Term, room int) string {
 			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	var chosen []int
 	for _, s := range order {
 		n := utf8.RuneCountInString(parts[s.at]) + len(gap)
@@ -51,8 +43,8 @@ func excerpt(text string, terms []index.Term, room int) string {
 	return join(parts, chosen)
 }
 
-// gap stands where sentences were left out; its length in bytes is more than in
-// code points, so there is always room for it.
+// gap marks omitted sentences. Its length in bytes exceeds that in code points, so there is
+// always room for it.
 const gap = " … "
 
 func join(parts []string, chosen []int) string {
@@ -66,7 +58,7 @@ func join(parts []string, chosen []int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// splitSentences cuts text behind its sentence ends; the pieces joined are the text.
+// splitSentences cuts text after its sentence ends.
 func splitSentences(text string) []string {
 	var parts []string
 	from := 0

@@ -10,30 +10,27 @@ import (
 	"nodest/memory/lang"
 )
 
-// Message is one entry of the shown path of a conversation, oldest first. One that
-// is still being written is not passed.
+// Message is a message of the shown path of a conversation.
 type Message struct {
 	Evidence           // names its text
 	Role     lang.Role // anything but lang.RoleUser and lang.RoleCharacter is left out
 	Name     string    // of the speaker; may be empty
 	Text     string    // as stored
 	At       time.Time
-	Injected bool // not said by anybody: a depth entry, a hidden entry of an imported log
-	Failed   bool // the reply broke off with an error
+	Failed   bool // the reply ended with an error
 }
 
-// Turn is one exchange: a message of the user and the replies to it, as they were
-// said. What a character says before the user's first message is a turn too.
+// Turn is one exchange: a message of the user and the replies to it. What a character says
+// before the user's first message is a turn too.
 type Turn struct {
 	Messages []Message
 }
 
-// TurnsOf returns the exchanges of a path, clean: without tagged blocks, injected
-// entries, summaries, and replies that are empty or failed.
+// TurnsOf returns the exchanges of a path, without summaries and what Clean removes.
 func TurnsOf(path []Message) []Turn {
 	var turns []Turn
 	for _, m := range path {
-		if m.Role != lang.RoleUser && m.Role != lang.RoleCharacter || m.Injected || m.Failed {
+		if m.Role != lang.RoleUser && m.Role != lang.RoleCharacter || m.Failed {
 			continue
 		}
 		if m.Text = Clean(m.Role, m.Text); m.Text == "" {
@@ -48,35 +45,9 @@ func TurnsOf(path []Message) []Turn {
 	return turns
 }
 
-// From and To are the seqs of the first and the last message.
 func (t Turn) From() int64 { return t.Messages[0].Seq }
 
-// To is the seq of the last message.
 func (t Turn) To() int64 { return t.Messages[len(t.Messages)-1].Seq }
-
-// At is when the turn began.
-func (t Turn) At() time.Time { return t.Messages[0].At }
-
-// Evidence names the texts of the turn.
-func (t Turn) Evidence() []Evidence {
-	out := make([]Evidence, len(t.Messages))
-	for i, m := range t.Messages {
-		out[i] = m.Evidence
-	}
-	return out
-}
-
-// Text is the turn word for word, each message behind the name of its speaker.
-func (t Turn) Text(names lang.Names) string {
-	var b strings.Builder
-	for i, m := range t.Messages {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(names.Speaker(m.Line()) + ": " + m.Text)
-	}
-	return b.String()
-}
 
 // recallHeads are the headings of the block of memories, without their colon.
 var recallHeads = func() (heads []string) {
@@ -87,15 +58,15 @@ var recallHeads = func() (heads []string) {
 }()
 
 var (
-	// addedBlock is what a prompt puts behind a user's message; a log of the app
-	// may have it inside the text.
+	// addedBlock is added to a user's message by a prompt; an imported log may have it inside
+	// the text.
 	addedBlock = regexp.MustCompile(`(?is)<mem\s*>.*?</mem\s*>|<websearch\s*>.*?</websearch\s*>|<response_guidelines\s*>.*?</response_guidelines\s*>`)
-	// recallEcho is the head of a recall block and its numbered lines, that a model
-	// repeats without the tags.
+	// recallEcho is the heading of a block of memories with its numbered lines, which a model
+	// may repeat without the tags.
 	recallEcho = regexp.MustCompile(`(?m)^[ \t]*(?:` + strings.Join(recallHeads, "|") + `)[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
 )
 
-// Clean returns what was really said in a message.
+// Clean returns a message without what prompts and models add to it.
 func Clean(role lang.Role, text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\ufffd")
 	tagged := strings.Contains(text, "<") // else no block can be in it
@@ -114,12 +85,10 @@ func Clean(role lang.Role, text string) string {
 	return strings.TrimSpace(text)
 }
 
-// Line is m as the rules of language read it.
 func (m Message) Line() lang.Line {
 	return lang.Line{Role: m.Role, Name: m.Name, Text: m.Text, At: m.At}
 }
 
-// Lines are messages as the rules of language read them.
 func Lines(messages []Message) []lang.Line {
 	out := make([]lang.Line, len(messages))
 	for i, m := range messages {

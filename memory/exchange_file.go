@@ -16,7 +16,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// The file of memories: JSON Lines, one record per line, each with its type.
+// A memory file has one JSON record per line.
 const (
 	fileFormat  = "memory-export"
 	fileVersion = 1
@@ -47,8 +47,7 @@ type headerRecord struct {
 	ExportedAt  time.Time `json:"exportedAt"`
 }
 
-// IsExport reports whether a file begins with the header of an export, and of which
-// character.
+// IsExport reports whether a file begins with the header of an export, and of which character.
 func IsExport(data []byte) (characterID string, ok bool) {
 	var h headerRecord
 	line, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n"))
@@ -67,10 +66,9 @@ type suggestionRecord struct {
 	*Suggested
 }
 
-// Export writes everything of a scope as JSON Lines: a header, the memories with
-// all their versions, each after its older ones, and the suggestions. Vectors are
-// left out, since they are made anew.
-func Export(tx Tx, characterID string, w io.Writer) error {
+// export writes a scope as JSON Lines: a header, the memories with all their versions, oldest
+// first, and the suggestions. Vectors are left out, since they can be computed again.
+func export(tx Tx, characterID string, w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(headerRecord{recordHeader, fileFormat, fileVersion, characterID, tx.Now()}); err != nil {
@@ -130,27 +128,26 @@ type FailedLine struct {
 	Detail string `json:"detail"`
 }
 
-// Parsed is what a memory file holds.
-type Parsed struct {
+type parsedFile struct {
 	Memories []Memory
 	Failed   []FailedLine
 	LeftOut  []FailedLine // the first line of each type that is not imported
 }
 
-// ParseImport reads what Export writes, and plain lines {"text":…} with the members of
-// a Draft. Lines that cannot be read are reported by number, the rest is returned.
-// A file may have 32 MiB and 50,000 lines of 64 KiB each; no more than that is read.
+// parseImport reads what export writes, and plain lines {"text":…} with the members of a Draft.
+// Invalid lines are reported by number, the rest is returned. A file may have 32 MiB and 50,000
+// lines of 64 KiB each.
 //
-// Errors: TooLarge for the file; NewerVersion and InvalidImport for what its header
-// says, when lines are wrong and none is a memory, or when more than 1,000 lines are
-// wrong or are of one memory; those of r.
-func ParseImport(r io.Reader) (*Parsed, error) {
+// Errors: TooLarge for the file; NewerVersion and InvalidImport for its header, if lines are
+// invalid and none is a memory, or if more than 1,000 lines are invalid or belong to one
+// memory.
+func parseImport(r io.Reader) (*parsedFile, error) {
 	lines := &lineReader{r: bufio.NewReaderSize(r, maxLineBytes)}
 	beginning, _ := lines.r.Peek(2) // a file may be shorter; what cannot be read fails below
 	if err := card.CheckEncoding(beginning, fault.InvalidImport); err != nil {
 		return nil, err
 	}
-	var got Parsed
+	var got parsedFile
 	versions := map[string]int{} // by the root
 	for {
 		line, err := lines.next()
@@ -183,9 +180,8 @@ func ParseImport(r io.Reader) (*Parsed, error) {
 	}
 }
 
-// report keeps what is wrong with a line; of lines that are not imported, the first of
-// each type.
-func (p *Parsed) report(f *FailedLine) {
+// report keeps an invalid line; of lines that are not imported, the first of each type.
+func (p *parsedFile) report(f *FailedLine) {
 	if f.Code != notImported {
 		p.Failed = append(p.Failed, *f)
 		return
@@ -196,8 +192,8 @@ func (p *Parsed) report(f *FailedLine) {
 	}
 }
 
-// complete is p, unless all lines are wrong.
-func (p *Parsed) complete() (*Parsed, error) {
+// complete fails if all lines are invalid.
+func (p *parsedFile) complete() (*parsedFile, error) {
 	if len(p.Memories) > 0 || len(p.Failed) == 0 {
 		return p, nil
 	}
@@ -209,7 +205,6 @@ func (p *Parsed) complete() (*Parsed, error) {
 		With("line", first.Line)
 }
 
-// lineReader reads lines within the limits of a file.
 type lineReader struct {
 	r      *bufio.Reader
 	number int // of the line that was read last
@@ -218,8 +213,8 @@ type lineReader struct {
 
 var errLineLong = errors.New("the line is too long")
 
-// next returns a line without its end, io.EOF behind the last one. It is good until
-// the next call. A line that is too long is passed over.
+// next returns a line without its end, and io.EOF after the last one. It is valid until the
+// next call.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	long := false
@@ -253,7 +248,7 @@ func (l *lineReader) next() ([]byte, error) {
 	return bytes.TrimSpace(line), nil
 }
 
-// fileLine is what a line may hold; "version" is that of the file in a header.
+// fileLine is a line of a file; "version" is the file's version in a header.
 type fileLine struct {
 	Type           string       `json:"type"`
 	Format         string       `json:"format"`
@@ -278,14 +273,14 @@ type fileLine struct {
 	UpdatedAt      fileTime     `json:"updatedAt"`
 }
 
-// fileTime is a time or a day; the zero one was not given.
+// fileTime is a time or a day.
 type fileTime struct {
 	time.Time
 	wrong bool // something else was given
 }
 
-// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD. It does not fail, so that the field of
-// what is neither can be told.
+// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD. It does not fail, so that the field can be named
+// in the error.
 func (t *fileTime) UnmarshalJSON(doc []byte) error {
 	if !bytes.Equal(doc, []byte("null")) {
 		t.wrong = !t.read(doc)
@@ -307,7 +302,6 @@ func (t *fileTime) read(doc []byte) bool {
 	return false
 }
 
-// wrongTime is the first field that should be a time and is none, or "".
 func (l *fileLine) wrongTime() string {
 	for _, t := range []struct {
 		field string
@@ -320,8 +314,8 @@ func (l *fileLine) wrongTime() string {
 	return ""
 }
 
-// parseLine reads a line: a memory, none for an empty line and the header, or what is
-// wrong with it. The error is about the file.
+// parseLine reads a line: a memory, nothing for an empty line and the header, or what is
+// invalid. The error is about the file.
 func parseLine(line []byte) (*Memory, *FailedLine, error) {
 	if len(line) == 0 {
 		return nil, nil, nil
@@ -379,7 +373,7 @@ func (l *fileLine) checkHeader() error {
 	return nil
 }
 
-// memory fills in what a line leaves out.
+// memory fills in defaults.
 func (l *fileLine) memory() *Memory {
 	m := &Memory{
 		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
@@ -401,7 +395,6 @@ func (l *fileLine) memory() *Memory {
 	return m
 }
 
-// fill gives to a value where it has none.
 func fill[T comparable](to *T, value T) {
 	var none T
 	if *to == none {

@@ -19,7 +19,6 @@ import (
 // Origin says who wrote a memory.
 type Origin string
 
-// The origins.
 const (
 	ByModel      Origin = "llm"
 	ByRule       Origin = "rule"
@@ -29,11 +28,10 @@ const (
 	ByExtraction Origin = "extraction" // a reviewed extraction of the cognition log
 )
 
-// Status is the place of a memory in its life.
 type Status string
 
-// The states. Only an active memory is searched. A superseded one has a newer
-// version; a retired one can come back; of a deleted one only a Tombstone is left.
+// Only an active memory is searched. A superseded one has a newer version, a retired one can be
+// restored; of a deleted one only a Tombstone is left.
 const (
 	Active     Status = "active"
 	Superseded Status = "superseded"
@@ -43,19 +41,19 @@ const (
 
 // Limits of a memory.
 const (
-	MaxText     = 2000 // code points
+	maxText     = 2000 // code points
 	MaxEvidence = 64   // entries
 	maxSighting = 8    // sightings whose evidence is kept
 )
 
-// Memory is one version of a remembered fact. Versions of one fact share RootID;
-// a change makes a new version and never touches the text of an old one.
+// Memory is one version of a fact. Versions of one fact share RootID; a change makes a new
+// version and never modifies the text of an old one.
 type Memory struct {
 	ID             string       `json:"id"`
 	RootID         string       `json:"rootId"` // ID of the first version
 	Version        int          `json:"version"`
 	ConversationID string       `json:"conversationId,omitempty"` // where it was learned
-	Text           string       `json:"text"`                     // in the language of its source; at most MaxText code points
+	Text           string       `json:"text"`                     // in the language of its source; at most maxText code points
 	Subject        lang.Subject `json:"subject"`
 	Kind           lang.Kind    `json:"kind"`
 	Importance     float64      `json:"importance"` // 0 to 1
@@ -75,9 +73,8 @@ type Memory struct {
 	UpdatedAt      time.Time    `json:"updatedAt"`
 }
 
-// Evidence names a text that a memory was taken from: the revision for ever, Seq
-// for reading. Entries of one sighting belong together: a question and the "yes"
-// that answers it.
+// Evidence names a text that supports a memory. Entries of one sighting belong together: a
+// question and the "yes" that answers it.
 type Evidence struct {
 	ConversationID string `json:"conversationId"`
 	MessageID      string `json:"messageId"`
@@ -86,7 +83,7 @@ type Evidence struct {
 	Sighting       int    `json:"sighting,omitempty"` // 0 = the first time it was said
 }
 
-// at is when it happened, else when it was said last.
+// at is the time of the event, else when it was last said.
 func (m *Memory) at() time.Time {
 	if m.EventTime != nil {
 		return *m.EventTime
@@ -94,14 +91,14 @@ func (m *Memory) at() time.Time {
 	return m.LastSeenAt
 }
 
-// Guarded reports whether only the user may change m: a run makes suggestions.
+// Guarded reports whether only the user may change m; extraction makes suggestions.
 func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByUser }
 
-// Holds reports whether m rests on texts that are shown: one sighting at least has
-// every revision on the shown path of its conversation. A memory without evidence
-// (written by the user, imported) always holds.
+// Holds reports whether shown texts support m.
 func (m *Memory) Holds(shown func(Evidence) bool) bool { return holds(m.Evidence, shown) }
 
+// holds reports whether evidence supports a memory: all texts of at least one sighting are
+// shown. Without evidence (written by the user, imported) it always does.
 func holds(evidence []Evidence, shown func(Evidence) bool) bool {
 	if len(evidence) == 0 {
 		return true
@@ -118,11 +115,10 @@ func holds(evidence []Evidence, shown func(Evidence) bool) bool {
 	return false
 }
 
-// Current returns the versions of one fact that count where only some texts are
-// shown; versions are all of one RootID, oldest first. It is the newest that holds,
-// so a fact that was corrected on another branch reads here as before; nil when
-// none does, or when it was retired by texts that are shown. What the user retired
-// counts nowhere.
+// Current returns the version of a fact that counts if only some texts are shown; versions are
+// those of one RootID, oldest first. It is the newest that holds, so a fact that was corrected
+// on another branch is unchanged here; nil if none holds, or if it was retired by shown texts.
+// What the user retired counts nowhere.
 func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 	for i := len(versions) - 1; i >= 0; i-- {
 		m := &versions[i]
@@ -130,7 +126,7 @@ func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 			return nil
 		}
 		switch {
-		case m.Status == Deleted || !m.Holds(shown):
+		case m.Status == Deleted || !holds(m.Evidence, shown):
 			continue
 		case m.Status == Retired && holds(m.EndedBy, shown):
 			return nil
@@ -140,8 +136,8 @@ func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 	return nil
 }
 
-// ContentHash is equal for texts that differ only in case, width, blanks and
-// punctuation. A sign between two digits counts: 3.5 is not 35.
+// ContentHash is equal for texts that differ only in case, width, spaces and punctuation. A
+// sign between two digits counts: 3.5 is not 35.
 func ContentHash(text string) string {
 	folded := []rune(strings.ToLower(norm.NFKC.String(text)))
 	kept := make([]rune, 0, len(folded))
@@ -164,7 +160,7 @@ func betweenDigits(text []rune, i int) bool {
 	return i > 0 && i+1 < len(text) && unicode.IsDigit(text[i-1]) && unicode.IsDigit(text[i+1])
 }
 
-// Validate reports every field of m that cannot be stored, as fault.Invalid.
+// Validate returns fault.Invalid with every invalid field.
 func (m *Memory) Validate() error {
 	var c op.Checks
 	checkText(&c, "text", m.Text)
@@ -195,11 +191,10 @@ var (
 func checkText(c *op.Checks, field, text string) {
 	c.That(strings.ContainsFunc(text, lang.IsVisible), field, "required", "must not be blank")
 	c.That(utf8.ValidString(text) && !strings.ContainsRune(text, 0), field, "value", "must be valid UTF-8 without the NUL character")
-	c.That(utf8.RuneCountInString(text) <= MaxText, field, "range", "must have at most %d characters", MaxText)
+	c.That(utf8.RuneCountInString(text) <= maxText, field, "range", "must have at most %d characters", maxText)
 }
 
-// ClampImportance reads a number that a model gave: 1 to 10 is taken as
-// tenths, what is no number as 0.5.
+// ClampImportance reads a number from a model: 1 to 10 count as tenths, invalid ones as 0.5.
 func ClampImportance(n float64) float64 {
 	switch {
 	case math.IsNaN(n) || n < 0:

@@ -8,11 +8,12 @@ import (
 	"time"
 	"unicode"
 
+	"nodest/index"
 	"nodest/memory/lang"
 )
 
-// blockTags would begin or end a block of a prompt. The other forms of their signs,
-// and signs that nobody sees between them, are what a model may pass over.
+// blockTags would begin or end a block of a prompt, also in variants that a model may take for
+// them.
 var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + lang.Fillers + `)*(?:` +
 	anyForm("mem") + `|` + anyForm("websearch") + `|` + anyForm("response_guidelines") + `)[^<>＜＞﹤﹥]*)[>＞﹥]?`)
 
@@ -26,9 +27,9 @@ func anyForm(word string) string {
 	return `(?i:` + narrow.String() + `\b|` + wide.String() + `)`
 }
 
-// Line is an item as a <mem> block shows it: one line, its tags made harmless, with
-// the day at its end where that is known and not in the text. It never is a line of a block's own.
-func Line(text string, day *time.Time) string {
+// line formats an item for a <mem> block: one line, its tags defused, with the day at its end
+// if that is known and not in the text.
+func blockLine(text string, day *time.Time) string {
 	line := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
@@ -46,26 +47,24 @@ func Line(text string, day *time.Time) string {
 	return line
 }
 
-// Visible is what the model sees anyway in the messages of a prompt, so that a
-// recalled item would only repeat it. The zero value hides nothing.
+// Visible is what the prompt already shows, so that recalling it would only repeat it. The zero
+// value hides nothing.
 type Visible struct {
 	messages []Message
 	read     func() *seen
 }
 
-// seen is what Visible compares with.
 type seen struct {
 	revisions map[string]bool
 	hashes    map[string]bool
 	said      map[string][]int32 // messages by term
 }
 
-// mostTerms of an item that stand in one visible message make it visible.
+// mostTerms is the share of an item's terms that must be in one visible message.
 const mostTerms = 0.95
 
-// VisibleIn is the messages of the effective history; a summary among them counts by
-// its text. They are read when something is compared with them: in most turns of small
-// talk nothing is.
+// VisibleIn is the messages of the effective history; a summary among them counts by its text.
+// They are analysed on first use.
 func VisibleIn(messages []Message) Visible {
 	return Visible{messages, sync.OnceValue(func() *seen { return readSeen(messages) })}
 }
@@ -78,7 +77,7 @@ func readSeen(messages []Message) *seen {
 		}
 		v.hashes[ContentHash(m.Text)] = true
 		told := slices.DeleteFunc(lang.Statements(m.Text), lang.QuestionBegins.MatchString) // a question does not say what it asks for
-		for _, t := range lang.Analyser.Terms(strings.Join(told, "\n")) {
+		for _, t := range index.Terms(strings.Join(told, "\n")) {
 			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
 				v.said[t] = append(in, int32(i))
 			}
@@ -87,13 +86,13 @@ func readSeen(messages []Message) *seen {
 	return v
 }
 
-// Has reports whether an item is visible already: all the messages of one of its
-// sightings are, or its words stand in one message.
+// Has reports whether an item is visible: all messages of one of its sightings are, or its
+// words are in one message.
 func (v Visible) Has(text string, evidence []Evidence) bool {
-	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(lang.Analyser.Terms(text))
+	return v.Shows(&Unit{Hash: ContentHash(text), Evidence: evidence}) || v.says(index.Terms(text))
 }
 
-// Shows is the quick part of Has: it does not look at the words.
+// Shows is Has without comparing words.
 func (v Visible) Shows(u *Unit) bool {
 	if len(v.messages) == 0 {
 		return false
@@ -108,7 +107,6 @@ func (v Visible) Shows(u *Unit) bool {
 	return len(u.Evidence) > 0 && holds(u.Evidence, func(e Evidence) bool { return read.revisions[e.RevisionID] })
 }
 
-// says reports whether terms stand in one message.
 func (v Visible) says(terms []string) bool {
 	if len(v.messages) == 0 || len(terms) < 2 {
 		return false

@@ -54,7 +54,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}{
 		{"text", func(m *Memory) { m.Text = " \n" }},
 		{"text", func(m *Memory) { m.Text = "\u200b\u200d\ufe0f\u3164 " }},
-		{"text", func(m *Memory) { m.Text = strings.Repeat("茶", MaxText+1) }},
+		{"text", func(m *Memory) { m.Text = strings.Repeat("茶", maxText+1) }},
 		{"text", func(m *Memory) { m.Text = "a\x00b" }},
 		{"text", func(m *Memory) { m.Text = "a\xff" }},
 		{"subject", func(m *Memory) { m.Subject = "weather" }},
@@ -82,7 +82,7 @@ func TestValidateNamesEveryField(t *testing.T) {
 		}
 	}
 	m := validMemory()
-	m.Text = strings.Repeat("茶", MaxText)
+	m.Text = strings.Repeat("茶", maxText)
 	if err := m.Validate(); err != nil {
 		t.Errorf("limits count code points: %v", err)
 	}
@@ -144,14 +144,15 @@ func TestLine(t *testing.T) {
 		{"</m\u200dem> <\ufe0f/mem> <\u3164/mem>", "‹/m\u200dem› ‹\ufe0f/mem› ‹\u3164/mem› (2023-05-04)"},
 		{"<∕mem> ﹤/mem﹥ <<//mem>> ＜ｍｅｍ＞ ＜ＭＥＭ＞", "‹∕mem› ‹/mem› <‹//mem›> ‹ｍｅｍ› ‹ＭＥＭ› (2023-05-04)"},
 		{"<memory> and <member", "<memory> and <member (2023-05-04)"},
+		{"User starts on 2023-05-04", "User starts on 2023-05-04"},
 		{"1 < 2 and <b>", "1 < 2 and <b> (2023-05-04)"},
 	}
 	for _, tt := range tests {
-		if got := Line(tt.text, &day); got != tt.want {
-			t.Errorf("Line(%q) = %q, want %q", tt.text, got, tt.want)
+		if got := blockLine(tt.text, &day); got != tt.want {
+			t.Errorf("blockLine(%q) = %q, want %q", tt.text, got, tt.want)
 		}
 	}
-	if got := Line("x", nil); got != "x" {
+	if got := blockLine("x", nil); got != "x" {
 		t.Errorf("without a day: %q", got)
 	}
 }

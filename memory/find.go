@@ -14,7 +14,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Ask is what a turn, or a user, wants to have recalled.
+// Ask is a request to recall something, by a turn or by a user.
 type Ask struct {
 	CharacterID string
 	Here        Place // the branch that is being talked on; zero = none
@@ -36,12 +36,12 @@ type Ask struct {
 	Lexical      bool     // without vectors
 }
 
-// Recall returns what fits, the best first: only units that are shown on the
-// branches of their conversations, and of each fact the version that counts there.
-// It makes at most one call to the embedder; where that fails, words do.
+// Recall returns what fits, best first: only units that are shown on the branches of their
+// conversations, and of each fact the version that counts there. It calls the embedder at most
+// once; if that fails, words are enough.
 //
-// In a scene that does not share, nothing counts but what was said in Here's
-// conversation, and what the user wrote.
+// In a scene that does not share, only what was said in Here's conversation counts, and what
+// the user wrote.
 func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit, err error) {
 	c, q, err := s.question(ctx, userID, &a)
 	if err != nil {
@@ -54,10 +54,9 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 	return hits, err
 }
 
-// Turn is Recall for a turn with a profile. It passes to profile the facts of the scope
-// that the user's profile is made of, as they count on the branch a.Here; what profile
-// returns becomes a.Known. Without a text there are no hits. Both see one state of the
-// memory, and nothing is read twice.
+// Turn is Recall for a turn with a profile. It passes the facts for the profile, as they count
+// on the branch a.Here, to profile; what that returns becomes a.Known. Without a text there are
+// no hits.
 func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, err error) {
 	c, q, err := s.question(ctx, userID, &a)
 	if err != nil {
@@ -76,7 +75,6 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 	return hits, err
 }
 
-// question prepares what a asks for, apart from what the prompt shows anyway (a.Known).
 func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, *Query, error) {
 	scene, err := s.scene(ctx, userID, a)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	q := &Query{
 		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
 		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
-		Limit: a.Limit, Characters: DefaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
+		Limit: a.Limit, Characters: defaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
 	}
 	if a.Hidden {
 		q.Counts, q.Over = nil, nil
@@ -104,7 +102,6 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	return c, q, nil
 }
 
-// find is Recall in an index.
 func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]Hit, error) {
 	if len(a.Known) > 0 { // they take nothing from the others
 		q.Limit += len(a.Known)
@@ -121,7 +118,7 @@ func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]
 	return hits[:min(len(hits), a.Limit)], nil
 }
 
-// withName puts the fact with the user's name first where they ask who they are.
+// withName puts the fact with the user's name first if they ask who they are.
 func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
 	if !lang.AsksWho(a.Text) || a.Hidden || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
 		return hits, nil
@@ -151,7 +148,6 @@ func (s *Service) scene(ctx context.Context, userID string, a *Ask) (Scene, erro
 	return s.opts.Scenes(ctx, userID, a.CharacterID, a.Here.ConversationID)
 }
 
-// embedder returns what makes vectors for a user.
 func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, error) {
 	if s.opts.Embedder == nil {
 		return offline.Embedder{}, nil
@@ -159,9 +155,8 @@ func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, er
 	return s.opts.Embedder(ctx, userID)
 }
 
-// embedQuestion adds the vectors of a question: by spelling in any case, because rows
-// keep those of the offline embedder until a model's are there. A model gets half of
-// the time that there is, so that words can do without it.
+// embedQuestion adds the vectors of a question: always by spelling, because rows have vectors
+// of the offline embedder until the model's are ready. A model gets half of the remaining time.
 func (s *Service) embedQuestion(ctx context.Context, userID string, q *Query) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -190,8 +185,7 @@ func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, e
 	return index.Vector{Model: found.Model, Values: found.Vectors[0]}, nil
 }
 
-// counter tells which units count for one question. What it has read for one step of
-// the question it does not read again for the next.
+// counter tells which units count for one question, and remembers what it has read for it.
 type counter struct {
 	store               Store
 	userID, characterID string
@@ -202,7 +196,6 @@ type counter struct {
 	seen     map[string]bool     // whether a text is shown, of those asked for so far, by revision
 }
 
-// newCounter counts for a question in a scene.
 func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
 	c := &counter{
 		store: store, userID: userID, characterID: a.CharacterID, only: a.Conversation,
@@ -217,7 +210,7 @@ func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
 	return c
 }
 
-// skip leaves out what is not of the layers, or was said elsewhere.
+// skip excludes other layers and conversations.
 func (c *counter) skip(layers []Layer) func(*Unit) bool {
 	return func(u *Unit) bool {
 		if len(layers) > 0 && !slices.Contains(layers, u.Layer) {
@@ -227,7 +220,7 @@ func (c *counter) skip(layers []Layer) func(*Unit) bool {
 	}
 }
 
-// counts tells of each unit whether it is shown or, of a fact, counts there.
+// counts reports for each unit whether it is shown or, for a fact, counts there.
 func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 	if err := c.read(ctx, units); err != nil {
 		return nil, err
@@ -235,7 +228,7 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 	counts := make([]bool, len(units))
 	for i, u := range units {
 		if u.Layer == Exchange {
-			counts[i] = len(u.Evidence) > 0 && u.holds(c.shown)
+			counts[i] = len(u.Evidence) > 0 && holds(u.Evidence, c.shown)
 		} else if m := c.current(u); m != nil {
 			counts[i] = m.ID == u.ID
 		}
@@ -246,9 +239,8 @@ func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
 // current is the version of a fact that counts; nil = none.
 func (c *counter) current(u *Unit) *Memory { return Current(c.versions[u.Root], c.shown) }
 
-// over tells which facts are over, by their ids: superseded or retired by texts that
-// are shown, or by the user. The value is the version that counts in place of one; ""
-// = none.
+// over returns the facts, by id, that have ended: superseded or retired by shown texts, or by
+// the user. The value is the version that counts instead; "" = none.
 func (c *counter) over(ctx context.Context, facts []*Unit) (map[string]string, error) {
 	if err := c.read(ctx, facts); err != nil {
 		return nil, err
@@ -271,8 +263,7 @@ func (c *counter) over(ctx context.Context, facts []*Unit) (map[string]string, e
 	return over, nil
 }
 
-// ended reports whether the last of versions was retired by the user, or one of them
-// by texts that are shown.
+// ended reports whether the last version was retired by the user, or any by shown texts.
 func ended(versions []Memory, shown func(Evidence) bool) bool {
 	if last := &versions[len(versions)-1]; last.Status == Retired && len(last.EndedBy) == 0 {
 		return true
@@ -282,7 +273,7 @@ func ended(versions []Memory, shown func(Evidence) bool) bool {
 	})
 }
 
-// read makes known what counts and over need of units, in one transaction.
+// read loads, in one transaction, what counts and over need to know of units.
 func (c *counter) read(ctx context.Context, units []*Unit) error {
 	if len(c.newRoots(units)) == 0 && len(c.newTexts(units)) == 0 {
 		return nil
@@ -290,8 +281,6 @@ func (c *counter) read(ctx context.Context, units []*Unit) error {
 	return c.store.View(ctx, c.userID, func(tx Tx) error { return c.load(tx, units) })
 }
 
-// load reads the versions of facts, and which of the texts that units and versions rest
-// on are shown.
 func (c *counter) load(tx Tx, units []*Unit) error {
 	if roots := c.newRoots(units); len(roots) > 0 {
 		all, err := tx.FactVersions(c.characterID, roots...)
@@ -316,7 +305,6 @@ func (c *counter) load(tx Tx, units []*Unit) error {
 	return nil
 }
 
-// newRoots are the facts among units whose versions are not known.
 func (c *counter) newRoots(units []*Unit) (roots []string) {
 	for _, u := range units {
 		if _, known := c.versions[u.Root]; u.Layer == Fact && !known && !slices.Contains(roots, u.Root) {
@@ -326,8 +314,8 @@ func (c *counter) newRoots(units []*Unit) (roots []string) {
 	return roots
 }
 
-// newTexts are those that units rest on, as far as their versions are known, and that
-// were not asked for.
+// newTexts are the texts, not asked for before, that support units and the versions read so
+// far.
 func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
 	added := map[string]bool{}
 	add := func(evidence []Evidence) {
@@ -351,12 +339,10 @@ func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
 	return texts
 }
 
-// shown reports whether a text is; one of another conversation than c.only is not.
+// shown is false for texts of other conversations than c.only.
 func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
 
-func (u *Unit) holds(shown func(Evidence) bool) bool { return holds(u.Evidence, shown) }
-
-// UsesOf are what is stored of hits. The signals of a use add up to its score.
+// UsesOf are the stored form of hits. The signals of a use add up to its score.
 func UsesOf(hits []Hit) []Use {
 	uses := make([]Use, len(hits))
 	for i := range hits {
@@ -376,7 +362,6 @@ func UsesOf(hits []Hit) []Use {
 	return uses
 }
 
-// Parts are the shares of the score, by kind.
 func (u Use) Parts() (p Parts) {
 	for name, x := range u.Signals {
 		switch name {
@@ -393,15 +378,14 @@ func (u Use) Parts() (p Parts) {
 	return p
 }
 
-// LineOf is a hit as a <mem> block shows it: who said it, the text or its excerpt,
-// and the day.
+// LineOf formats a hit for a <mem> block: who said it, the text or its excerpt, and the day.
 func LineOf(h *Hit, n lang.Names) string {
 	text := h.Shown()
 	if h.Layer == Exchange {
 		text = n.Speaker(lang.Line{Role: h.Speaker, Name: h.Name}) + ": " + text
 	}
-	return Line(text, &h.At)
+	return blockLine(text, &h.At)
 }
 
-// Held returns how many search indexes are in memory and what they take, in bytes.
+// Held returns how many search indexes are in memory, and their size in bytes.
 func (s *Service) Held() (indexes, bytes int) { return s.cache.Stats() }

@@ -6,9 +6,9 @@ import (
 	"nodest/index"
 )
 
-// FindRetired returns the facts that the user has set aside and that fit a.Text by
-// their words, the best first. No recall finds them; forgetting does.
-func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+// findRetired returns the facts retired by the user that fit a.Text by their words, best first.
+// They are not recalled, but can be forgotten.
+func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
 	var rows []index.Row
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		rows = nil
@@ -16,7 +16,7 @@ func (s *Service) FindRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 			if len(m.EndedBy) == 0 { // else it is searched with the others
 				u := Unit{
 					ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-					Importance: m.Importance, Evidence: m.Evidence, Terms: Terms(m.Text),
+					Importance: m.Importance, Evidence: m.Evidence, Terms: index.Join(m.Text),
 				}
 				rows = append(rows, u.Row())
 			}

@@ -9,8 +9,8 @@ import (
 )
 
 // A line that answers a question may be outdated by a later one that shares none of the
-// question's words: "My favourite drink is root beer", and later "I've gone off root
-// beer, it's ginger ale these days". The later line is returned with the older one.
+// question's words: "My favourite drink is root beer", and later "I've gone off root beer, it's
+// ginger ale these days". Both are returned.
 
 const (
 	followedShare = 0.7 // of the evidence of the best line that others must have
@@ -21,8 +21,8 @@ const (
 	followingMost = 3   // lines that are added
 )
 
-// followUp adds lines that say that something in one of the best lines has changed, or
-// that share a rare word with it.
+// followUp adds lines that say that something in one of the best lines has changed, or that
+// share a rare word with it.
 func (r *ranking) followUp(v index.View) {
 	r.tied, r.instead = map[int]int{}, map[int]int{}
 	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven) == 0 {
@@ -32,11 +32,10 @@ func (r *ranking) followUp(v index.View) {
 	for _, old := range r.bestProven() {
 		ties, total := r.tiesOf(v, old.row)
 		for _, row := range slices.Sorted(maps.Keys(ties)) {
-			d, ok := v.Data(row)
-			if !ok || row == old.row || left == 0 {
+			if row == old.row || left == 0 {
 				continue
 			}
-			if e := d.(*entry); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
+			if e := entryAt(v, row); e.tellsOfUser() && follows(e, r.entries[old.row]) && ties[row].holds(e, total) && !e.onlyAsks() {
 				r.addFollowing(e, row, old)
 				left--
 			}
@@ -44,18 +43,17 @@ func (r *ranking) followUp(v index.View) {
 	}
 }
 
-// tie is what two rows have in common beside the words of the question.
+// tie is what two rows have in common besides the words of the question.
 type tie struct {
 	weight float32
 	rare   bool // a word that hardly any other row has
 }
 
-// holds reports whether a tie to a row, of whose words total is the weight, is enough.
+// holds reports whether a tie to a row with this total weight of words is strong enough.
 func (t tie) holds(later *entry, total float32) bool {
 	return t.rare || t.weight >= followingTie*total && later.saysChanged()
 }
 
-// tiesOf returns the rows that a row is tied to.
 func (r *ranking) tiesOf(v index.View, row int) (ties map[int]tie, total float32) {
 	ties = map[int]tie{}
 	words := v.Words(row)
@@ -74,8 +72,7 @@ func (r *ranking) tiesOf(v index.View, row int) (ties map[int]tie, total float32
 	return ties, total
 }
 
-// bestProven returns the best of the user's lines and facts that pass the gate, the
-// best first.
+// bestProven returns the best of the user's lines and facts that pass the gate, best first.
 func (r *ranking) bestProven() []ranked {
 	top, most := &topmost{size: followedLines}, float32(0)
 	for i := range r.proven {
@@ -92,8 +89,8 @@ func (r *ranking) bestProven() []ranked {
 	return top.sorted()
 }
 
-// addFollowing ties a row to another one, and gives it the place of that, if it is better than
-// its own.
+// addFollowing ties a row to another one and, if its own fit is worse, gives it the fit of that
+// one.
 func (r *ranking) addFollowing(e *entry, row int, place ranked) {
 	r.proven[row], r.tied[row] = true, place.row
 	fit := r.fits[slices.Index(r.rows, place.row)]
@@ -107,5 +104,4 @@ func (r *ranking) addFollowing(e *entry, row int, place ranked) {
 	}
 }
 
-// tellsOfUser reports whether a unit is a fact, or said by the user.
 func (e *entry) tellsOfUser() bool { return e.Layer == Fact || e.Speaker == lang.RoleUser }

@@ -7,14 +7,14 @@ import (
 	"nodest/memory/lang"
 )
 
-// Forgotten is what "forget everything about X" finds, or has removed.
+// Forgotten is what "forget everything about X" would remove, or has removed.
 type Forgotten struct {
 	DryRun    bool         `json:"dryRun"`
 	Memories  []ForgetItem `json:"memories"`
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
-// Kept is what may be kept of f as the answer of a command: no text that was removed.
+// Kept is the answer as it is stored under an idempotency key: without the removed texts.
 func (f *Forgotten) Kept() any {
 	kept := *f
 	kept.Memories = slices.Clone(f.Memories)
@@ -24,7 +24,6 @@ func (f *Forgotten) Kept() any {
 	return &kept
 }
 
-// ForgetItem is one unit of it.
 type ForgetItem struct {
 	ID    string  `json:"id"`
 	Layer Layer   `json:"layer"`
@@ -32,10 +31,10 @@ type ForgetItem struct {
 	Score float64 `json:"score"`
 }
 
-// Purge removes a memory with all its versions and everything made of it, and
-// leaves a tombstone, so that it is not learned again from the same words or texts.
-// For the id of a text (layer exchange) that text is forgotten. There is no way back.
-func Purge(tx Tx, by, characterID, id string) error {
+// purgeOne removes a memory with all its versions and everything made of it, and leaves a
+// tombstone, so that it is not extracted again from the same words or texts. If id is that of a
+// text (layer exchange), that text is forgotten. It cannot be undone.
+func purgeOne(tx Tx, by, characterID, id string) error {
 	gone, err := purge(tx, by, characterID, []string{id})
 	if err == nil && gone == 0 {
 		return fault.New(fault.NotFound, "no memory %q", id)
@@ -43,14 +42,7 @@ func Purge(tx Tx, by, characterID, id string) error {
 	return err
 }
 
-// PurgeAll purges units by id, facts and texts. Ids that are gone already are left
-// out.
-func PurgeAll(tx Tx, by, characterID string, ids []string) error {
-	_, err := purge(tx, by, characterID, ids)
-	return err
-}
-
-// purge returns how many units there were.
+// purge removes facts and texts by id, and returns how many there were.
 func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return 0, err
@@ -67,7 +59,7 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 			roots = append(roots, m.RootID)
 		}
 	}
-	texts, err := heardOf(tx, characterID, others)
+	texts, err := textsOf(tx, characterID, others)
 	if err != nil {
 		return 0, err
 	}
@@ -85,8 +77,8 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 	return len(all), EmitWritten(tx, by, characterID, opPurged, all...)
 }
 
-// heardOf returns those of ids that are texts of the scope.
-func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
+// textsOf returns those of ids that are texts of the scope.
+func textsOf(tx Tx, characterID string, ids []string) ([]string, error) {
 	var known []string
 	for some := range slices.Chunk(ids, PageOfFacts) {
 		texts, err := tx.SaidByID(characterID, some...)
@@ -100,9 +92,9 @@ func heardOf(tx Tx, characterID string, ids []string) ([]string, error) {
 	return known, nil
 }
 
-// bury removes facts with all their versions and leaves tombstones: the words of
-// each version, with everything that any of them rested on, and the words of those
-// texts, which may have been said elsewhere too.
+// bury removes facts with all their versions and leaves tombstones: the words of each version,
+// with everything that supported any of them, and the words of those texts, which may occur
+// elsewhere too.
 func bury(tx Tx, characterID string, roots []string) error {
 	for some := range slices.Chunk(roots, PageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
@@ -136,8 +128,8 @@ func bury(tx Tx, characterID string, roots []string) error {
 	return nil
 }
 
-// burySources leaves a tombstone for the words of each text that tells something: a
-// "yes" may be said again.
+// burySources leaves a tombstone for the words of each text that states something: a "yes" may
+// be said again.
 func burySources(tx Tx, characterID string, sources []Evidence) error {
 	for some := range slices.Chunk(sources, PageOfFacts) {
 		var ids []string
@@ -161,8 +153,8 @@ func burySources(tx Tx, characterID string, sources []Evidence) error {
 	return nil
 }
 
-// WithCopies adds to tombstones those of texts whose words were forgotten, so that
-// nothing is learned from a line that is said again.
+// WithCopies adds to tombstones the texts that repeat forgotten words, so that nothing is
+// extracted from them.
 func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
 	for i := range tombstones {
 		t := &tombstones[i]

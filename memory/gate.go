@@ -8,10 +8,10 @@ import (
 	"nodest/memory/lang"
 )
 
-// The gate keeps a prompt free of what has nothing to do with the message. It asks
-// for evidence that means the same in a chat of ten lines and of ten thousand, where
-// the ranking only says what fits best. Evidence is counted in words: a word that is
-// in one row proves 1, commoner ones less, small talk nothing (small_talk.go).
+// The gate keeps a prompt free of what has nothing to do with the message. It requires evidence
+// that means the same in a chat of ten lines and of ten thousand, while the ranking only says
+// what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
+// common ones less, small talk nothing (small_talk.go).
 const (
 	leastShare     = 0.27 // of what a question asks for
 	leastTold      = 1.3  // of a message that asks nothing
@@ -22,10 +22,10 @@ const (
 	leastVectors   = 8    // with fewer there is nothing to stand out from
 )
 
-// gated reports whether only what passes the gate may come back.
+// gated reports whether only what passes the gate may be returned.
 func (q *Query) gated() bool { return !q.Everything && !q.Search }
 
-// passes reports whether so much evidence is enough.
+// passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
 	share := evidence / max(r.match.Asked, lang.LeastAsked)
 	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
@@ -34,9 +34,8 @@ func (r *ranking) passes(evidence float32) bool {
 	return evidence >= leastTold && share >= leastToldShare
 }
 
-// opens finds the rows that prove to have to do with the message. Without one nothing
-// comes back; beside one, a question also gets what passes the floor. Whether they say
-// anything is only asked of the best ones (skips, present).
+// opens finds the rows that are proven to be related to the message. Without any, nothing is
+// returned; with one, a question also gets what passes the floor.
 func (r *ranking) opens(v index.View) bool {
 	r.proven = map[int]bool{}
 	r.echo = echoOf(r.q.Text, r.read.Terms)
@@ -53,29 +52,24 @@ func (r *ranking) proves(i int) bool {
 	return r.q.gated() && (r.passes(r.match.Evidence[i]) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(r.entries[i], i))
 }
 
-// answers reports whether row i comes right after a question that passes the gate.
+// answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(v index.View, i int) bool {
 	before := v.Neighbour(i, -1)
-	if before < 0 || !r.passes(r.match.Evidence[before]) {
-		return false
-	}
-	d, there := v.Data(before)
-	return there && d.(*entry).traits.Asks && d.(*entry).Speaker != r.entries[i].Speaker
+	b := entryAt(v, before)
+	return b != nil && b.traits.Asks && b.Speaker != r.entries[i].Speaker && r.passes(r.match.Evidence[before])
 }
 
-// admits reports whether rows may come back that only pass the floor.
+// admits reports whether rows that only pass the floor may be returned.
 func (r *ranking) admits() bool { return !r.q.gated() || r.read.Asks || r.read.Keywords }
 
-// idle reports whether a unit never says anything: it is the greeting of another chat,
-// or only asks.
+// idle reports whether a unit says nothing: the greeting of another chat, or only questions.
 func (r *ranking) idle(e *entry) bool {
 	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
 }
 
-// ofTheDay reports whether a question is about the day of row i: about that very day,
-// whatever it was that happened then, or about a longer time and nothing else, or
-// about something that is in the row. Small talk ("How was today?") is about today,
-// too; so then the question must be about the user.
+// ofTheDay reports whether a question is about the day of row i: about that very day, or about
+// a longer time and nothing else, or about something that is in the row. Small talk ("How was
+// today?") is about today too, so then the question must be about the user.
 func (r *ranking) ofTheDay(i int) bool {
 	fit := r.of[sigDay][i]
 	if !r.read.Asks || fit < leastDay {
@@ -92,22 +86,21 @@ func (r *ranking) ofTheDay(i int) bool {
 	return !vague && !present && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Evidence[i] >= lang.LeastAsked/2
 }
 
-// standsOut reports whether a model finds row i nearer than others by far.
+// standsOut reports whether the model finds row i much nearer than others.
 func (r *ranking) standsOut(i int) bool {
-	return r.standing > 0 && r.of[sigVector][i] >= r.standing
+	return r.standsOutFrom > 0 && r.of[sigVector][i] >= r.standsOutFrom
 }
 
-// givesProperty reports whether a row gives a property of the user that is asked for.
 func (r *ranking) givesProperty(e *entry, i int) bool {
 	return r.read.Properties != 0 && r.of[sigRow][i] > 0 && e.gives(r.q.Names)&r.read.Properties != 0
 }
 
-// greets reports whether a unit is what a character begins another chat with.
+// greets reports whether a unit is the greeting of another chat.
 func (r *ranking) greets(e *entry) bool {
 	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Chat == "" || e.Conversation != r.q.Chat)
 }
 
-// echo is what the message says itself.
+// echo is what the message itself says.
 type echo struct {
 	hash  string
 	terms map[string]bool
@@ -121,8 +114,8 @@ func echoOf(text string, terms []index.Term) echo {
 	return e
 }
 
-// echoes reports whether a row says, in these words, what was just said, and nothing
-// else. To a question, a statement in its words may be the answer.
+// echoes reports whether a row only repeats the message. After a question, a statement in its
+// words may be the answer.
 func (r *ranking) echoes(e *entry, words []string) bool {
 	switch {
 	case e.Layer == Fact:
@@ -135,13 +128,11 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && lang.TellsSomething(t) })
 }
 
-// lang.OnlyAsks reports whether the text of e is nothing but questions and small talk; it is
-// worked out once.
 func (e *entry) onlyAsks() bool {
 	return knownOnce(&e.asksOnly, func() bool { return lang.OnlyAsks(e.Text) })
 }
 
-// knownOnce returns what of returns, and remembers it.
+// knownOnce returns the result of of, and remembers it.
 func knownOnce(known *atomic.Uint32, of func() bool) bool {
 	const yes, no = 1, 2
 	if known.Load() == 0 {

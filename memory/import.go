@@ -20,20 +20,19 @@ type Imported struct {
 	LeftOut []FailedLine `json:"leftOut,omitempty"` // the first line of each type that is not imported
 }
 
-// How much of a file is stored in one transaction, so that nobody else waits long for
-// it: texts in bytes.
+// Size of the part of a file that is stored in one transaction, so that other writers do not
+// wait long.
 const (
 	pieceLines = 250
 	pieceBytes = 64 << 10
 )
 
-// maxSeen bounds what a file says of how often something was said, so that it can
-// still be counted on.
+// maxSeen bounds SeenCount of a file.
 const maxSeen = 1_000_000
 
-// Pieces parts what ParseImport has read, so that each piece is an Import of its own.
-// The versions of one memory stay together; there is one piece at least.
-func Pieces(parsed []Memory) [][]Memory {
+// pieces splits parsed memories so that each piece can be imported by itself. Versions of one
+// memory stay together; there is at least one piece.
+func pieces(parsed []Memory) [][]Memory {
 	pieces := [][]Memory{nil}
 	lines, size := 0, 0
 	for _, versions := range groupsOf(parsed) {
@@ -51,12 +50,11 @@ func Pieces(parsed []Memory) [][]Memory {
 	return pieces
 }
 
-// Import stores what ParseImport has read, or one of its Pieces, each memory and each
-// text once: what is there is skipped, so the same file can come again. What the user
-// had forgotten stays so. A memory rests on those of its texts that this character's
-// chats have; it always counts when it has none. Ids are made anew, always the same
-// ones for the same user, character and line, so that they say nothing of others'.
-func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
+// importPiece stores parsed memories, each memory and each text once: existing ones are
+// skipped, so the same file can be imported again. What the user had forgotten stays forgotten.
+// A memory keeps the evidence that this character's chats have. Ids are derived from user,
+// character and line, so that they reveal nothing about others'.
+func importPiece(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -74,7 +72,6 @@ func Import(tx Tx, by, characterID string, parsed []Memory) (*Imported, error) {
 	return im.done, EmitWritten(tx, by, characterID, WroteAdded, im.added...)
 }
 
-// importing is one Import.
 type importing struct {
 	tx          Tx
 	characterID string
@@ -88,7 +85,7 @@ type importing struct {
 	done        *Imported
 }
 
-// look reads what is there of what the file has.
+// look reads what already exists of the file.
 func (im *importing) look(parsed []Memory) error {
 	var ids, hashes, revisions []string
 	for i := range parsed {
@@ -131,14 +128,13 @@ func (im *importing) look(parsed []Memory) error {
 	return nil
 }
 
-// once returns each word once, sorted.
+// once returns the distinct words, sorted.
 func once(words []string) []string {
 	slices.Sort(words)
 	return slices.Compact(words)
 }
 
-// groupsOf puts the versions of a memory together, oldest first; a line without ids
-// stands alone.
+// groupsOf groups the versions of a memory, oldest first; a line without ids is a group.
 func groupsOf(parsed []Memory) [][]Memory {
 	var groups [][]Memory
 	place := map[string]int{}
@@ -157,7 +153,7 @@ func groupsOf(parsed []Memory) [][]Memory {
 	return groups
 }
 
-// take makes the versions of one memory, unless they are known.
+// take adds the versions of one memory that do not exist yet.
 func (im *importing) take(versions []Memory) {
 	var fresh []*Memory
 	for _, m := range versions {
@@ -234,8 +230,7 @@ func (im *importing) known(evidence []Evidence) []Evidence {
 	return kept
 }
 
-// idOf derives the id of a line; one without an id gets a new one. Ids sort by the
-// time at which a memory was made.
+// idOf derives the id of a line; without an id it is new. Ids sort by creation time.
 func (im *importing) idOf(m *Memory) string {
 	if m.ID == "" {
 		return op.NewID()

@@ -1,4 +1,4 @@
-package memory_test
+package memory
 
 import (
 	"fmt"
@@ -6,21 +6,20 @@ import (
 	"testing"
 
 	"nodest/fault"
-	"nodest/memory"
 )
 
 // The versions of one memory are stored together.
 func TestPiecesKeepVersionsTogether(t *testing.T) {
-	var parsed []memory.Memory
+	var parsed []Memory
 	for i := range 1000 {
-		parsed = append(parsed, memory.Memory{RootID: fmt.Sprint(i % 7), Version: i, Text: "x"}, memory.Memory{Text: "plain"})
+		parsed = append(parsed, Memory{RootID: fmt.Sprint(i % 7), Version: i, Text: "x"}, Memory{Text: "plain"})
 	}
 	long := strings.Repeat("x", 2000)
 	for range 100 {
-		parsed = append(parsed, memory.Memory{Text: long})
+		parsed = append(parsed, Memory{Text: long})
 	}
 	where, lines := map[string]int{}, 0
-	for n, piece := range memory.Pieces(parsed) {
+	for n, piece := range pieces(parsed) {
 		size := 0
 		for i := range piece {
 			root := piece[i].RootID
@@ -38,11 +37,11 @@ func TestPiecesKeepVersionsTogether(t *testing.T) {
 	if lines != len(parsed) {
 		t.Errorf("%d lines of %d", lines, len(parsed))
 	}
-	if pieces := memory.Pieces(nil); len(pieces) != 1 {
-		t.Errorf("nothing is %d pieces", len(pieces))
+	if n := len(pieces(nil)); n != 1 {
+		t.Errorf("nothing is %d pieces", n)
 	}
 	many := strings.Repeat(`{"rootId":"r","text":"x"}`+"\n", 1001)
-	if _, err := memory.ParseImport(strings.NewReader(many)); !fault.Is(err, fault.InvalidImport) {
+	if _, err := parseImport(strings.NewReader(many)); !fault.Is(err, fault.InvalidImport) {
 		t.Errorf("1,001 versions: %v", err)
 	}
 }
@@ -55,12 +54,12 @@ func TestAFileWithoutAnyMemory(t *testing.T) {
 		"\n\n{\"mes\":\"Hello.\"}\n[1]":                      "line 3: text: required",
 		`{"type":"header","format":"memory-export"}` + "\nx": "line 2: the line is not a JSON object",
 	} {
-		if _, err := memory.ParseImport(strings.NewReader(file)); !fault.Is(err, fault.InvalidImport) || !strings.Contains(err.Error(), want) {
+		if _, err := parseImport(strings.NewReader(file)); !fault.Is(err, fault.InvalidImport) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", file, err, want)
 		}
 	}
 	for _, file := range []string{"", `{"type":"header","format":"memory-export"}`, "\ufeff" + `{"text":"x"}` + "\nx"} {
-		if _, err := memory.ParseImport(strings.NewReader(file)); err != nil {
+		if _, err := parseImport(strings.NewReader(file)); err != nil {
 			t.Errorf("%q: %v", file, err)
 		}
 	}

@@ -1,9 +1,7 @@
 package memory
 
-// counting tells for each of items, versions of facts, whether it counts where the
-// conversations stand now: a search finds it, and a prompt may have it. It does not
-// when what it rests on is shown nowhere, when another version counts there, and when
-// it was retired.
+// counting reports for each version whether it counts with the branches that the conversations
+// show now: searches find it, and prompts may contain it.
 func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	units := make([]*Unit, len(items))
 	for i := range items {

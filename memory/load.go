@@ -7,7 +7,6 @@ import (
 	"nodest/index"
 )
 
-// loader reads the rows of a scope for the index cache.
 type loader struct{ store Store }
 
 // key names a scope in the cache; ids have no byte 0.
@@ -18,7 +17,6 @@ func scopeOf(key string) Scope {
 	return Scope{user, character}
 }
 
-// Load implements index.Loader.
 func (l loader) Load(ctx context.Context, key string, since int64) (index.Delta, error) {
 	var changes *Changes
 	scope := scopeOf(key)

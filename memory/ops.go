@@ -12,10 +12,9 @@ import (
 	"nodest/op"
 )
 
-// The user's rights over what a character remembers. Each operation acts on the
-// user's own character or conversation; another one is NotFound.
+// The user's operations on a memory. Each acts on the user's own character or conversation; any
+// other is NotFound.
 
-// SearchQuery is what a user looks for in a memory.
 type SearchQuery struct {
 	Text           string
 	ConversationID string // "" = all of the character
@@ -45,7 +44,7 @@ type FoundText struct {
 	At   string `json:"at"`
 }
 
-// longestQuery is how many code points a text has at most that is searched for.
+// longestQuery is the maximum length of a search text, in code points.
 const longestQuery = 32_000
 
 // Limits of a search in a memory, in units.
@@ -55,8 +54,7 @@ const (
 	mostForget = 200
 )
 
-// Search ranks facts and texts. Only what is shown is found: texts of the
-// branches that the conversations show, and facts that rest on such.
+// Search ranks facts and texts that are shown on the branches of their conversations.
 //
 // Errors: Invalid with the field; NotFound.
 func (s *Service) Search(ctx context.Context, userID, characterID string, q SearchQuery) ([]Found, error) {
@@ -84,7 +82,7 @@ func (s *Service) Search(ctx context.Context, userID, characterID string, q Sear
 	return found, err
 }
 
-// readFound reads what was found, in its order. What is gone meanwhile is left out.
+// readFound reads what was found, except what was removed meanwhile.
 func readFound(tx Tx, characterID string, hits []Hit) ([]Found, error) {
 	found := make([]Found, 0, len(hits))
 	for i := range hits {
@@ -115,8 +113,7 @@ func readFound(tx Tx, characterID string, hits []Hit) ([]Found, error) {
 	return found, nil
 }
 
-// read completes f by the fact or the text that it names, and says whether that
-// is there.
+// read completes f by its fact or text, and reports whether that exists.
 func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
 	if f.Layer == Fact {
 		f.Memory, err = tx.Fact(characterID, f.ID)
@@ -134,37 +131,34 @@ func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
 	return true, nil
 }
 
-// Create stores a memory by the user's hand.
 func (s *Service) Create(ctx context.Context, c *op.Call, characterID string, d Draft) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Create(tx, c.By(), characterID, d) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return create(tx, c.By(), characterID, d) })
 }
 
-// Edit changes one; a new text makes a new version.
 func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, p Patch) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Edit(tx, c.By(), characterID, id, p) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return edit(tx, c.By(), characterID, id, p) })
 }
 
 // Delete retires a memory, or purges it with all versions.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
 	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
 		if purge {
-			return struct{}{}, Purge(tx, c.By(), characterID, id)
+			return struct{}{}, purgeOne(tx, c.By(), characterID, id)
 		}
-		_, err := Retire(tx, c.By(), characterID, id)
+		_, err := retire(tx, c.By(), characterID, id)
 		return struct{}{}, err
 	})
 	return err
 }
 
-// Restore makes a retired or older version count again.
 func (s *Service) Restore(ctx context.Context, c *op.Call, characterID, id string) (*Memory, error) {
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return Restore(tx, c.By(), characterID, id) })
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return restore(tx, c.By(), characterID, id) })
 }
 
 // History returns the versions of a memory, oldest first.
 func (s *Service) History(ctx context.Context, userID, characterID, id string) (versions []Memory, err error) {
 	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		versions, err = History(tx, characterID, id)
+		versions, err = history(tx, characterID, id)
 		return err
 	})
 	return versions, err
@@ -198,9 +192,9 @@ func (in ForgetInput) check(limit int) error {
 	return nil
 }
 
-// Forget previews, or purges, what fits.
+// Forget previews or purges what fits.
 //
-// Errors: Invalid with the field; NotFound, also for an id that is not there.
+// Errors: Invalid with the field; NotFound, also for an unknown id.
 func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in ForgetInput) (*Forgotten, error) {
 	if err := in.check(longestQuery); err != nil {
 		return nil, err
@@ -212,7 +206,7 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 		if err != nil {
 			return nil, err
 		}
-		aside, err := s.FindRetired(ctx, c.UserID, ask)
+		aside, err := s.findRetired(ctx, c.UserID, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -239,12 +233,12 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 		for _, item := range gone.Memories {
 			ids = append(ids, item.ID)
 		}
-		return gone, PurgeAll(tx, c.By(), characterID, ids)
+		_, err := purge(tx, c.By(), characterID, ids)
+		return gone, err
 	})
 }
 
-// forgettable lists hits with the texts behind facts, each unit once; of a fact
-// with several versions that is one.
+// forgettable lists hits with the texts behind facts, each unit once, and each fact once.
 func forgettable(hits []Hit) (items []ForgetItem, more bool) {
 	items = []ForgetItem{}
 	seen := map[string]bool{}
@@ -269,8 +263,8 @@ func forgettable(hits []Hit) (items []ForgetItem, more bool) {
 	return items, more
 }
 
-// asTheyAre gives facts the id and the text of their newest version, by which the
-// user knows them, also where an older one was found.
+// asTheyAre gives facts the id and the text of their newest version, by which the user knows
+// them.
 func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, items []ForgetItem) error {
 	return s.store.View(ctx, userID, func(tx Tx) error {
 		for i := range items {
@@ -278,7 +272,7 @@ func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, ite
 			if item.Layer != Fact {
 				continue
 			}
-			versions, err := History(tx, characterID, item.ID)
+			versions, err := history(tx, characterID, item.ID)
 			if fault.Is(err, fault.NotFound) { // it has gone meanwhile
 				continue
 			}
@@ -303,7 +297,7 @@ func (s *Service) previewForget(ctx context.Context, userID, characterID string,
 	return gone, err
 }
 
-// named reads units by their ids, each once. One that is not there is NotFound.
+// named reads units by id, each once. An unknown id is NotFound.
 func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 	items := []ForgetItem{}
 	for i, id := range ids {
@@ -333,8 +327,8 @@ func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 	return items, nil
 }
 
-// forgetAll removes everything of a scope. The event names no memories: all of
-// them are gone.
+// forgetAll removes everything of a scope. Its event names no memories: all of them are
+// removed.
 func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
 	if _, _, err := tx.PurgeScope(characterID); err != nil {
 		return err
@@ -346,8 +340,7 @@ func (s *Service) forgetAll(tx Tx, c *op.Call, characterID string) error {
 	}{"purged", characterID, []string{}}))
 }
 
-// Suggestions lists suggestions, newest first; state "" = open. limit is 1
-// to 200, 0 = 50.
+// Suggestions lists suggestions, newest first; state "" = open. limit is 1 to 200, 0 = 50.
 func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, cursor string, limit int) (items []Suggested, next string, err error) {
 	if limit, err = op.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -365,7 +358,7 @@ func (s *Service) Suggestions(ctx context.Context, userID, characterID, state, c
 // Decide accepts or rejects a suggestion.
 func (s *Service) Decide(ctx context.Context, c *op.Call, characterID, id, decision string) (*Suggested, error) {
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Suggested, error) {
-		return Decide(tx, c.By(), characterID, id, decision)
+		return decide(tx, c.By(), characterID, id, decision)
 	})
 }
 
@@ -389,7 +382,7 @@ func foundText(t *Text) FoundText {
 	}
 }
 
-// ask is Recall for a question of the user, with the settings of the character.
+// ask is Recall for a user's question, with the settings of the character.
 func (s *Service) ask(ctx context.Context, userID string, a Ask) ([]Hit, error) {
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		a.Now = tx.Now()
@@ -406,10 +399,9 @@ func (s *Service) ask(ctx context.Context, userID string, a Ask) ([]Hit, error) 
 	return s.Recall(ctx, userID, a)
 }
 
-// Export writes JSON Lines: facts, suggestions and tombstones, and one with the settings of the
-// character that are about its memory.
+// Export writes JSON Lines: facts, suggestions, and the settings of the character's memory.
 func (s *Service) Export(ctx context.Context, userID, characterID string, w io.Writer) error {
-	err := s.store.View(ctx, userID, func(tx Tx) error { return Export(tx, characterID, w) })
+	err := s.store.View(ctx, userID, func(tx Tx) error { return export(tx, characterID, w) })
 	if err != nil || s.opts.Settings == nil {
 		return err
 	}
@@ -421,8 +413,8 @@ func (s *Service) Export(ctx context.Context, userID, characterID string, w io.W
 	return json.NewEncoder(w).Encode(settings)
 }
 
-// ExtractNow has the texts of a conversation read for facts, at once: those that
-// were not read, or all of them where there are no such.
+// ExtractNow extracts facts from a conversation now: from the texts not read yet, or from all
+// of them if there are none.
 func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID string) error {
 	_, err := op.Once(ctx, s.store, c, func(tx Tx) (struct{}, error) {
 		unread, err := tx.Said(conversationID, SaidFilter{Unread: true, Limit: 1})
@@ -437,8 +429,7 @@ func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID str
 	return err
 }
 
-// ReadFound completes what was found earlier by the facts and texts that it names, as
-// far as they are there.
+// ReadFound completes uses by the facts and texts that they name, as far as these exist.
 func ReadFound(tx Tx, characterID string, uses []Use) ([]Found, error) {
 	found := []Found{}
 	for _, u := range uses {

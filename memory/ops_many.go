@@ -3,17 +3,15 @@ package memory
 import (
 	"context"
 	"io"
+	"slices"
 
 	"nodest/op"
 )
 
-// What is done to many memories at once is done in pieces, so that no transaction
-// keeps others from writing for long.
-
-// inPieces runs do for each of parts, of which there is one at least, in a transaction
-// of its own; the key is stored with the last one. do gets the answer of the pieces
-// before and returns the one with its own. What was done before a failure stays, and
-// do must find that nothing is left to do there when all is asked for again.
+// inPieces runs do for each of parts, of which there is at least one, in a transaction of its
+// own, so that other writers do not wait long; the key is stored with the last one. do gets the
+// result of the earlier parts and returns it with its own added. What was done before a failure
+// stays, and do must skip it when everything is requested again.
 func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
 	last := len(parts) - 1
 	if last > 0 {
@@ -37,16 +35,16 @@ func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts
 	return op.Once(ctx, s.store, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
 }
 
-// Import takes JSON Lines; lines that are wrong are told, the rest is taken.
-// Whoever asks again after a failure finds what was stored before it among the skipped.
+// Import reads JSON Lines. Invalid lines are reported, the rest is stored; a repeated import
+// skips what exists.
 func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*Imported, error) {
-	parsed, err := ParseImport(r)
+	parsed, err := parseImport(r)
 	if err != nil {
 		return nil, err
 	}
 	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
-	return inPieces(ctx, s, c, so, Pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
-		done, err := Import(tx, c.By(), characterID, piece)
+	return inPieces(ctx, s, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+		done, err := importPiece(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
 		}
@@ -56,11 +54,10 @@ func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r 
 	})
 }
 
-// Bulk does one thing to all memories that a filter selects, at most
-// MaxBulk. Whoever asks again after a failure has the rest done.
+// Bulk applies one action to all memories that a filter selects, at most maxBulk. A repeated
+// call after a failure does the rest.
 //
-// Errors: Invalid with the field; NotFound, also for an id or a conversation that is
-// not there.
+// Errors: Invalid with the field; NotFound, also for an unknown id or conversation.
 func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in Bulk) (*BulkDone, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
@@ -88,13 +85,18 @@ func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in B
 		if roots, done, err = selectBulk(tx, characterID, &in); err != nil || !in.DryRun {
 			return err
 		}
-		done, err = previewBulk(tx, characterID, &in, done, roots)
+		plan, err := in.plan(tx, characterID, done, roots)
+		done = plan.done
 		return err
 	})
 	if err != nil || in.DryRun {
 		return done, err
 	}
-	return inPieces(ctx, s, c, done, bulkPieces(roots), func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
+	parts := slices.Collect(slices.Chunk(roots, bulkPiece))
+	if len(parts) == 0 {
+		parts = [][]string{nil}
+	}
+	return inPieces(ctx, s, c, done, parts, func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
 		return applyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store/storetest"
 )
 
@@ -167,7 +168,7 @@ func TestTheProfileFollowsTheChat(t *testing.T) {
 
 	var pinned *memory.Memory
 	r.update(func(tx nodest.Tx) (err error) {
-		pinned, err = memory.Create(tx.Memory, "test", character, memory.Draft{Text: "Ann fears dogs.", Pinned: true})
+		pinned, err = storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "test"}, character, memory.Draft{Text: "Ann fears dogs.", Pinned: true})
 		return err
 	})
 	expect("pinned", memory.Ask{}, "Ann fears dogs.")
@@ -179,16 +180,18 @@ func TestTheProfileFollowsTheChat(t *testing.T) {
 		t.Errorf("a stranger is told %v", err)
 	}
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Retire(tx.Memory, "test", character, pinned.ID)
+		err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "test"}, character, pinned.ID, false)
 		return err
 	})
 	expect("retired", memory.Ask{})
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Restore(tx.Memory, "test", character, pinned.ID)
+		_, err := storetest.Memory(tx.Memory).Restore(context.Background(), &op.Call{Device: "test"}, character, pinned.ID)
 		return err
 	})
 	expect("brought back", memory.Ask{}, "Ann fears dogs.")
-	r.update(func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "test", character, pinned.ID) })
+	r.update(func(tx nodest.Tx) error {
+		return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "test"}, character, pinned.ID, true)
+	})
 	expect("purged", memory.Ask{})
 }
 

@@ -6,9 +6,8 @@ import (
 	"nodest/jobs"
 )
 
-// Reading is what the extraction of a conversation has cost, and what the user has
-// ordered; the zero value is that of one that was never read. It outlives jobs and
-// processes.
+// Reading is what the extraction of a conversation has cost, and what the user has ordered. It
+// outlives jobs and processes.
 type Reading struct {
 	Exchanges int   // read automatically with the model; an edited message counts again
 	Calls     int   // of the model for them, each counted before it is made
@@ -21,15 +20,15 @@ const (
 	perExchanges = 5
 )
 
-// Pays reports whether what was read, with n exchanges more, allows another call.
+// Pays reports whether another call is allowed, counting n more exchanges.
 func (r *Reading) Pays(n int) bool {
 	return callsFor*(r.Exchanges+n) >= perExchanges*(r.Calls+1)
 }
 
-// ExtractNow orders the extraction of everything in a conversation that was not read
-// yet, with the model where there is one: when the user asks for it, and when the
-// conversation is archived. What it costs is neither limited nor counted. The order
-// stands until the texts are read, whatever becomes of the job, unless its job has failed too often.
+// ExtractNow orders the extraction of everything not read yet in a conversation, with the model
+// if there is one: when the user asks for it, and when the conversation is archived. This is
+// neither limited nor counted. The order stands until the texts are read or its job has failed
+// too often.
 func ExtractNow(tx Tx, conversationID string) error {
 	r, err := tx.LockReading(conversationID)
 	if err != nil {
@@ -48,14 +47,14 @@ func ExtractNow(tx Tx, conversationID string) error {
 	return ExtractFirst(tx, conversationID)
 }
 
-// ExtractFirst enqueues the extraction before a conversation is summarised. Nothing
-// waits for it, and the model is asked only as far as the exchanges allow it.
+// ExtractFirst enqueues the extraction before a conversation is summarised. Nothing waits for
+// it, and the limit of model calls applies.
 func ExtractFirst(tx Tx, conversationID string) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, Payload: atOnce})
 }
 
-// atOnce is the payload of a job that does not wait for more to be said.
+// atOnce is the payload of a job that does not wait for further messages.
 var atOnce = json.RawMessage(`{"now":true}`)
 
-// AfterAll is a seq that no message has.
+// AfterAll is greater than the seq of any message.
 const AfterAll = 1 << 62

@@ -12,7 +12,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Query is what is looked for. Only Text is needed.
+// Query is a search in one index. Only Text is required.
 type Query struct {
 	Text  string
 	Names lang.Names
@@ -21,34 +21,31 @@ type Query struct {
 	Vector   index.Vector // of the text by the model, if there is one
 	Spelling index.Vector // of the text by parts of words, if there is one
 
-	// Skip leaves a unit out: of another conversation or layer. It is called for
-	// many units, while the index is locked, and must be quick.
+	// Skip excludes units of other conversations or layers. It is called for many units while
+	// the index is locked, and must be fast.
 	Skip func(*Unit) bool
 
-	// Visible is what the asker sees anyway; it is left out.
 	Visible Visible
 
-	// Counts tells of each unit whether it may come back; nil = all may. It is called
-	// for the best units only, and may take its time: the index is not locked.
+	// Counts reports for each unit whether it may be returned; nil = all may. It is called only
+	// for the best units, without a lock on the index.
 	Counts func(context.Context, []*Unit) ([]bool, error)
 
-	// Over tells which facts are over and what counts in place of them (counter.over);
-	// nil = none is.
+	// Over returns the facts that have ended, and what counts instead (counter.over); nil =
+	// none have.
 	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
 
-	// Chat is the conversation that goes on; "" = none. Before are the texts of its
-	// last turn, the user's first, which Text may refer to.
+	// Chat is the conversation that continues; "" = none. Before are the texts of its last
+	// turn, the user's first, to which Text may refer.
 	Chat   string
 	Before []string
 
-	// Search is what a user looks for: it has the floor of relevance, where the
-	// message of a chat has the gate.
+	// Search applies the floor of relevance for a user's search, instead of the gate for a
+	// message.
 	Search bool
-	// Everything turns off what makes a small set for a prompt: the gate, variety and
-	// the budget of characters (mode=recall).
+	// Everything turns off the gate, variety and the budget of characters (mode=recall).
 	Everything bool
-	// Relevant keeps the floor where Everything is set, and that of a unit's own
-	// words: what only stands beside them is left out.
+	// Relevant keeps the floor in spite of Everything, for a unit's own words.
 	Relevant bool
 
 	Limit      int // hits; default 10
@@ -57,7 +54,6 @@ type Query struct {
 	read *lang.Question // of Text; nil = not read yet
 }
 
-// reading returns what Text asks for.
 func (q *Query) reading() *lang.Question {
 	if q.read == nil {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
@@ -71,13 +67,11 @@ func (q *Query) reading() *lang.Question {
 	return q.read
 }
 
-// mayBeIrrelevant reports whether irrelevant units may be returned.
 func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 
-// The defaults of a Query.
 const (
 	DefaultLimit      = 10
-	DefaultCharacters = 1500
+	defaultCharacters = 1500
 )
 
 // Hit is a unit that was found.
@@ -90,7 +84,7 @@ type Hit struct {
 	Cut     string             // the part of Text that fits, when it is too long for the budget
 }
 
-// Parts are the shares of a score; they add up to it.
+// Parts are the shares of a score, which they add up to.
 type Parts struct {
 	Vector     float64 `json:"vector"`
 	Lexical    float64 `json:"lexical"`
@@ -98,7 +92,6 @@ type Parts struct {
 	Importance float64 `json:"importance"`
 }
 
-// Numbers of the specification 2.5.
 const (
 	halfLife         = 30 * 24 * time.Hour
 	recencyWeight    = 0.10
@@ -114,14 +107,14 @@ const (
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )
 
-// Recall returns what fits q best, the best first. Nothing relevant gives no hits. It fails when the vectors cannot be
-// searched, and with the error of q.Counts.
+// Recall returns what fits q, best first. It fails if the vectors cannot be searched, and with
+// the error of q.Counts.
 //
-// The index is locked twice and shortly: to rank its rows, and to choose among the
-// best of those that count. A row that goes in between does not come back.
+// The index is locked twice and briefly: to rank its rows, and to choose among the best of
+// those that count. A row removed in between is not returned.
 func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
-	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
+	q.Characters = cmp.Or(q.Characters, defaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
 		return nil, nil // no row can pass
 	}
@@ -144,25 +137,24 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 	return hits, err
 }
 
-// ranking is one Recall.
 type ranking struct {
 	ctx  context.Context
 	q    *Query
 	read lang.Question
 	*columns
-	leaning []leaning
-	facts   []*entry     // all that the index has, where one may stand in for a line
-	mine    bool         // the message is about the one who writes it
-	proven  map[int]bool // rows that pass the gate
-	tied    map[int]int  // rows that follow up on another one (followUp)
-	instead map[int]int  // those of them that have the signals of the other one
-	echo    echo
-	found   []candidate // the best first
+	supported []supported
+	facts     []*entry     // all that the index has, where one may stand in for a line
+	mine      bool         // the message is about the one who writes it
+	proven    map[int]bool // rows that pass the gate
+	tied      map[int]int  // rows that follow up on another one (followUp)
+	instead   map[int]int  // those of them that have the signals of the other one
+	echo      echo
+	found     []candidate // the best first
 
 	v index.View // while hits are chosen
 }
 
-// candidate is a unit on its way to be a hit.
+// candidate is a unit that may become a hit.
 type candidate struct {
 	*entry
 	row        int // when it was ranked
@@ -175,7 +167,7 @@ type candidate struct {
 	tells      *telling // likewise
 }
 
-// rank scores the rows of an index. What it leaves holds after the index is unlocked.
+// rank scores the rows of an index. Its results stay valid after the index is unlocked.
 func (r *ranking) rank(v index.View) (err error) {
 	r.mine = lang.AboutSpeaker(r.q.Text)
 	if r.q.gated() {
@@ -198,7 +190,7 @@ func (r *ranking) rank(v index.View) (err error) {
 	return nil
 }
 
-// score judges row i, which is at a place in rows, if it may come back.
+// score scores row i, at this place in rows, if it may be returned.
 func (r *ranking) score(v index.View, at, i int) {
 	alone := r.q.mayBeIrrelevant() || r.relevantAlone(i)
 	spanned := !r.q.Relevant && !r.q.gated() && r.match.Spanned[i] >= floorSpanned
@@ -208,11 +200,10 @@ func (r *ranking) score(v index.View, at, i int) {
 	r.judge(v, i, r.read)
 	r.fits[at] = r.fit(i)
 	if !alone && !r.proves(i) {
-		r.leaning = append(r.leaning, leaning{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
+		r.supported = append(r.supported, supported{i, [2]int{v.Neighbour(i, -1), v.Neighbour(i, 1)}})
 	}
 }
 
-// fit is the weighted sum of the signals of row i.
 func (r *ranking) fit(i int) (sum float32) {
 	for s, w := range weights {
 		sum += w * r.of[s][i]
@@ -220,7 +211,6 @@ func (r *ranking) fit(i int) (sum float32) {
 	return sum
 }
 
-// adjusted is the score of a unit that fits so well.
 func (r *ranking) adjusted(fit float32, e *entry) float32 {
 	fresh, important := r.adjust(e)
 	return fit * (1 + fresh + important)
@@ -241,7 +231,7 @@ func (r *ranking) count() error {
 	}
 }
 
-// ask takes those candidates out that do not count. known has the answers so far.
+// ask removes candidates that do not count. known has the answers so far.
 func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 	if r.q.Counts == nil || len(*found) == 0 {
 		return nil
@@ -274,11 +264,11 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 	return nil
 }
 
-// enough is how many of the best rows are looked at first for a number of hits: some
-// of them say the same, and some do not count.
+// enough is how many of the best rows are considered first for a number of hits: some of them
+// say the same, and some do not count.
 func enough(limit int) int { return max(varied+varied/4, min(limit, math.MaxInt/64)*4) }
 
-// best returns the best n rows that may be hits, the best first.
+// best returns the best n rows that may be hits.
 func (r *ranking) best(n int) []candidate {
 	top := &topmost{size: n}
 	most := float32(1 + importanceWeight + r.recencyWeight())
@@ -307,21 +297,19 @@ func (r *ranking) reason(i int) int {
 	return i
 }
 
-// leaning is a row that is relevant with its neighbours only, which a text that does
-// not count must not be.
-type leaning struct {
+// supported is a row that is relevant only because of its neighbours, of which one must count.
+type supported struct {
 	row    int
 	beside [2]int // rows; -1 = none
 }
 
-// supporters returns the neighbours that make row i relevant, or none when it is so by
-// itself.
+// supporters returns the neighbours that make row i relevant; none if it is relevant by itself.
 func (r *ranking) supporters(i int) (on []*entry) {
-	at, ok := slices.BinarySearchFunc(r.leaning, i, func(l leaning, i int) int { return cmp.Compare(l.row, i) })
+	at, ok := slices.BinarySearchFunc(r.supported, i, func(l supported, i int) int { return cmp.Compare(l.row, i) })
 	if !ok || r.q.Counts == nil {
 		return nil
 	}
-	for _, n := range r.leaning[at].beside {
+	for _, n := range r.supported[at].beside {
 		if n >= 0 && r.match.Covered[n] > 0 && r.entries[n] != nil {
 			on = append(on, r.entries[n])
 		}
@@ -329,21 +317,19 @@ func (r *ranking) supporters(i int) (on []*entry) {
 	return on
 }
 
-// skips reports what must not come back, as far as that is told quickly.
+// skips reports what must not be returned, as far as a fast check can tell.
 func (r *ranking) skips(e *entry) bool {
 	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit) || e.Layer == Fact && e.Text == "" || r.q.gated() && r.idle(e)
 }
 
-// allFacts collects the facts.
 func (r *ranking) allFacts(v index.View) {
 	for i := range v.Slots() {
-		if d, ok := v.Data(i); ok && d.(*entry).Layer == Fact {
-			r.facts = append(r.facts, d.(*entry))
+		if e := entryAt(v, i); e != nil && e.Layer == Fact {
+			r.facts = append(r.facts, e)
 		}
 	}
 }
 
-// ranked is a row and its score.
 type ranked struct {
 	row   int
 	score float32
@@ -353,10 +339,11 @@ func (a ranked) before(b ranked) bool {
 	return a.score > b.score || a.score == b.score && a.row < b.row
 }
 
-// topmost keeps the best of many rows: a heap with the worst of them on top.
+// topmost keeps the best of many rows.
 type topmost struct {
-	size int
-	rows []ranked
+	size  int
+	rows  []ranked
+	least *ranked // of the best, once there are so many
 }
 
 // sorted returns the rows, the best first.
@@ -364,39 +351,25 @@ func (t *topmost) sorted() []ranked {
 	slices.SortFunc(t.rows, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
 	})
+	if len(t.rows) >= t.size {
+		t.rows = t.rows[:t.size]
+		least := t.rows[t.size-1]
+		t.least = &least
+	}
 	return t.rows
 }
 
-// takes reports whether r is among the best so far.
-func (t *topmost) takes(r ranked) bool { return len(t.rows) < t.size || r.before(t.rows[0]) }
+// takes reports whether r may be among the best.
+func (t *topmost) takes(r ranked) bool { return t.least == nil || r.before(*t.least) }
 
-// add enters a row that takes accepts.
 func (t *topmost) add(r ranked) {
-	if len(t.rows) < t.size {
-		t.rows = append(t.rows, r)
-		for i := len(t.rows) - 1; i > 0 && t.rows[(i-1)/2].before(t.rows[i]); i = (i - 1) / 2 {
-			t.rows[i], t.rows[(i-1)/2] = t.rows[(i-1)/2], t.rows[i]
-		}
-		return
-	}
-	t.rows[0] = r
-	for i := 0; ; {
-		worst := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(t.rows) && t.rows[worst].before(t.rows[child]) {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		t.rows[i], t.rows[worst] = t.rows[worst], t.rows[i]
-		i = worst
+	if t.rows = append(t.rows, r); len(t.rows) >= 2*t.size {
+		t.sorted()
 	}
 }
 
-// adjust is a tie-breaker: a little for what is new, a little for what is important.
-// Nothing is more important than what is pinned.
+// adjust returns the bonuses of new and of important units. Pinned ones have the greatest
+// importance.
 func (r *ranking) adjust(e *entry) (fresh, important float32) {
 	if age := r.q.Now.Sub(e.At); !r.q.Now.IsZero() && !e.At.IsZero() {
 		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, age.Hours())/halfLife.Hours()))
@@ -414,8 +387,8 @@ func (r *ranking) recencyWeight() float64 {
 	return recencyWeight
 }
 
-// relevantAlone is the floor of a row without its neighbours: enough of the question's
-// words, some rare ones of a long message, its day, or a model that finds it near.
+// relevantAlone is the floor of a row without its neighbours: enough of the question's words,
+// some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
 	m := &r.match
 	return m.Covered[i] >= floorOwn || m.Covered[i]*m.Weight >= floorRare*m.Rarest || r.of[sigDay][i] > 0 ||

@@ -51,7 +51,7 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 	x := index.New()
 	rows := make([]index.Row, len(units))
 	for i := range units {
-		units[i].Terms = memory.Terms(units[i].Text)
+		units[i].Terms = index.Join(units[i].Text)
 		rows[i] = units[i].Row()
 	}
 	if err := x.Apply(t.Context(), rows, nil); err != nil {
@@ -300,7 +300,7 @@ func FuzzRecall(f *testing.F) {
 			seen[h.ID] = true
 			length += utf8.RuneCountInString(h.Shown())
 		}
-		if length > memory.DefaultCharacters {
+		if length > 1500 {
 			t.Errorf("%d characters", length)
 		}
 	})

@@ -10,24 +10,23 @@ import (
 	"nodest/memory/lang"
 )
 
-// How many rows at most are looked at for whether a word is a name, of those of a word that
-// is in at most so many.
+// At most namingRows rows are searched for the name, of a word that is in at most mostNamings.
 const (
 	namingRows  = 64
 	mostNamings = 2000
 )
 
 var (
-	// beginning are the words that a sentence begins with: their capital tells nothing.
+	// beginning are the first words of sentences, whose capital means nothing.
 	beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
-	// naming is how a name is told.
+	// naming is how a name is stated.
 	naming = regexp.MustCompile(`(?i)\b(?:called|named|name is|name's) (\p{L}+)|(?:叫[做作]?|名字是)([\p{Han}·]{2,3})(?:$|[\p{P}\s的])`)
-	// noName is what stands behind 叫 that is none.
+	// noName is what follows 叫 and is no name.
 	noName = regexp.MustCompile(`^(?:[你您他她它我了过不停好苦人妈爸一几个来去着得车醒]|外卖|什么|大家|滴滴|快递|出租)`)
 )
 
-// recognise makes the words of a statement count as names that the memory knows as such:
-// those at the beginning of a sentence, and those in scripts without capitals.
+// recognise treats words of a statement as names if the memory knows them as such: first words
+// of sentences, and words in scripts without capitals.
 func recognise(q *lang.Question, v index.View, text string) {
 	if !q.States {
 		return
@@ -35,7 +34,7 @@ func recognise(q *lang.Question, v index.View, text string) {
 	begins := map[string]bool{}
 	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
 		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
-			for _, t := range lang.Analyser.Terms(w) {
+			for _, t := range index.Terms(w) {
 				begins[t] = true
 			}
 		}
@@ -50,17 +49,13 @@ func recognise(q *lang.Question, v index.View, text string) {
 	}
 }
 
-// isKnownName reports whether a row tells that a term is a name, or, where capitals count,
-// has it with one inside a sentence.
+// isKnownName reports whether a row states that a term is a name, or, with capitals, has it
+// capitalised inside a sentence.
 func isKnownName(v index.View, term string, capitals bool) bool {
 	rows, _ := v.Having(term, mostNamings)
 	return slices.ContainsFunc(rows[:min(len(rows), namingRows)], func(row int) bool {
-		d, ok := v.Data(row)
-		if !ok {
-			return false
-		}
-		text := d.(*entry).Text
-		is := func(name string) bool { return slices.Contains(lang.Analyser.Terms(strings.ToLower(name)), term) }
+		text := entryAt(v, row).Text
+		is := func(name string) bool { return slices.Contains(index.Terms(strings.ToLower(name)), term) }
 		for _, m := range naming.FindAllStringSubmatch(text, -1) {
 			if m[1] != "" && is(m[1]) || m[2] != "" && strings.HasPrefix(m[2], term) && !noName.MatchString(m[2]) {
 				return true

@@ -13,10 +13,6 @@ import (
 	"nodest/stream"
 )
 
-// The rights of a user over what is remembered, each within a transaction. by is the
-// device that asks, for events. An id is that of any version of a memory; one that is
-// not of this user and character is fault.NotFound.
-
 // Draft is a memory that a user writes.
 type Draft struct {
 	Text       string       `json:"text"`
@@ -28,8 +24,8 @@ type Draft struct {
 	Locked     bool         `json:"locked"`
 }
 
-// Patch changes a memory; nil members stay. A text makes a new version of origin
-// user, locked.
+// Patch changes a memory; nil members are unchanged. A text makes a new, locked version of
+// origin user.
 type Patch struct {
 	Text       *string       `json:"text"`
 	Subject    *lang.Subject `json:"subject"`
@@ -40,10 +36,9 @@ type Patch struct {
 	Locked     *bool         `json:"locked"`
 }
 
-// Create stores a memory of origin user. One with the same words that is active is
-// returned as it is, with its count raised; words that were forgotten may come back
-// by the user's own hand.
-func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
+// create stores a memory of origin user. An active one with the same words is returned instead,
+// with its count raised. Forgotten words may be written again.
+func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
@@ -84,13 +79,13 @@ func Create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	return same, EmitWritten(tx, by, characterID, WroteUpdated, same.ID)
 }
 
-// Edit changes a memory. What is not its text is changed in its newest version; it
-// is pinned and locked in all of them, on whatever branch they count. A text makes a
-// version that counts wherever the newest one did, and the one that id names.
+// edit changes a memory. Attributes change in its newest version; pinned and locked in all of
+// them. A new text makes a version that counts wherever the newest one and the one named by id
+// did.
 //
-// Errors: Invalid; Conflict when the memory is retired, or when another one says the
-// same (details.current is its id).
-func Edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
+// Errors: Invalid; Conflict if the memory is retired, or if another one says the same
+// (details.current is its id).
+func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -146,8 +141,7 @@ func set[T any](to, from *T) {
 	}
 }
 
-// bothEvidence joins what two versions rest on, so that a new one counts where either
-// of them did.
+// bothEvidence joins the evidence of two versions, so that a new one counts where either did.
 func bothEvidence(a, b *Memory) []Evidence {
 	if len(a.Evidence) == 0 || len(b.Evidence) == 0 || a.ID == b.ID {
 		return a.Evidence
@@ -167,7 +161,7 @@ func bothEvidence(a, b *Memory) []Evidence {
 	return joined
 }
 
-// follow stores m as the version that follows the newest one, which it supersedes.
+// follow stores m as the next version after the newest one, which it supersedes.
 func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory, error) {
 	newest := &versions[len(versions)-1]
 	now := tx.Now()
@@ -197,9 +191,8 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	return &m, EmitWritten(tx, by, characterID, WroteUpdated, m.ID)
 }
 
-// Retire hides a memory until Restore, on all branches. One that is retired already
-// stays as it is.
-func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
+// retire hides a memory on all branches until it is restored.
+func retire(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -218,12 +211,11 @@ func Retire(tx Tx, by, characterID, id string) (*Memory, error) {
 	return newest, EmitWritten(tx, by, characterID, WroteRetired, newest.ID)
 }
 
-// Restore makes a version count again: the newest one when it is retired; an older
-// one comes back as a new version with its text, locked. A version that counts is
-// returned as it is.
+// restore makes a version count again: the newest one if it is retired; an older one as a new,
+// locked version with its text. A version that counts is returned unchanged.
 //
-// Errors: Conflict when another memory says the same (details.current is its id).
-func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
+// Errors: Conflict if another memory says the same (details.current is its id).
+func restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
 	}
@@ -254,8 +246,7 @@ func Restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	return newest, EmitWritten(tx, by, characterID, opRestored, newest.ID)
 }
 
-// History returns the versions of a memory, oldest first.
-func History(tx Tx, characterID, id string) ([]Memory, error) {
+func history(tx Tx, characterID, id string) ([]Memory, error) {
 	versions, _, err := versionsOf(tx, characterID, id)
 	return versions, err
 }
@@ -266,13 +257,12 @@ const (
 	RejectSuggestion = "reject"
 )
 
-// Decide accepts or rejects a suggestion. What is accepted happens as by the user's
-// own hand: an update makes a locked version of origin user, that rests on the texts
-// that called for it.
+// decide accepts or rejects a suggestion. Accepting acts as the user: an update makes a locked
+// version of origin user, with the suggestion's evidence.
 //
-// Errors: Invalid for another word; Conflict when it was decided otherwise before, or
-// cannot be carried out any more.
-func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
+// Errors: Invalid for another decision; Conflict if it was decided otherwise before, or cannot
+// be carried out any more.
+func decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
 	if decision != AcceptSuggestion && decision != RejectSuggestion {
 		return nil, fault.InvalidField("decision", "value", "must be %q or %q", AcceptSuggestion, RejectSuggestion)
 	}
@@ -303,7 +293,6 @@ func Decide(tx Tx, by, characterID, id, decision string) (*Suggested, error) {
 	return s, nil
 }
 
-// carryOut does what a suggestion says.
 func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 	if s.Event == EventAdd {
 		return addSuggested(tx, by, characterID, s)
@@ -313,7 +302,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 		return err
 	}
 	if s.Event == EventDelete {
-		_, err = Retire(tx, by, characterID, s.MemoryID)
+		_, err = retire(tx, by, characterID, s.MemoryID)
 		return err
 	}
 	m := versions[len(versions)-1]
@@ -330,7 +319,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 
 // addSuggested stores a statement of a run that was held for review.
 func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
-	m, err := Create(tx, by, characterID, Draft{Text: s.Text, Locked: true})
+	m, err := create(tx, by, characterID, Draft{Text: s.Text, Locked: true})
 	if err != nil || len(s.Evidence) == 0 || len(m.Evidence) > 0 || m.SeenCount > 1 {
 		return err
 	}
@@ -341,8 +330,7 @@ func addSuggested(tx Tx, by, characterID string, s *Suggestion) error {
 	return tx.UpdateFact(characterID, m)
 }
 
-// lastSeen is when the newest of the texts was said that a fact rests on; without any
-// it is known.
+// lastSeen is the time of the newest supporting text, or known without any.
 func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (time.Time, error) {
 	var ids []string
 	for _, e := range evidence {
@@ -355,8 +343,7 @@ func lastSeen(tx Tx, characterID string, evidence []Evidence, known time.Time) (
 	return LastSaid(said), nil
 }
 
-// versionsOf returns all versions of a memory, oldest first, and the one that id
-// names.
+// versionsOf returns all versions of a memory, oldest first, and the one with this id.
 func versionsOf(tx Tx, characterID, id string) (versions []Memory, named *Memory, err error) {
 	m, err := tx.Fact(characterID, id)
 	if err != nil {
@@ -373,7 +360,6 @@ func versionsOf(tx Tx, characterID, id string) (versions []Memory, named *Memory
 	return versions, &versions[at], nil
 }
 
-// activeWith returns the active fact with the words of hash, nil when there is none.
 func activeWith(tx Tx, characterID, hash string) (*Memory, error) {
 	var same *Memory
 	err := EachFact(tx, characterID, Filter{ContentHash: hash}, func(m *Memory) bool {
@@ -385,11 +371,10 @@ func activeWith(tx Tx, characterID, hash string) (*Memory, error) {
 	return same, err
 }
 
-// PageOfFacts is how many facts are read at a time.
+// PageOfFacts is the page size of reads.
 const PageOfFacts = 500
 
-// EachFact calls use with the versions that f selects, newest first, until it
-// returns false.
+// EachFact calls use with the versions that f selects, newest first, until it returns false.
 func EachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error {
 	for cursor := ""; ; {
 		page, next, err := tx.Facts(characterID, f, cursor, PageOfFacts)
@@ -408,7 +393,7 @@ func EachFact(tx Tx, characterID string, f Filter, use func(*Memory) bool) error
 	}
 }
 
-// What an event memory.written tells.
+// Values of op in an event memory.written.
 const (
 	WroteAdded   = "added"
 	WroteUpdated = "updated"
@@ -417,10 +402,9 @@ const (
 	opPurged     = "purged"
 )
 
-// idsPerEvent keeps events small.
 const idsPerEvent = 200
 
-// EmitWritten emits what was done to memories; those that are new get vectors.
+// EmitWritten emits what was done to memories; new ones get vectors.
 func EmitWritten(tx Tx, by, characterID, op string, ids ...string) error {
 	for some := range slices.Chunk(ids, idsPerEvent) {
 		err := Emit(tx, by, "memory.written", "", map[string]any{"op": op, "characterId": characterID, "memoryIds": some})

@@ -13,29 +13,29 @@ import (
 	"nodest/memory/lang"
 )
 
-// Service remembers: it finds what fits a message, and works in the background on
-// what was said. Make one with New. It is safe for concurrent use.
+// Service recalls memories, has the user's operations on them, and embeds them in the
+// background. It is safe for concurrent use.
 type Service struct {
 	store Store
 	opts  Options
 	cache *index.Cache
 }
 
-// Options tune a Service. Scenes is needed; the rest has defaults.
+// Options tune a Service. Scenes is required; the rest has defaults.
 type Options struct {
-	// Scenes tells how a character's memory is set.
+	// Scenes returns the settings of a character's memory.
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
-	// Embedder returns what makes vectors for a user; default the offline one.
+	// Embedder returns the embedding provider of a user; default the offline one. User "" is
+	// the server.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
-	// Settings tells what an export says about the settings of a character; nil = nothing.
+	// Settings returns the settings line of an export; nil = none.
 	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)
 
 	CacheBytes int          // of all indexes in memory; default 256 MB
 	Log        *slog.Logger // default slog.Default()
 }
 
-// Scene is how the memory of one character is set, and who speaks in one of its
-// conversations.
+// Scene is the settings of one character's memory, and who speaks in one of its conversations.
 type Scene struct {
 	Names        lang.Names // of the persona and of the character
 	Enabled      bool       // texts are read for facts
@@ -47,29 +47,26 @@ type Scene struct {
 	Zone *time.Location // of the user's days; nil = UTC
 }
 
-// Location is the zone of the days in a scene.
+// Location is the time zone of the scene's days.
 func (s *Scene) Location() *time.Location { return cmp.Or(s.Zone, time.UTC) }
 
-// Kinds of jobs. The subject of an extraction is a conversation, that of embedding
-// a character.
+// Kinds of jobs. The subject of an extraction is a conversation, that of embedding a character.
 const (
 	JobExtract = "memory.extract"
 	JobEmbed   = "memory.embed"
 )
 
-// New returns a Service.
 func New(store Store, o Options) *Service {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	s := &Service{store: store, opts: o}
-	s.cache = index.NewCache(loader{store}, index.CacheOptions{Bytes: o.CacheBytes})
+	s.cache = index.NewCache(loader{store}, o.CacheBytes)
 	return s
 }
 
 // Kinds are the jobs of the service, for jobs.Runner.Handle.
-func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{s.embedKind()} }
+func (s *Service) Kinds() []jobs.Kind { return []jobs.Kind{{Name: JobEmbed, Run: s.runEmbed}} }
 
-// ExportedSettings are the settings of a character that are about its memory, as a line
-// of an export.
+// ExportedSettings is the line of an export with the settings of the character's memory.
 type ExportedSettings struct {
 	Type      string          `json:"type"`
 	Memory    json.RawMessage `json:"memory"`

@@ -9,7 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// A signal is one reason why a unit may be what a question is after.
+// A signal is one reason why a unit may fit a question.
 type signal int
 
 const (
@@ -30,24 +30,21 @@ const (
 // signalNames are what Hit.Signals calls them.
 var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
-// weights say how much each signal counts. All but length are 0 for most units and 1
-// for the best one. The weights were fitted to recall and rank on two public sets of
-// questions and checked with each conversation left out in turn
-// (docs/decisions/0012-retrieval.md). Those of the vectors are reasoned: a model's
-// count for as much as the best three lexical signals together.
+// weights of the signals. All but length are 0 for most units and 1 for the best one. They were
+// fitted to recall and rank on two public sets of questions and cross-validated by conversation
+// (docs/decisions/0012-retrieval.md). Those of the vectors are estimates: a model's counts as
+// much as the best three lexical signals together.
 var weights = [signals]float32{
 	sigRow: 1, sigNear: 0.4, sigAround: 0.9, sigGroup: 0.9, sigAnswer: 1.2, sigSpeaker: 0.8,
 	sigDay: 2.4, sigKind: 2.4, sigLength: 0.8, sigVector: 2, sigSpelling: 0.2,
 }
 
-// Numbers behind the signals, and behind how many neighbours by vector are looked at.
 const (
 	enoughTerms = 20 // of a unit that is long enough
 	vectorHits  = 200
 )
 
-// columns are the signals of all rows of an index for one question. They are taken from
-// a pool, because they are long.
+// columns are the signals of all rows for one question, pooled because they are long.
 type columns struct {
 	of      [signals][]float32
 	match   index.Match
@@ -57,18 +54,17 @@ type columns struct {
 	fits    []float32 // of rows, before they are adjusted; 0 = not relevant
 	spread  float32   // of the model's cosines, from the nearest to the last that is looked at
 
-	standing float32 // from which on a value of the model's column stands out; 0 = none does
+	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does
 }
 
 var columnsPool = sync.Pool{New: func() any { return new(columns) }}
 
-// release gives the columns back. Nobody may look at them any more.
+// release returns the columns to the pool. They must not be used afterwards.
 func (c *columns) release() {
 	clear(c.entries) // an index that is dropped must go
 	columnsPool.Put(c)
 }
 
-// sized returns columns for n rows, all 0.
 func sized(n int) *columns {
 	c := columnsPool.Get().(*columns)
 	own := int(signals-sigAnswer) * n
@@ -85,8 +81,8 @@ func sized(n int) *columns {
 	return c
 }
 
-// measure fills the columns. A vector that nothing in the index can be compared with
-// leaves its column empty: a list that is missing does not count.
+// measure fills the columns. A vector without comparable vectors in the index leaves its column
+// empty.
 func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*columns, error) {
 	n := v.Slots()
 	c := sized(n)
@@ -96,7 +92,7 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 		scale(c.of[s])
 	}
 	var err error
-	if c.spread, c.standing, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
+	if c.spread, c.standsOutFrom, err = nearest(ctx, v, q.Vector, c.of[sigVector]); err != nil {
 		return nil, err
 	}
 	if _, _, err = nearest(ctx, v, q.Spelling, c.of[sigSpelling]); err != nil {
@@ -106,11 +102,10 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 		if len(read.Days) == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
 			continue
 		}
-		d, ok := v.Data(i)
-		if !ok {
+		e := entryAt(v, i)
+		if e == nil {
 			continue
 		}
-		e := d.(*entry)
 		day := dayFit(read.Days, e.At, q.Now.Location())
 		if day == 0 && c.of[sigGroup][i] == 0 && c.of[sigVector][i] == 0 && c.of[sigSpelling][i] == 0 {
 			continue
@@ -125,10 +120,9 @@ func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*
 // judge fills in what depends on the unit itself and on the one before it.
 func (c *columns) judge(v index.View, i int, read lang.Question) {
 	e := c.entries[i]
-	if before := v.Neighbour(i, -1); before >= 0 {
-		if d, ok := v.Data(before); ok && d.(*entry).traits.Asks {
-			c.of[sigAnswer][i] = c.of[sigRow][before]
-		}
+	before := v.Neighbour(i, -1)
+	if b := entryAt(v, before); b != nil && b.traits.Asks {
+		c.of[sigAnswer][i] = c.of[sigRow][before]
 	}
 	if len(read.Speakers) == 1 && e.Speaker == read.Speakers[0] {
 		c.of[sigSpeaker][i] = 1
@@ -147,11 +141,10 @@ func dayFit(days []lang.Days, at time.Time, zone *time.Location) float32 {
 	return fit
 }
 
-// nearest scores the neighbours of a vector from 0, at the last one that is looked at,
-// to 1, because cosines of different models have no common scale, and returns what
-// lies between the two, and the value from which on a row stands out from the others;
-// 0 = none does.
-func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standing float32, err error) {
+// nearest scores the neighbours of a vector from 0 (the last one considered) to 1, because
+// cosines of different models have no common scale. It also returns the difference of these two
+// cosines, and the value from which on a row stands out from the others; 0 = none does.
+func nearest(ctx context.Context, v index.View, q index.Vector, column []float32) (spread, standsOutFrom float32, err error) {
 	if len(q.Values) == 0 {
 		return 0, 0, nil
 	}
@@ -172,13 +165,12 @@ func nearest(ctx context.Context, v index.View, q index.Vector, column []float32
 	if n := len(found); n >= leastVectors {
 		middle := found[n/2].Cosine
 		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
-			standing = (from - last) / spread
+			standsOutFrom = (from - last) / spread
 		}
 	}
-	return spread, standing, nil
+	return spread, standsOutFrom, nil
 }
 
-// scale divides by the greatest.
 func scale(column []float32) {
 	top := float32(0)
 	for _, x := range column {

@@ -9,12 +9,12 @@ import (
 	"nodest/memory/lang"
 )
 
-// Where things have changed, what is so now stands in for what was: a fact for the
-// lines of its older versions, and of lines about one thing the last one. A question
-// about the past gets both.
+// Where something has changed, the current value replaces the old one: a fact replaces the
+// lines of its older versions, and of several lines about one thing the last one wins. A
+// question about the past gets all.
 
-// replaceStale puts current facts in the place of lines that facts which are over
-// were taken from. Where nothing counts in place of such a fact its lines go.
+// replaceStale puts current facts in place of lines from which ended facts were taken, or
+// removes such lines.
 func (r *ranking) replaceStale() error {
 	if len(r.facts) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (r *ranking) replaceStale() error {
 	return nil
 }
 
-// replace does replaceStale, knowing what is over.
+// replace does replaceStale, given the ended facts.
 func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string) {
 	kept, there := make([]candidate, 0, len(r.found)), map[string]bool{}
 	for _, c := range r.found {
@@ -59,8 +59,8 @@ func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string)
 		for _, f := range restingOn[c.ID] {
 			now, ok := over[f.ID]
 			at := slices.IndexFunc(r.facts, func(e *entry) bool { return e.ID == now })
-			// A text that is a source of both tells the change itself, unless the user
-			// made it by hand.
+			// A text that is a source of both states the change itself, unless the user made
+			// it.
 			if !ok || at >= 0 && !r.facts[at].ByHand && slices.Contains(r.facts[at].Sources, c.ID) {
 				continue
 			}
@@ -77,10 +77,9 @@ func (r *ranking) replace(restingOn map[string][]*entry, over map[string]string)
 	r.found = kept
 }
 
-// current leaves out lines and facts about the user that a later one has overtaken:
-// one that gives the same property, or one about what is asked that says it
-// has changed. What only pretends to give a property that is asked for goes where
-// something gives it. What the user wrote by hand stays.
+// current leaves out lines and facts about the user that a later one replaces: one that states
+// the same property, or one about what is asked that says it has changed. A line that only
+// pretends to state a property is left out if another one states it. What the user wrote stays.
 func (r *ranking) current(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
@@ -101,14 +100,12 @@ func (r *ranking) current(found []candidate) []candidate {
 	return kept
 }
 
-// telling is what a unit says about the user.
 type telling struct {
 	gives  lang.Properties
 	asked  map[string]bool // terms of the question that tell what it is about
 	topics uint64          // of the question, by bits
 }
 
-// tell returns what each of found says; of what the character says, nothing.
 func (r *ranking) tell(found []candidate) []telling {
 	all := make([]telling, len(found))
 	for i := range found {
@@ -124,9 +121,9 @@ func (r *ranking) tell(found []candidate) []telling {
 	return all
 }
 
-// latestFirst puts a line before older ones where the question is about the user: one
-// that has all that they have of it, or that has something of it and says that it has
-// changed. What gives a property that is asked for comes before what does not.
+// latestFirst puts a line before older ones if the question is about the user, and the line has
+// all that they have of the question, or has some of it and says that it has changed. A
+// statement of a property that is asked for comes first.
 func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
@@ -154,8 +151,8 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
-// overtakes reports whether a later line takes the place of an older one; asked and
-// askedOld are what they have of the question.
+// overtakes reports whether a later line replaces an older one; asked and askedOld are what
+// they have of the question.
 func (r *ranking) overtakes(c, old *candidate, asked, askedOld map[string]bool) bool {
 	if row, tied := r.tied[c.row]; tied && row == old.row {
 		return true
@@ -164,15 +161,15 @@ func (r *ranking) overtakes(c, old *candidate, asked, askedOld map[string]bool) 
 		r.sameMatter(askedOld, asked) || r.coversAll(askedOld, asked) || r.shareMatter(old, c) && c.saysChanged()
 }
 
-// severalLetters leaves out single characters, which rows also have inside other words.
+// severalLetters leaves out single characters, which are also parts of other words.
 func severalLetters(terms map[string]bool) map[string]bool {
 	terms = maps.Clone(terms)
 	maps.DeleteFunc(terms, func(t string, _ bool) bool { return utf8.RuneCountInString(t) == 1 })
 	return terms
 }
 
-// shareMatter reports whether two units have a word of the question, or another rare
-// one, in common.
+// shareMatter reports whether two units have a word of the question, or a telling one, in
+// common.
 func (r *ranking) shareMatter(x, y *candidate) bool {
 	a, b := x.tells, y.tells
 	if a.asked == nil || b.asked == nil {
@@ -189,17 +186,16 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 	})
 }
 
-// lang.SaysChanged reports whether a unit says that something is otherwise now.
 func (e *entry) saysChanged() bool {
 	return knownOnce(&e.changes, func() bool { return lang.SaysChanged(e.Text) })
 }
 
-// follows reports whether a was said, or is known, later than b.
+// follows reports whether a was said or known after b.
 func follows(a, b *entry) bool {
 	return a.At.After(b.At) || a.At.Equal(b.At) && a.Conversation == b.Conversation && a.Order > b.Order
 }
 
-// topicsIn returns the topics of the question that row at has words of.
+// topicsIn returns the topics of the question that a row has words of.
 func (r *ranking) topicsIn(at int) (bits uint64) {
 	words := r.v.Words(at)
 	for i, topic := range r.read.Topics[:min(len(r.read.Topics), 64)] {
@@ -210,7 +206,7 @@ func (r *ranking) topicsIn(at int) (bits uint64) {
 	return bits
 }
 
-// askedIn returns the terms of row at that tell what the question is about.
+// askedIn returns the terms of a row that tell what the question is about.
 func (r *ranking) askedIn(at int) map[string]bool {
 	words, asked := r.v.Words(at), map[string]bool{}
 	for _, t := range r.read.Terms {
@@ -228,15 +224,14 @@ func (r *ranking) askedIn(at int) map[string]bool {
 	return asked
 }
 
-// sameMatter reports whether one row has most of what is asked, and a later one has
-// that too.
+// sameMatter reports whether one row has most of what is asked, and a later one has that too.
 func (r *ranking) sameMatter(row, later map[string]bool) bool {
 	common, missing, all := r.shared(row, later)
 	return common > 0 && common > all/2 && missing <= common/3
 }
 
-// coversAll reports whether a later row has all that a row has of what is asked, which
-// is something.
+// coversAll reports whether a later row has all, and not nothing, that a row has of what is
+// asked.
 func (r *ranking) coversAll(row, later map[string]bool) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3
@@ -252,8 +247,8 @@ func (r *ranking) hasOwn(row, later map[string]bool) bool {
 	return true
 }
 
-// shared weighs what both rows have of what is asked, and what the later one lacks of
-// the other; all is what is asked.
+// shared weighs what both rows have of what is asked, and what the later one lacks; all is what
+// is asked.
 func (r *ranking) shared(row, later map[string]bool) (common, missing, all float32) {
 	for _, t := range r.read.Terms {
 		switch {
@@ -269,16 +264,7 @@ func (r *ranking) shared(row, later map[string]bool) (common, missing, all float
 	return common, missing, all
 }
 
-// byHandFirst puts first what the user wrote or corrected.
 func byHandFirst(found []candidate) []candidate {
-	slices.SortStableFunc(found, func(a, b candidate) int {
-		switch {
-		case a.ByHand == b.ByHand:
-			return 0
-		case a.ByHand:
-			return -1
-		}
-		return 1
-	})
-	return found
+	byHand := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.ByHand })
+	return append(byHand, slices.DeleteFunc(found, func(c candidate) bool { return c.ByHand })...)
 }

@@ -9,25 +9,23 @@ import (
 	"nodest/op"
 )
 
-// Store keeps what a Service needs; package store provides it on SQLite and
-// PostgreSQL.
+// Store is the storage of a Service.
 type Store interface {
 	op.Store[Tx]
 
-	// Unembedded returns scopes, over all users, with units that have no vector of
-	// the model, in their order, at most limit, beginning after one (zero = start).
+	// Unembedded returns scopes of all users with units that have no vector of the model, in
+	// order, at most limit, after one (zero = start).
 	Unembedded(ctx context.Context, model string, after Scope, limit int) ([]Scope, error)
 }
 
-// Scope is whose memory it is: one user's of one character, never wider.
+// Scope is a memory: that of one user and one character.
 type Scope struct{ UserID, CharacterID string }
 
-// Tx is one transaction of the acting user. A character that is not the user's, or
-// was deleted, is fault.NotFound for every method that takes one; so is every id
-// that is not of that character.
+// Tx is one transaction of the acting user. A character that is not the user's, or was deleted,
+// is fault.NotFound for every method that takes one; so is every id that is not of that
+// character.
 //
-// What a search index is made of has a version per scope: every change of it raises
-// the version when the transaction commits.
+// The rows of a search index have a version per scope, which every change increments.
 type Tx struct {
 	op.Tx
 	Jobs jobs.Tx
@@ -37,35 +35,29 @@ type Tx struct {
 	FactsTx
 }
 
-// ScopeTx reads a scope as its index has it.
 type ScopeTx interface {
-	// MemoryVersion returns the version of a scope, 0 while nothing was said. It is
-	// one read by key.
+	// MemoryVersion returns the version of a scope, 0 while it is empty.
 	MemoryVersion(characterID string) (int64, error)
-	// TalkedIn returns fault.NotFound when a conversation ("" = none) is not one of the
-	// user with this character.
+	// TalkedIn returns fault.NotFound if a conversation ("" = none) is not one of the user with
+	// this character.
 	TalkedIn(characterID, conversationID string) error
-	// LockMemory keeps others from changing the facts of a scope until the transaction
-	// ends. What was read before it may have changed meanwhile. It is taken before
-	// anything of a memory is locked.
+	// LockMemory keeps others from changing the facts of a scope until the transaction ends. It
+	// is taken before anything else of a memory is locked.
 	LockMemory(characterID string) error
-	// MemoryChanges returns what has changed since a version; since 0 it is
-	// everything. Units are texts that were said, in all revisions, and facts, in
-	// all versions that can count on some branch (active, superseded, retired by a
-	// run), each with its vectors.
+	// MemoryChanges returns what has changed since a version; since 0, everything. Units are
+	// texts, in all revisions, and facts, in all versions that can count on some branch
+	// (active, superseded, retired by a run), each with its vectors.
 	MemoryChanges(characterID string, since int64) (*Changes, error)
-	// WithoutVector returns units that have no vector of a model, at most limit,
-	// each content once.
+	// WithoutVector returns units without a vector of a model, at most limit, each content
+	// once.
 	WithoutVector(characterID, model string, limit int) ([]Content, error)
-	// PutVectors stores vectors of a model by content; those of other models for the
-	// same content go. A content that is no longer there is left out.
+	// PutVectors stores vectors of a model by content, in place of those of other models.
+	// Unknown contents are ignored.
 	PutVectors(characterID, model string, vectors map[string][]float32) error
-	// MemoryJobs lists the jobs about a character's memory and its conversations,
-	// newest first.
+	// MemoryJobs lists the jobs of a character's memory and its conversations, newest first.
 	MemoryJobs(characterID, cursor string, limit int) (items []*jobs.Job, next string, err error)
 }
 
-// Changes lead an index from one version to another.
 type Changes struct {
 	Version int64
 	Whole   bool // Units is everything; what was there before goes
@@ -73,7 +65,7 @@ type Changes struct {
 	Gone    []string // ids of units that are not searched any more
 }
 
-// Content is a text to be embedded. Equal hashes are equal contents (ContentHash).
+// Content is a text to be embedded. Hash is its ContentHash.
 type Content struct{ Hash, Text string }
 
 // Place is a branch of a conversation, now or at a version.
@@ -83,51 +75,44 @@ type Place struct {
 	Version        int64 // of the conversation; 0 = now
 }
 
-// TextTx keeps what was said: each revision of a message of the user or of a
-// character that is complete enough to have a text, without what Clean takes out.
-// Rows appear with the commit of the transaction that stores the revision; the engine
-// does nothing for it.
+// TextTx keeps each revision of a message of the user or of a character that has a text, as
+// returned by Clean. The store adds rows in the transaction that stores the revision.
 type TextTx interface {
-	// Shown reports for each text whether it is seen: its conversation is there, its
-	// message is on the shown branch and not deleted, this revision is the chosen
-	// one, and it was not forgotten. Of here's conversation that branch counts, and
-	// no other (nil = the shown one of every conversation); of one without a head
-	// that is nothing.
+	// Shown reports for each text whether it is shown: its conversation exists, its message is
+	// on the shown branch and not deleted, this revision is the chosen one, and it was not
+	// forgotten. For here's conversation that branch counts (nil = the shown one of every
+	// conversation; without a head, nothing is shown).
 	Shown(here *Place, texts []Evidence) ([]bool, error)
-	// Said lists texts of a conversation, by seq. Those of one message come together:
-	// a page may be longer than its limit.
+	// Said lists texts of a conversation, by seq. Those of one message come together, so a page
+	// may exceed its limit.
 	Said(conversationID string, f SaidFilter) ([]Text, error)
-	// SaidByID returns texts by their revisions, those that there are.
 	SaidByID(characterID string, revisionIDs ...string) ([]Text, error)
 	// MarkRead notes that extraction has read these texts.
 	MarkRead(conversationID string, revisionIDs ...string) error
-	// MarkUnread gives all texts of a conversation back to extraction. Those of an
-	// imported chat and of a fork count as read when they arrive.
+	// MarkUnread makes extraction read all texts of a conversation again. Those of an imported
+	// chat and of a fork count as read when they arrive.
 	MarkUnread(conversationID string) error
-	// Reading tells what the extraction of a conversation has cost, and who has ordered
-	// it.
+	// Reading returns the cost and orders of the extraction of a conversation.
 	Reading(conversationID string) (Reading, error)
-	// LockReading is Reading that keeps others from changing it until the transaction
-	// ends; PutReading stores it.
+	// LockReading is Reading with a lock until the transaction ends, for PutReading.
 	LockReading(conversationID string) (Reading, error)
 	PutReading(conversationID string, r Reading) error
-	// ForgetTexts takes texts out of the memory for good, with the suggestions that were
-	// made of them; the chat keeps them.
+	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
+	// keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
-	// PutUses stores what was recalled for a text; Uses returns it, by rank: that of
-	// the message's chosen text.
+	// PutUses stores what was recalled for a text; Uses returns it, by rank, for the message's
+	// chosen text.
 	PutUses(messageID, revisionID string, uses []Use) error
 	Uses(messageID string) ([]Use, error)
 }
 
-// SaidFilter narrows a list of texts; the zero value takes the first ones.
 type SaidFilter struct {
 	Unread bool  // only those that extraction has not read
 	Before int64 // only those with a smaller seq, and of these the last ones; 0 = all
 	Limit  int   // default 500
 }
 
-// Text is a text that was said, as memory keeps it. Its revision is its id.
+// Text is a text of a chat as memory keeps it. Its revision is its id.
 type Text struct {
 	Message
 	CharacterID string
@@ -144,25 +129,23 @@ type Use struct {
 	Signals map[string]float64 `json:"signals,omitempty"`
 }
 
-// FactTx keeps facts. A version's text is never changed: UpdateFact writes the
-// rest of a row.
+// FactTx keeps facts. The text of a version never changes.
 type FactTx interface {
-	// InsertFact stores a version. It returns fault.Conflict when an active fact of
-	// the scope has the same ContentHash.
+	// InsertFact stores a version. It returns fault.Conflict if an active fact of the scope has
+	// the same ContentHash.
 	InsertFact(characterID string, m *Memory) error
-	// UpdateFact stores everything of m but its text.
+	// UpdateFact stores all of m but its text.
 	UpdateFact(characterID string, m *Memory) error
 	Fact(characterID, id string) (*Memory, error)
 	// FactVersions returns all versions of facts, by root and version.
 	FactVersions(characterID string, rootIDs ...string) ([]Memory, error)
 	// Facts lists versions newest first (by id), at most limit, after cursor.
 	Facts(characterID string, f Filter, cursor string, limit int) (items []Memory, next string, err error)
-	// PurgeFacts removes all versions of facts and everything that was made of them:
-	// vectors, suggestions, uses.
+	// PurgeFacts removes all versions of facts, with their vectors, suggestions and uses.
 	PurgeFacts(characterID string, rootIDs ...string) error
-	// PurgeScope removes facts, texts, vectors, suggestions, uses and tombstones of a
-	// scope, and returns how many facts (roots) and texts there were. Texts said
-	// until now do not come back.
+	// PurgeScope removes facts, texts, vectors, suggestions, uses and tombstones of a scope,
+	// and returns how many facts (roots) and texts there were. Texts stored so far are not read
+	// again.
 	PurgeScope(characterID string) (facts, texts int, err error)
 
 	Tombstones(characterID string) ([]Tombstone, error)
@@ -173,7 +156,7 @@ type FactTx interface {
 	UpdateSuggestion(characterID string, s *Suggested) error
 	// Suggestions lists newest first; state "" = all.
 	Suggestions(characterID, state, cursor string, limit int) (items []Suggested, next string, err error)
-	// SuggestionKeys returns Suggestion.Key of all that were ever made.
+	// SuggestionKeys returns Suggestion.Key of all suggestions ever made.
 	SuggestionKeys(characterID string) (map[string]bool, error)
 }
 
@@ -197,7 +180,7 @@ const (
 	SuggestionRejected = "rejected"
 )
 
-// Suggested is a suggestion as it is kept.
+// Suggested is a stored suggestion.
 type Suggested struct {
 	ID string `json:"id"`
 	Suggestion

@@ -8,7 +8,6 @@ import (
 // Event says what a decision does with what is known.
 type Event string
 
-// The events.
 const (
 	EventAdd    Event = "ADD"
 	EventUpdate Event = "UPDATE"
@@ -16,8 +15,8 @@ const (
 	EventNone   Event = "NONE"
 )
 
-// Suggestion is a change that only the user may make: to a memory that is pinned,
-// locked, or of their own hand, or of a run that is held for review.
+// Suggestion is a change that only the user may make: to a memory that is pinned, locked or
+// written by the user, or of a run that is held for review.
 type Suggestion struct {
 	MemoryID string     `json:"memoryId,omitempty"` // that would change; "" of EventAdd
 	Event    Event      `json:"event"`              // not EventNone
@@ -26,20 +25,20 @@ type Suggestion struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Key is the same for suggestions that would do the same.
+// Key is equal for suggestions that would do the same.
 func (s Suggestion) Key() string {
 	return s.MemoryID + " " + string(s.Event) + " " + ContentHash(s.Text)
 }
 
-// Tombstone stands for what the user had forgotten: its words and its sources.
+// Tombstone is what the user had forgotten: its words and its sources.
 type Tombstone struct {
 	ContentHash string
 	Evidence    []Evidence
 	CreatedAt   time.Time
 }
 
-// Buries reports whether t forbids a statement: its words, or, so that other words
-// cannot bring it back, whatever else comes from the same texts alone.
+// Buries reports whether t forbids a statement: its words, or, so that other words cannot bring
+// it back, any statement from the same texts alone.
 func (t *Tombstone) Buries(hash string, evidence []Evidence) bool {
 	if hash == t.ContentHash {
 		return true
@@ -68,8 +67,7 @@ func LaterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// WithSighting adds evidence as a sighting of its own, and tells whether any of it
-// is new.
+// WithSighting adds evidence as a sighting of its own, and reports whether any of it is new.
 func WithSighting(old, evidence []Evidence) ([]Evidence, bool) {
 	sighting, more := 0, len(evidence) == 0
 	for _, e := range old {

@@ -6,18 +6,15 @@ import (
 	"nodest/jobs"
 )
 
-// How long the work on a text waits, in which others mostly follow: one run does for
-// all of them. Until a text has vectors it is found by its words, and what was just
-// said stands in the prompt anyway.
+// How long the work on a text waits, so that one run does for several messages. Until a text
+// has vectors it is found by its words, and recent messages are in the prompt anyway.
 const (
 	soon        = time.Minute
 	vectorsSoon = 10 * time.Second
 )
 
-// TextAdded enqueues what follows from a text that was stored, in its transaction:
-// vectors for it, and a look whether it is time to read what is new. It costs two
-// small writes, whatever the settings are; the jobs end by themselves where there is
-// nothing to do.
+// TextAdded enqueues what follows from a stored text, in its transaction: vectors, and a check
+// whether extraction is due. The jobs end by themselves if there is nothing to do.
 func TextAdded(tx Tx, characterID, conversationID string) error {
 	return tx.Jobs.Enqueue(
 		jobs.Spec{Kind: JobEmbed, Subject: characterID, NotBefore: tx.Now().Add(vectorsSoon)},
@@ -25,12 +22,12 @@ func TextAdded(tx Tx, characterID, conversationID string) error {
 	)
 }
 
-// WantVectors enqueues the embedding of what a scope has without vectors.
+// WantVectors enqueues the embedding of units without vectors.
 func WantVectors(tx Tx, characterID string) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobEmbed, Subject: characterID})
 }
 
-// Look is a look at what is new.
+// Look is a check whether extraction is due.
 func Look(conversationID string, at time.Time) jobs.Spec {
 	return jobs.Spec{Kind: JobExtract, Subject: conversationID, NotBefore: at}
 }

@@ -8,6 +8,8 @@ import (
 
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
+	"nodest/store/storetest"
 )
 
 // reads counts the transactions that read a store.
@@ -68,7 +70,7 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 		t.Errorf("after an edit: profile %q, hits %q", profile, hits)
 	}
 	r.update(func(tx nodest.Tx) error {
-		_, err := memory.Create(tx.Memory, "test", character, memory.Draft{Text: "Ann fears bees.", Pinned: true})
+		_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "test"}, character, memory.Draft{Text: "Ann fears bees.", Pinned: true})
 		return err
 	})
 	if turn("And now?"); !slices.Equal(profile, []string{"Ann fears bees."}) {

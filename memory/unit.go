@@ -10,10 +10,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// Layer says where a unit comes from.
 type Layer string
 
-// The layers that are searched.
 const (
 	Fact     Layer = "fact"     // a statement taken from exchanges
 	Exchange Layer = "exchange" // what was said, word for word
@@ -41,22 +39,18 @@ type Unit struct {
 	Root         string   // of a fact: the id of its first version
 	Evidence     []Evidence
 
-	// Terms is what Terms returns for Text. It is stored with the row, so that an
-	// index loads without analysing again.
+	// Terms is stored with the row, so that an index loads without analysing again.
 	Terms   string
 	Vectors []index.Kept
 }
 
-// standsFor reports whether u is a fact that takes the place of its source in what is
-// found. One that a rule has read never does: the source may say something else.
+// standsFor reports whether u is a fact that replaces its source in results. One that a rule
+// wrote never does: the source may say more.
 func (u *Unit) standsFor(source string) bool {
 	return u.Origin != ByRule && slices.Contains(u.Sources, source)
 }
 
 // Terms analyses the text of a unit.
-func Terms(text string) string { return lang.Analyser.Join(text) }
-
-// Row returns u as the index keeps it.
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {
@@ -70,6 +64,15 @@ func (u *Unit) Row() index.Row {
 	}
 }
 
+// entryAt returns the entry of row i; nil for none.
+func entryAt(v index.View, i int) *entry {
+	if i < 0 {
+		return nil
+	}
+	e, _ := v.Data(i).(*entry)
+	return e
+}
+
 // entry is what the index keeps of a unit.
 type entry struct {
 	Unit
@@ -79,5 +82,4 @@ type entry struct {
 	giving            atomic.Uint32 // what gives knows of it
 }
 
-// entryBytes is what an entry takes besides its texts.
 const entryBytes = 248

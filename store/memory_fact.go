@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"nodest/fault"
+	"nodest/index"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
@@ -28,7 +29,7 @@ func (r *factRow) memory() memory.Memory {
 func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
 	m.ContentHash = memory.ContentHash(m.Text)
-	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID, Terms: memory.Terms(m.Text)}
+	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID, Terms: index.Join(m.Text)}
 }
 
 // InsertFact stores a version of a fact.

@@ -9,6 +9,8 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/op"
+	"nodest/store/storetest"
 )
 
 // Devices that change one memory at the same time come one after the other: its
@@ -19,7 +21,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		character := e.character()
 		var first *memory.Memory
 		e.update(func(tx nodest.Tx) (err error) {
-			first, err = memory.Create(tx.Memory, "", character, memory.Draft{Text: "the first"})
+			first, err = storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{}, character, memory.Draft{Text: "the first"})
 			return err
 		})
 		atOnce := func(ops ...func(tx nodest.Tx) error) {
@@ -36,15 +38,20 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		}
 		edit := func(text string) func(tx nodest.Tx) error {
 			return func(tx nodest.Tx) error {
-				if _, err := memory.Restore(tx.Memory, "", character, first.ID); err != nil {
+				if _, err := storetest.Memory(tx.Memory).Restore(context.Background(), &op.Call{}, character, first.ID); err != nil {
 					return err
 				}
-				_, err := memory.Edit(tx.Memory, "", character, first.ID, memory.Patch{Text: &text})
+				_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{}, character, first.ID, memory.Patch{Text: &text})
 				return err
 			}
 		}
-		retire := func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "", character, first.ID); return err }
-		purge := func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "", character, first.ID) }
+		retire := func(tx nodest.Tx) error {
+			err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{}, character, first.ID, false)
+			return err
+		}
+		purge := func(tx nodest.Tx) error {
+			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{}, character, first.ID, true)
+		}
 
 		var ops []func(tx nodest.Tx) error
 		for i := range 6 {
@@ -53,7 +60,7 @@ func TestOneMemoryIsChangedByOneAtATime(t *testing.T) {
 		atOnce(ops...)
 		var versions []memory.Memory
 		e.view(func(tx nodest.Tx) (err error) {
-			versions, err = memory.History(tx.Memory, character, first.ID)
+			versions, err = storetest.Memory(tx.Memory).History(context.Background(), "", character, first.ID)
 			return err
 		})
 		e.equal("versions", len(versions), 2*6) // the first one, one edit of it, and five that bring it back first

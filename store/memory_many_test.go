@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/index"
 	"nodest/memory"
 	"nodest/nodest"
 )
@@ -45,7 +46,7 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 		units := e.units(character)
 		e.equal("units", len(units), 603) // what was retired by the user is none
 		e.equal("terms", slices.ContainsFunc(units, func(u memory.Unit) bool {
-			return u.ID == newer.ID && u.Terms == memory.Terms(newer.Text)
+			return u.ID == newer.ID && u.Terms == index.Join(newer.Text)
 		}), true)
 
 		e.view(func(tx nodest.Tx) error {

@@ -79,7 +79,7 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 		e.equal("units", len(units), 3)
 		u := units[2] // the older version counts where the newer one does not hold
 		e.equal("unit", []any{u.ID, u.Layer, u.Root, u.Conversation, u.Text, u.Hash, u.Terms, u.At, u.Importance, u.Pinned, u.Evidence},
-			[]any{first.ID, memory.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, memory.Terms(first.Text), when, 0.5,
+			[]any{first.ID, memory.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, index.Join(first.Text), when, 0.5,
 				false, first.Evidence})
 		e.equal("sources, each once", units[1].Sources, []string{m.Chosen().RevisionID})
 		e.equal("of the newer", []any{units[1].Pinned, units[1].At}, []any{true, start})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/store/sqldb"
@@ -51,7 +52,7 @@ func (t *tx) said(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Terms: memory.Terms(words), Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Terms: index.Join(words), Hash: memory.ContentHash(words),
 		IsRead: m.Extra != nil, SaidAt: m.CreatedAt,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
@@ -98,7 +99,7 @@ func TestEveryTextOfAMessageIsHeard(t *testing.T) {
 		u := units[slices.IndexFunc(units, func(u memory.Unit) bool { return u.Order == 1 })]
 		e.equal("unit", []any{u.Layer, u.Conversation, u.Session, u.Order, u.Speaker, u.Name, u.Text, u.Hash, u.Terms, u.At, u.Version},
 			[]any{memory.Exchange, conv, 1, 1, lang.RoleUser, "Ada", "Is there tea?", memory.ContentHash("Is there tea?"),
-				memory.Terms("Is there tea?"), start, 1})
+				index.Join("Is there tea?"), start, 1})
 		e.equal("evidence", u.Evidence, []memory.Evidence{{ConversationID: conv, MessageID: u.Evidence[0].MessageID, RevisionID: u.ID, Seq: 1}})
 	})
 }

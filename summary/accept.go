@@ -7,10 +7,9 @@ import (
 	"nodest/llm"
 )
 
-// Verdict is what Accept thinks of an answer.
+// Verdict is the result of checking an answer.
 type Verdict string
 
-// The verdicts.
 const (
 	Accepted Verdict = "accepted"
 	TooShort Verdict = "too_short"
@@ -21,19 +20,9 @@ const (
 	MadeUp   Verdict = "made_up"        // it has names or numbers that nobody said
 )
 
-// shortestSummary is in code points; a summary of many messages must be longer.
+// shortestSummary is a length in code points; summaries of many messages must be longer.
 const shortestSummary = 50
 
-// Accept judges what a model wrote as a summary of lines with at most length code
-// points, and returns the text itself: without thoughts, a fence around it and
-// repeated marker lines. Up to three tenths more than length are let pass. Of a name
-// or number that nobody said it takes up to ten for a count.
-func Accept(output string, lines []ChatLine, length int) (string, Verdict) {
-	m := materialOf(lines, "")
-	return m.accept(output, least(m.messages, m.size, length), length)
-}
-
-// plainTexts are the texts of lines with single blanks.
 func plainTexts(lines []ChatLine) []string {
 	plain := make([]string, len(lines))
 	for i := range lines {
@@ -42,7 +31,9 @@ func plainTexts(lines []ChatLine) []string {
 	return plain
 }
 
-// accept is Accept for a text of at least shortest code points.
+// accept checks what a model wrote as a summary with at least shortest and at most length code
+// points, and returns its text: without thoughts, a code fence and repeated marker lines. Up to
+// three tenths more than length are accepted, and counts up to ten that nobody said.
 func (m *material) accept(output string, shortest, length int) (string, Verdict) {
 	text := StripMarkers(unfenced(llm.WithoutThoughts(output)))
 	switch n := runes(text); {
@@ -67,7 +58,6 @@ func (m *material) accept(output string, shortest, length int) (string, Verdict)
 	return text, Accepted
 }
 
-// unfenced takes the fence off a text that is one block and nothing else.
 func unfenced(s string) string {
 	const fence = "```"
 	inner, ok := strings.CutPrefix(s, fence)
@@ -83,8 +73,8 @@ func unfenced(s string) string {
 	return strings.TrimSpace(inner)
 }
 
-// refusals are how a model begins that will not do it. They are looked for in the
-// beginning only: a character may well say that it cannot.
+// refusals are the beginnings of answers in which a model refuses. A character may well say
+// later that it cannot.
 var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`^(?:(?:i['’]m|i am|we['’]re|we are)\s+(?:very |so |really )?sorry|sorry|(?:i|we) apologi[sz]e|apologies|unfortunately)\b.{0,80}?\b(?:can['’]?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable)\b`),
 	regexp.MustCompile(`^(?:i|we)\s+(?:can['’]?t|cannot|can not|won['’]?t|will not|am unable to|['’]m unable to|am not able to|must decline|have to decline)\s+(?:to\s+)?(?:help|assist|provide|summari|continue|fulfil|comply|create|generate|write|do|engage|process|discuss)`),
@@ -106,8 +96,7 @@ func refuses(text string) bool {
 	return false
 }
 
-// copies reports whether text is one of the messages, a piece of one, or one with
-// hardly anything around it.
+// copies reports whether text is one of the messages, a part of one, or one with little added.
 func copies(text string, messages []string) bool {
 	text = oneLine(text)
 	for _, message := range messages {

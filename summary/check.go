@@ -13,7 +13,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// material is what a summary is made of, in the forms in which it is checked.
+// material is what a summary is made of, as it is checked.
 type material struct {
 	plain     []string // texts of the messages with single blanks
 	messages  int
@@ -24,7 +24,7 @@ type material struct {
 	nouns     bool // its language writes common nouns with a capital, so that these tell no name
 }
 
-// materialOf reads what a summary of lines, that goes on from previous, is made of.
+// materialOf reads what a summary of lines, which continues previous, is made of.
 func materialOf(lines []ChatLine, previous string) *material {
 	m := &material{plain: plainTexts(lines), messages: len(lines), numbers: map[string]bool{}, script: scripts{}}
 	texts := make([]string, 0, 2*len(lines)+1)
@@ -83,8 +83,7 @@ var (
 
 var numberSigns = regexp.MustCompile(`\d+(?:[.,:/-]\d+)*`)
 
-// numberParts are the numbers that a spelling may stand for: 3,000 is one, 2025-03-01
-// are three.
+// numberParts are the possible readings of a number: 3,000 is one, 2025-03-01 are three.
 func numberParts(spelling string) []string {
 	parts := strings.FieldsFunc(spelling, func(r rune) bool { return r < '0' || r > '9' })
 	if len(parts) > 1 {
@@ -98,10 +97,9 @@ func numberParts(spelling string) []string {
 	return parts
 }
 
-// mostCounted is up to what a summary may count by itself.
+// mostCounted is the highest count that a summary may make itself.
 const mostCounted = 10
 
-// madeUp returns the names and numbers of a sentence of a summary that nobody said.
 func (m *material) madeUp(sentence string) []string {
 	var found []string
 	sentence = norm.NFKC.String(sentence)
@@ -155,7 +153,7 @@ func (m *material) knowsWord(name string) bool {
 	return true
 }
 
-// saysForm reports whether a word that begins so was said; March is no form of Marcus.
+// saysForm reports whether a word with this beginning was said; March is no form of Marcus.
 func (m *material) saysForm(beginning string) bool {
 	for w := range m.Words {
 		if strings.HasPrefix(w, beginning) && !lang.IsDayName(w) {
@@ -167,16 +165,16 @@ func (m *material) saysForm(beginning string) bool {
 
 var (
 	latinWord = regexp.MustCompile(`[\p{Latin}\p{M}]+(?:['’-][\p{Latin}\p{M}]+)*`)
-	// ofText are words with a capital that are about the chat or the calendar.
+	// ofText are capitalised words about the chat or the calendar.
 	ofText = regexp.MustCompile(`(?i)^(?:user|character|assistant|narrator|ai|summary|notes?|english|chinese|christmas|easter|halloween|god|internet|mr|mrs|ms|dr|day|part|promises?|plans?|open|done|emotions?|feelings?|key|events?|facts?|current|situation|scene|status)$`)
-	// does are verbs of people: a word with a capital before one is a name also where it
-	// begins a sentence.
+	// does are verbs of people: a capitalised word before one is a name, even if it begins a
+	// sentence.
 	does     = regexp.MustCompile(`^ (?:says?|said|tells?|told|gives?|gave|goes|went|wants?|wanted|promised|promises|lives|lived|works|worked|agreed|agrees|asked|asks|loves|loved|likes|liked|hates|hated|feels|felt|plans to|planned|met|meets|decided|decides|offered|admitted|admits|confessed|moved|came|arrived|left|and \p{Lu}|'s \p{Ll}+ (?:is|was))\b`)
 	starters = regexp.MustCompile(`^(?:the|they|she|he|it|we|you|i|who|both|one|each|some|many|most|all|everyone|everybody|someone|somebody|nobody|neither|either|others?|people|that|this|these|those|what|which|then|there|and|but|so|later|also|once|now|never|things|talks|days|weeks|hours|words|feelings|memories|plans|promises|tears|kids|parents|friends|neighbou?rs|strangers|guests|\p{L}+(?:ly|ed|ing))$`)
 )
 
-// latinNames returns the words of a sentence that are names by their capital. In a
-// sentence of a dense script each Latin word is one.
+// latinNames returns the names in a sentence, by their capitals. In a dense script every Latin
+// word is one.
 func latinNames(sentence string) []string {
 	var out []string
 	dense, start := lang.HasCJK(sentence), true
@@ -199,8 +197,8 @@ func lastRune(s string) rune {
 	return r
 }
 
-// Names in Chinese: in 《》, behind 叫, a surname or 小 before a verb of people, and
-// well-known places.
+// Names in Chinese: in 《》, after 叫, a surname or 小 before a verb of people, and well-known
+// places.
 const (
 	hanDoes = `(?:说|问|答应|告诉|表示|提到|喜欢|决定|打算|希望|觉得|认为|承认|邀请|送给|陪|住在|来自|搬到|的(?:妈妈|爸爸|父亲|母亲|生日|家|妻子|丈夫|朋友))`
 )
@@ -231,8 +229,7 @@ func (m *material) madeUpHan(sentence string) []string {
 	return found
 }
 
-// withoutMadeUp leaves out the sentences of a summary that have names or numbers that
-// nobody said, and returns these.
+// withoutMadeUp leaves out sentences with names or numbers that nobody said, and returns these.
 func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
 	var b strings.Builder
 	for rest := text; len(rest) > 0; {
@@ -250,8 +247,8 @@ func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
 	return strings.TrimSpace(b.String()), madeUp
 }
 
-// mostCapitals is the share of words with a capital inside of sentences from which on
-// a language is taken for one like German.
+// mostCapitals is the share of capitalised words inside sentences above which a language is
+// like German.
 const mostCapitals = 0.2
 
 func capitalShare(texts []string) float64 {
@@ -271,8 +268,7 @@ func capitalShare(texts []string) float64 {
 	return float64(capitals) / float64(max(all, 20))
 }
 
-// scripts counts the letters of a text by script; a character of a dense one is worth
-// three.
+// scripts counts the letters of a text by script; a character of a dense one counts three.
 type scripts map[string]int
 
 var otherScripts = []struct {
@@ -305,7 +301,6 @@ func (s scripts) count(text string) {
 	}
 }
 
-// share is how much of the letters a script has.
 func (s scripts) share(name string) float64 {
 	sum := -s["kana"] // which are in east
 	for _, n := range s {
@@ -314,8 +309,8 @@ func (s scripts) share(name string) float64 {
 	return float64(s[name]) / float64(max(sum, 1))
 }
 
-// foreign reports whether text is in another language than the messages, as far as
-// scripts tell it: Japanese by its kana.
+// foreign reports whether text is in another language than the messages, judged by scripts:
+// Japanese by its kana.
 func (m *material) foreign(text string) bool {
 	s := scripts{}
 	s.count(text)
@@ -328,7 +323,7 @@ func (m *material) foreign(text string) bool {
 	return japanese >= 0.15 && kana < 0.02 || m.script.share("east") >= 0.6 && japanese < 0.02 && kana >= 0.15
 }
 
-// least is the length below which a text is no summary of so much.
+// least is the minimum length of a summary.
 func least(messages, size, length int) int {
 	return min(max(shortestSummary, 2*messages, size/100), max(shortestSummary, length/4))
 }

@@ -9,19 +9,16 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"nodest/index"
 	"nodest/llm"
 	"nodest/memory/lang"
 )
 
-// ExtractSummary makes a summary by rule: the sentences that say most, in the
-// words of who said them, in their order, one on each line with the speaker's name.
-// The sentences of a summary that is folded compete with a head start. The text has
-// at most w.Length code points; it is empty only where nothing was said.
-//
-// The same input gives the same bytes: scores are whole numbers.
-//
-// Source: memory specification 1.8.
-func ExtractSummary(w Work) string {
+// extractSummary makes a summary by rule: the sentences that say most, in their order, one per
+// line with the speaker's name. Those of a summary that is folded get a bonus. The text has at
+// most w.Length code points; it is empty only if nothing was said. It is deterministic: scores
+// are integers.
+func extractSummary(w Work) string {
 	w = w.withDefaults()
 	lines, previous := w.Lines, w.Previous
 	if previous != nil && w.Rebuild {
@@ -49,8 +46,7 @@ func ExtractSummary(w Work) string {
 	return pick(quotes, w.Length)
 }
 
-// longestSpeaker is the length of a name that is repeated with every quote, in code
-// points.
+// longestSpeaker is the maximum length of a name in a quote, in code points.
 const longestSpeaker = 40
 
 func quotesFrom(l *ChatLine, said []string) []quote {
@@ -76,7 +72,6 @@ type quote struct {
 	size  int      // in a summary, with the line break, in code points
 }
 
-// String is the quote as it stands in a summary.
 func (q *quote) String() string {
 	if q.speaker == "" {
 		return q.text
@@ -84,8 +79,7 @@ func (q *quote) String() string {
 	return q.speaker + ": " + q.text
 }
 
-// quotesOf splits a text that was summarised or written down before. A line that a
-// quote stands on ("name: text") stays whole.
+// quotesOf splits a summary or a transcript. Quotes in it ("name: text") keep their speaker.
 func quotesOf(text string) []quote {
 	var quotes []quote
 	for line := range strings.Lines(text) {
@@ -105,8 +99,7 @@ func quotesOf(text string) []quote {
 
 const million = 1_000_000
 
-// What a score is multiplied with, in hundredths, and how much repeating what was
-// picked before takes off.
+// Factors of a score, and the penalty for repeating what was picked before, in hundredths.
 const (
 	priorFactor    = 150
 	promiseFactor  = 130
@@ -117,7 +110,7 @@ const (
 	noveltyPercent = 50
 )
 
-// pick takes quotes until length code points are full.
+// pick takes quotes until length code points are used.
 func pick(quotes []quote, length int) string {
 	telling := rate(quotes)
 	left := length
@@ -155,18 +148,17 @@ func pick(quotes []quote, length int) string {
 	return strings.Join(texts, "\n")
 }
 
-// worth ranks what is left: by its score, less the more of it was picked already.
 func (q *quote) worth() int64 {
 	return (100-noveltyPercent)*q.score - noveltyPercent*q.close
 }
 
-// rate gives every quote its size, its terms, and its score between 0 and a million.
-// It reports whether any of them says anything.
+// rate sets the size, terms and score (0 to a million) of every quote. It reports whether any
+// says something.
 func rate(quotes []quote) bool {
 	in := map[string]int64{} // quotes that have the term
 	for i := range quotes {
 		q := &quotes[i]
-		q.terms = lang.Analyser.Terms(q.text)
+		q.terms = index.Terms(q.text)
 		slices.Sort(q.terms)
 		q.terms = slices.Compact(q.terms)
 		q.close, q.size = 0, runes(q.String())+1
@@ -220,7 +212,7 @@ func (q *quote) rating(idf map[string]int64) int64 {
 	return score
 }
 
-// The words that make a sentence worth more or less.
+// Words that make a sentence worth more or less.
 var (
 	dateWords = slices.Concat(strings.Fields(lang.Weekdays), strings.Fields(strings.Replace(lang.Months, "may ", "", 1)), []string{
 		"tomorrow", "yesterday", "tonight", "birthday", "anniversary", "明天", "昨天", "后天", "前天", "今晚", "星期",
@@ -235,8 +227,8 @@ var (
 		"你好", "您好", "早上好", "早安", "晚安", "晚上好", "谢谢", "多谢", "不客气", "再见", "拜拜", "嗨", "哈喽"}
 )
 
-// hasName reports whether text quotes a title, or has a capitalised word that does
-// not begin it.
+// hasName reports whether text has a title in quotation marks, or a capitalised word after the
+// first.
 func hasName(text string) bool {
 	if strings.ContainsAny(text, "《》「」“”") {
 		return true
@@ -253,8 +245,7 @@ func hasName(text string) bool {
 	return false
 }
 
-// overlap is the part that two sorted lists have in common of what either has, in
-// millionths. Lists without terms have nothing new for each other.
+// overlap is the share of terms that two sorted lists have in common, in millionths.
 func overlap(a, b []string) int64 {
 	both, all := int64(0), int64(0)
 	for len(a) > 0 || len(b) > 0 {

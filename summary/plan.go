@@ -6,32 +6,28 @@ import (
 	"nodest/fault"
 )
 
-// What stays of a chat word for word, in messages. With fewer than FewestLines
-// nothing is summarised.
+// Messages that stay word for word. With fewer than FewestLines nothing is summarised.
 const (
 	KeepFirst   = 3
 	KeepLast    = 3
 	FewestLines = 10
 )
 
-// rebuildEvery is the generation whose multiples are made from the messages
-// themselves: a summary of summaries drifts.
+// rebuildEvery: every fourth generation is made from the messages themselves, since a summary
+// of summaries drifts.
 const rebuildEvery = 4
 
-// Occasion is what a plan is made for.
 type Occasion uint8
 
-// The occasions.
 const (
 	AfterReply Occasion = iota // a reply was stored, or a prompt is about to be built
 	AtRest                     // nothing happens in the conversation: the time for repairs
 	OnDemand                   // the user asks for a summary now
 )
 
-// Skip is a reason for making no summary. The empty one says that one is due.
+// Skip is a reason for making no summary; empty if one is due.
 type Skip string
 
-// The reasons.
 const (
 	SkipNone       Skip = ""
 	SkipDisabled   Skip = "disabled"           // by the settings
@@ -44,14 +40,13 @@ const (
 	SkipOffBranch  Skip = "summary_off_branch" // Active is not of this branch: ask again without it
 )
 
-// Attempt is what is kept of the last time that a summary was made.
+// Attempt is what is stored of the last summary.
 type Attempt struct {
 	SummaryID string // that came of it
 	Seq       int64  // of the newest message at the time
 	Length    int    // effective length with the new summary, in UTF-16 units
 }
 
-// AttemptOf notes that made is in force on path.
 func AttemptOf(path []ChatLine, made *Summary) Attempt {
 	a := Attempt{SummaryID: made.ID, Length: EffectiveLength(path, made)}
 	if len(path) > 0 {
@@ -60,11 +55,10 @@ func AttemptOf(path []ChatLine, made *Summary) Attempt {
 	return a
 }
 
-// State is what a plan is made of.
+// State is the input of a plan.
 type State struct {
-	// Lines are the shown branch, as Overlay wants it: of the messages that
-	// Active covers any but the last may be missing. All of them where Active
-	// is nil.
+	// Lines are the shown branch, as Overlay needs it: of the messages that Active covers, any
+	// but the last may be missing.
 	Lines    []ChatLine
 	Active   *Summary // in force; nil = none, or a covered message was deleted
 	Latest   int      // highest generation that the conversation ever had
@@ -86,17 +80,13 @@ type Plan struct {
 	Count      int    // messages of Range
 }
 
-// MakePlan decides whether a summary is due and what it has to cover. It reads
-// nothing but its argument.
+// MakePlan decides whether a summary is due and what it covers. It is a pure function.
 //
-// A summary in force is folded: the next one is made of it and of what was said
-// since. It is made anew from the messages every fourth generation, when it is
-// stale, when rules wrote it and a model can do better now, and when it leaves out
-// messages between the first three and its own; the words of a user are only ever
-// folded. What is made anew at rest, in a chat that is not too long, stands for the
-// same messages as before.
-//
-// Source: memory specification 1.2 and 1.5.
+// An active summary is folded: the next one is made of it and of what was said since. It is
+// rebuilt from the messages every fourth generation, when it is stale, when rules wrote it and
+// there is a model now, and when it leaves out messages between the first three and its own; a
+// summary written by the user is only ever folded. A rebuild while the conversation rests, in a
+// chat that is not too long, covers the same messages as before.
 func MakePlan(st State) Plan {
 	s := survey(st)
 	plan := Plan{Skip: s.skip(), Effective: s.length, Length: st.Settings.Length}
@@ -134,7 +124,7 @@ func survey(st State) surveyed {
 	return s
 }
 
-// first is the position in Lines of the first message that is not covered yet.
+// first is the position in Lines of the first message that is not covered.
 func (s *surveyed) first() int {
 	if s.onBranch {
 		return s.to
@@ -159,7 +149,7 @@ func (s *surveyed) skip() Skip {
 	return SkipNone
 }
 
-// skipUnasked is skip where nobody has asked for a summary.
+// skipUnasked is skip if nobody has asked for a summary.
 func (s *surveyed) skipUnasked(nothingNew bool) Skip {
 	repair := s.repairable()
 	switch {
@@ -177,8 +167,8 @@ func (s *surveyed) skipUnasked(nothingNew bool) Skip {
 	return SkipNone
 }
 
-// repairable reports whether the summary in force should be made anew at the next
-// occasion, new messages or not.
+// repairable reports whether the active summary should be rebuilt at the next occasion, even
+// without new messages.
 func (s *surveyed) repairable() bool {
 	return s.onBranch && s.Active.Method != MethodUser &&
 		(s.Active.Stale || s.Active.Method == MethodExtractive && !s.NoModel)
@@ -194,13 +184,13 @@ func (s *surveyed) rebuild() bool {
 	return s.generation()%rebuildEvery == 0 || s.gap() || s.end < s.to // asked for again: a fresh one
 }
 
-// gap: the user chose where the summary in force begins, and there are messages
-// before it that are due by now.
+// gap reports whether the user chose where the active summary begins, and there are messages
+// before it that are due now.
 func (s *surveyed) gap() bool {
 	return s.onBranch && s.from > KeepFirst && s.Active.Method != MethodUser
 }
 
-// mends: the summary in force is made anew, and nothing more is due.
+// mends reports whether the active summary is rebuilt and nothing more is due.
 func (s *surveyed) mends() bool {
 	return s.onBranch && s.Occasion == AtRest && s.length < s.Settings.Threshold
 }
@@ -213,7 +203,7 @@ func (s *surveyed) generation() int {
 	return latest + 1
 }
 
-// littleGain: what would be covered now is not worth a summary of its own.
+// littleGain reports whether what would be covered is not worth a summary.
 func (s *surveyed) littleGain() bool {
 	n := 0
 	for i := s.first(); i <= s.end; i++ {
@@ -227,8 +217,8 @@ func (s *surveyed) littleGain() bool {
 	return 10*n < 12*s.Settings.Length
 }
 
-// cooling: right after the summary in force was made the chat was still too long
-// (a few huge messages), and not enough was said since to try again.
+// cooling reports whether the chat was still too long after the last summary (a few huge
+// messages), and too little was said since.
 func (s *surveyed) cooling() bool {
 	if s.Last == nil || s.Active == nil || s.Last.SummaryID != s.Active.ID || s.Last.Length < s.Settings.Threshold {
 		return false
@@ -243,7 +233,7 @@ func (s *surveyed) cooling() bool {
 	return messages < 4 && 4*length < s.Settings.Threshold
 }
 
-// target is the range of the next summary. It never ends before the one in force.
+// target is the range of the next summary. It never ends before the active one.
 func (s *surveyed) target(rebuild bool) (Range, int) {
 	if !s.onBranch {
 		return rangeOf(s.Lines, KeepFirst, s.end, 0), s.end - KeepFirst + 1
@@ -273,12 +263,10 @@ func rangeOf(lines []ChatLine, start, end, missing int) Range {
 	}
 }
 
-// Work returns what a plan has to read: the lines that are summarised, out of the
-// branch as it is now, and the summary that they are folded into. A rebuild needs
-// all lines of its range.
+// Work returns the lines to summarise, out of the current branch, and the summary that they are
+// folded into. A rebuild needs all lines of its range.
 //
-// It returns fault.Conflict when the branch or the summary in force is no longer
-// what the plan was made for.
+// It returns fault.Conflict if the branch or the active summary is no longer that of the plan.
 func (p *Plan) Work(path []ChatLine, active *Summary) (Work, error) {
 	w := Work{Previous: active, Rebuild: p.Rebuild, Length: p.Length}
 	if active != nil && active.ID != p.BaseID || active == nil && p.BaseID != "" {
@@ -305,8 +293,7 @@ func (p *Plan) Work(path []ChatLine, active *Summary) (Work, error) {
 	return w, nil
 }
 
-// Summary makes the summary that the plan asked for out of its text. The caller
-// gives it its ID and time.
+// Summary returns the planned summary with this text. The caller sets ID and time.
 func (p *Plan) Summary(w Work, d Draft) *Summary {
 	digest := ""
 	if !p.Rebuild && w.Previous != nil {

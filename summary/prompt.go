@@ -2,7 +2,6 @@ package summary
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -10,20 +9,12 @@ import (
 	"nodest/framework"
 )
 
-// Transcript writes lines down as "name: text", one block per message with a blank
-// line between them. Where the day changes, in the time zone loc, a line with the
-// date stands before the message; lines without a time have none.
-func Transcript(lines []ChatLine, loc *time.Location) string {
-	return strings.Join(chunked(blocksOf(lines, loc), math.MaxInt), "")
-}
-
-// block is a paragraph of a transcript.
 type block struct {
 	day  string // of the message; empty = not known
 	text string
 }
 
-// after is the block as it follows one of another day, or of none.
+// after is the block as it follows one of another day, or none.
 func (b block) after(day string) string {
 	if b.day == "" || b.day == day {
 		return b.text
@@ -42,9 +33,8 @@ func blocksOf(lines []ChatLine, loc *time.Location) []block {
 	return blocks
 }
 
-// chunked joins blocks to texts of at most limit code points, each of which begins
-// with its date. A block that is longer goes on in the next text, cut at the end of
-// a sentence.
+// chunked joins blocks to texts of at most limit code points, each beginning with its date. A
+// longer block is split after a sentence.
 func chunked(blocks []block, limit int) []string {
 	var chunks []string
 	var b strings.Builder
@@ -82,8 +72,8 @@ func chunked(blocks []block, limit int) []string {
 	return chunks
 }
 
-// summaryPrompt asks for a summary of transcript that goes on where earlier ends.
-// earlier is a summary, or several of consecutive parts; it may be empty.
+// summaryPrompt asks for a summary of transcript that continues earlier: a summary, several of
+// consecutive parts, or nothing.
 func summaryPrompt(lang framework.Language, earlier, transcript string, length int) string {
 	w := wordings[lang]
 	var b strings.Builder
@@ -96,18 +86,16 @@ func summaryPrompt(lang framework.Language, earlier, transcript string, length i
 	return b.String()
 }
 
-// partPrompt asks for a summary of one part out of the middle of a long transcript.
 func partPrompt(lang framework.Language, transcript string, length int) string {
 	return wordings[lang].part + summaryPrompt(lang, "", transcript, length)
 }
 
-// shortenPrompt asks for a shorter form of a summary.
 func shortenPrompt(lang framework.Language, text string, length int) string {
 	w := wordings[lang]
 	return fmt.Sprintf(w.shorten, length) + "<summary>\n" + defused(text) + "\n</summary>\n\n" + fmt.Sprintf(w.now, length)
 }
 
-// wording is how things are said in one language; %d is a length.
+// wording has the texts of one language; %d is a length.
 type wording struct {
 	task, part, earlier, shorten, now string
 
@@ -162,8 +150,7 @@ Use names instead of "he" or "the user" where it could be unclear. Say what happ
 	},
 }
 
-// promptTag is a tag of ours in a text that goes between them.
 var promptTag = regexp.MustCompile(`(?i)<(\s*/?\s*(?:earlier|transcript|summary)\s*)>`)
 
-// defused keeps a text from ending the tags that it stands between.
+// defused keeps a text from closing the tags around it.
 func defused(text string) string { return promptTag.ReplaceAllString(text, "‹$1›") }

@@ -8,15 +8,14 @@ import (
 	"nodest/memory/lang"
 )
 
-// Bounds of a sentence that can be quoted in a summary, in code points.
+// Length of a sentence that can be quoted, in code points.
 const (
 	shortestSentence = 4
 	longestSentence  = 200
 )
 
-// sentences splits text at the ends of sentences and at line breaks. Pieces are
-// trimmed; those under shortestSentence are left out, and what is longer than
-// longestSentence is split at commas, else at blanks, else anywhere.
+// sentences splits text into trimmed sentences and lines. Those under shortestSentence are left
+// out; longer ones than longestSentence are split at commas, else at spaces, else anywhere.
 func sentences(text string) []string {
 	var found []string
 	for len(text) > 0 {
@@ -32,8 +31,7 @@ func sentences(text string) []string {
 	return found
 }
 
-// withoutHalfQuotes takes off a quotation mark whose other half stands in another
-// sentence.
+// withoutHalfQuotes removes a quotation mark whose other half is in another sentence.
 func withoutHalfQuotes(s string) string {
 	for _, pair := range [][2]string{{"“", "”"}, {"「", "」"}, {"『", "』"}} {
 		if rest, ok := strings.CutPrefix(s, pair[0]); ok && !strings.Contains(rest, pair[1]) {
@@ -46,8 +44,7 @@ func withoutHalfQuotes(s string) string {
 	return s
 }
 
-// sentenceEnd returns where the first sentence of text ends: behind its last sign
-// and the quotes that close with it, or behind a line break.
+// sentenceEnd returns where the first sentence of text ends, including closing quotes.
 func sentenceEnd(text string) int {
 	for i, r := range text {
 		_, n := utf8.DecodeRuneInString(text[i:])
@@ -74,12 +71,11 @@ func endsSentence(r rune) bool { return strings.ContainsRune("。！？!?…;；
 
 func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】》〉*", r) }
 
-// mostClosers is how far behind a point its quotes and further points may reach,
-// in bytes.
+// mostClosers is how many bytes after a point closing quotes and further points may take.
 const mostClosers = 24
 
-// fullStop reports whether the point at i ends a sentence: not one of a number,
-// an address, an initial or a title.
+// fullStop reports whether the point at i ends a sentence: not one of a number, an address, an
+// initial or a title.
 func fullStop(text string, i int) bool {
 	rest := text[i+1 : min(i+1+mostClosers, len(text))]
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
@@ -102,7 +98,7 @@ func fullStop(text string, i int) bool {
 
 var titles = lang.WordSet("mr mrs ms dr prof st vs etc no jr sr")
 
-// fitting returns s in pieces of at most longestSentence.
+// fitting splits s into pieces of at most longestSentence.
 func fitting(s string) []string {
 	var pieces []string
 	for runes(s) > longestSentence {
@@ -120,7 +116,7 @@ func fitting(s string) []string {
 	return append(pieces, s)
 }
 
-// lastAfter returns the position behind the last of signs in s, or 0.
+// lastAfter returns the position after the last of signs in s, or 0.
 func lastAfter(s, signs string) int {
 	at := strings.LastIndexAny(s, signs)
 	if at < 0 {
@@ -130,7 +126,7 @@ func lastAfter(s, signs string) int {
 	return at + n
 }
 
-// byteOf returns where the code point number n of s begins, or the end.
+// byteOf returns where code point n of s begins, or the end.
 func byteOf(s string, n int) int {
 	for i := range s {
 		if n == 0 {
@@ -141,9 +137,8 @@ func byteOf(s string, n int) int {
 	return len(s)
 }
 
-// cutAtSentence returns the longest beginning of text that has at most limit code
-// points and ends with a sentence. A text whose first sentence is longer, or much of
-// which would be lost so, is cut at a blank or anywhere.
+// cutAtSentence returns the longest beginning of text that has at most limit code points and
+// ends with a sentence. If more than half would be lost, text is cut at a space or anywhere.
 func cutAtSentence(text string, limit int) string {
 	text = strings.TrimSpace(text)
 	if runes(text) <= limit {

@@ -15,9 +15,8 @@ import (
 	"nodest/op"
 )
 
-// ChatLine is one message of the shown branch as summaries count it: the chosen text,
-// without the blocks that were put around it. Messages that failed or are empty,
-// and what a prompt inserts, are no lines.
+// ChatLine is a message of the shown branch: the chosen text, without the blocks added to it.
+// Failed and empty messages, and what a prompt inserts, are no lines.
 type ChatLine struct {
 	MessageID  string
 	RevisionID string // names this exact text
@@ -29,7 +28,6 @@ type ChatLine struct {
 	Greeting   bool // the character began the chat with it
 }
 
-// speaker is the name that stands before the line's text, on one line.
 func (l *ChatLine) speaker() string {
 	if name := oneLine(l.Name); name != "" {
 		return name
@@ -43,8 +41,8 @@ func (l *ChatLine) speaker() string {
 	return "Narrator"
 }
 
-// Settings say when a conversation is summarised. They are part of the
-// memory settings of a character; members that are not given have their default.
+// Settings say when a conversation is summarised. They are part of the memory settings of a
+// character.
 type Settings struct {
 	Enabled          bool  `json:"enabled"`          // default true
 	Threshold        int   `json:"summaryThreshold"` // effective length that triggers, in UTF-16 units; 3000 to 10000, default 6000
@@ -52,13 +50,12 @@ type Settings struct {
 	LastSummarizedAt int64 `json:"lastSummarizedAt"` // ms since 1970; 0 = never
 }
 
-// DefaultSettings are those of a character that has set nothing.
+// DefaultSettings are those of a new character.
 func DefaultSettings() Settings {
 	return Settings{Enabled: true, Threshold: 6000, Length: 1000}
 }
 
-// UnmarshalJSON completes what is given with the defaults; members that it does
-// not know are the business of whoever keeps the document.
+// UnmarshalJSON fills in defaults. Unknown members belong to the owner of the document.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	type plain Settings
 	p := plain(DefaultSettings())
@@ -69,7 +66,7 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Validate returns fault.Invalid with every member that is out of its range.
+// Validate returns fault.Invalid with every invalid member.
 func (s Settings) Validate() error {
 	var c op.Checks
 	c.That(s.Threshold >= 3000 && s.Threshold <= 10000, "summaryThreshold", "range", "must be from 3000 to 10000")
@@ -80,24 +77,22 @@ func (s Settings) Validate() error {
 // Method says who wrote a summary.
 type Method string
 
-// The methods.
 const (
 	MethodModel      Method = "llm"
 	MethodExtractive Method = "extractive" // sentences of the chat, chosen by rule
 	MethodUser       Method = "user"       // written or changed by the user
 )
 
-// Range names the messages that a summary stands for, both ends included. On a
-// branch the ids count; positions are for reading and may shift when one of the
-// messages before them is deleted.
+// Range names the messages that a summary covers, both ends included. The ids count; positions
+// are informational and shift when earlier messages are deleted.
 type Range struct {
 	Start, End       int // positions on the branch, from 0
 	StartID, EndID   string
 	StartSeq, EndSeq int64
 }
 
-// Summary is an overlay: it stands in a prompt for the messages of its range, and
-// none of them is changed by it. A conversation has at most one that is in force.
+// Summary is an overlay: it replaces the messages of its range in prompts and changes none of
+// them. A conversation has at most one active summary.
 type Summary struct {
 	ID         string
 	Text       string
@@ -112,7 +107,7 @@ type Summary struct {
 	Stale      bool   // one of its messages shows another text now
 }
 
-// summaryData is the document of the seed, and what the product adds to it.
+// summaryData is the app's document, with our additional members.
 type summaryData struct {
 	Summary         string        `json:"summary"`
 	IsMemorySummary bool          `json:"isMemorySummary"`
@@ -142,8 +137,7 @@ type messageRange struct {
 	EndSeq   int64  `json:"endSeq"`
 }
 
-// MarshalJSON writes the SummaryData document of the seed with its own names, and
-// our members beside them.
+// MarshalJSON writes the app's SummaryData document, with our additional members.
 func (s *Summary) MarshalJSON() ([]byte, error) {
 	d := summaryData{
 		Summary: s.Text, IsMemorySummary: true,
@@ -160,8 +154,8 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and the bare document of the seed,
-// which names no messages.
+// UnmarshalJSON reads what MarshalJSON writes, and the app's own document, which names no
+// messages.
 func (s *Summary) UnmarshalJSON(data []byte) error {
 	var d summaryData
 	if err := json.Unmarshal(data, &d); err != nil {
@@ -184,8 +178,8 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Validate returns fault.Invalid for a text that cannot stand as a summary: that
-// of a user must have at most twice settings.Length code points, and one that is seen.
+// Validate returns fault.Invalid for a blank text, or one with more than twice settings.Length
+// code points.
 func (s *Summary) Validate(settings Settings) error {
 	n := utf8.RuneCountInString(s.Text)
 	switch {
@@ -197,9 +191,8 @@ func (s *Summary) Validate(settings Settings) error {
 	return nil
 }
 
-// ExtendDigest continues the digest of a range ("" = of nothing yet) over the texts of
-// further lines. Two ranges with the same digest show the same texts, be they of one
-// conversation or of its copies.
+// extendDigest continues the digest of a range ("" = empty) with the texts of further lines.
+// Ranges with the same digest have the same texts.
 func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {
 		sum := sha256.Sum256([]byte(digest + "\n" + lines[i].Text))
@@ -208,10 +201,9 @@ func ExtendDigest(digest string, lines []ChatLine) string {
 	return digest
 }
 
-// span returns where the messages of the summary stand on path: path[from:to].
-// path is a branch from its first message on, of which any that are covered may be
-// missing, except the last one. ok is false on a branch that left before it, and
-// for no summary.
+// span returns the covered messages of path: path[from:to]. path is a branch from its first
+// message; any covered messages but the last may be missing. ok is false on a branch that left
+// before it, and without a summary.
 func (s *Summary) span(path []ChatLine) (from, to int, ok bool) {
 	if s == nil {
 		return 0, 0, false

@@ -8,26 +8,25 @@ import (
 	"nodest/framework"
 )
 
-// The lines that a summary stands between in a prompt.
+// The lines around a summary in a prompt.
 const (
 	summaryHead = "--- CONVERSATION SUMMARY (AI-GENERATED, NOT VISIBLE TO USER) ---"
 	summaryFoot = "--- END OF SUMMARY ---"
 )
 
-// Message is the summary as a prompt has it: between its marker lines, in the role
-// that is a system message where the provider has one.
+// Message is the summary in a prompt, in a role that is a system message if the provider has
+// one.
 func (s *Summary) Message() framework.Message {
 	text := summaryHead + "\n" + StripMarkers(s.Text) + "\n" + summaryFoot
 	return framework.Message{Role: framework.RoleSummary, Text: text}
 }
 
-// Overlay returns the part of path that a prompt leaves out because s stands for
-// it: path[from:to], to be replaced by s.Message(). from == to: nothing is.
+// Overlay returns the part of path that s replaces in a prompt: path[from:to]; empty if from ==
+// to.
 //
-// path is the shown branch from its first message on. Of the messages that s
-// covers only the last must be there, so a long chat need not be read whole; the
-// last three of the branch must be there as well. They stay word for word also
-// when the branch became shorter than it was when s was made.
+// path is the shown branch from its first message. Of the messages that s covers only the last
+// is required, so a long chat need not be read whole. The last three of the branch are never
+// replaced, even if the branch became shorter.
 func (s *Summary) Overlay(path []ChatLine) (from, to int) {
 	from, to, ok := s.span(path)
 	if !ok {
@@ -36,27 +35,7 @@ func (s *Summary) Overlay(path []ChatLine) (from, to int) {
 	return from, max(from, min(to, len(path)-KeepLast))
 }
 
-// View is path as a prompt shows it: with s in the place of what it covers.
-// A nil s changes nothing. path is as Overlay wants it.
-func View(path []ChatLine, s *Summary) []framework.Message {
-	from, to := s.Overlay(path)
-	view := make([]framework.Message, 0, len(path)+1-(to-from))
-	for i := range path {
-		if i == from && to > from {
-			view = append(view, s.Message())
-		}
-		if i >= from && i < to {
-			continue
-		}
-		l := &path[i]
-		view = append(view, framework.Message{ID: l.RevisionID, Role: string(l.Role), Name: l.Name, Text: l.Text, Greeting: l.Greeting})
-	}
-	return view
-}
-
-// EffectiveLength is the length of what would be sent of a chat, in UTF-16 units:
-// the texts that s does not cover, and its own without the marker lines. path is as
-// Overlay wants it.
+// EffectiveLength is the length of path in a prompt, in UTF-16 units, without marker lines.
 func EffectiveLength(path []ChatLine, s *Summary) int {
 	from, to := s.Overlay(path)
 	n := 0
@@ -71,12 +50,12 @@ func EffectiveLength(path []ChatLine, s *Summary) int {
 	return n
 }
 
-// markerLine is a marker as models repeat it: with other dashes, in other cases,
-// alone on its line or not.
+// markerLine is a marker as models repeat it: with other dashes or case, alone on its line or
+// not.
 var markerLine = regexp.MustCompile(`(?i)[ \t]*[-–—]{2,}[ \t]*(?:CONVERSATION SUMMARY[ \t]*(?:\(AI-GENERATED[^)\n]*\))?|END OF (?:CONVERSATION )?SUMMARY)[ \t]*[-–—]{2,}[ \t]*\n?`)
 
-// StripMarkers takes the marker lines of a summary out of a text that a model
-// wrote, so that nothing can pass for a summary that is none.
+// StripMarkers removes marker lines from a text that a model wrote, so that nothing else can
+// pass for a summary.
 func StripMarkers(text string) string { return strings.TrimSpace(withoutMarkers(text)) }
 
 func withoutMarkers(text string) string {
@@ -89,7 +68,6 @@ func withoutMarkers(text string) string {
 	}
 }
 
-// utf16Len is the length of s in UTF-16 units.
 func utf16Len(s string) int {
 	n := 0
 	for _, r := range s {

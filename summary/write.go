@@ -13,8 +13,8 @@ import (
 	"nodest/llm"
 )
 
-// tokensFor bounds an answer that is to have length characters, in tokens: a
-// character of Chinese is about one, and models do not count well.
+// tokensFor limits an answer of length characters: a Chinese one is about one token, and models
+// do not count well.
 func tokensFor(length int) int { return 2*length + 256 }
 
 // Work is what a summary is made of (Plan.Work).
@@ -37,7 +37,7 @@ func (w Work) withDefaults() Work {
 	return w
 }
 
-// earlier is the text that the summary goes on from.
+// earlier is the text that the summary continues.
 func (w *Work) earlier() string {
 	if w.Rebuild || w.Previous == nil {
 		return ""
@@ -45,7 +45,7 @@ func (w *Work) earlier() string {
 	return w.Previous.Text
 }
 
-// Draft is a summary's text and how it came about.
+// Draft is a summary's text and how it was made.
 type Draft struct {
 	Text   string
 	Method Method // MethodModel or MethodExtractive
@@ -56,36 +56,33 @@ type Draft struct {
 const (
 	chunkSize = 12_000 // code points of a transcript that one call gets
 
-	// Answers that are asked for one text: the first, one more when that was
-	// empty, refused or copied, and a shorter form of one that is too long.
+	// Answers per text: the first, one more if that was unusable, and a shorter form of one
+	// that is too long.
 	answersPerText = 3
 )
 
-// retryWaits are the waits after failures that may pass: a call is tried at most
-// once more than there are waits.
+// retryWaits are the waits after transient failures.
 var retryWaits = []time.Duration{time.Second, 4 * time.Second}
 
-// longestAsked is how long a wait gets at most that the provider asks for.
+// longestAsked is the longest wait that a provider can ask for.
 const longestAsked = 15 * time.Second
 
-// errNotASummary is the cause of an extractive text when the model did answer.
+// errNotASummary is the cause of an extractive text after a model's answers.
 var errNotASummary = errors.New("the model returned no usable summary")
 
-// Write writes the text of a summary with model; nil = by rule alone. A
-// transcript that is too long for one call is read in parts: all but the last are
-// summarised by themselves, and the last call gets these and the end of the
-// transcript.
+// Write writes the text of a summary with model; nil = by rule. A transcript that is too long
+// for one call is split: all parts but the last are summarised first, and the last call gets
+// their summaries and the last part.
 //
-// Where the model fails the text is made by rule instead. So the only error is that
-// ctx ended, as context.Cause tells it; nothing was made then.
+// If the model fails, the text is made by rule. So the only error is that ctx ended, as
+// context.Cause.
 //
-// The calls: one for every 12,000 characters to read, each of them once more after
-// an answer that cannot be used, one to shorten, and each at most twice more after
-// failures that may pass, with 1 s and 4 s between them, or what the provider asks for.
+// There is one call per 12,000 characters, repeated once after an unusable answer, one to
+// shorten, and up to two retries of each after transient failures.
 func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	w = w.withDefaults()
 	if model == nil {
-		return Draft{Text: ExtractSummary(w), Method: MethodExtractive}, nil
+		return Draft{Text: extractSummary(w), Method: MethodExtractive}, nil
 	}
 	s := scribe{model: model, work: w, material: materialOf(w.Lines, previousText(w.Previous))}
 	draft := Draft{Method: MethodModel}
@@ -95,12 +92,11 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	case ctx.Err() != nil:
 		return Draft{Calls: s.calls}, context.Cause(ctx)
 	case draft.Cause != nil:
-		draft.Method, draft.Text = MethodExtractive, ExtractSummary(w)
+		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
 	}
 	return draft, nil
 }
 
-// scribe is one run of Write.
 type scribe struct {
 	*material
 	model llm.Asker
@@ -138,8 +134,8 @@ func (s *scribe) write(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// condense summarises parts of a long transcript, and their summaries again until
-// they fit in one call.
+// condense summarises parts of a long transcript, and their summaries again until they fit into
+// one call.
 func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error) {
 	for {
 		short := make([]string, 0, len(parts))
@@ -160,8 +156,7 @@ func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error)
 	}
 }
 
-// part summarises one part. One that the model will not summarise is shortened by
-// rule; the others need not suffer for it.
+// part summarises one part. One that the model refuses to summarise is shortened by rule.
 func (s *scribe) part(ctx context.Context, transcript string) (string, error) {
 	text, err := s.ask(ctx, partPrompt(s.lang, transcript, s.work.Length), least(0, runes(transcript), s.work.Length))
 	if errors.Is(err, errNotASummary) {
@@ -170,12 +165,11 @@ func (s *scribe) part(ctx context.Context, transcript string) (string, error) {
 	return cutAtSentence(text, s.work.Length), err
 }
 
-// shortest is how long the summary is at least.
 func (s *scribe) shortest() int { return least(s.messages, s.size, s.work.Length) }
 
-// ask returns the model's summary, which may be too long. It asks once more, with
-// what was wrong, after an answer that is none. Of a second one with names or numbers
-// that nobody said the sentences without them are taken, where they are enough.
+// ask returns the model's summary, which may be too long. After an unusable answer it asks once
+// more, with the reason. Of a second one with names or numbers that nobody said, the other
+// sentences are used if they are enough.
 func (s *scribe) ask(ctx context.Context, prompt string, shortest int) (string, error) {
 	again := ""
 	for range answersPerText - 1 {
@@ -197,7 +191,6 @@ func (s *scribe) ask(ctx context.Context, prompt string, shortest int) (string, 
 	return "", errNotASummary
 }
 
-// complaint tells the model what was wrong with its answer.
 func (s *scribe) complaint(text string, v Verdict) string {
 	w := wordings[s.lang]
 	what := w.wrong[v]
@@ -208,7 +201,7 @@ func (s *scribe) complaint(text string, v Verdict) string {
 	return "\n\n" + fmt.Sprintf(w.again, what)
 }
 
-// shorten never fails: what the model does not make shorter is cut.
+// shorten never fails: what the model does not shorten is cut.
 func (s *scribe) shorten(ctx context.Context, text string) (string, error) {
 	answer, err := s.call(ctx, shortenPrompt(s.lang, text, s.work.Length))
 	if ctx.Err() != nil {
@@ -226,8 +219,7 @@ func (s *scribe) shorten(ctx context.Context, text string) (string, error) {
 
 func acceptable(length int) int { return 13 * length / 10 }
 
-// call asks once, and again after failures that may pass. An answer that a filter
-// stopped, or without any text, is an empty one.
+// call retries after transient failures. A filtered or empty answer is "".
 func (s *scribe) call(ctx context.Context, prompt string) (string, error) {
 	for attempt := 0; ; attempt++ {
 		s.calls++

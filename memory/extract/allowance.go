@@ -8,23 +8,20 @@ import (
 	"nodest/memory"
 )
 
-// orderAttempts of a job carry an order out, all but the last one: an order that
-// always fails does not cost without end.
+// orderAttempts is how many attempts of a job carry an order out; the last one drops it.
 const orderAttempts = 4
 
-// errSpent says that the exchanges do not allow another call.
 var errSpent = errors.New("the limit of model calls for these exchanges is reached")
 
-// allowance asks a model about some exchanges as far as they allow it. A call is
-// counted in a transaction of its own before it is made: one whose answer is lost
-// in a crash was made too.
+// allowance asks a model within the limit of calls for some exchanges. A call is counted in a
+// transaction of its own before it is made, since it is made even if its answer is lost in a
+// crash.
 type allowance struct {
-	*reading
+	*attempt
 	exchanges int
 	failed    error // to count a call
 }
 
-// Ask returns errSpent where the call is not allowed.
 func (a *allowance) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	if !a.ordered {
 		paid, err := a.count(ctx)
@@ -48,11 +45,10 @@ func (a *allowance) count(ctx context.Context) (paid bool, err error) {
 	return paid, err
 }
 
-// more reports whether another call would be made.
 func (a *allowance) more() bool { return a.ordered || a.state.Pays(a.exchanges) }
 
-// changeReading changes the accounts in a transaction of their own.
-func (r *reading) changeReading(ctx context.Context, change func(*memory.Reading)) error {
+// changeReading changes the counters in a transaction of its own.
+func (r *attempt) changeReading(ctx context.Context, change func(*memory.Reading)) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		state, err := tx.LockReading(r.job.Subject)
 		if err != nil {
@@ -64,7 +60,7 @@ func (r *reading) changeReading(ctx context.Context, change func(*memory.Reading
 }
 
 // dropOrder ends an order that was tried too often.
-func (r *reading) dropOrder(ctx context.Context) error {
+func (r *attempt) dropOrder(ctx context.Context) error {
 	if !r.ordered || r.job.Attempt <= orderAttempts {
 		return nil
 	}
@@ -76,9 +72,9 @@ func (r *reading) dropOrder(ctx context.Context) error {
 	})
 }
 
-// settle notes that exchanges were read and, at the end of a job, that an order is
-// done of which nothing is left unread.
-func (r *reading) settle(tx memory.Tx, exchanges int, end bool) error {
+// settle counts exchanges that were read and, at the end of a job, ends an order of which
+// nothing is left unread.
+func (r *attempt) settle(tx memory.Tx, exchanges int, end bool) error {
 	if exchanges == 0 && !(end && r.ordered) {
 		return nil
 	}

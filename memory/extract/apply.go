@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"regexp"
 	"slices"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Why a decision is not carried out; see also the reasons of extract_ground.go.
+// Why a decision is not carried out; see also candidates (run.go) and package lang.
 const (
 	reasonForgotten = "the user asked to forget it"
 	reasonKnownHere = "already known from this message"
@@ -20,23 +19,20 @@ const (
 	reasonIdentity  = "contradicts an earlier statement about someone's identity"
 )
 
-// Op is what a change does.
-type Op string
+type operation string
 
-// The operations.
 const (
-	OpAdd     Op = "add"     // New is stored
-	OpReplace Op = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
-	OpRetire  Op = "retire"  // OldID is retired; it can come back
-	OpSeen    Op = "seen"    // New is OldID with its count, time and evidence brought up to date
-	OpSuggest Op = "suggest" // Suggestion is put to the user
-	OpDrop    Op = "drop"    // nothing is stored; Reason says why
+	opAdd     operation = "add"     // New is stored
+	opReplace operation = "replace" // New is stored as the next version of OldID, or of Old, which is superseded
+	opRetire  operation = "retire"  // OldID is retired; it can come back
+	opSeen    operation = "seen"    // New is OldID with its count, time and evidence brought up to date
+	opSuggest operation = "suggest" // Suggestion is put to the user
+	opDrop    operation = "drop"    // nothing is stored; Reason says why
 )
 
-// Change is one thing that a run does. New has no ID where it is a new row: the
-// store gives it one, and an added one its RootID.
-type Change struct {
-	Op         Op
+// change is one thing that a run does. New has no ID if it is a new row.
+type change struct {
+	Op         operation
 	OldID      string
 	Old        *memory.Memory // of a replacement: the New of an earlier change of this run
 	New        *memory.Memory
@@ -46,41 +42,36 @@ type Change struct {
 	Reason     string
 }
 
-// Basis is what Apply decides on.
-type Basis struct {
+// basis is the input of apply.
+type basis struct {
 	Active     []memory.Memory // the memories of the scope that count, in a fixed order
 	Hidden     []memory.Memory // active ones whose texts are not shown: they count again when they are said again
-	Candidates []Candidate
-	Decisions  []Decision // none = by rule
+	Candidates []candidate
+	Decisions  []decision // none = by rule
 	Tombstones []memory.Tombstone
 	Suggested  map[string]bool // Suggestion.Key of all that were ever made; nil = none
-	Similar    Similarity
+	Similar    similarity
 	Names      lang.Names
 	Now        time.Time
 }
 
-// Plan is what a run does, in order. A plan that is Held would retire more than a
-// fifth of the active memories: nothing of it may be carried out before the user
-// has looked at it.
-type Plan struct {
-	Changes []Change
+// plan is what a run does, in order. A plan that would retire more than a fifth of the active
+// memories is held: all of it is suggested to the user instead.
+type plan struct {
+	Changes []change
 	Held    bool
 }
 
-// Share of the active memories that one run may retire, but always one.
+// retireShare of the active memories may be retired by one run, but always one.
 const retireShare = 0.2
 
-// Apply turns candidates and decisions into changes. It trusts neither: a statement
-// that is known word for word is only counted, whatever the model says; a memory
-// that is changed gets a new version and stays readable; one that is retired stays
-// too, and what contradicts it is stored; what the user pinned, locked or wrote is
-// never touched; what they had forgotten does not come back; a candidate that no
-// decision covers goes by the rules, so that none is lost. Apply has no side
-// effects and gives the same plan for the same basis.
-//
-// Source: memory specification 2.3.
-func Apply(b Basis) Plan {
-	a := &applying{Basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
+// apply turns candidates and decisions into changes. It trusts neither: a statement that is
+// known word for word is only counted, whatever the model says; a changed memory gets a new
+// version and a retired one stays readable; what the user pinned, locked or wrote is never
+// changed; what they had forgotten is not stored again; a candidate without a decision goes by
+// the rules, so that none is lost. It is a pure function.
+func apply(b basis) plan {
+	a := &applying{basis: b, byID: map[string]*memory.Memory{}, byHash: map[string]*memory.Memory{}, gone: map[string]bool{},
 		again: map[string]int64{}, done: make([]bool, len(b.Candidates)), suggested: map[string]bool{}}
 	for i := range b.Hidden {
 		a.byHash[memory.HashOf(&b.Hidden[i])] = &b.Hidden[i]
@@ -102,30 +93,29 @@ func Apply(b Basis) Plan {
 			a.rule(i)
 		}
 	}
-	return Plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
+	return plan{Changes: a.changes, Held: a.retired > max(1, int(float64(a.active)*retireShare))}
 }
 
-// applying is the work of one Apply.
 type applying struct {
-	Basis
+	basis
 	byID, byHash    map[string]*memory.Memory
 	gone            map[string]bool  // replaced or retired in this run
 	again           map[string]int64 // memory that was said again → the last seq that says so
 	done            []bool           // candidates that are dealt with
 	added           []*memory.Memory
 	suggested       map[string]bool
-	changes         []Change
+	changes         []change
 	active, retired int
 }
 
-func (a *applying) do(c Change) { a.changes = append(a.changes, c) }
+func (a *applying) do(c change) { a.changes = append(a.changes, c) }
 
 func (a *applying) drop(text, reason string) {
-	a.do(Change{Op: OpDrop, Text: text, Reason: reason})
+	a.do(change{Op: opDrop, Text: text, Reason: reason})
 }
 
-// known deals with candidates that need no decision: forgotten ones, and those that
-// are known word for word.
+// known handles candidates that need no decision: forgotten ones, and those that are known word
+// for word.
 func (a *applying) known(i int) {
 	c := &a.Candidates[i]
 	hash := memory.ContentHash(c.Text)
@@ -143,7 +133,7 @@ func (a *applying) buried(hash string, evidence []memory.Evidence) bool {
 	return slices.ContainsFunc(a.Tombstones, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) })
 }
 
-// seen counts that a candidate says again what m says.
+// seen counts that a candidate repeats m.
 func (a *applying) seen(i int, m *memory.Memory) {
 	c := &a.Candidates[i]
 	a.done[i] = true
@@ -158,17 +148,17 @@ func (a *applying) seen(i int, m *memory.Memory) {
 	next := *m
 	next.Evidence, next.SeenCount, next.LastSeenAt = evidence, m.SeenCount+1, memory.LaterOf(m.LastSeenAt, a.saidAt(c))
 	for at := range a.changes { // twice in one run is one change
-		if ch := &a.changes[at]; ch.Op == OpSeen && ch.OldID == m.ID {
+		if ch := &a.changes[at]; ch.Op == opSeen && ch.OldID == m.ID {
 			ch.New.Evidence, _ = memory.WithSighting(ch.New.Evidence, c.Evidence)
 			ch.New.LastSeenAt = memory.LaterOf(ch.New.LastSeenAt, next.LastSeenAt)
 			return
 		}
 	}
-	a.do(Change{Op: OpSeen, OldID: m.ID, New: &next})
+	a.do(change{Op: opSeen, OldID: m.ID, New: &next})
 }
 
-// decide carries out one decision of the model, as far as it may.
-func (a *applying) decide(d Decision) {
+// decide carries out one decision of the model, if it may.
+func (a *applying) decide(d decision) {
 	if d.Candidate >= len(a.Candidates) {
 		d.Candidate = -1
 	}
@@ -184,12 +174,12 @@ func (a *applying) decide(d Decision) {
 	case d.Candidate >= 0:
 		a.decideOn(&a.Candidates[d.Candidate], d, target)
 	case d.Event != memory.EventNone: // a NONE without a candidate repeats what is stored
-		a.drop(d.Text, lang.ReasonUnsaid)
+		a.drop(d.Text, lang.ReasonUnsupported)
 	}
 }
 
-// decideOn is decide for a candidate, which is not to delete.
-func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
+// decideOn carries out a decision about a candidate, other than DELETE.
+func (a *applying) decideOn(c *candidate, d decision, target *memory.Memory) {
 	switch {
 	case a.done[d.Candidate]:
 		if d.Event == memory.EventUpdate && target != nil && a.isThere(c, target) {
@@ -206,21 +196,20 @@ func (a *applying) decideOn(c *Candidate, d Decision, target *memory.Memory) {
 	}
 }
 
-// isThere reports whether what target would become is known already.
-func (a *applying) isThere(c *Candidate, target *memory.Memory) bool {
+// isThere reports whether the new text of target is known already.
+func (a *applying) isThere(c *candidate, target *memory.Memory) bool {
 	return a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
 }
 
-// sayTheSame checks a NONE: most of the candidate stands in m, and nothing in it is
-// otherwise.
-func sayTheSame(c *Candidate, m *memory.Memory) bool {
+// sayTheSame checks a NONE: most of the candidate is in m, and nothing in it differs.
+func sayTheSame(c *candidate, m *memory.Memory) bool {
 	share, _ := lang.SaidIn(m.Text).Share(lang.PiecesOf(c.Text))
 	return share >= lang.EnoughOfClause && !lang.Differ(c.Text, m.Text) && !lang.SameSlot(c.Text, m.Text)
 }
 
-// related checks an UPDATE and a DELETE: both are about the same thing, or give the
-// same property of somebody.
-func related(c *Candidate, m *memory.Memory) bool {
+// related checks an UPDATE and a DELETE: both are about the same thing, or state the same
+// property.
+func related(c *candidate, m *memory.Memory) bool {
 	if lang.SameSlot(c.Text, m.Text) || lang.SaidIn(m.Text).Shares(lang.PiecesOf(c.Text)) {
 		return true
 	}
@@ -231,8 +220,8 @@ func related(c *Candidate, m *memory.Memory) bool {
 	return here != "" && here == there
 }
 
-// add stores a candidate, unless this run has stored the same already. What takes
-// back something that this run has stored is its next version.
+// add stores a candidate, unless this run has stored the same. If it contradicts something that
+// this run has stored, it is its next version.
 func (a *applying) add(i int) {
 	c := &a.Candidates[i]
 	a.done[i] = true
@@ -255,14 +244,14 @@ func (a *applying) add(i int) {
 		}
 		next.Version, next.SeenCount, next.Importance = m.Version+1, m.SeenCount+1, max(next.Importance, m.Importance)
 		a.added[at] = next
-		a.do(Change{Op: OpReplace, Old: m, New: next})
+		a.do(change{Op: opReplace, Old: m, New: next})
 		return
 	}
 	a.added = append(a.added, next)
-	a.do(Change{Op: OpAdd, New: next})
+	a.do(change{Op: opAdd, New: next})
 }
 
-func (a *applying) memory(c *Candidate) *memory.Memory {
+func (a *applying) memory(c *candidate) *memory.Memory {
 	m := &memory.Memory{
 		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
 		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: memory.Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
@@ -274,8 +263,7 @@ func (a *applying) memory(c *Candidate) *memory.Memory {
 	return m
 }
 
-// saidAt is when a candidate was said last: the run may be much later.
-func (a *applying) saidAt(c *Candidate) time.Time {
+func (a *applying) saidAt(c *candidate) time.Time {
 	if c.At.IsZero() {
 		return a.Now
 	}
@@ -318,7 +306,7 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 		next.Importance = max(next.Importance, target.Importance)
 		a.gone[target.ID] = true
 		a.added = append(a.added, next)
-		a.do(Change{Op: OpReplace, OldID: target.ID, New: next})
+		a.do(change{Op: opReplace, OldID: target.ID, New: next})
 	}
 }
 
@@ -329,10 +317,9 @@ func rootOf(m *memory.Memory) string {
 	return m.ID
 }
 
-// mayMerge checks the text that the model wrote for an update: it may join the
-// candidate and the old statement, with nothing else in it, and must keep the
-// candidate's.
-func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool {
+// mayMerge checks the text that the model wrote for an update: it may join the candidate and
+// the old statement and nothing else, and must contain the candidate.
+func (a *applying) mayMerge(text string, c *candidate, old *memory.Memory) bool {
 	hash := memory.ContentHash(text)
 	if text == "" || hash == memory.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
 		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(hash, nil) {
@@ -340,12 +327,12 @@ func (a *applying) mayMerge(text string, c *Candidate, old *memory.Memory) bool 
 	}
 	kept, _ := lang.SaidIn(text).Share(lang.PiecesOf(c.Text))
 	sources := []lang.Line{{Text: old.Text}, {Text: c.Text}}
-	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsaid(text, sources, a.Names) == ""
+	return kept >= 0.99 && !lang.Differ(text, c.Text) && lang.Unsupported(text, sources, a.Names) == ""
 }
 
-// older reports whether a candidate was said before what a memory of the same
-// conversation rests on: an old window is read again.
-func older(c *Candidate, m *memory.Memory) bool {
+// older reports whether a candidate was said before the evidence of a memory of the same
+// conversation: an old window is read again.
+func older(c *candidate, m *memory.Memory) bool {
 	last := int64(0)
 	for _, e := range m.Evidence {
 		if len(c.Evidence) > 0 && e.ConversationID == c.Evidence[0].ConversationID {
@@ -355,10 +342,9 @@ func older(c *Candidate, m *memory.Memory) bool {
 	return c.last() < last
 }
 
-// delete retires target, or suggests it, where something that was said calls for it.
-// The statement that calls for it is stored by itself: a contradiction never leaves
-// less than there was.
-func (a *applying) delete(d Decision, target *memory.Memory) {
+// delete retires target, or suggests it, if a candidate contradicts it. That one is stored by
+// itself.
+func (a *applying) delete(d decision, target *memory.Memory) {
 	if target == nil {
 		return
 	}
@@ -377,9 +363,9 @@ func (a *applying) delete(d Decision, target *memory.Memory) {
 	}
 }
 
-// cause returns the candidate that speaks against m: the one the decision names, or
-// the first one that is about the same thing. What says the same as m is none.
-func (a *applying) cause(named int, m *memory.Memory) *Candidate {
+// cause returns the candidate that contradicts m: the one the decision names, or the first
+// related one.
+func (a *applying) cause(named int, m *memory.Memory) *candidate {
 	order := indexes(a.Candidates)
 	if named >= 0 {
 		order = append([]int{named}, order...)
@@ -395,7 +381,7 @@ func (a *applying) cause(named int, m *memory.Memory) *Candidate {
 func (a *applying) retire(m *memory.Memory, because []memory.Evidence) {
 	a.gone[m.ID] = true
 	a.retired++
-	a.do(Change{Op: OpRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
+	a.do(change{Op: opRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
 }
 
 func (a *applying) suggest(s memory.Suggestion) {
@@ -405,10 +391,10 @@ func (a *applying) suggest(s memory.Suggestion) {
 		return
 	}
 	a.suggested[key] = true
-	a.do(Change{Op: OpSuggest, OldID: s.MemoryID, Suggestion: &s})
+	a.do(change{Op: opSuggest, OldID: s.MemoryID, Suggestion: &s})
 }
 
-// rule decides on a candidate that no decision covers.
+// rule decides on a candidate without a decision.
 func (a *applying) rule(i int) {
 	var known []*memory.Memory
 	for at := range a.Active {
@@ -432,9 +418,8 @@ func (a *applying) rule(i int) {
 	}
 }
 
-// retireRest retires what else c contradicts: several facts may have told what is no
-// longer so.
-func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
+// retireRest retires what else c contradicts.
+func (a *applying) retireRest(c *candidate, known []*memory.Memory) {
 	slot := lang.SlotOf(c.Text)
 	if slot.Property == "" {
 		return
@@ -446,18 +431,9 @@ func (a *applying) retireRest(c *Candidate, known []*memory.Memory) {
 	}
 }
 
-// identity reports whether m says who somebody is: a name, an age, a birthday, an
-// origin, what one is. A rule replaces it only where the user says that it is
-// otherwise; a home and work do change.
+// identity reports whether m says who somebody is: a name, an age, a birthday, an origin, what
+// one is. A rule replaces it only if the user corrects it; home and work do change.
 func identity(m *memory.Memory) bool {
-	if m.Kind != lang.KindProfile || lang.SlotOf(m.Text).Property == lang.WorkSlot {
-		return false
-	}
-	switch lang.PropertyOf(m.Text) {
-	case "name", "age", "birth", "is":
-		return true
-	}
-	return origin.MatchString(m.Text)
+	property := lang.PropertyOf(m.Text)
+	return m.Kind == lang.KindProfile && slices.Contains([]string{lang.NameSlot, "age", "birthday", "origin", "is"}, property)
 }
-
-var origin = regexp.MustCompile(`(?i)^(?:the )?\S+ is (?:originally )?from\b|^用户(?:来自|老家)`)

@@ -5,17 +5,16 @@ import (
 	"nodest/memory/lang"
 )
 
-// byRules finds statements without a model: what the user says of themselves in
-// plain first-person sentences, and what the character promises, in Chinese and
-// English. Questions, quotations, conditions, hearsay, jokes and played scenes give
-// none.
-func (w Window) byRules() []Candidate {
-	var out []Candidate
+// byRules finds statements without a model, in Chinese and English: what users say of
+// themselves in plain first-person sentences, and what the character promises. Questions,
+// quotations, conditions, hearsay, jokes and played scenes give none.
+func (w window) byRules() []candidate {
+	var out []candidate
 	all := w.all()
 	lines := memory.Lines(all)
 	for i, m := range all {
 		for _, f := range w.Names.StatementsAt(lines, i) {
-			c := Candidate{
+			c := candidate{
 				Text: f.Text, Subject: f.Subject, Kind: f.Kind, Importance: f.Importance, Origin: memory.ByRule,
 				Corrects: lang.Corrects(f.Text, lines[i:i+1]),
 			}

@@ -10,39 +10,37 @@ import (
 	"nodest/memory/lang"
 )
 
-// Decision is what a model wants to happen. Apply decides whether it does.
-type Decision struct {
+// decision is what a model wants to happen.
+type decision struct {
 	Event     memory.Event
 	Candidate int    // index of the candidate that it comes from; -1 = not known
 	Target    string // ID of the known memory; "" = none, or one that was not listed
 	Text      string // as the model wrote it
 }
 
-// mostKnown is how many known memories a model is shown: the nearest five of each
-// candidate.
+// A model is shown the nearest five known memories of each candidate.
 const (
 	nearestKnown = 5
 	mostKnown    = nearestKnown * maxCandidates
 )
 
-// Decide asks how candidates go with known, the memories that are nearest to them
-// (five for each, each once). It returns no decisions where there is nothing to
-// ask, no model, or no usable answer: Apply then goes by its rules. The only error
-// is that of ctx, after which nothing may be stored.
-func (x *Run) Decide(ctx context.Context, candidates []Candidate, known []memory.Memory) ([]Decision, error) {
+// decide asks the model how candidates relate to known, the memories nearest to them. It
+// returns no decisions if there is nothing to ask, no model, or no usable answer: then the
+// rules decide. The only error is that of ctx, after which nothing may be stored.
+func (x *run) decide(ctx context.Context, candidates []candidate, known []memory.Memory) ([]decision, error) {
 	known = known[:min(len(known), mostKnown)]
 	open := slices.DeleteFunc(indexes(candidates), func(i int) bool {
 		hash := memory.ContentHash(candidates[i].Text)
 		return slices.ContainsFunc(known, func(m memory.Memory) bool { return memory.ContentHash(m.Text) == hash })
 	})
-	if len(open) == 0 || len(known) == 0 || x.Outcome.Method == memory.ByRule {
+	if len(open) == 0 || len(known) == 0 || x.outcome.Method == memory.ByRule {
 		return nil, ctx.Err()
 	}
-	asked := make([]Candidate, len(open))
+	asked := make([]candidate, len(open))
 	for i, at := range open {
 		asked[i] = candidates[at]
 	}
-	var decisions []Decision
+	var decisions []decision
 	err := x.ask(ctx, decisionsPrompt(asked, known), func(reply string) error {
 		o, err := llm.ReadObject(reply, "memory")
 		if err == nil {
@@ -65,7 +63,7 @@ func (x *Run) Decide(ctx context.Context, candidates []Candidate, known []memory
 	return decisions, nil
 }
 
-func indexes(candidates []Candidate) []int {
+func indexes(candidates []candidate) []int {
 	out := make([]int, len(candidates))
 	for i := range out {
 		out[i] = i
@@ -73,17 +71,16 @@ func indexes(candidates []Candidate) []int {
 	return out
 }
 
-// readDecisions takes the entries of an answer one by one; one with an unknown
-// event is left out.
-func readDecisions(answer llm.Object, asked []Candidate, known []memory.Memory) []Decision {
-	var out []Decision
+// readDecisions reads the entries of an answer one by one, without those with an unknown event.
+func readDecisions(answer llm.Object, asked []candidate, known []memory.Memory) []decision {
+	var out []decision
 	entries := answer.List("memory")
 	for _, doc := range entries[:min(len(entries), mostKnown+maxCandidates)] {
 		o := llm.ObjectOf(string(doc), "event")
 		if o == nil {
 			continue
 		}
-		d := Decision{Event: memory.Event(strings.ToUpper(o.Text("event"))), Candidate: -1, Text: lang.Tidy(o.Text("text"))}
+		d := decision{Event: memory.Event(strings.ToUpper(o.Text("event"))), Candidate: -1, Text: lang.Tidy(o.Text("text"))}
 		switch d.Event {
 		case memory.EventAdd, memory.EventUpdate, memory.EventDelete, memory.EventNone:
 		default:
@@ -102,9 +99,8 @@ func readDecisions(answer llm.Object, asked []Candidate, known []memory.Memory) 
 	return out
 }
 
-// nearestCandidate finds the candidate that a text of the model stands for, -1 when
-// it resembles none.
-func nearestCandidate(text string, candidates []Candidate) int {
+// nearestCandidate finds the candidate that a text of the model stands for; -1 = none.
+func nearestCandidate(text string, candidates []candidate) int {
 	hash, best, at := memory.ContentHash(text), lang.EnoughSaid, -1
 	s, pieces := lang.SaidIn(text), lang.PiecesOf(text)
 	for i, c := range candidates {
@@ -120,9 +116,8 @@ func nearestCandidate(text string, candidates []Candidate) int {
 	return at
 }
 
-// Similarity compares two texts, 1 for the same: the cosine of their hashed n-gram
-// vectors.
-type Similarity func(a, b string) float64
+// similarity compares two texts by the cosine of their hashed n-gram vectors; 1 = the same.
+type similarity func(a, b string) float64
 
 // How near texts must be for the rules.
 const (
@@ -131,11 +126,10 @@ const (
 	farTexts    = 0.3 // what is farther is about something else, and is not looked at closely
 )
 
-// byRule decides on a candidate without a model: NONE for what is known already,
-// UPDATE for what is about the same thing with another number, name, value or
-// negation, else ADD. A different value comes first: two long statements that
-// differ in one digit are nearly the same text.
-func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Event, *memory.Memory) {
+// byRule decides on a candidate without a model: NONE for what is known, UPDATE for the same
+// thing with another number, name, value or negation, else ADD. A different value takes
+// precedence: two long statements that differ in one digit are nearly the same text.
+func byRule(c *candidate, known []*memory.Memory, similar similarity) (memory.Event, *memory.Memory) {
 	var update *memory.Memory
 	best := 0.0
 	slot := lang.SlotOf(c.Text)
@@ -153,8 +147,8 @@ func byRule(c *Candidate, known []*memory.Memory, similar Similarity) (memory.Ev
 	return memory.EventAdd, nil
 }
 
-// compare is byRule for one memory, and how near it is; slot is what c gives.
-func compare(c *Candidate, m *memory.Memory, slot lang.Slot, similar Similarity) (memory.Event, float64) {
+// compare is byRule for one memory, and how near it is; slot is that of c.
+func compare(c *candidate, m *memory.Memory, slot lang.Slot, similar similarity) (memory.Event, float64) {
 	near := similar(c.Text, m.Text)
 	same := c.Subject == m.Subject && c.Kind == m.Kind
 	switch {

@@ -30,7 +30,7 @@ func (s *scope) active() []memory.Memory {
 	return out
 }
 
-func (s *scope) carryOut(p Plan) {
+func (s *scope) carryOut(p plan) {
 	if p.Held {
 		s.held++
 		return
@@ -38,25 +38,25 @@ func (s *scope) carryOut(p Plan) {
 	for _, c := range p.Changes {
 		at := slices.IndexFunc(s.facts, func(m memory.Memory) bool { return m.ID == c.OldID })
 		switch c.Op {
-		case OpAdd, OpReplace:
+		case opAdd, opReplace:
 			n := *c.New
 			n.ID = strconv.Itoa(len(s.facts) + 1)
-			if c.Op == OpAdd {
+			if c.Op == opAdd {
 				n.RootID = n.ID
 			} else {
 				s.facts[at].Status, s.facts[at].SupersededBy = memory.Superseded, n.ID
 			}
 			s.facts = append(s.facts, n)
-		case OpRetire:
+		case opRetire:
 			s.facts[at].Status = memory.Retired
-		case OpSeen:
+		case opSeen:
 			s.facts[at] = *c.New
 		}
 	}
 }
 
 // nearest are the memories that are most like the candidates.
-func (s *scope) nearest(candidates []Candidate) []memory.Memory {
+func (s *scope) nearest(candidates []candidate) []memory.Memory {
 	var out []memory.Memory
 	for _, c := range candidates {
 		all := s.active()
@@ -198,7 +198,7 @@ func TestSmallTalkLeavesNoJunk(t *testing.T) {
 				p := &parrot{r: r, scope: s}
 				turns := memory.TurnsOf(chat(r))
 				for from := 0; from < len(turns); from += 5 {
-					w := Window{Names: testNames, Turns: turns[from : from+5], Context: turns[max(0, from-contextTurns):from]}
+					w := window{Names: testNames, Turns: turns[from : from+5], Context: turns[max(0, from-contextTurns):from]}
 					p.seqs, p.truth = nil, nil
 					for i, turn := range w.Turns {
 						p.seqs = append(p.seqs, turn.From(), turn.To())
@@ -206,12 +206,12 @@ func TestSmallTalkLeavesNoJunk(t *testing.T) {
 							p.truth = append(p.truth, truth.fact)
 						}
 					}
-					x := NewRun(p)
+					x := newRun(p)
 					switch model {
 					case "none":
-						x = NewRun(nil)
+						x = newRun(nil)
 					case "broken":
-						x = NewRun(&script{answers: []string{"I cannot help with that.", `{"facts": [{"text"`}})
+						x = newRun(&script{answers: []string{"I cannot help with that.", `{"facts": [{"text"`}})
 					}
 					s.run(t, x, w)
 				}
@@ -221,18 +221,18 @@ func TestSmallTalkLeavesNoJunk(t *testing.T) {
 	}
 }
 
-func (s *scope) run(t *testing.T, x *Run, w Window) {
+func (s *scope) run(t *testing.T, x *run, w window) {
 	t.Helper()
-	found, err := x.Candidates(t.Context(), w)
+	found, err := x.candidates(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decisions, err := x.Decide(t.Context(), found, s.nearest(found))
+	decisions, err := x.decide(t.Context(), found, s.nearest(found))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.carryOut(Apply(Basis{
-		Active: s.active(), Candidates: found, Decisions: decisions, Similar: cosine, Names: w.Names, Now: w.Turns[len(w.Turns)-1].At(),
+	s.carryOut(apply(basis{
+		Active: s.active(), Candidates: found, Decisions: decisions, Similar: cosine, Names: w.Names, Now: w.Turns[len(w.Turns)-1].Messages[0].At,
 	}))
 }
 

@@ -40,9 +40,9 @@ func stored(id, text string, kind lang.Kind) memory.Memory {
 }
 
 // stated is a candidate about the user, said in message seq.
-func stated(seq int64, text string, kind lang.Kind) Candidate {
+func stated(seq int64, text string, kind lang.Kind) candidate {
 	m := userSays(seq, text)
-	return Candidate{Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5, Evidence: []memory.Evidence{m.Evidence}, Origin: memory.ByModel, At: sunday}
+	return candidate{Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5, Evidence: []memory.Evidence{m.Evidence}, Origin: memory.ByModel, At: sunday}
 }
 
 func guarded(m memory.Memory, by string) memory.Memory {
@@ -58,17 +58,17 @@ func guarded(m memory.Memory, by string) memory.Memory {
 }
 
 // told lists changes in short.
-func told(p Plan) []string {
+func told(p plan) []string {
 	out := []string{}
 	for _, c := range p.Changes {
 		switch c.Op {
-		case OpAdd:
+		case opAdd:
 			out = append(out, "add "+c.New.Text)
-		case OpReplace:
+		case opReplace:
 			out = append(out, "replace "+c.OldID+" "+c.New.Text)
-		case OpSuggest:
+		case opSuggest:
 			out = append(out, strings.TrimSpace(fmt.Sprintf("suggest %s %s %s", c.OldID, c.Suggestion.Event, c.Suggestion.Text)))
-		case OpDrop:
+		case opDrop:
 			out = append(out, "drop: "+c.Reason)
 		default:
 			out = append(out, string(c.Op)+" "+c.OldID)
@@ -85,102 +85,102 @@ func TestApply(t *testing.T) {
 	tests := []struct {
 		name       string
 		active     []memory.Memory
-		candidates []Candidate
-		decisions  []Decision
+		candidates []candidate
+		decisions  []decision
 		tombstones []memory.Tombstone
 		want       []string
 	}{
-		{"ADD", nil, []Candidate{berlin}, []Decision{{memory.EventAdd, 0, "", ""}}, nil, []string{"add User lives in Berlin"}},
-		{"ADD of what is known word for word", []memory.Memory{paris}, []Candidate{stated(9, "user lives in PARIS.", lang.KindProfile)},
-			[]Decision{{memory.EventAdd, 0, "", ""}}, nil, []string{"seen 2"}},
-		{"ADD of what was forgotten", nil, []Candidate{berlin}, []Decision{{memory.EventAdd, 0, "", ""}},
+		{"ADD", nil, []candidate{berlin}, []decision{{memory.EventAdd, 0, "", ""}}, nil, []string{"add User lives in Berlin"}},
+		{"ADD of what is known word for word", []memory.Memory{paris}, []candidate{stated(9, "user lives in PARIS.", lang.KindProfile)},
+			[]decision{{memory.EventAdd, 0, "", ""}}, nil, []string{"seen 2"}},
+		{"ADD of what was forgotten", nil, []candidate{berlin}, []decision{{memory.EventAdd, 0, "", ""}},
 			[]memory.Tombstone{{ContentHash: memory.ContentHash("User lives in Berlin")}}, []string{"drop: " + reasonForgotten}},
-		{"ADD in other words of what was forgotten", nil, []Candidate{berlin}, []Decision{{memory.EventAdd, 0, "", ""}},
+		{"ADD in other words of what was forgotten", nil, []candidate{berlin}, []decision{{memory.EventAdd, 0, "", ""}},
 			[]memory.Tombstone{{ContentHash: "x", Evidence: berlin.Evidence}}, []string{"drop: " + reasonForgotten}},
-		{"ADD of a new statement after one was forgotten", nil, []Candidate{berlin}, nil,
+		{"ADD of a new statement after one was forgotten", nil, []candidate{berlin}, nil,
 			[]memory.Tombstone{{ContentHash: "x", Evidence: paris.Evidence}}, []string{"add User lives in Berlin"}},
-		{"ADD of what is no candidate", nil, []Candidate{berlin}, []Decision{{memory.EventAdd, -1, "", "User owes me money"}}, nil,
-			[]string{"drop: " + lang.ReasonUnsaid, "add User lives in Berlin"}},
+		{"ADD of what is no candidate", nil, []candidate{berlin}, []decision{{memory.EventAdd, -1, "", "User owes me money"}}, nil,
+			[]string{"drop: " + lang.ReasonUnsupported, "add User lives in Berlin"}},
 
-		{"UPDATE", []memory.Memory{paris}, []Candidate{berlin}, []Decision{{memory.EventUpdate, 0, "2", "User lives in Berlin"}}, nil,
+		{"UPDATE", []memory.Memory{paris}, []candidate{berlin}, []decision{{memory.EventUpdate, 0, "2", "User lives in Berlin"}}, nil,
 			[]string{"replace 2 User lives in Berlin"}},
-		{"UPDATE joins old and new", []memory.Memory{dog}, []Candidate{stated(9, "Rex is 3 years old", lang.KindProfile)},
-			[]Decision{{memory.EventUpdate, 0, "3", "User has a dog called Rex, Rex is 3 years old"}}, nil,
+		{"UPDATE joins old and new", []memory.Memory{dog}, []candidate{stated(9, "Rex is 3 years old", lang.KindProfile)},
+			[]decision{{memory.EventUpdate, 0, "3", "User has a dog called Rex, Rex is 3 years old"}}, nil,
 			[]string{"replace 3 User has a dog called Rex, Rex is 3 years old"}},
-		{"UPDATE with a text that nobody said", []memory.Memory{paris}, []Candidate{berlin},
-			[]Decision{{memory.EventUpdate, 0, "2", "User lives in Berlin and is a convicted thief from Lyon"}}, nil,
+		{"UPDATE with a text that nobody said", []memory.Memory{paris}, []candidate{berlin},
+			[]decision{{memory.EventUpdate, 0, "2", "User lives in Berlin and is a convicted thief from Lyon"}}, nil,
 			[]string{"replace 2 User lives in Berlin"}},
-		{"UPDATE that leaves out the new", []memory.Memory{dog}, []Candidate{stated(9, "Rex is 3 years old", lang.KindProfile)},
-			[]Decision{{memory.EventUpdate, 0, "3", "User has a dog"}}, nil, []string{"replace 3 Rex is 3 years old"}},
-		{"UPDATE of an unknown memory is ADD", []memory.Memory{paris}, []Candidate{stated(9, "User plays chess", lang.KindPreference)},
-			[]Decision{{memory.EventUpdate, 0, "77", ""}}, nil, []string{"add User plays chess"}},
-		{"UPDATE of something else is ADD", []memory.Memory{dog}, []Candidate{stated(9, "User plays chess", lang.KindPreference)},
-			[]Decision{{memory.EventUpdate, 0, "3", "User plays chess"}}, nil, []string{"add User plays chess"}},
-		{"UPDATE to what another memory says", []memory.Memory{paris, stored("4", "User lives in Berlin", lang.KindProfile)}, []Candidate{berlin},
-			[]Decision{{memory.EventUpdate, 0, "2", ""}}, nil, []string{"seen 4", "retire 2"}},
-		{"UPDATE with the same text counts", []memory.Memory{paris}, []Candidate{stated(9, "User lives in Paris", lang.KindProfile)},
-			[]Decision{{memory.EventUpdate, 0, "2", ""}}, nil, []string{"seen 2"}},
+		{"UPDATE that leaves out the new", []memory.Memory{dog}, []candidate{stated(9, "Rex is 3 years old", lang.KindProfile)},
+			[]decision{{memory.EventUpdate, 0, "3", "User has a dog"}}, nil, []string{"replace 3 Rex is 3 years old"}},
+		{"UPDATE of an unknown memory is ADD", []memory.Memory{paris}, []candidate{stated(9, "User plays chess", lang.KindPreference)},
+			[]decision{{memory.EventUpdate, 0, "77", ""}}, nil, []string{"add User plays chess"}},
+		{"UPDATE of something else is ADD", []memory.Memory{dog}, []candidate{stated(9, "User plays chess", lang.KindPreference)},
+			[]decision{{memory.EventUpdate, 0, "3", "User plays chess"}}, nil, []string{"add User plays chess"}},
+		{"UPDATE to what another memory says", []memory.Memory{paris, stored("4", "User lives in Berlin", lang.KindProfile)}, []candidate{berlin},
+			[]decision{{memory.EventUpdate, 0, "2", ""}}, nil, []string{"seen 4", "retire 2"}},
+		{"UPDATE with the same text counts", []memory.Memory{paris}, []candidate{stated(9, "User lives in Paris", lang.KindProfile)},
+			[]decision{{memory.EventUpdate, 0, "2", ""}}, nil, []string{"seen 2"}},
 
-		{"DELETE with the opposite stores the opposite", []memory.Memory{loves}, []Candidate{hates}, []Decision{{memory.EventDelete, 0, "1", ""}}, nil,
+		{"DELETE with the opposite stores the opposite", []memory.Memory{loves}, []candidate{hates}, []decision{{memory.EventDelete, 0, "1", ""}}, nil,
 			[]string{"retire 1", "add User hates coffee"}},
-		{"DELETE that names no candidate", []memory.Memory{loves}, []Candidate{hates}, []Decision{{memory.EventDelete, -1, "1", "User loves coffee"}}, nil,
+		{"DELETE that names no candidate", []memory.Memory{loves}, []candidate{hates}, []decision{{memory.EventDelete, -1, "1", "User loves coffee"}}, nil,
 			[]string{"retire 1", "add User hates coffee"}},
-		{"DELETE and NONE for the same", []memory.Memory{loves}, []Candidate{hates},
-			[]Decision{{memory.EventDelete, 0, "1", ""}, {memory.EventNone, 0, "1", ""}}, nil, []string{"retire 1", "add User hates coffee"}},
-		{"DELETE of an unknown memory is NONE", []memory.Memory{loves}, []Candidate{berlin}, []Decision{{memory.EventDelete, 0, "77", ""}}, nil,
+		{"DELETE and NONE for the same", []memory.Memory{loves}, []candidate{hates},
+			[]decision{{memory.EventDelete, 0, "1", ""}, {memory.EventNone, 0, "1", ""}}, nil, []string{"retire 1", "add User hates coffee"}},
+		{"DELETE of an unknown memory is NONE", []memory.Memory{loves}, []candidate{berlin}, []decision{{memory.EventDelete, 0, "77", ""}}, nil,
 			[]string{"add User lives in Berlin"}},
-		{"DELETE that nothing calls for", []memory.Memory{loves}, []Candidate{berlin}, []Decision{{memory.EventDelete, 0, "1", ""}}, nil,
+		{"DELETE that nothing calls for", []memory.Memory{loves}, []candidate{berlin}, []decision{{memory.EventDelete, 0, "1", ""}}, nil,
 			[]string{"drop: " + reasonUnfounded, "add User lives in Berlin"}},
-		{"DELETE without anything said", []memory.Memory{loves}, nil, []Decision{{memory.EventDelete, -1, "1", ""}}, nil,
+		{"DELETE without anything said", []memory.Memory{loves}, nil, []decision{{memory.EventDelete, -1, "1", ""}}, nil,
 			[]string{"drop: " + reasonUnfounded}},
-		{"DELETE of what was said again", []memory.Memory{loves}, []Candidate{stated(9, "User loves coffee", lang.KindPreference)},
-			[]Decision{{memory.EventDelete, 0, "1", ""}}, nil, []string{"seen 1", "drop: " + reasonUnfounded}},
-		{"DELETE of what was said again afterwards", []memory.Memory{loves}, []Candidate{hates, stated(11, "User loves coffee", lang.KindPreference)},
-			[]Decision{{memory.EventDelete, 0, "1", ""}, {memory.EventAdd, 0, "", ""}}, nil,
+		{"DELETE of what was said again", []memory.Memory{loves}, []candidate{stated(9, "User loves coffee", lang.KindPreference)},
+			[]decision{{memory.EventDelete, 0, "1", ""}}, nil, []string{"seen 1", "drop: " + reasonUnfounded}},
+		{"DELETE of what was said again afterwards", []memory.Memory{loves}, []candidate{hates, stated(11, "User loves coffee", lang.KindPreference)},
+			[]decision{{memory.EventDelete, 0, "1", ""}, {memory.EventAdd, 0, "", ""}}, nil,
 			[]string{"seen 1", "drop: " + reasonRepeated, "add User hates coffee"}},
-		{"DELETE twice", []memory.Memory{loves, paris}, []Candidate{hates}, []Decision{{memory.EventDelete, 0, "1", ""}, {memory.EventDelete, 0, "1", ""}}, nil,
+		{"DELETE twice", []memory.Memory{loves, paris}, []candidate{hates}, []decision{{memory.EventDelete, 0, "1", ""}, {memory.EventDelete, 0, "1", ""}}, nil,
 			[]string{"retire 1", "add User hates coffee"}},
 
-		{"NONE", []memory.Memory{paris}, []Candidate{stated(9, "User lives in the city of Paris", lang.KindProfile)}, []Decision{{memory.EventNone, 0, "2", ""}}, nil,
+		{"NONE", []memory.Memory{paris}, []candidate{stated(9, "User lives in the city of Paris", lang.KindProfile)}, []decision{{memory.EventNone, 0, "2", ""}}, nil,
 			[]string{"seen 2"}},
-		{"NONE about the opposite", []memory.Memory{loves}, []Candidate{hates}, []Decision{{memory.EventNone, 0, "1", ""}}, nil,
+		{"NONE about the opposite", []memory.Memory{loves}, []candidate{hates}, []decision{{memory.EventNone, 0, "1", ""}}, nil,
 			[]string{"replace 1 User hates coffee"}},
-		{"NONE about another value", []memory.Memory{paris}, []Candidate{berlin}, []Decision{{memory.EventNone, 0, "2", ""}}, nil,
+		{"NONE about another value", []memory.Memory{paris}, []candidate{berlin}, []decision{{memory.EventNone, 0, "2", ""}}, nil,
 			[]string{"replace 2 User lives in Berlin"}},
-		{"NONE about something else loses nothing", []memory.Memory{loves}, []Candidate{berlin}, []Decision{{memory.EventNone, 0, "1", ""}}, nil,
+		{"NONE about something else loses nothing", []memory.Memory{loves}, []candidate{berlin}, []decision{{memory.EventNone, 0, "1", ""}}, nil,
 			[]string{"add User lives in Berlin"}},
-		{"NONE of an unknown memory loses nothing", nil, []Candidate{berlin}, []Decision{{memory.EventNone, 0, "77", ""}}, nil,
+		{"NONE of an unknown memory loses nothing", nil, []candidate{berlin}, []decision{{memory.EventNone, 0, "77", ""}}, nil,
 			[]string{"add User lives in Berlin"}},
-		{"a candidate that no decision covers", []memory.Memory{loves}, []Candidate{berlin}, []Decision{{memory.EventNone, -1, "1", ""}}, nil,
+		{"a candidate that no decision covers", []memory.Memory{loves}, []candidate{berlin}, []decision{{memory.EventNone, -1, "1", ""}}, nil,
 			[]string{"add User lives in Berlin"}},
 
-		{"twice in one run", nil, []Candidate{berlin, stated(11, "User lives in  Berlin!", lang.KindProfile)}, nil, nil,
+		{"twice in one run", nil, []candidate{berlin, stated(11, "User lives in  Berlin!", lang.KindProfile)}, nil, nil,
 			[]string{"add User lives in Berlin", "drop: " + reasonDuplicate}},
-		{"otherwise later in one run", nil, []Candidate{berlin, stated(11, "User moved to Porto", lang.KindProfile)}, nil, nil,
+		{"otherwise later in one run", nil, []candidate{berlin, stated(11, "User moved to Porto", lang.KindProfile)}, nil, nil,
 			[]string{"add User lives in Berlin", "replace  User moved to Porto"}},
-		{"and back again", []memory.Memory{paris}, []Candidate{berlin, stated(11, "User moved back to Paris", lang.KindProfile)}, nil, nil,
+		{"and back again", []memory.Memory{paris}, []candidate{berlin, stated(11, "User moved back to Paris", lang.KindProfile)}, nil, nil,
 			[]string{"replace 2 User lives in Berlin", "replace  User moved back to Paris"}},
-		{"otherwise earlier in one run", nil, []Candidate{stated(11, "User moved to Porto", lang.KindProfile), berlin}, nil, nil,
+		{"otherwise earlier in one run", nil, []candidate{stated(11, "User moved to Porto", lang.KindProfile), berlin}, nil, nil,
 			[]string{"add User moved to Porto", "drop: " + reasonOlder}},
-		{"and then what was known", []memory.Memory{paris}, []Candidate{berlin, stated(11, "User lives in Paris", lang.KindProfile)}, nil, nil,
+		{"and then what was known", []memory.Memory{paris}, []candidate{berlin, stated(11, "User lives in Paris", lang.KindProfile)}, nil, nil,
 			[]string{"seen 2", "drop: " + reasonRepeated}},
-		{"two of a kind in one run", nil, []Candidate{stated(9, "User likes Rome", lang.KindPreference), stated(11, "User likes Oslo", lang.KindPreference)}, nil, nil,
+		{"two of a kind in one run", nil, []candidate{stated(9, "User likes Rome", lang.KindPreference), stated(11, "User likes Oslo", lang.KindPreference)}, nil, nil,
 			[]string{"add User likes Rome", "add User likes Oslo"}},
-		{"said before what is known", []memory.Memory{stored("5", "User lives in Oslo", lang.KindProfile)}, []Candidate{
+		{"said before what is known", []memory.Memory{stored("5", "User lives in Oslo", lang.KindProfile)}, []candidate{
 			{Text: "User lives in Berlin", Subject: lang.AboutUser, Kind: lang.KindProfile, Evidence: []memory.Evidence{{ConversationID: "old", MessageID: "m0", RevisionID: "r0"}}}},
 			nil, nil, []string{"drop: " + reasonOlder}},
-		{"from the message that it is known from", []memory.Memory{paris}, []Candidate{
+		{"from the message that it is known from", []memory.Memory{paris}, []candidate{
 			{Text: "User lives in Paris", Subject: lang.AboutUser, Kind: lang.KindProfile, Evidence: paris.Evidence}},
 			nil, nil, []string{"drop: " + reasonKnownHere}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := Basis{Active: tt.active, Candidates: tt.candidates, Decisions: tt.decisions, Tombstones: tt.tombstones, Similar: cosine, Names: testNames, Now: monday}
-			p := Apply(b)
+			b := basis{Active: tt.active, Candidates: tt.candidates, Decisions: tt.decisions, Tombstones: tt.tombstones, Similar: cosine, Names: testNames, Now: monday}
+			p := apply(b)
 			if !slices.Equal(told(p), tt.want) || p.Held {
 				t.Errorf("got %q (held %v), want %q", told(p), p.Held, tt.want)
 			}
-			if again := Apply(b); !reflect.DeepEqual(p, again) {
+			if again := apply(b); !reflect.DeepEqual(p, again) {
 				t.Error("the same basis gives another plan")
 			}
 			for _, c := range p.Changes {
@@ -201,25 +201,25 @@ func TestApplyOnlySuggestsChangesToWhatTheUserGuards(t *testing.T) {
 		hates, berlin := stated(9, "User hates coffee", lang.KindPreference), stated(9, "User lives in Berlin", lang.KindProfile)
 		tests := []struct {
 			name       string
-			candidates []Candidate
-			decisions  []Decision
+			candidates []candidate
+			decisions  []decision
 			want       []string
 		}{
-			{"UPDATE", []Candidate{berlin}, []Decision{{memory.EventUpdate, 0, "2", ""}}, []string{"suggest 2 UPDATE User lives in Berlin"}},
-			{"DELETE", []Candidate{hates}, []Decision{{memory.EventDelete, 0, "1", ""}, {memory.EventAdd, 0, "", ""}},
+			{"UPDATE", []candidate{berlin}, []decision{{memory.EventUpdate, 0, "2", ""}}, []string{"suggest 2 UPDATE User lives in Berlin"}},
+			{"DELETE", []candidate{hates}, []decision{{memory.EventDelete, 0, "1", ""}, {memory.EventAdd, 0, "", ""}},
 				[]string{"suggest 1 DELETE", "add User hates coffee"}},
-			{"by rule", []Candidate{berlin}, nil, []string{"suggest 2 UPDATE User lives in Berlin"}},
-			{"said again", []Candidate{stated(9, "User loves coffee", lang.KindPreference)}, nil, []string{"seen 1"}},
+			{"by rule", []candidate{berlin}, nil, []string{"suggest 2 UPDATE User lives in Berlin"}},
+			{"said again", []candidate{stated(9, "User loves coffee", lang.KindPreference)}, nil, []string{"seen 1"}},
 		}
 		for _, tt := range tests {
-			b := Basis{Active: []memory.Memory{loves, paris}, Candidates: tt.candidates, Decisions: tt.decisions, Similar: cosine, Now: monday}
-			p := Apply(b)
+			b := basis{Active: []memory.Memory{loves, paris}, Candidates: tt.candidates, Decisions: tt.decisions, Similar: cosine, Now: monday}
+			p := apply(b)
 			if !slices.Equal(told(p), tt.want) {
 				t.Errorf("%s, %s: got %q, want %q", by, tt.name, told(p), tt.want)
 			}
 			if s := p.Changes[0].Suggestion; s != nil {
 				b.Suggested = map[string]bool{s.Key(): true}
-				if again := told(Apply(b)); again[0] != "drop: "+reasonSuggested {
+				if again := told(apply(b)); again[0] != "drop: "+reasonSuggested {
 					t.Errorf("%s, %s: suggested twice: %q", by, tt.name, again)
 				}
 			}
@@ -233,14 +233,14 @@ func TestApplyHoldsARunThatWouldRetireTooMuch(t *testing.T) {
 		held            bool
 	}{{1, 1, false}, {4, 2, true}, {10, 2, false}, {10, 3, true}, {25, 5, false}, {25, 25, true}} {
 		var active []memory.Memory
-		var decisions []Decision
+		var decisions []decision
 		for i := range tt.active {
 			active = append(active, stored(fmt.Sprint(i), fmt.Sprintf("User has coffee mug number %d", i+20), lang.KindProfile))
 		}
 		for i := range tt.deletes {
-			decisions = append(decisions, Decision{memory.EventDelete, 0, fmt.Sprint(i), ""})
+			decisions = append(decisions, decision{memory.EventDelete, 0, fmt.Sprint(i), ""})
 		}
-		p := Apply(Basis{Active: active, Candidates: []Candidate{stated(9, "User broke every coffee mug", lang.KindProfile)}, Decisions: decisions, Similar: cosine, Now: monday})
+		p := apply(basis{Active: active, Candidates: []candidate{stated(9, "User broke every coffee mug", lang.KindProfile)}, Decisions: decisions, Similar: cosine, Now: monday})
 		if p.Held != tt.held {
 			t.Errorf("%d of %d retired: held = %v", tt.deletes, tt.active, p.Held)
 		}
@@ -252,20 +252,20 @@ func TestVersionsAndRetirementsCanBeFollowed(t *testing.T) {
 	old := stored("7", "User lives in Paris", lang.KindProfile)
 	old.RootID, old.Version, old.SeenCount, old.Importance = "1", 3, 4, 0.9
 	c := stated(9, "User lives in Berlin", lang.KindProfile)
-	p := Apply(Basis{Active: []memory.Memory{old}, Candidates: []Candidate{c}, Similar: cosine, Now: monday})
+	p := apply(basis{Active: []memory.Memory{old}, Candidates: []candidate{c}, Similar: cosine, Now: monday})
 	n := p.Changes[0].New
 	if n.RootID != "1" || n.Version != 4 || n.SeenCount != 5 || n.Importance != 0.9 || n.Status != memory.Active || n.ID != "" ||
 		!slices.Equal(n.Evidence, c.Evidence) || n.ConversationID != "conv" || !n.CreatedAt.Equal(monday) {
 		t.Errorf("new version %+v", n)
 	}
 	loves, hates := stored("1", "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference)
-	p = Apply(Basis{Active: []memory.Memory{loves}, Candidates: []Candidate{hates}, Decisions: []Decision{{memory.EventDelete, 0, "1", ""}}, Similar: cosine, Now: monday})
+	p = apply(basis{Active: []memory.Memory{loves}, Candidates: []candidate{hates}, Decisions: []decision{{memory.EventDelete, 0, "1", ""}}, Similar: cosine, Now: monday})
 	if !slices.Equal(p.Changes[0].EndedBy, hates.Evidence) {
 		t.Errorf("retired because of %v", p.Changes[0].EndedBy)
 	}
 	again := stated(9, "User loves coffee", lang.KindPreference)
 	again.At = monday.Add(-time.Hour) // it was said before the run
-	p = Apply(Basis{Active: []memory.Memory{loves}, Candidates: []Candidate{again}, Similar: cosine, Now: monday})
+	p = apply(basis{Active: []memory.Memory{loves}, Candidates: []candidate{again}, Similar: cosine, Now: monday})
 	if n := p.Changes[0].New; n.SeenCount != 2 || !n.LastSeenAt.Equal(again.At) || len(n.Evidence) != 2 || n.Evidence[1].Sighting != 1 {
 		t.Errorf("seen %+v", n)
 	}
@@ -305,7 +305,7 @@ func TestRuleDecisions(t *testing.T) {
 		{"User enjoys long walks along the beach", "User enjoys long walks along the beaches", lang.KindPreference, "seen 1"},
 	}
 	for _, tt := range tests {
-		p := Apply(Basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []Candidate{stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
+		p := apply(basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []candidate{stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
 		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], tt.want) {
 			t.Errorf("%q after %q: %q, want %s (cosine %.2f)", tt.said, tt.known, got, tt.want, cosine(tt.known, tt.said))
 		}
@@ -314,11 +314,11 @@ func TestRuleDecisions(t *testing.T) {
 		}
 		corrected := stated(9, tt.said, tt.kind)
 		corrected.Corrects = true
-		p = Apply(Basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []Candidate{corrected}, Similar: cosine, Now: monday})
+		p = apply(basis{Active: []memory.Memory{stored("1", tt.known, tt.kind)}, Candidates: []candidate{corrected}, Similar: cosine, Now: monday})
 		if got := told(p); len(got) != 1 || !strings.HasPrefix(got[0], "replace 1") {
 			t.Errorf("%q, which corrects %q: %q", tt.said, tt.known, got)
 		}
-		p = Apply(Basis{Candidates: []Candidate{stated(8, tt.known, tt.kind), stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
+		p = apply(basis{Candidates: []candidate{stated(8, tt.known, tt.kind), stated(9, tt.said, tt.kind)}, Similar: cosine, Now: monday})
 		if got := told(p); len(got) != 2 || got[0] != "add "+tt.known || !strings.HasPrefix(got[1], "drop") {
 			t.Errorf("%q and then %q in one run: %q", tt.known, tt.said, got)
 		}
@@ -327,29 +327,29 @@ func TestRuleDecisions(t *testing.T) {
 
 func TestDecisionsAreReadOneByOne(t *testing.T) {
 	known := []memory.Memory{stored("real-id-1", "User loves coffee", lang.KindPreference), stored("real-id-2", "User lives in Paris", lang.KindProfile)}
-	candidates := []Candidate{stated(8, "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference), stated(10, "User lives in Berlin", lang.KindProfile)}
+	candidates := []candidate{stated(8, "User loves coffee", lang.KindPreference), stated(9, "User hates coffee", lang.KindPreference), stated(10, "User lives in Berlin", lang.KindProfile)}
 	tests := []struct {
 		name    string
 		answers []string
-		want    []Decision
+		want    []decision
 	}{
 		{"with numbers", []string{`{"memory":[{"new":0,"id":0,"event":"DELETE","text":"x"},{"new":1,"id":"1","event":"update","text":"User lives in Berlin","old_memory":"User lives in Paris"}]}`},
-			[]Decision{{memory.EventDelete, 1, "real-id-1", "x"}, {memory.EventUpdate, 2, "real-id-2", "User lives in Berlin"}}},
+			[]decision{{memory.EventDelete, 1, "real-id-1", "x"}, {memory.EventUpdate, 2, "real-id-2", "User lives in Berlin"}}},
 		{"by their texts", []string{`{"memory":[{"id":"5","text":"User hates coffee","event":"ADD"},{"id":"1","text":"User lives in Berlin","event":"UPDATE"},{"id":"0","text":"User loves coffee","event":"DELETE"}]}`},
-			[]Decision{{memory.EventAdd, 1, "", "User hates coffee"}, {memory.EventUpdate, 2, "real-id-2", "User lives in Berlin"}, {memory.EventDelete, -1, "real-id-1", "User loves coffee"}}},
+			[]decision{{memory.EventAdd, 1, "", "User hates coffee"}, {memory.EventUpdate, 2, "real-id-2", "User lives in Berlin"}, {memory.EventDelete, -1, "real-id-1", "User loves coffee"}}},
 		{"with unknown and odd ones", []string{`{"memory":[{"new":0,"id":99,"event":"UPDATE"},{"new":-1,"id":-1,"event":"DELETE"},{"event":"DROP TABLE"},7,null,{"id":0}]}`},
-			[]Decision{{memory.EventUpdate, 1, "", ""}, {memory.EventDelete, -1, "", ""}}},
+			[]decision{{memory.EventUpdate, 1, "", ""}, {memory.EventDelete, -1, "", ""}}},
 		{"after a retry", []string{"hm", `{"memory":[]}`}, nil},
 		{"not at all", []string{"hm", "hm"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			model := &script{answers: tt.answers}
-			x := NewRun(model)
-			x.Outcome.Method = memory.ByModel
-			got, err := x.Decide(t.Context(), candidates, known)
+			x := newRun(model)
+			x.outcome.Method = memory.ByModel
+			got, err := x.decide(t.Context(), candidates, known)
 			if err != nil || !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, %v, want %v; notes %q", got, err, tt.want, x.Outcome.Notes)
+				t.Errorf("got %v, %v, want %v; notes %q", got, err, tt.want, x.outcome.Notes)
 			}
 			if strings.Contains(model.prompts[0], "real-id") {
 				t.Error("the model sees real ids")
@@ -357,12 +357,12 @@ func TestDecisionsAreReadOneByOne(t *testing.T) {
 		})
 	}
 	model := &script{}
-	x := NewRun(model)
-	x.Outcome.Method = memory.ByModel
-	if _, err := x.Decide(t.Context(), candidates[:1], known); err != nil || len(model.prompts) != 0 {
+	x := newRun(model)
+	x.outcome.Method = memory.ByModel
+	if _, err := x.decide(t.Context(), candidates[:1], known); err != nil || len(model.prompts) != 0 {
 		t.Error("asked about what is known word for word")
 	}
-	if _, err := x.Decide(t.Context(), candidates, nil); err != nil || len(model.prompts) != 0 {
+	if _, err := x.decide(t.Context(), candidates, nil); err != nil || len(model.prompts) != 0 {
 		t.Error("asked although nothing is known")
 	}
 }
@@ -380,20 +380,20 @@ func TestARunCostsThreeCallsAtMost(t *testing.T) {
 		{[]string{first, "no", "no", "no"}, 3},
 		{[]string{"no", "no", "no"}, 2},
 	} {
-		x := NewRun(&script{answers: tt.answers})
-		found, err := x.Candidates(t.Context(), windowOf(userSays(1, "I hate coffee.")))
+		x := newRun(&script{answers: tt.answers})
+		found, err := x.candidates(t.Context(), windowOf(userSays(1, "I hate coffee.")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		loves := stored("1", "Anna loves coffee", lang.KindPreference)
-		decisions, err := x.Decide(t.Context(), found, []memory.Memory{loves})
+		decisions, err := x.decide(t.Context(), found, []memory.Memory{loves})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.Outcome.Calls != tt.calls {
-			t.Errorf("%q: %d calls, want %d", tt.answers, x.Outcome.Calls, tt.calls)
+		if x.outcome.Calls != tt.calls {
+			t.Errorf("%q: %d calls, want %d", tt.answers, x.outcome.Calls, tt.calls)
 		}
-		p := Apply(Basis{Active: []memory.Memory{loves}, Candidates: found, Decisions: decisions, Similar: cosine, Now: monday})
+		p := apply(basis{Active: []memory.Memory{loves}, Candidates: found, Decisions: decisions, Similar: cosine, Now: monday})
 		if len(p.Changes) != 1 || !strings.HasSuffix(p.Changes[0].New.Text, "hates coffee") {
 			t.Errorf("%q: %q", tt.answers, told(p))
 		}
@@ -409,7 +409,7 @@ func FuzzApply(f *testing.F) {
 		stored("1", "User loves coffee", lang.KindPreference), stored("2", "User lives in Paris", lang.KindProfile),
 		guarded(stored("3", "User has a dog called Rex", lang.KindProfile), "pinned"), stored("4", "用户喜欢绿茶", lang.KindPreference),
 	}
-	candidates := []Candidate{
+	candidates := []candidate{
 		stated(9, "User hates coffee", lang.KindPreference), stated(9, "User lives in Berlin", lang.KindProfile), stated(10, "用户喜欢绿茶", lang.KindPreference), stated(11, "Rex is old", lang.KindProfile),
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
@@ -417,11 +417,11 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := Apply(Basis{Active: known, Candidates: candidates, Decisions: readDecisions(o, candidates, known), Similar: cosine, Now: time.Unix(0, 0)})
+		p := apply(basis{Active: known, Candidates: candidates, Decisions: readDecisions(o, candidates, known), Similar: cosine, Now: time.Unix(0, 0)})
 		touched := map[string]int{}
 		var kept strings.Builder
 		for _, c := range p.Changes {
-			if c.Op == OpReplace || c.Op == OpRetire {
+			if c.Op == opReplace || c.Op == opRetire {
 				if touched[c.OldID]++; touched[c.OldID] > 1 || c.OldID == "3" {
 					t.Errorf("%s changed wrongly: %q", c.OldID, told(p))
 				}

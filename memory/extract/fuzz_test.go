@@ -23,10 +23,10 @@ func FuzzReadObject(f *testing.F) {
 		if _, has := o["facts"]; !has {
 			t.Fatal("an object without the key")
 		}
-		w := Window{Turns: memory.TurnsOf([]memory.Message{userSays(1, "I love sushi and 绿茶")}), Names: testNames}
+		w := window{Turns: memory.TurnsOf([]memory.Message{userSays(1, "I love sushi and 绿茶")}), Names: testNames}
 		good, _, _ := w.read(o)
 		for _, c := range good {
-			if why := lang.Unsaid(c.Text, memory.Lines(w.all()), w.Names); why != "" {
+			if why := lang.Unsupported(c.Text, memory.Lines(w.all()), w.Names); why != "" {
 				t.Fatalf("%q came through: %s", c.Text, why)
 			}
 		}

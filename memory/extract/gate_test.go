@@ -1,11 +1,14 @@
 package extract_test
 
 import (
+	"context"
 	"testing"
 
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/op"
+	"nodest/store/storetest"
 )
 
 // TestTheCurrentFactStandsInForItsSources follows a fact through a change, on both
@@ -23,7 +26,10 @@ func TestTheCurrentFactStandsInForItsSources(t *testing.T) {
 		c.equal("about the old value", ask("Do you know Paris?"), []string{"User lives in Rome"})
 		c.equal("of the past", ask("Where did I live before?"), []string{"User lives in Rome", "I told you: User lives in Paris"})
 		cat := c.has("User has a cat called Ink", lang.KindProfile, nil)
-		c.update(func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "phone", c.character, cat.ID); return err })
+		c.update(func(tx nodest.Tx) error {
+			err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, cat.ID, false)
+			return err
+		})
 		c.equal("retired", ask("What is my cat called?"), []string{})
 	})
 }
@@ -45,7 +51,7 @@ func TestTheLineOfAPurgedFactDoesNotComeBack(t *testing.T) {
 			t.Error("it is not found before")
 		}
 		c.update(func(tx nodest.Tx) error {
-			return memory.Purge(tx.Memory, "phone", c.character, c.the("User has a secret garden in Lyon").ID)
+			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User has a secret garden in Lyon").ID, true)
 		})
 		for name, a := range map[string]memory.Ask{"prompt": {}, "search": {Search: true}, "plain": {Everything: true}} {
 			c.equal(name, ask(a), []string{})

@@ -15,41 +15,37 @@ import (
 	"nodest/memory/lang"
 )
 
-// Kinds are the jobs of the service, for jobs.Runner.Handle: one that reads what was said in a conversation for facts. What a run writes,
-// that it has read the texts, and its end are one transaction: run twice, it writes
-// once, and what a crash interrupts is done again.
+// Kinds is the extraction of a conversation, for jobs.Runner.Handle.
 func (s *Service) Kinds() []jobs.Kind {
 	return []jobs.Kind{{Name: memory.JobExtract, Run: s.extract, AtOnce: 4, PerUser: 1, Attempts: orderAttempts + 1, Timeout: 15 * time.Minute}}
 }
 
-// Service reads in the background what was said, for facts. Make one with
-// New. It is safe for concurrent use.
+// Service extracts facts in the background. It is safe for concurrent use.
 type Service struct {
 	store memory.Store
 	opts  Options
 }
 
-// Options tune an Extractor. Scenes is needed; the rest has defaults.
+// Options tune a Service. Scenes is required; the rest has defaults.
 type Options struct {
-	// Scenes tells how a character's memory is set.
+	// Scenes returns the settings of a character's memory.
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error)
-	// Model returns what extracts facts for a user; nil = there is none but the
-	// offline one, and rules do it.
+	// Model returns the model that extracts facts for a user; nil = only the offline one, so
+	// rules do it.
 	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
 
 	Idle time.Duration // idle time before rules read the latest messages; default 60 s
 	Rest time.Duration // idle time before a model reads fewer exchanges than a run is worth; default 30 min
 }
 
-// New returns an Extractor.
 func New(store memory.Store, o Options) *Service {
 	o.Idle = cmp.Or(o.Idle, time.Minute)
 	o.Rest = cmp.Or(o.Rest, 30*time.Minute)
 	return &Service{store, o}
 }
 
-// reading is one attempt at the extraction of a conversation.
-type reading struct {
+// attempt is one attempt at the extraction of a conversation.
+type attempt struct {
 	*Service
 	job         *jobs.Job
 	state       memory.Reading // of the conversation
@@ -61,7 +57,7 @@ type reading struct {
 	report      report
 }
 
-// report is the progress of a job: figures and reasons, no text of a chat.
+// report is the progress of a job: counts and reasons, no text of a chat.
 type report struct {
 	Method    memory.Origin  `json:"method,omitempty"` // of the last window: llm, or rule
 	Exchanges int            `json:"exchanges"`        // that were read
@@ -77,12 +73,11 @@ type report struct {
 	Notes     []string       `json:"notes,omitempty"`   // what went wrong on the way
 }
 
-// errMoved says that what a run has read is not what is shown any more.
+// errMoved says that the texts of a run are no longer those shown.
 var errMoved = errors.New("the conversation was changed by another request")
 
-// extract does a job of JobExtract.
 func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
-	r := &reading{Service: s, job: j, similar: newSimilarities(ctx)}
+	r := &attempt{Service: s, job: j, similar: newSimilarities(ctx)}
 	for moved := 0; ; {
 		again, err := r.run(ctx)
 		switch {
@@ -96,9 +91,8 @@ func (s *Service) extract(ctx context.Context, j *jobs.Job) error {
 	}
 }
 
-// run looks at what is unread and reads what is due. It has ended the job, unless
-// again tells that there is more.
-func (r *reading) run(ctx context.Context) (again bool, err error) {
+// run reads what is due. It has ended the job, unless there is more (again).
+func (r *attempt) run(ctx context.Context) (again bool, err error) {
 	u, err := r.unread(ctx)
 	if err != nil || len(u.turns) == 0 {
 		return false, r.endUnless(ctx, err)
@@ -136,8 +130,8 @@ func (r *reading) run(ctx context.Context) (again bool, err error) {
 	return false, r.end(ctx, d.after)
 }
 
-// extractor is the user's model, nil when there is none.
-func (r *reading) extractor(ctx context.Context) (llm.Asker, error) {
+// extractor is the user's model, nil if there is none.
+func (r *attempt) extractor(ctx context.Context) (llm.Asker, error) {
 	if r.opts.Model == nil {
 		return nil, nil
 	}
@@ -161,8 +155,8 @@ type unread struct {
 // mostUnread texts are held in memory at a time.
 const mostUnread = 2000
 
-// unread reads what is new. A conversation that is gone has nothing.
-func (r *reading) unread(ctx context.Context) (u unread, err error) {
+// unread loads what is new; nothing if the conversation was deleted.
+func (r *attempt) unread(ctx context.Context) (u unread, err error) {
 	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
 		u = unread{}
 		if r.state, err = tx.Reading(r.job.Subject); err != nil {
@@ -213,8 +207,8 @@ func messagesOf(texts []memory.Text, zone *time.Location) []memory.Message {
 	return out
 }
 
-// unreadTexts returns the first texts that are unread and shown. Pages are read from
-// the end, as the store gives them.
+// unreadTexts returns the first texts that are unread and shown. The store returns pages from
+// the end.
 func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.Text, more bool, err error) {
 	before := int64(memory.AfterAll)
 	known := map[string]bool{}
@@ -247,7 +241,6 @@ func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.Text, more
 	}
 }
 
-// shownTexts returns those that are seen.
 func shownTexts(tx memory.Tx, texts []memory.Text) ([]memory.Text, error) {
 	evidence := make([]memory.Evidence, len(texts))
 	for i, t := range texts {
@@ -266,7 +259,7 @@ func shownTexts(tx memory.Tx, texts []memory.Text) ([]memory.Text, error) {
 	return out, nil
 }
 
-// due says what is to be done now.
+// due is what is to be done now.
 type due struct {
 	read  bool
 	model bool          // else by rules
@@ -274,11 +267,10 @@ type due struct {
 	after time.Duration // look again then; 0 = when something is said
 }
 
-// due decides by how much there is and how long nothing was said. A model is worth
-// its price for ExtractEvery exchanges, or when no more come; rules cost nothing, but
-// what they find is no reason to keep the model from the texts. Those for which it
-// may not be asked yet wait for more to be said.
-func (r *reading) due(u unread) due {
+// due decides by the number of exchanges and the time since the last message. A model is worth
+// its price for ExtractEvery exchanges, or if no more come. Rules cost nothing, but texts that
+// they have read still wait for the model.
+func (r *attempt) due(u unread) due {
 	all, byRule := due{read: true, model: r.model != nil, mark: true}, due{read: true}
 	paid := r.model == nil || r.ordered || r.state.Pays(u.exchanges)
 	ready := u.exchanges - u.open
@@ -303,17 +295,17 @@ func (r *reading) due(u unread) due {
 	}
 }
 
-// extractEvery is how many exchanges are read at once where the settings do not say.
+// extractEvery is the default number of exchanges that are read at once.
 const extractEvery = 5
 
-// part is a window with the texts that it is made of.
+// part is a window and the texts that it is made of.
 type part struct {
-	Window
+	window
 	texts []memory.Text
 }
 
-// windows cuts what is unread into windows of texts that follow each other.
-func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
+// windows cuts what is unread into windows of consecutive texts.
+func (r *attempt) windows(ctx context.Context, u unread, d *due) (parts []part, err error) {
 	texts := u.texts
 	switch n := len(u.turns); {
 	case u.more: // the last turn may be cut
@@ -339,14 +331,13 @@ func (r *reading) windows(ctx context.Context, u unread, d *due) (parts []part, 
 	return parts, err
 }
 
-// beforeTurn returns the texts before a turn.
 func beforeTurn(texts []memory.Text, t memory.Turn) []memory.Text {
 	at := slices.IndexFunc(texts, func(s memory.Text) bool { return s.Seq >= t.From() })
 	return texts[:max(at, 0)]
 }
 
-// cut makes windows of a run, the first with what was said before it as context.
-func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
+// cut makes windows of a run, the first with the preceding turns as context.
+func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
 	before, err := tx.Said(r.job.Subject, memory.SaidFilter{Before: run[0].Seq, Limit: contextTexts})
 	if err != nil {
 		return nil, err
@@ -357,11 +348,11 @@ func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 	earlier := memory.TurnsOf(messagesOf(before, r.scene.Location()))
 	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], memory.TurnsOf(messagesOf(run, r.scene.Location())))
 	for upTo := run[0].Seq - 1; ; {
-		w, until := NextWindow(turns, upTo, r.scene.Names)
+		w, until := nextWindow(turns, upTo, r.scene.Names)
 		if len(w.Turns) == 0 {
 			return parts, nil
 		}
-		p := part{Window: w}
+		p := part{window: w}
 		for _, s := range run {
 			if s.Seq > upTo && s.Seq <= until {
 				p.texts = append(p.texts, s)
@@ -371,12 +362,12 @@ func (r *reading) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 	}
 }
 
-// contextTexts are looked through for the turns before a window: some of them are
-// other versions of the same message.
+// contextTexts is how many texts are searched for the turns before a window: some are other
+// versions of the same message.
 const contextTexts = 40
 
-// runs cuts texts where others, that were read, stand between them.
-func (r *reading) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
+// runs cuts texts where others, read before, are between them.
+func (r *attempt) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
 	from := 0
 	for i := range texts {
 		if i == 0 {
@@ -398,7 +389,7 @@ func (r *reading) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text,
 	return runs, nil
 }
 
-// readBetween reports whether a text that is shown stands between two seqs.
+// readBetween reports whether a shown text that was read is between two seqs.
 func readBetween(tx memory.Tx, conversationID string, from, to int64) (bool, error) {
 	texts, err := tx.Said(conversationID, memory.SaidFilter{Before: to, Limit: contextTexts})
 	if err != nil {
@@ -409,16 +400,16 @@ func readBetween(tx memory.Tx, conversationID string, from, to int64) (bool, err
 	return len(texts) > 0, err
 }
 
-// endUnless ends the job when err is nil, or when its subject is gone.
-func (r *reading) endUnless(ctx context.Context, err error) error {
+// endUnless ends the job if err is nil or the subject was deleted.
+func (r *attempt) endUnless(ctx context.Context, err error) error {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
 	return r.end(ctx, 0)
 }
 
-// end finishes the job; it is done again after some time, if that is not 0.
-func (r *reading) end(ctx context.Context, after time.Duration) error {
+// end finishes the job; it runs again after some time, if that is not 0.
+func (r *attempt) end(ctx context.Context, after time.Duration) error {
 	return r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		if err := r.settle(tx, 0, true); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
@@ -430,8 +421,7 @@ func (r *reading) end(ctx context.Context, after time.Duration) error {
 	})
 }
 
-// finish is end within a transaction that has noted the progress.
-func (r *reading) finish(tx memory.Tx, after time.Duration) error {
+func (r *attempt) finish(tx memory.Tx, after time.Duration) error {
 	if err := tx.Jobs.FinishJob(r.job); err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/op"
+	"nodest/store/storetest"
 )
 
 func TestAModelReadsFiveExchanges(t *testing.T) {
@@ -437,7 +439,7 @@ func TestTheChatMovesOnWhileTheModelThinks(t *testing.T) {
 
 	c.model.facts = func(string) (string, error) { // it is written by hand meanwhile
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User has a cat"})
+			_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User has a cat"})
 			return err
 		})
 		return facts(statement("User has a cat", "user", "profile", 3)), nil
@@ -499,7 +501,7 @@ func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
 	c.readNow()
 	m, pin := c.the("User lives in Paris"), true
 	c.update(func(tx nodest.Tx) error {
-		_, err := memory.Edit(tx.Memory, "test", c.character, m.ID, memory.Patch{Pinned: &pin})
+		_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "test"}, c.character, m.ID, memory.Patch{Pinned: &pin})
 		return err
 	})
 	moved, _ := c.exchange("I moved to Rome.", "Oh.")
@@ -510,7 +512,7 @@ func TestAnAcceptedSuggestionIsAsOldAsItsMessage(t *testing.T) {
 		if err != nil || len(open) != 1 {
 			return fmt.Errorf("suggestions: %+v, %w", open, err)
 		}
-		_, err = memory.Decide(tx.Memory, "test", c.character, open[0].ID, memory.AcceptSuggestion)
+		_, err = storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "test"}, c.character, open[0].ID, memory.AcceptSuggestion)
 		return err
 	})
 	c.equal("said", c.the("User moved to Rome").LastSeenAt.Equal(moved.CreatedAt), true)

@@ -16,10 +16,9 @@ var (
 	yes = regexp.MustCompile(`(?i)^\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|of course|indeed|true|i do|i am|是的|是啊|是呀|对的|对啊|对呀|没错|当然|嗯+|恩|对|是)(?:[\s,，.。!！~～]|$)`)
 )
 
-// longestShown is how much of one message a prompt shows, in code points.
+// longestShown is the maximum length of a message in a prompt, in code points.
 const longestShown = 3000
 
-// shownMessage is one line of the messages in a prompt.
 type shownMessage struct {
 	Seq  int64  `json:"seq,omitempty"`
 	Who  string `json:"who"`
@@ -28,8 +27,7 @@ type shownMessage struct {
 	Text string `json:"text"`
 }
 
-// candidatesPrompt asks for the statements of a window.
-func candidatesPrompt(w Window) string {
+func candidatesPrompt(w window) string {
 	form := candidatesEnglish
 	before, now := "Earlier messages, for context only (never a source):", "Messages to extract from:"
 	if w.dense() {
@@ -103,8 +101,7 @@ const candidatesChinese = `你在为一段长久的友谊记笔记。下面是�
 {"facts":[{"text":"…","subject":"user|character|relationship|world","kind":"profile|preference|event|plan|promise|relation|other","importance":0.0,"event_time":null,"seqs":[1]}]}
 `
 
-// decisionsPrompt asks how candidates go with what is known already.
-func decisionsPrompt(candidates []Candidate, known []memory.Memory) string {
+func decisionsPrompt(candidates []candidate, known []memory.Memory) string {
 	form := decisionsEnglish
 	old, found := "Known:", "New:"
 	if lang.MostlyCJK(textsOf(candidates)) {
@@ -136,7 +133,7 @@ type newLine struct {
 	Date string `json:"date,omitempty"`
 }
 
-func textsOf(candidates []Candidate) string {
+func textsOf(candidates []candidate) string {
 	var b strings.Builder
 	for _, c := range candidates {
 		b.WriteString(c.Text + "\n")
@@ -175,7 +172,7 @@ const decisionsChinese = `笔记本里已有下列“已有”条目；“新的
 {"memory":[{"new":0,"id":0,"event":"ADD|UPDATE|DELETE|NONE","text":"…","old_memory":"…"}]}
 `
 
-// retryPrompt is put behind a prompt whose answer could not be used, in its language.
+// retryPrompt follows a prompt whose answer was unusable, in its language.
 func retryPrompt(prompt string, err error) string {
 	if first, _ := utf8.DecodeRuneInString(prompt); lang.HasCJK(string(first)) {
 		return "\n\n上一次的回答无法使用（" + err.Error() + "）。请重新回答，只输出要求的 JSON 对象，正文语言与消息一致。"

@@ -15,6 +15,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store/storetest"
 )
 
@@ -22,7 +23,7 @@ import (
 func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) (err error) {
-		m, err = memory.Create(tx.Memory, "phone", c.character, d)
+		m, err = storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, d)
 		return err
 	})
 	return m
@@ -31,7 +32,7 @@ func (c *chatter) create(d memory.Draft) (m *memory.Memory) {
 func (c *chatter) patch(id string, p memory.Patch) (m *memory.Memory) {
 	c.Helper()
 	c.update(func(tx nodest.Tx) (err error) {
-		m, err = memory.Edit(tx.Memory, "phone", c.character, id, p)
+		m, err = storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "phone"}, c.character, id, p)
 		return err
 	})
 	return m
@@ -73,11 +74,11 @@ func TestWhatTheUserCannotWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, do := range []func(tx nodest.Tx) error{
 				func(tx nodest.Tx) error {
-					_, err := memory.Create(tx.Memory, "phone", c.character, tt.draft)
+					_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, tt.draft)
 					return err
 				},
 				func(tx nodest.Tx) error {
-					_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, tt.patch)
+					_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "phone"}, c.character, m.ID, tt.patch)
 					return err
 				},
 			} {
@@ -107,7 +108,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 		c.equal("without a text there is no version", []any{third.ID == second.ID, third.Pinned, third.Kind}, []any{true, true, lang.KindOther})
 		var history []memory.Memory
 		c.view(func(tx nodest.Tx) (err error) {
-			history, err = memory.History(tx.Memory, c.character, second.ID)
+			history, err = storetest.Memory(tx.Memory).History(context.Background(), "", c.character, second.ID)
 			return err
 		})
 		lines := []string{}
@@ -117,7 +118,7 @@ func TestAnEditMakesAVersion(t *testing.T) {
 		c.equal("history", lines, []string{"User lives in Paris superseded pinned=true next=true", "User lives in Lyon active pinned=true next=false"})
 		other := c.create(memory.Draft{Text: "User lives in Rome"})
 		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Edit(tx.Memory, "phone", c.character, second.ID, memory.Patch{Text: ptr("User lives in ROME.")})
+			_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "phone"}, c.character, second.ID, memory.Patch{Text: ptr("User lives in ROME.")})
 			return err
 		})
 		c.equal("details", fault.Public(err).Details["current"], other.ID)
@@ -130,18 +131,18 @@ func TestRetireAndRestore(t *testing.T) {
 		m := c.has("User lives in Paris", lang.KindProfile, nil)
 		for range 2 {
 			c.update(func(tx nodest.Tx) error {
-				_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
+				err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, m.ID, false)
 				return err
 			})
 			c.equal("retired", c.counting(), []string{})
 		}
 		c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Edit(tx.Memory, "phone", c.character, m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
+			_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "phone"}, c.character, m.ID, memory.Patch{Text: ptr("User lives in Lyon")})
 			return err
 		})
 		restore := func(id string) (m *memory.Memory) {
 			c.update(func(tx nodest.Tx) (err error) {
-				m, err = memory.Restore(tx.Memory, "phone", c.character, id)
+				m, err = storetest.Memory(tx.Memory).Restore(context.Background(), &op.Call{Device: "phone"}, c.character, id)
 				return err
 			})
 			return m
@@ -155,12 +156,12 @@ func TestRetireAndRestore(t *testing.T) {
 		c.equal("an older version comes back", c.counting(), []string{"User lives in Paris"})
 		c.equal("as a version of its own", []any{back.Version, back.Locked, len(c.all(memory.Filter{Status: memory.AnyStatus}))}, []any{3, true, 3})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx.Memory, "phone", c.character, m.ID)
+			err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, m.ID, false)
 			return err
 		})
 		other := c.create(memory.Draft{Text: "User lives in Paris"})
 		err := c.refused(fault.Conflict, func(tx nodest.Tx) error {
-			_, err := memory.Restore(tx.Memory, "phone", c.character, back.ID)
+			_, err := storetest.Memory(tx.Memory).Restore(context.Background(), &op.Call{Device: "phone"}, c.character, back.ID)
 			return err
 		})
 		c.equal("details", fault.Public(err).Details["current"], other.ID)
@@ -175,10 +176,10 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 		said := c.say(lang.RoleUser, "My secret is safe.")
 		c.events.take()
 		c.update(func(tx nodest.Tx) error {
-			if err := memory.Purge(tx.Memory, "phone", c.character, m.ID); err != nil {
+			if err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, m.ID, true); err != nil {
 				return err
 			}
-			return memory.Purge(tx.Memory, "phone", c.character, said.Chosen().RevisionID)
+			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, said.Chosen().RevisionID, true)
 		})
 		c.equal("what is left", c.chronicle(), []string{"User has a cat v1 active"})
 		c.equal("events", c.events.take(), []string{"memory.written purged by phone", "memory.written purged by phone"})
@@ -201,10 +202,13 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 			return err
 		})
 		for _, id := range []string{m.ID, said.Chosen().RevisionID, newUUID(), ""} {
-			c.refused(fault.NotFound, func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "phone", c.character, id) })
+			c.refused(fault.NotFound, func(tx nodest.Tx) error {
+				return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, id, true)
+			})
 		}
 		c.update(func(tx nodest.Tx) error {
-			return memory.PurgeAll(tx.Memory, "phone", c.character, []string{m.ID, other.ID, newUUID(), other.ID})
+			_, err := storetest.Memory(tx.Memory).Forget(context.Background(), &op.Call{Device: "phone"}, c.character, memory.ForgetInput{IDs: []string{other.ID, other.ID}})
+			return err
 		})
 		c.equal("after all", c.chronicle(), []string{})
 		c.readNow()
@@ -225,7 +229,7 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 		}
 		decide := func(id, decision string) error {
 			return c.db.Update(t.Context(), c.user, func(tx nodest.Tx) error {
-				_, err := memory.Decide(tx.Memory, "phone", c.character, id, decision)
+				_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "phone"}, c.character, id, decision)
 				return err
 			})
 		}
@@ -254,7 +258,7 @@ func TestSuggestionsAreTheUsersToDecide(t *testing.T) {
 
 		// What the user wrote rests on no message, and does not begin to.
 		c.update(func(tx nodest.Tx) error {
-			own, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User drinks tea"})
+			own, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User drinks tea"})
 			m = own
 			return err
 		})
@@ -271,7 +275,7 @@ func (c *chatter) export() []byte {
 	var b bytes.Buffer
 	c.view(func(tx nodest.Tx) error {
 		b.Reset()
-		return memory.Export(tx.Memory, c.character, &b)
+		return storetest.Memory(tx.Memory).Export(context.Background(), "", c.character, &b)
 	})
 	return b.Bytes()
 }
@@ -279,12 +283,8 @@ func (c *chatter) export() []byte {
 // imports takes a file for a user's character.
 func (c *chatter) imports(user, character string, file []byte) (done *memory.Imported) {
 	c.Helper()
-	parsed, err := memory.ParseImport(bytes.NewReader(file))
-	if err != nil || len(parsed.Failed) > 0 {
-		c.Fatalf("parse: %+v, %v", parsed, err)
-	}
 	c.as(user, func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx.Memory, "phone", character, parsed.Memories)
+		done, err = storetest.Memory(tx.Memory).Import(context.Background(), &op.Call{Device: "phone"}, character, bytes.NewReader(file))
 		return err
 	})
 	return done
@@ -300,7 +300,7 @@ func TestAFileGoesOutAndIn(t *testing.T) {
 		c.patch(m.ID, memory.Patch{Text: ptr("User lives in Lyon"), Pinned: ptr(true), Importance: ptr(0.9)})
 		gone := c.create(memory.Draft{Text: "用户喜欢 <b>茶</b> & \"酒\"\n第二行"})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx.Memory, "phone", c.character, gone.ID)
+			err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, gone.ID, false)
 			return err
 		})
 		for i := range 300 {
@@ -346,7 +346,7 @@ func TestAFileBringsBackWhatWasLost(t *testing.T) {
 	cat := c.has("User has a cat", lang.KindProfile, nil)
 	file := c.export()
 	c.update(func(tx nodest.Tx) error {
-		if err := memory.Purge(tx.Memory, "phone", c.character, cat.ID); err != nil {
+		if err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, cat.ID, true); err != nil {
 			return err
 		}
 		return tx.Memory.PurgeFacts(c.character, c.the("User lives in Paris").ID)
@@ -390,12 +390,10 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		`{"text":"a","createdAt":"0000-01-01T00:00:00Z"}`,
 		`{"text":"the last line has no end"}`,
 	}
-	parsed, err := memory.ParseImport(strings.NewReader(strings.Join(lines, "\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newChatter(t, "sqlite")
+	done := c.imports(c.user, c.character, []byte(strings.Join(lines, "\n")))
 	var told []string
-	for _, f := range parsed.Failed {
+	for _, f := range done.Failed {
 		told = append(told, fmt.Sprintf("%d %s %s", f.Line, f.Code, f.Field))
 		if f.Detail == "" || len(f.Detail) > 200 {
 			t.Errorf("line %d: detail %q", f.Line, f.Detail)
@@ -412,15 +410,9 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 		{Line: 16, Code: "not_imported", Detail: `lines of type "settings" are not imported`},
 		{Line: 17, Code: "not_imported", Detail: `lines of type "suggestion" are not imported`},
 	}
-	if fmt.Sprint(parsed.LeftOut) != fmt.Sprint(leftOut) {
-		t.Errorf("left out\n%v, want\n%v", parsed.LeftOut, leftOut)
+	if fmt.Sprint(done.LeftOut) != fmt.Sprint(leftOut) {
+		t.Errorf("left out\n%v, want\n%v", done.LeftOut, leftOut)
 	}
-	c := newChatter(t, "sqlite")
-	var done *memory.Imported
-	c.update(func(tx nodest.Tx) (err error) {
-		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
-		return err
-	})
 	c.equal("import", counts(done), "3 created, 1 skipped")
 	c.equal("known", len(c.known()), 3)
 	may := c.the("User was born in May")
@@ -428,12 +420,9 @@ func TestBrokenLinesAreToldByNumber(t *testing.T) {
 
 	// A file that is read twice is taken once, also where its facts were set aside.
 	c.update(func(tx nodest.Tx) error {
-		if _, err := memory.Retire(tx.Memory, "phone", c.character, may.ID); err != nil {
-			return err
-		}
-		done, err = memory.Import(tx.Memory, "phone", c.character, parsed.Memories)
-		return err
+		return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, may.ID, false)
 	})
+	done = c.imports(c.user, c.character, []byte(strings.Join(lines, "\n")))
 	c.equal("import again", counts(done), "0 created, 4 skipped")
 }
 
@@ -450,7 +439,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &counted{Reader: strings.NewReader(tt.file)}
-			if _, err := memory.ParseImport(r); !fault.Is(err, tt.code) {
+			if _, err := storetest.Memory(memory.Tx{}).Import(t.Context(), &op.Call{}, "", r); !fault.Is(err, tt.code) {
 				t.Errorf("%v, want %s", err, tt.code)
 			}
 			if r.n > 32<<20+1<<17 {
@@ -487,16 +476,29 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		for _, character := range []string{hers, stranger.character} {
 			for name, do := range map[string]func(tx nodest.Tx) error{
 				"edit": func(tx nodest.Tx) error {
-					_, err := memory.Edit(tx.Memory, "x", character, m.ID, memory.Patch{Pinned: ptr(true)})
+					_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "x"}, character, m.ID, memory.Patch{Pinned: ptr(true)})
 					return err
 				},
-				"retire":  func(tx nodest.Tx) error { _, err := memory.Retire(tx.Memory, "x", character, m.ID); return err },
-				"restore": func(tx nodest.Tx) error { _, err := memory.Restore(tx.Memory, "x", character, m.ID); return err },
-				"history": func(tx nodest.Tx) error { _, err := memory.History(tx.Memory, character, m.ID); return err },
-				"purge":   func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, m.ID) },
-				"forget":  func(tx nodest.Tx) error { return memory.Purge(tx.Memory, "x", character, said.Chosen().RevisionID) },
+				"retire": func(tx nodest.Tx) error {
+					err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "x"}, character, m.ID, false)
+					return err
+				},
+				"restore": func(tx nodest.Tx) error {
+					_, err := storetest.Memory(tx.Memory).Restore(context.Background(), &op.Call{Device: "x"}, character, m.ID)
+					return err
+				},
+				"history": func(tx nodest.Tx) error {
+					_, err := storetest.Memory(tx.Memory).History(context.Background(), "", character, m.ID)
+					return err
+				},
+				"purge": func(tx nodest.Tx) error {
+					return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "x"}, character, m.ID, true)
+				},
+				"forget": func(tx nodest.Tx) error {
+					return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "x"}, character, said.Chosen().RevisionID, true)
+				},
 				"decide": func(tx nodest.Tx) error {
-					_, err := memory.Decide(tx.Memory, "x", character, s.ID, "accept")
+					_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "x"}, character, s.ID, "accept")
 					return err
 				},
 			} {
@@ -507,15 +509,20 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		}
 		for name, do := range map[string]func(tx nodest.Tx) error{
 			"create": func(tx nodest.Tx) error {
-				_, err := memory.Create(tx.Memory, "x", hers, memory.Draft{Text: "x"})
+				_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "x"}, hers, memory.Draft{Text: "x"})
 				return err
 			},
-			"export": func(tx nodest.Tx) error { return memory.Export(tx.Memory, hers, &bytes.Buffer{}) },
+			"export": func(tx nodest.Tx) error {
+				return storetest.Memory(tx.Memory).Export(context.Background(), "", hers, &bytes.Buffer{})
+			},
 			"import": func(tx nodest.Tx) error {
-				_, err := memory.Import(tx.Memory, "x", hers, []memory.Memory{{Text: "x"}})
+				_, err := storetest.Memory(tx.Memory).Import(context.Background(), &op.Call{Device: "x"}, hers, strings.NewReader(`{"text":"x"}`))
 				return err
 			},
-			"purge all": func(tx nodest.Tx) error { return memory.PurgeAll(tx.Memory, "x", hers, []string{m.ID}) },
+			"purge all": func(tx nodest.Tx) error {
+				_, err := storetest.Memory(tx.Memory).Forget(context.Background(), &op.Call{}, hers, memory.ForgetInput{IDs: []string{m.ID}})
+				return err
+			},
 		} {
 			if err := c.db.Update(t.Context(), stranger.user, do); !fault.Is(err, fault.NotFound) {
 				t.Errorf("%s: %v, want not found", name, err)
@@ -523,8 +530,9 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 		}
 		// Her ids in a file of his make memories of his own, and tell nothing.
 		c.equal("import", counts(c.imports(stranger.user, stranger.character, file)), "1 created, 0 skipped")
-		c.as(stranger.user, func(tx nodest.Tx) error {
-			return memory.PurgeAll(tx.Memory, "x", stranger.character, []string{m.ID, said.Chosen().RevisionID})
+		stranger.refused(fault.NotFound, func(tx nodest.Tx) error {
+			_, err := storetest.Memory(tx.Memory).Forget(context.Background(), &op.Call{}, stranger.character, memory.ForgetInput{IDs: []string{m.ID, said.Chosen().RevisionID}})
+			return err
 		})
 		his := &jobsOf{c: c, user: stranger.user}
 		his.extract(c.chat)

@@ -99,7 +99,7 @@ func TestRulesReadWhatPeopleSayOfThemselves(t *testing.T) {
 			var got []string
 			for _, f := range testNames.Statements(m.Line()) {
 				got = append(got, f.Text)
-				if why := lang.Unsaid(f.Text, []lang.Line{m.Line()}, testNames); why != "" {
+				if why := lang.Unsupported(f.Text, []lang.Line{m.Line()}, testNames); why != "" {
 					t.Logf("%q: the check against sources would say %q", f.Text, why)
 				}
 			}
@@ -172,7 +172,7 @@ func FuzzRules(f *testing.F) {
 				}
 			}
 			lang.EventTime(m.Text, sunday)
-			lang.Unsaid(text, []lang.Line{m.Line()}, testNames)
+			lang.Unsupported(text, []lang.Line{m.Line()}, testNames)
 		}
 	})
 }

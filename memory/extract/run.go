@@ -18,8 +18,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// Candidate is a statement that was found in a window and perhaps is worth keeping.
-type Candidate struct {
+// candidate is a statement found in a window.
+type candidate struct {
 	Text       string
 	Subject    lang.Subject
 	Kind       lang.Kind
@@ -31,7 +31,7 @@ type Candidate struct {
 	Corrects   bool          // the user says there that something is otherwise than it was
 }
 
-func (c *Candidate) last() int64 {
+func (c *candidate) last() int64 {
 	seq := int64(0)
 	for _, e := range c.Evidence {
 		seq = max(seq, e.Seq)
@@ -39,48 +39,44 @@ func (c *Candidate) last() int64 {
 	return seq
 }
 
-// Dropped is a statement that is not stored, and why.
-type Dropped struct {
+// dropped is a statement that is not stored, and why.
+type droppedText struct {
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 }
 
-// Outcome is what a run can show of itself.
-type Outcome struct {
+// outcome is the result of a run for its report.
+type outcome struct {
 	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
 	Calls   int           // to the model, retries included
-	Dropped []Dropped     // statements that were not stored
+	Dropped []droppedText // statements that were not stored
 	Notes   []string      // what went wrong on the way; holds no text of a chat
 }
 
-// Run is one run over a window: Candidates, then Decide, then Apply. It asks
-// the model twice at most, and once more with the error where an answer cannot be
-// used; without a model, and where that fails too, rules take over. An Extraction is
-// for one goroutine.
-type Run struct {
-	Outcome Outcome
+// run is the extraction of one window: candidates, then decide, then apply. It asks the model
+// at most twice, and once more with the error after an unusable answer; without a model, or if
+// it fails, rules take over.
+type run struct {
+	outcome outcome
 
 	model   llm.Asker
 	retried bool
 	down    error // why the model gave no reply at all
 }
 
-// maxCandidates is how many statements one window may give.
 const maxCandidates = 12
 
-// NewRun starts a run; model may be nil.
-func NewRun(model llm.Asker) *Run {
-	return &Run{model: model, Outcome: Outcome{Method: memory.ByRule}}
+func newRun(model llm.Asker) *run {
+	return &run{model: model, outcome: outcome{Method: memory.ByRule}}
 }
 
-// Candidates returns the statements of a window that are worth keeping. Every one
-// is said in it: what nobody said is dropped, with a reason in the Outcome. The only
-// error is that of ctx, after which nothing may be stored.
-func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
+// candidates returns the statements of a window that are worth keeping, all of them said in it.
+// The only error is that of ctx, after which nothing may be stored.
+func (x *run) candidates(ctx context.Context, w window) ([]candidate, error) {
 	if len(w.Turns) == 0 {
 		return nil, ctx.Err()
 	}
-	var found []Candidate
+	var found []candidate
 	err := x.ask(ctx, candidatesPrompt(w), func(reply string) error {
 		o, err := llm.ReadObject(reply, "facts")
 		if err != nil {
@@ -88,37 +84,36 @@ func (x *Run) Candidates(ctx context.Context, w Window) ([]Candidate, error) {
 		}
 		good, dropped, err := w.read(o)
 		found = merged(append(found, good...))
-		x.Outcome.Dropped = append(x.Outcome.Dropped, dropped...)
+		x.outcome.Dropped = append(x.outcome.Dropped, dropped...)
 		return err
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(found) > 0 || err == nil {
-		x.Outcome.Method = memory.ByModel
+		x.outcome.Method = memory.ByModel
 	}
 	if err != nil {
 		x.note("candidates", err)
 		found = merged(append(found, withoutReadBy(found, w.byRules())...))
 	}
-	if len(found) > maxCandidates && x.Outcome.Method == memory.ByModel {
+	if len(found) > maxCandidates && x.outcome.Method == memory.ByModel {
 		for _, c := range found[maxCandidates:] {
-			x.Outcome.Dropped = append(x.Outcome.Dropped, Dropped{c.Text, reasonTooMany})
+			x.outcome.Dropped = append(x.outcome.Dropped, droppedText{c.Text, reasonTooMany})
 		}
 		found = found[:maxCandidates]
 	}
 	return found, nil
 }
 
-// withoutReadBy leaves out what rules have read in a message that a model has read too.
-func withoutReadBy(model, rules []Candidate) []Candidate {
-	return slices.DeleteFunc(rules, func(r Candidate) bool {
-		return slices.ContainsFunc(model, func(c Candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
+// withoutReadBy drops what rules found in messages from which the model has a candidate.
+func withoutReadBy(model, rules []candidate) []candidate {
+	return slices.DeleteFunc(rules, func(r candidate) bool {
+		return slices.ContainsFunc(model, func(c candidate) bool { return slices.Contains(c.Evidence, r.Evidence[0]) })
 	})
 }
 
-// answerTokens bounds an answer of extraction. Twelve facts with their members are
-// about 1,000 tokens.
+// answerTokens is the limit of an answer. Twelve facts take about 1,000 tokens.
 const answerTokens = 2048
 
 var (
@@ -128,9 +123,8 @@ var (
 	errNoModel  = errors.New("no model")
 )
 
-// ask lets use read the reply; where it cannot, the model is asked once more, with
-// the error behind the prompt.
-func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
+// ask passes the reply to use; if that fails, the model is asked once more, with the error.
+func (x *run) ask(ctx context.Context, prompt string, use func(reply string) error) error {
 	if x.model == nil {
 		return errNoModel
 	}
@@ -141,7 +135,7 @@ func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) err
 		if errors.Is(err, errSpent) {
 			return cmp.Or(unusable, err)
 		}
-		x.Outcome.Calls++
+		x.outcome.Calls++
 		switch {
 		case fault.Is(err, fault.EmptyReply):
 			err = errEmpty
@@ -159,15 +153,14 @@ func (x *Run) ask(ctx context.Context, prompt string, use func(reply string) err
 	}
 }
 
-func (x *Run) note(step string, err error) {
+func (x *run) note(step string, err error) {
 	if !errors.Is(err, errNoModel) {
-		x.Outcome.Notes = append(x.Outcome.Notes, step+": "+err.Error())
+		x.outcome.Notes = append(x.outcome.Notes, step+": "+err.Error())
 	}
 }
 
-// read takes the candidates of an answer one by one. The error is for the model: it
-// says what is wrong with all of an answer, or with its language.
-func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, err error) {
+// read takes the candidates of an answer one by one. The error is for the model.
+func (w window) read(answer llm.Object) (good []candidate, dropped []droppedText, err error) {
 	entries := answer.List("facts")
 	if len(entries) == 0 && !isEmptyList(answer["facts"]) {
 		return nil, nil, errShape
@@ -183,13 +176,13 @@ func (w Window) read(answer llm.Object) (good []Candidate, dropped []Dropped, er
 			reason = reasonTooMany
 		}
 		if reason != "" {
-			dropped = append(dropped, Dropped{lang.Truncate(o.Text("text"), 200), reason})
+			dropped = append(dropped, droppedText{lang.Truncate(o.Text("text"), 200), reason})
 			continue
 		}
 		good = append(good, c)
 	}
 	switch {
-	case slices.ContainsFunc(dropped, func(d Dropped) bool { return d.Reason == reasonLanguage }):
+	case slices.ContainsFunc(dropped, func(d droppedText) bool { return d.Reason == reasonLanguage }):
 		err = errLanguage
 	case len(good) > 0:
 		err = nil // what else stands in the answer is noise
@@ -202,9 +195,8 @@ func isEmptyList(doc []byte) bool {
 	return json.Unmarshal(doc, &all) == nil // null too
 }
 
-// candidate checks one entry of an answer.
-func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
-	c = Candidate{
+func (w window) candidate(o llm.Object) (c candidate, reason string) {
+	c = candidate{
 		Text: lang.Tidy(o.Text("text")), Origin: memory.ByModel, Importance: memory.DefaultImportance,
 		Subject: lang.Subject(strings.ToLower(o.Text("subject"))), Kind: lang.Kind(strings.ToLower(o.Text("kind"))),
 	}
@@ -243,9 +235,8 @@ func (w Window) candidate(o llm.Object) (c Candidate, reason string) {
 	return c, ""
 }
 
-// subject is whom a candidate is about, where the model has not said it rightly; with a
-// reason, the candidate is dropped.
-func (w Window) subject(c *Candidate, sources []memory.Message) (subject lang.Subject, reason string) {
+// subject corrects whom a candidate is about; with a reason, the candidate is dropped.
+func (w window) subject(c *candidate, sources []memory.Message) (subject lang.Subject, reason string) {
 	subject = c.Subject
 	if !slices.Contains(lang.Subjects, subject) {
 		subject = lang.AboutCharacter
@@ -271,18 +262,16 @@ func sameLanguage(text, source string) bool {
 	return !lang.MostlyCJK(text)
 }
 
-// source takes the evidence from the messages that a candidate stands on.
-func (c *Candidate) source(sources []memory.Message) {
+func (c *candidate) source(sources []memory.Message) {
 	for _, m := range sources {
 		c.Evidence = append(c.Evidence, m.Evidence)
 		c.At = m.At
 	}
 }
 
-// date sets the time of the event: what the text says relative to its message; a
-// date of the model only where it names that day more closely, or stands in the
-// text itself. The text then names the day itself.
-func (c *Candidate) date(given string, sources []memory.Message) {
+// date sets the time of the event: the day that the text names relative to its message; a date
+// of the model only if it adds an hour to that day. Relative days in the text are replaced.
+func (c *candidate) date(given string, sources []memory.Message) {
 	for _, text := range []string{c.Text, strings.Join(lang.Stated(memory.Lines(sources)), "\n")} {
 		if day, ok := lang.EventTime(text, c.At); ok {
 			c.EventTime = &day
@@ -306,8 +295,8 @@ func (c *Candidate) date(given string, sources []memory.Message) {
 	}
 }
 
-// cited returns the messages of the window with these seqs, in their order.
-func (w Window) cited(seqs []int64) []memory.Message {
+// cited returns the messages of the window with these seqs.
+func (w window) cited(seqs []int64) []memory.Message {
 	var out []memory.Message
 	for _, t := range w.Turns {
 		for _, m := range t.Messages {
@@ -319,33 +308,33 @@ func (w Window) cited(seqs []int64) []memory.Message {
 	return out
 }
 
-// sources returns the messages that say text: those cited, else those with the
-// message before the first one (a question that is answered), else one message of
-// the window, since models miscount.
-func (w Window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
+// sources returns the messages that state text: those cited, else with the message before the
+// first one (a question that is answered), else one message of the window, since models
+// miscount.
+func (w window) sources(text string, cited []memory.Message) (sources []memory.Message, reason string) {
 	all := w.all()
 	first := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == cited[0].Evidence })
-	reason = lang.ReasonUnsaid
+	reason = lang.ReasonUnsupported
 	if len(cited) <= mostSources {
-		if reason = lang.Unsaid(text, memory.Lines(cited), w.Names); reason == "" {
+		if reason = lang.Unsupported(text, memory.Lines(cited), w.Names); reason == "" {
 			return cited, ""
 		}
 		if first > 0 {
 			asked := append([]memory.Message{all[first-1]}, cited...)
-			if lang.Unsaid(text, memory.Lines(asked), w.Names) == "" {
+			if lang.Unsupported(text, memory.Lines(asked), w.Names) == "" {
 				return asked, ""
 			}
 		}
 	}
 	for _, m := range all {
-		if lang.Unsaid(text, []lang.Line{m.Line()}, w.Names) == "" {
+		if lang.Unsupported(text, []lang.Line{m.Line()}, w.Names) == "" {
 			return []memory.Message{m}, ""
 		}
 	}
 	return nil, reason
 }
 
-func (w Window) all() []memory.Message {
+func (w window) all() []memory.Message {
 	var out []memory.Message
 	for _, t := range w.Turns {
 		out = append(out, t.Messages...)
@@ -353,11 +342,10 @@ func (w Window) all() []memory.Message {
 	return out
 }
 
-// aboutUser checks a statement about the user: the user must have said a part of it,
-// or have answered yes, and what they like and are must not be the character's own
-// words about itself. What is said in the course of the story (*draws a sword*) is
-// about the world.
-func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject, string) {
+// aboutUser checks a statement about the user: the user must have said a part of it, or have
+// answered yes, and likes and traits must not be the character's own words about itself. What
+// is said in the course of the story (*draws a sword*) is about the world.
+func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject, string) {
 	var spoken, all, offered, own []string
 	for i, m := range sources {
 		if m.Role == lang.RoleCharacter {
@@ -391,7 +379,7 @@ func (w Window) aboutUser(c *Candidate, sources []memory.Message) (lang.Subject,
 	return "", reasonNotUser
 }
 
-// addressed parts the sentences of a character: questions and those to the user, and the
+// addressed separates the questions and sentences of a character that address the user from the
 // others.
 func addressed(text string) (toUser, others []string) {
 	for _, s := range lang.SentencesOf(text) {
@@ -404,22 +392,22 @@ func addressed(text string) (toUser, others []string) {
 	return toUser, others
 }
 
-// confirms reports whether the user answers yes to what the character has just asked
-// or said about them, and that is text.
-func (w Window) confirms(text string, asked, answer memory.Message) bool {
+// confirms reports whether the user answers yes to what the character has just asked or said
+// about them, and that is text.
+func (w window) confirms(text string, asked, answer memory.Message) bool {
 	if asked.Role != lang.RoleCharacter || !yes.MatchString(answer.Text) || !lang.SecondPerson.MatchString(asked.Text) {
 		return false
 	}
 	all := w.all()
 	at := slices.IndexFunc(all, func(m memory.Message) bool { return m.Evidence == asked.Evidence })
-	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsaid(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
+	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsupported(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
 }
 
 var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)
 
 var toOther = regexp.MustCompile(`(?i)^\W*(?:and |but |so )?(?:you|your|you're)\b|^[\s\pP]*[你您]`)
 
-// ofOneself leaves out the sentences of the user that are about the character.
+// ofOneself leaves out the sentences of the user about the character.
 func ofOneself(text string) string {
 	said := lang.SentencesOf(text)
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool {
@@ -429,15 +417,14 @@ func ofOneself(text string) string {
 
 var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)
 
-// speaksOfUser reports whether a statement begins with the user, whatever the model
-// says that it is about.
+// speaksOfUser reports whether a statement begins with the user, whatever its subject is.
 func speaksOfUser(n lang.Names, text string) bool {
 	return ofUser.MatchString(text) || n.User != "" && strings.HasPrefix(strings.ToLower(text), strings.ToLower(n.User))
 }
 
-// merged leaves out what is said twice, and gives the first the evidence of both.
-func merged(all []Candidate) []Candidate {
-	var out []Candidate
+// merged joins equal statements and their evidence.
+func merged(all []candidate) []candidate {
+	var out []candidate
 	place := map[string]int{}
 	for _, c := range all {
 		hash := memory.ContentHash(c.Text)
@@ -456,7 +443,7 @@ func merged(all []Candidate) []Candidate {
 	return out
 }
 
-// Why a candidate is not stored. The words are for the outcome of a job.
+// Why a candidate is not stored, for the report of a job.
 const (
 	reasonNoSource  = "no source among the messages"
 	reasonNotUser   = "not stated by the user"

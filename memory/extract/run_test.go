@@ -60,11 +60,11 @@ func factsAnswer(facts ...fact) string {
 	return string(doc)
 }
 
-func windowOf(messages ...memory.Message) Window {
-	return Window{Names: testNames, Turns: memory.TurnsOf(messages)}
+func windowOf(messages ...memory.Message) window {
+	return window{Names: testNames, Turns: memory.TurnsOf(messages)}
 }
 
-func textsIn(candidates []Candidate) []string {
+func textsIn(candidates []candidate) []string {
 	var out []string
 	for _, c := range candidates {
 		out = append(out, c.Text)
@@ -73,12 +73,12 @@ func textsIn(candidates []Candidate) []string {
 }
 
 func TestExchangesAreCleanAndVerbatim(t *testing.T) {
-	injected, failed, summary := charSays(3, "depth entry"), charSays(5, "half a rep"), says("summary", 6, "they talked")
-	injected.Injected, failed.Failed = true, true
+	failed, summary := charSays(5, "half a rep"), says("summary", 6, "they talked")
+	failed.Failed = true
 	turns := memory.TurnsOf([]memory.Message{
 		charSays(1, "欢迎回来。"),
 		userSays(2, "我喜欢茶\n\n<mem>\n系统检索到的记忆内容：\n1. 用户喜欢咖啡\n</mem>\n\n<response_guidelines>\n  - x\n</response_guidelines>"),
-		injected, failed, summary, says("system", 7, "be nice"), charSays(8, " "),
+		failed, summary, says("system", 7, "be nice"), charSays(8, " "),
 		charSays(9, "<mem>用户喜欢咖啡</mem>\n好的，\n  喝茶吧！"),
 		charSays(10, "系统检索到的记忆内容：\n1. 用户喜欢咖啡\n2. 用户住在北京\n今天泡龙井。"),
 		userSays(11, "再来一杯\n\n【重写要求】短一点"),
@@ -87,7 +87,11 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 	})
 	var got []string
 	for _, turn := range turns {
-		got = append(got, fmt.Sprintf("%d-%d %s", turn.From(), turn.To(), turn.Text(testNames)))
+		var said []string
+		for _, m := range turn.Messages {
+			said = append(said, testNames.Speaker(m.Line())+": "+m.Text)
+		}
+		got = append(got, fmt.Sprintf("%d-%d %s", turn.From(), turn.To(), strings.Join(said, "\n")))
 	}
 	want := []string{
 		"1-1 小雪: 欢迎回来。",
@@ -97,9 +101,6 @@ func TestExchangesAreCleanAndVerbatim(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
-	}
-	if e := turns[1].Evidence(); len(e) != 3 || e[1].Seq != 9 || !turns[1].At().Equal(sunday) {
-		t.Errorf("evidence %v at %v", e, turns[1].At())
 	}
 }
 
@@ -112,7 +113,7 @@ func TestWindowsFollowEachOther(t *testing.T) {
 	var sizes []int
 	upTo := int64(0)
 	for {
-		w, until := NextWindow(turns, upTo, testNames)
+		w, until := nextWindow(turns, upTo, testNames)
 		if len(w.Turns) == 0 {
 			if until != upTo {
 				t.Errorf("an empty window goes from %d to %d", upTo, until)
@@ -135,8 +136,8 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 		fact{"小雪会陪用户去看海", "character", "promise", 0.7, "", []int64{4}},
 		fact{"Anna is from Lyon", "user", "profile", 0.9, "", []int64{6}},
 	)}}
-	x := NewRun(model)
-	got, err := x.Candidates(t.Context(), windowOf(
+	x := newRun(model)
+	got, err := x.candidates(t.Context(), windowOf(
 		userSays(1, "I have an exam tomorrow!"), charSays(2, "Good luck."),
 		userSays(3, "想去海边"), charSays(4, "我会陪你去看海。"),
 		charSays(5, "Are you from Lyon?"), userSays(6, "Yes."),
@@ -145,7 +146,7 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"Anna has an exam on 2023-05-08", "小雪会陪用户去看海", "Anna is from Lyon"}; !slices.Equal(textsIn(got), want) {
-		t.Fatalf("got %q, dropped %v", textsIn(got), x.Outcome.Dropped)
+		t.Fatalf("got %q, dropped %v", textsIn(got), x.outcome.Dropped)
 	}
 	if day := got[0].EventTime; day == nil || day.Format(time.DateOnly) != "2023-05-08" || got[0].Importance != 0.8 {
 		t.Errorf("exam on %v, importance %v", day, got[0].Importance)
@@ -153,8 +154,8 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 	if e := got[2].Evidence; len(e) != 2 || e[0].Seq != 5 || e[1].Seq != 6 {
 		t.Errorf("a yes rests on its question too: %v", e)
 	}
-	if x.Outcome.Calls != 1 || x.Outcome.Method != memory.ByModel {
-		t.Errorf("outcome %+v", x.Outcome)
+	if x.outcome.Calls != 1 || x.outcome.Method != memory.ByModel {
+		t.Errorf("outcome %+v", x.outcome)
 	}
 }
 
@@ -175,13 +176,13 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 	}{
 		{"said", fact{"User loves green tea", "user", "preference", 0.5, "", []int64{3}}, ""},
 		{"cited from the wrong message of the window", fact{"User loves green tea", "user", "preference", 0.5, "", []int64{5}}, ""},
-		{"invented", fact{"User owes the bank 500 dollars", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsaid},
+		{"invented", fact{"User owes the bank 500 dollars", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsupported},
 		{"from the context only", fact{"User plays the violin", "user", "profile", 1, "", []int64{1}}, reasonNoSource},
-		{"from the context, cited as new", fact{"User plays the violin", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsaid},
+		{"from the context, cited as new", fact{"User plays the violin", "user", "profile", 1, "", []int64{3}}, lang.ReasonUnsupported},
 		{"without a source", fact{"User loves green tea", "user", "preference", 1, "", nil}, reasonNoSource},
 		{"with unknown sources", fact{"User loves green tea", "user", "preference", 1, "", []int64{0, -3, 1 << 60}}, reasonNoSource},
-		{"recalled by the character", fact{"User lives in Paris and has two cats", "user", "profile", 1, "", []int64{4}}, lang.ReasonUnsaid},
-		{"recalled, said to be of another", fact{"User lives in Paris and has two cats", "world", "profile", 1, "", []int64{4}}, lang.ReasonUnsaid},
+		{"recalled by the character", fact{"User lives in Paris and has two cats", "user", "profile", 1, "", []int64{4}}, lang.ReasonUnsupported},
+		{"recalled, said to be of another", fact{"User lives in Paris and has two cats", "world", "profile", 1, "", []int64{4}}, lang.ReasonUnsupported},
 		{"guessed by the character", fact{"User is a famous painter", "user", "profile", 1, "", []int64{6}}, reasonNotUser},
 		{"guessed, said to be of another", fact{"User is a famous painter", "world", "profile", 1, "", []int64{6}}, reasonNotUser},
 		{"translated", fact{"用户喜欢绿茶", "user", "preference", 1, "", []int64{3}}, reasonLanguage},
@@ -193,26 +194,26 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			x := NewRun(&script{answers: []string{factsAnswer(tt.fact), factsAnswer(tt.fact)}})
-			got, err := x.Candidates(t.Context(), w)
+			x := newRun(&script{answers: []string{factsAnswer(tt.fact), factsAnswer(tt.fact)}})
+			got, err := x.candidates(t.Context(), w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = slices.DeleteFunc(got, func(c Candidate) bool { return c.Origin == memory.ByRule })
+			got = slices.DeleteFunc(got, func(c candidate) bool { return c.Origin == memory.ByRule })
 			if (len(got) == 1) != (tt.want == "") {
-				t.Errorf("got %q, dropped %v, want %q", textsIn(got), x.Outcome.Dropped, tt.want)
+				t.Errorf("got %q, dropped %v, want %q", textsIn(got), x.outcome.Dropped, tt.want)
 			}
-			if tt.want != "" && !slices.ContainsFunc(x.Outcome.Dropped, func(d Dropped) bool { return d.Reason == tt.want }) {
-				t.Errorf("dropped %v, want %q", x.Outcome.Dropped, tt.want)
+			if tt.want != "" && !slices.ContainsFunc(x.outcome.Dropped, func(d droppedText) bool { return d.Reason == tt.want }) {
+				t.Errorf("dropped %v, want %q", x.outcome.Dropped, tt.want)
 			}
 		})
 	}
-	x := NewRun(&script{answers: []string{factsAnswer(fact{"Anna draws a silver sword", "user", "event", 0.5, "", []int64{5}})}})
-	if got, err := x.Candidates(t.Context(), w); err != nil || len(got) != 1 || got[0].Subject != lang.AboutWorld {
+	x := newRun(&script{answers: []string{factsAnswer(fact{"Anna draws a silver sword", "user", "event", 0.5, "", []int64{5}})}})
+	if got, err := x.candidates(t.Context(), w); err != nil || len(got) != 1 || got[0].Subject != lang.AboutWorld {
 		t.Errorf("an act in the story is not about the user: %v, %v", got, err)
 	}
-	x = NewRun(&script{answers: []string{factsAnswer(fact{"User loves green tea", "boss", "secret", 77, "soon", []int64{3}})}})
-	if got, err := x.Candidates(t.Context(), w); err != nil || len(got) != 1 ||
+	x = newRun(&script{answers: []string{factsAnswer(fact{"User loves green tea", "boss", "secret", 77, "soon", []int64{3}})}})
+	if got, err := x.candidates(t.Context(), w); err != nil || len(got) != 1 ||
 		got[0].Subject != lang.AboutUser || got[0].Kind != lang.KindOther || got[0].Importance != 1 || got[0].EventTime != nil {
 		t.Errorf("unknown words are read as the nearest: %v, %v", got, err)
 	}
@@ -226,10 +227,10 @@ func TestAtMostTwelveCandidates(t *testing.T) {
 		messages = append(messages, userSays(i, "I love my "+name))
 		facts = append(facts, fact{"User loves the " + name, "user", "preference", 0.5, "", []int64{i}})
 	}
-	x := NewRun(&script{answers: []string{factsAnswer(facts...)}})
-	got, err := x.Candidates(t.Context(), windowOf(messages...))
-	if err != nil || len(got) != maxCandidates || len(x.Outcome.Dropped) != 40-maxCandidates {
-		t.Errorf("%d candidates, %d dropped, %v", len(got), len(x.Outcome.Dropped), err)
+	x := newRun(&script{answers: []string{factsAnswer(facts...)}})
+	got, err := x.candidates(t.Context(), windowOf(messages...))
+	if err != nil || len(got) != maxCandidates || len(x.outcome.Dropped) != 40-maxCandidates {
+		t.Errorf("%d candidates, %d dropped, %v", len(got), len(x.outcome.Dropped), err)
 	}
 }
 
@@ -262,15 +263,15 @@ func TestOneRetryThenTheRules(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			model := &script{answers: tt.answers}
-			x := NewRun(model)
-			got, err := x.Candidates(t.Context(), windowOf(userSays(1, "我喜欢绿茶，想喝一杯。")))
+			x := newRun(model)
+			got, err := x.candidates(t.Context(), windowOf(userSays(1, "我喜欢绿茶，想喝一杯。")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			// The rules read clause by clause.
 			want := strings.TrimSuffix(tt.want, "，想喝一杯")
-			if strings.Join(textsIn(got), "|") != want || x.Outcome.Method != tt.method || x.Outcome.Calls != tt.calls {
-				t.Errorf("got %q by %s in %d calls, notes %q", textsIn(got), x.Outcome.Method, x.Outcome.Calls, x.Outcome.Notes)
+			if strings.Join(textsIn(got), "|") != want || x.outcome.Method != tt.method || x.outcome.Calls != tt.calls {
+				t.Errorf("got %q by %s in %d calls, notes %q", textsIn(got), x.outcome.Method, x.outcome.Calls, x.outcome.Notes)
 			}
 			if len(model.prompts) == 2 && (!strings.HasPrefix(model.prompts[1], model.prompts[0]) || model.prompts[1] == model.prompts[0]) {
 				t.Error("the second prompt is not the first with the error behind it")
@@ -284,10 +285,10 @@ func TestOneRetryThenTheRules(t *testing.T) {
 func TestRulesReadWhatAModelLeavesOver(t *testing.T) {
 	mixed := factsAnswer(fact{"Anna is from Lyon", "user", "profile", 0.9, "", []int64{1}}, fact{"Anna likes green tea", "user", "preference", 0.5, "", []int64{3}})
 	for _, second := range []string{mixed, "no JSON", "empty"} {
-		x := NewRun(&script{answers: []string{mixed, second}})
-		got, err := x.Candidates(t.Context(), windowOf(userSays(1, "I'm from Lyon."), charSays(2, "Oh!"), userSays(3, "我喜欢绿茶。")))
-		if want := []string{"Anna is from Lyon", "用户喜欢绿茶"}; err != nil || !slices.Equal(textsIn(got), want) || x.Outcome.Method != memory.ByModel {
-			t.Errorf("got %q by %s, %v", textsIn(got), x.Outcome.Method, err)
+		x := newRun(&script{answers: []string{mixed, second}})
+		got, err := x.candidates(t.Context(), windowOf(userSays(1, "I'm from Lyon."), charSays(2, "Oh!"), userSays(3, "我喜欢绿茶。")))
+		if want := []string{"Anna is from Lyon", "用户喜欢绿茶"}; err != nil || !slices.Equal(textsIn(got), want) || x.outcome.Method != memory.ByModel {
+			t.Errorf("got %q by %s, %v", textsIn(got), x.outcome.Method, err)
 		}
 	}
 }
@@ -317,10 +318,10 @@ func TestTheCharactersWordsAreNotTheUsers(t *testing.T) {
 		{"in Chinese, agreed", []memory.Message{charSays(1, "你喜欢听爵士乐吗？"), userSays(2, "是的。")}, "用户喜欢听爵士乐", "preference", []int64{1, 2}, true},
 	} {
 		for _, subject := range []string{"user", "world"} {
-			x := NewRun(&script{answers: []string{factsAnswer(fact{tt.fact, subject, tt.kind, 0.5, "", tt.seqs})}})
-			got, err := x.Candidates(t.Context(), windowOf(tt.said...))
+			x := newRun(&script{answers: []string{factsAnswer(fact{tt.fact, subject, tt.kind, 0.5, "", tt.seqs})}})
+			got, err := x.candidates(t.Context(), windowOf(tt.said...))
 			if err != nil || (len(got) == 1) != tt.taken {
-				t.Errorf("%s: got %q, dropped %v, %v", tt.name, textsIn(got), x.Outcome.Dropped, err)
+				t.Errorf("%s: got %q, dropped %v, %v", tt.name, textsIn(got), x.outcome.Dropped, err)
 			}
 		}
 	}
@@ -328,14 +329,14 @@ func TestTheCharactersWordsAreNotTheUsers(t *testing.T) {
 
 func TestAnEndedContextStoresNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	x := NewRun(llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) {
+	x := newRun(llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) {
 		cancel()
 		return "", context.Canceled
 	}))
-	if got, err := x.Candidates(ctx, windowOf(userSays(1, "I love tea"))); !errors.Is(err, context.Canceled) || got != nil {
+	if got, err := x.candidates(ctx, windowOf(userSays(1, "I love tea"))); !errors.Is(err, context.Canceled) || got != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := x.Decide(ctx, nil, nil); !errors.Is(err, context.Canceled) || got != nil {
+	if got, err := x.decide(ctx, nil, nil); !errors.Is(err, context.Canceled) || got != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -381,12 +382,6 @@ func TestDated(t *testing.T) {
 	}
 	if got := textsByRule(userSays(1, "我明天要去医院上班。")); !slices.Equal(got, []string{"用户2023-05-08要去医院上班"}) {
 		t.Errorf("a rule reads %q", got)
-	}
-	day := time.Date(2023, 5, 8, 0, 0, 0, 0, time.UTC)
-	for text, want := range map[string]string{"User starts on 2023-05-08": "User starts on 2023-05-08", "User starts": "User starts (2023-05-08)"} {
-		if got := memory.Line(text, &day); got != want {
-			t.Errorf("line %q, want %q", got, want)
-		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"nodest/memory"
 )
 
-// standing is how the facts of a scope stand where the texts are shown.
-type standing struct {
+// factState is the state of the facts of a scope with the texts that are shown.
+type factState struct {
 	current []memory.Memory // what counts, one version of each fact, the oldest first; as active
 	hidden  []memory.Memory // active versions that do not: their texts are not shown
 	over    []memory.Memory // the others: replaced, or retired
@@ -19,9 +19,8 @@ type standing struct {
 	newest map[string]*memory.Memory // of them, by root
 }
 
-// standingOf reads all facts of a scope.
-func standingOf(tx memory.Tx, characterID string) (*standing, error) {
-	st := &standing{rows: map[string]*memory.Memory{}, newest: map[string]*memory.Memory{}}
+func readFacts(tx memory.Tx, characterID string) (*factState, error) {
+	st := &factState{rows: map[string]*memory.Memory{}, newest: map[string]*memory.Memory{}}
 	versions := map[string][]memory.Memory{}
 	var roots []string
 	var texts []memory.Evidence
@@ -53,7 +52,7 @@ func standingOf(tx memory.Tx, characterID string) (*standing, error) {
 }
 
 // place sorts the versions of one fact.
-func (st *standing) place(versions []memory.Memory, shown func(memory.Evidence) bool) {
+func (st *factState) place(versions []memory.Memory, shown func(memory.Evidence) bool) {
 	slices.SortFunc(versions, func(a, b memory.Memory) int { return a.Version - b.Version })
 	last := &versions[len(versions)-1]
 	st.newest[last.RootID] = st.rows[last.ID]
@@ -73,8 +72,8 @@ func (st *standing) place(versions []memory.Memory, shown func(memory.Evidence) 
 	}
 }
 
-// rowOf is a version as it is stored; nil for none.
-func (st *standing) rowOf(id string) *memory.Memory {
+// rowOf is a stored version; nil for none.
+func (st *factState) rowOf(id string) *memory.Memory {
 	if st == nil {
 		return nil
 	}
@@ -90,7 +89,7 @@ func alsoEndedBy(old, more []memory.Evidence) []memory.Evidence {
 	return joined
 }
 
-// similarities compare texts by the vectors of the offline embedder, each made once.
+// similarities computes each vector of the offline embedder once.
 type similarities struct {
 	ctx     context.Context //nolint:containedctx // a run is one call
 	vectors map[string][]float32
@@ -100,7 +99,7 @@ func newSimilarities(ctx context.Context) *similarities {
 	return &similarities{ctx: ctx, vectors: map[string][]float32{}}
 }
 
-// of is a Similarity; 0 once the context has ended.
+// of is a similarity; 0 once the context has ended.
 func (s *similarities) of(a, b string) float64 {
 	x, y := s.vector(a), s.vector(b)
 	sum := float32(0)

@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/op"
+	"nodest/store/storetest"
 )
 
 // has stores a fact that the user told long ago, in a text of the chat.
@@ -230,7 +233,7 @@ func TestARunThatWouldRetireMuchIsPutToTheUser(t *testing.T) {
 		for i, decision := range []string{memory.AcceptSuggestion, memory.RejectSuggestion, memory.AcceptSuggestion} {
 			s := c.suggestions()[i]
 			c.update(func(tx nodest.Tx) error {
-				_, err := memory.Decide(tx.Memory, "phone", c.character, s.ID, decision)
+				_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "phone"}, c.character, s.ID, decision)
 				return err
 			})
 		}
@@ -274,7 +277,7 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 		c.model.facts = says(facts(statement("User lives in Paris", "user", "profile", said.Seq)))
 		c.readNow()
 		c.update(func(tx nodest.Tx) error {
-			return memory.Purge(tx.Memory, "phone", c.character, c.the("User lives in Paris").ID)
+			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User lives in Paris").ID, true)
 		})
 		c.equal("known", c.known(), []string{})
 		again := []string{"User lives in Paris", "User lives in  paris!", "User lives near the river in Paris", "User lives near the river"}
@@ -289,7 +292,7 @@ func TestWhatIsPurgedIsNotLearnedAgain(t *testing.T) {
 		c.readNow()
 		c.equal("known from another text", c.known(), []string{"User has a cat"})
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Create(tx.Memory, "phone", c.character, memory.Draft{Text: "User lives in Paris"})
+			_, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User lives in Paris"})
 			return err
 		})
 		c.equal("known by the user's own hand", c.known(), []string{"User has a cat", "User lives in Paris"})
@@ -305,11 +308,11 @@ func TestReadingAgainUndoesNothing(t *testing.T) {
 	c.readNow()
 	c.equal("known", c.known(), []string{"User lives in Paris", "User has a cat", "User loves coffee"})
 	c.update(func(tx nodest.Tx) error {
-		if _, err := memory.Retire(tx.Memory, "phone", c.character, c.the("User has a cat").ID); err != nil {
+		if err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User has a cat").ID, false); err != nil {
 			return err
 		}
 		text := "User lives in Lyon"
-		_, err := memory.Edit(tx.Memory, "phone", c.character, c.the("User lives in Paris").ID, memory.Patch{Text: &text})
+		_, err := storetest.Memory(tx.Memory).Edit(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User lives in Paris").ID, memory.Patch{Text: &text})
 		return err
 	})
 	c.exchange("I hate coffee.", "Oh.")
@@ -357,7 +360,7 @@ func TestBranchesKeepTheirOwnVersions(t *testing.T) {
 		c.equal("versions", len(c.all(memory.Filter{Status: memory.AnyStatus})), 3)
 
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Retire(tx.Memory, "phone", c.character, c.the("User moved to Oslo").ID)
+			err := storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User moved to Oslo").ID, false)
 			return err
 		})
 		for _, head := range []*chat.Message{oslo, rome, again} {
@@ -390,7 +393,7 @@ func TestRulesDoNotRenameTheUser(t *testing.T) {
 		c.equal("known", c.known(), []string{"User lives in Rome", "User's name is Maria"})
 		s := c.suggestions()[0]
 		c.update(func(tx nodest.Tx) error {
-			_, err := memory.Decide(tx.Memory, "phone", c.character, s.ID, memory.AcceptSuggestion)
+			_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "phone"}, c.character, s.ID, memory.AcceptSuggestion)
 			return err
 		})
 		c.equal("known after the user's word", c.known(), []string{"User lives in Rome", "User's name is Tom"})

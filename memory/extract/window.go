@@ -8,8 +8,8 @@ import (
 	"nodest/memory/lang"
 )
 
-// Window is what one run of the extraction looks at.
-type Window struct {
+// window is the input of one run.
+type window struct {
 	Names   lang.Names
 	Context []memory.Turn // earlier, to understand the window by; never a source
 	Turns   []memory.Turn
@@ -23,10 +23,9 @@ const (
 	largestSize  = 48000 // unless they are larger than this
 )
 
-// NextWindow returns the turns that follow upTo, with two earlier ones as context,
-// and the seq up to which they reach: what is recorded with the facts. Turns that
-// are too many for one run are left for the next. An empty window returns upTo.
-func NextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w Window, until int64) {
+// nextWindow returns the turns after upTo, with two earlier ones as context, and the seq up to
+// which they reach. Turns that are too many for one run are left for the next.
+func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, until int64) {
 	w.Names = names
 	until = upTo
 	first := len(turns)
@@ -51,9 +50,8 @@ func NextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w Window, un
 	return w, until
 }
 
-// dense reports whether the window is mostly in a script that writes without
-// blanks; its facts are then to be in it too.
-func (w Window) dense() bool {
+// dense reports whether the window is mostly in a script without spaces; its facts must be too.
+func (w window) dense() bool {
 	var b strings.Builder
 	for _, t := range w.Turns {
 		for _, m := range t.Messages {

@@ -13,22 +13,22 @@ import (
 	"nodest/op"
 )
 
-// errRaced says that the scope was written between a plan and its transaction.
+// errRaced says that the scope changed between a plan and its transaction.
 var errRaced = fault.New(fault.Busy, "the memory was changed by another request")
 
-// races is how often a plan is made anew.
+// races is how often a plan is repeated.
 const races = 8
 
-// window reads one window and stores what comes of it, all in one transaction. With
-// last it ends the job too. done tells that it has ended the job: also where the
-// model is out of reach, for then rules have read this window and the rest waits.
-func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
-	x := NewRun(nil)
-	paid := &allowance{reading: r, exchanges: exchangesIn(p.Turns)}
+// window reads one window and stores the result in one transaction, with the end of the job if
+// it is the last. done reports that the job has ended: also if the model is unreachable, for
+// then rules have read this window and the rest waits.
+func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bool, err error) {
+	x := newRun(nil)
+	paid := &allowance{attempt: r, exchanges: exchangesIn(p.Turns)}
 	if d.model {
-		x = NewRun(paid)
+		x = newRun(paid)
 	}
-	candidates, err := x.Candidates(ctx, p.Window)
+	candidates, err := x.candidates(ctx, p.window)
 	if err != nil {
 		return false, err
 	}
@@ -36,7 +36,7 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 	if err != nil {
 		return false, err
 	}
-	decisions, err := x.Decide(ctx, candidates, known)
+	decisions, err := x.decide(ctx, candidates, known)
 	if err != nil {
 		return false, err
 	}
@@ -63,15 +63,15 @@ func (r *reading) window(ctx context.Context, p part, d due, last bool) (done bo
 	return last, err
 }
 
-// neighbours are the known facts that are nearest to each candidate: by spelling,
-// and those that give the same property of somebody first.
-func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known []memory.Memory, err error) {
+// neighbours are the known facts nearest to each candidate: those that state the same property
+// first, then by spelling.
+func (r *attempt) neighbours(ctx context.Context, candidates []candidate) (known []memory.Memory, err error) {
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
 	}
-	var st *standing
+	var st *factState
 	err = r.store.View(ctx, r.job.UserID, func(tx memory.Tx) error {
-		st, err = standingOf(tx, r.characterID)
+		st, err = readFacts(tx, r.characterID)
 		return err
 	})
 	if err != nil {
@@ -111,15 +111,14 @@ func (r *reading) neighbours(ctx context.Context, candidates []Candidate) (known
 
 // planned is a plan for one version of the scope.
 type planned struct {
-	Plan
-	*standing
+	plan
+	*factState
 	version int64
 }
 
-// plan decides on the memory as it is now.
-func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, decisions []Decision) (*planned, error) {
+func (r *attempt) plan(ctx context.Context, of part, candidates []candidate, decisions []decision) (*planned, error) {
 	p := &planned{}
-	b := Basis{Similar: r.similar.of, Names: of.Names}
+	b := basis{Similar: r.similar.of, Names: of.Names}
 	err := r.store.View(ctx, r.job.UserID, func(tx memory.Tx) (err error) {
 		b.Now = tx.Now()
 		if p.version, err = tx.MemoryVersion(r.characterID); err != nil || len(candidates) == 0 {
@@ -132,37 +131,36 @@ func (r *reading) plan(ctx context.Context, of part, candidates []Candidate, dec
 		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
 			return err
 		}
-		p.standing, err = standingOf(tx, r.characterID)
+		p.factState, err = readFacts(tx, r.characterID)
 		return err
 	})
 	if err != nil || len(candidates) == 0 {
 		return p, err
 	}
 	b.Active, b.Hidden = p.current, p.hidden
-	var dropped []Change
+	var dropped []change
 	b.Candidates, b.Decisions, dropped = withoutDone(candidates, decisions, p.over)
-	p.Plan = Apply(b)
+	p.plan = apply(b)
 	p.Changes = append(p.Changes, dropped...)
 	return p, ctx.Err()
 }
 
-// withoutDone leaves out candidates that were stored before, from the same texts,
-// and are over since: replaced, or retired. What the user retired does not come back
-// from its texts in other words either.
-func withoutDone(candidates []Candidate, decisions []Decision, done []memory.Memory) ([]Candidate, []Decision, []Change) {
-	var kept []Candidate
-	var dropped []Change
+// withoutDone drops candidates that were stored before, from the same texts, and have ended
+// since. What the user retired is not stored again in other words either.
+func withoutDone(candidates []candidate, decisions []decision, done []memory.Memory) ([]candidate, []decision, []change) {
+	var kept []candidate
+	var dropped []change
 	place := map[int]int{-1: -1}
 	for i := range candidates {
 		c := &candidates[i]
 		if slices.ContainsFunc(done, func(m memory.Memory) bool { return over(&m, c) }) {
-			dropped = append(dropped, Change{Op: OpDrop, Reason: reasonOver})
+			dropped = append(dropped, change{Op: opDrop, Reason: reasonOver})
 			continue
 		}
 		place[i] = len(kept)
 		kept = append(kept, *c)
 	}
-	var left []Decision
+	var left []decision
 	for _, d := range decisions {
 		if at, ok := place[d.Candidate]; ok {
 			d.Candidate = at
@@ -174,7 +172,7 @@ func withoutDone(candidates []Candidate, decisions []Decision, done []memory.Mem
 
 const reasonOver = "already known from this message, and ended"
 
-func over(m *memory.Memory, c *Candidate) bool {
+func over(m *memory.Memory, c *candidate) bool {
 	if _, more := memory.WithSighting(m.Evidence, c.Evidence); more || len(m.Evidence) == 0 {
 		return false
 	}
@@ -182,8 +180,8 @@ func over(m *memory.Memory, c *Candidate) bool {
 	return memory.HashOf(m) == memory.ContentHash(c.Text) || byUser && related(c, m)
 }
 
-// write carries a plan out and notes that the texts are read.
-func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planned, last bool) error {
+// write carries a plan out and marks the texts as read.
+func (r *attempt) write(ctx context.Context, p part, d due, x *run, plan *planned, last bool) error {
 	var report report
 	err := r.store.Update(ctx, r.job.UserID, func(tx memory.Tx) error {
 		report = r.report.with(x, len(p.Turns), d.mark)
@@ -202,7 +200,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planne
 			return errRaced
 		}
 		w := &writing{
-			tx: tx, reading: r, plan: plan, report: &report,
+			tx: tx, attempt: r, plan: plan, report: &report,
 			rows: map[string]*memory.Memory{}, made: map[*memory.Memory]*memory.Memory{}, last: map[string]*memory.Memory{},
 		}
 		if err := w.all(); err != nil {
@@ -232,7 +230,7 @@ func (r *reading) write(ctx context.Context, p part, d due, x *Run, plan *planne
 }
 
 // stillThere checks that texts are unread and shown as before, and returns their ids.
-func (r *reading) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, err error) {
+func (r *attempt) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, err error) {
 	for _, t := range texts {
 		ids = append(ids, t.RevisionID)
 	}
@@ -248,30 +246,30 @@ func (r *reading) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, e
 	return ids, err
 }
 
-// with adds what a window has shown of itself.
-func (r report) with(x *Run, exchanges int, read bool) report {
-	r.Method = x.Outcome.Method
-	r.Calls += x.Outcome.Calls
+// with adds the result of a window.
+func (r report) with(x *run, exchanges int, read bool) report {
+	r.Method = x.outcome.Method
+	r.Calls += x.outcome.Calls
 	if read {
 		r.Exchanges += exchanges
 		r.Waiting = max(0, r.Waiting-exchanges)
 	}
-	r.Notes = slices.Concat(r.Notes, x.Outcome.Notes)
+	r.Notes = slices.Concat(r.Notes, x.outcome.Notes)
 	dropped := map[string]int{}
 	for reason, n := range r.Dropped {
 		dropped[reason] = n
 	}
-	for _, d := range x.Outcome.Dropped {
+	for _, d := range x.outcome.Dropped {
 		dropped[d.Reason]++
 	}
 	r.Dropped = dropped
 	return r
 }
 
-// writing carries out a plan within a transaction. That may run again: the plan
-// stays as it is.
+// writing carries out a plan within a transaction, which may be retried: the plan is not
+// modified.
 type writing struct {
-	*reading
+	*attempt
 	tx     memory.Tx
 	plan   *planned
 	report *report
@@ -309,7 +307,7 @@ func (w *writing) all() error {
 	return nil
 }
 
-// row is a version that was there; nil for none.
+// row is a version that existed before; nil for none.
 func (w *writing) row(id string) *memory.Memory {
 	stored := w.plan.rowOf(id)
 	if stored == nil || w.rows[id] != nil {
@@ -327,20 +325,20 @@ func (w *writing) newest(root string) *memory.Memory {
 	return w.row(w.plan.newest[root].ID)
 }
 
-// server is who causes the events of a job.
+// server causes the events of a job.
 const server = "server"
 
-func (w *writing) change(c *Change) error {
+func (w *writing) change(c *change) error {
 	old := w.row(c.OldID)
 	switch c.Op {
-	case OpAdd:
+	case opAdd:
 		return w.add(c.New)
-	case OpReplace:
+	case opReplace:
 		if old == nil {
 			old = w.made[c.Old]
 		}
 		return w.replace(old.RootID, c.New)
-	case OpRetire:
+	case opRetire:
 		if old.Status != memory.Retired {
 			old.EndedBy = nil
 		}
@@ -349,14 +347,14 @@ func (w *writing) change(c *Change) error {
 		w.retired = append(w.retired, old.ID)
 		w.report.Retired++
 		return w.tx.UpdateFact(w.characterID, old)
-	case OpSeen:
+	case opSeen:
 		old.Evidence, old.SeenCount, old.LastSeenAt = c.New.Evidence, c.New.SeenCount, c.New.LastSeenAt
 		old.UpdatedAt = w.tx.Now()
 		w.report.Seen++
 		return w.tx.UpdateFact(w.characterID, old)
-	case OpSuggest:
+	case opSuggest:
 		return w.suggest(c.Suggestion)
-	case OpDrop:
+	case opDrop:
 		w.report.Dropped[c.Reason]++
 	}
 	return nil
@@ -369,7 +367,6 @@ func (w *writing) add(planned *memory.Memory) error {
 	return w.insert(planned, id, id, 1)
 }
 
-// insert stores a version that is the newest of its root.
 func (w *writing) insert(planned *memory.Memory, id, root string, version int) error {
 	m := *planned
 	m.ID, m.RootID, m.Version = id, root, version
@@ -377,8 +374,7 @@ func (w *writing) insert(planned *memory.Memory, id, root string, version int) e
 	return w.tx.InsertFact(w.characterID, &m)
 }
 
-// replace stores a version as the next one. What is newer than the one that it
-// replaces, on another branch, stays what counts there.
+// replace stores the next version. A newer one on another branch still counts there.
 func (w *writing) replace(root string, planned *memory.Memory) error {
 	newest, id := w.newest(root), op.NewID()
 	if newest.Status == memory.Active {
@@ -405,21 +401,21 @@ func (w *writing) suggest(s *memory.Suggestion) error {
 	return memory.Emit(w.tx, server, "memory.suggestion", w.job.Subject, told)
 }
 
-// suggestInstead puts a change of a plan that is held to the user.
-func (w *writing) suggestInstead(c *Change) error {
+// suggestInstead turns a change of a held plan into a suggestion.
+func (w *writing) suggestInstead(c *change) error {
 	const reason = "too many changes in one run"
 	var s *memory.Suggestion
 	switch c.Op {
-	case OpAdd:
+	case opAdd:
 		s = &memory.Suggestion{Event: memory.EventAdd, Text: c.New.Text, Reason: reason, Evidence: c.New.Evidence}
-	case OpReplace:
+	case opReplace:
 		s = &memory.Suggestion{MemoryID: c.OldID, Event: memory.EventUpdate, Text: c.New.Text, Reason: reason, Evidence: c.New.Evidence}
 		if c.Old != nil { // that is no more than a suggestion itself
 			s.Event = memory.EventAdd
 		}
-	case OpRetire:
+	case opRetire:
 		s = &memory.Suggestion{MemoryID: c.OldID, Event: memory.EventDelete, Reason: reason, Evidence: c.EndedBy}
-	case OpSuggest:
+	case opSuggest:
 		s = c.Suggestion
 	default:
 		return w.change(c)

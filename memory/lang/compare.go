@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// HoldsWords reports whether no word of b is missing in a: in a short text the one
-// word that matters hardly changes the cosine.
+// HoldsWords reports whether a has every word of b: in a short text the one word that matters
+// hardly changes the cosine.
 func HoldsWords(a, b string) bool {
 	s := SaidIn(a)
 	return !slices.ContainsFunc(PiecesOf(b), func(p Piece) bool { return p.Class == "" && s.Covers(p) == 0 })
 }
 
-// Differ reports whether two texts name different numbers or names, or one says
-// what the other denies.
+// Differ reports whether two texts name different numbers or names, or one denies the other.
 func Differ(a, b string) bool {
 	return Feeling(a) != Feeling(b) || negated(a) != negated(b) ||
 		apart(numbersIn(a), numbersIn(b)) || apart(namesIn(a), namesIn(b))
 }
 
-// Opposite reports whether two texts feel differently about the same thing.
+// Opposite reports whether two texts express different feelings about the same thing.
 func Opposite(a, b string) bool {
 	rest := func(text string) string {
 		var b strings.Builder
@@ -48,7 +47,6 @@ func Feeling(text string) int {
 	return min(f, 1)
 }
 
-// apart reports whether both sets have members and neither holds the other.
 func apart(a, b []string) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return false
@@ -71,7 +69,6 @@ func numbersIn(text string) []string {
 
 var capitalised = regexp.MustCompile(`\p{Lu}[\p{L}'’-]*`)
 
-// namesIn returns words with a capital behind the first word.
 func namesIn(text string) []string {
 	var out []string
 	for _, at := range capitalised.FindAllStringIndex(text, -1) {
@@ -82,14 +79,10 @@ func namesIn(text string) []string {
 	return out
 }
 
-// PropertyOf names the property that a statement gives, as far as it has one value
-// at a time; "" = none.
+// PropertyOf names the property that a statement gives; "" = none.
 func PropertyOf(text string) string {
-	for _, p := range PiecesOf(text) {
-		switch p.Class {
-		case "live", "work", "study", "name", "age", "birth":
-			return p.Class
-		}
+	if p := SlotOf(text).Property; p != "" {
+		return p
 	}
 	if whatOneIs.MatchString(text) {
 		return "is"

@@ -7,8 +7,8 @@ import (
 
 var (
 	curly = strings.NewReplacer("’", "'", "‘", "'")
-	// withoutMark are contractions as people type them in a hurry. "Its", "ill", "id",
-	// "were" and "well" are words of their own.
+	// withoutMark are contractions typed in a hurry. "Its", "ill", "id", "were" and "well" are
+	// words of their own.
 	withoutMark = []struct {
 		form *regexp.Regexp
 		with string
@@ -27,8 +27,8 @@ var (
 	}()
 )
 
-// Contracted writes contractions as the patterns of this package have them: with a
-// plain apostrophe, also where there is none ("im", "dont").
+// Contracted writes contractions as the patterns of this package expect them: with a plain
+// apostrophe, also if there is none ("im", "dont").
 func Contracted(text string) string {
 	text = curly.Replace(text)
 	if !hurried.MatchString(text) {

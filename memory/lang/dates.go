@@ -9,10 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// EventTime returns the day that a text speaks of (LocalTime), reckoned from the time
-// at which it was said in that time's zone: "yesterday", 下周三, "May 4th". A week, a
-// month or a year counts as the same day in it; a day without a year is the one
-// nearest to at. Only the first that is found counts.
+// EventTime returns the day that a text names (LocalTime), relative to the time at which it was
+// said: "yesterday", 下周三, "May 4th". A week, a month or a year counts as the same day in it; a
+// day without a year is the one nearest to at. The first form found counts.
 func EventTime(text string, at time.Time) (time.Time, bool) {
 	if at.IsZero() {
 		return time.Time{}, false
@@ -21,7 +20,6 @@ func EventTime(text string, at time.Time) (time.Time, bool) {
 	return m.day, ok
 }
 
-// English names of months and days.
 const (
 	Months   = "january february march april may june july august september october november december"
 	Weekdays = "monday tuesday wednesday thursday friday saturday sunday"
@@ -34,15 +32,14 @@ const (
 
 var dayNames = regexp.MustCompile(`^(?:` + monthWord + `|` + dayWord + `)$`)
 
-// dateForm is one way to name a day; day reckons it, from the parts that matched, in
-// lower case.
+// dateForm is one way to name a day; day computes it from the groups, in lower case.
 type dateForm struct {
 	form  *regexp.Regexp
 	day   func(m []string, at time.Time) (time.Time, bool)
 	names span
 }
 
-// dateForms: the more a form says, the earlier it stands.
+// dateForms, the more specific ones first.
 var dateForms = []dateForm{
 	{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
 	{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
@@ -83,7 +80,7 @@ func monthsOn(at time.Time, months int) time.Time {
 	return first.AddDate(0, 0, min(d, first.AddDate(0, 1, -1).Day())-1)
 }
 
-// onDay reads a date whose year, month and day are these groups of the match.
+// onDay reads a date whose year, month and day are these groups.
 func onDay(year, month, day int) func([]string, time.Time) (time.Time, bool) {
 	return func(m []string, at time.Time) (time.Time, bool) {
 		mo, d := monthNumber(m[month]), count(m[day])
@@ -100,7 +97,6 @@ func onDay(year, month, day int) func([]string, time.Time) (time.Time, bool) {
 	}
 }
 
-// dayIn refuses days that do not exist.
 func dayIn(y, m, d int, zone *time.Location) (time.Time, bool) {
 	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, zone)
 	return t, t.Day() == d && int(t.Month()) == m
@@ -144,7 +140,6 @@ func spanAway(sign int) func([]string, time.Time) (time.Time, bool) {
 	}
 }
 
-// inWeek reads a day of the last, this or the next week; weeks begin on Monday.
 func inWeek(m []string, at time.Time) (time.Time, bool) {
 	weeks := 0
 	switch {
@@ -161,7 +156,6 @@ func inWeek(m []string, at time.Time) (time.Time, bool) {
 	return monday.AddDate(0, 0, 7*weeks+weekday(m[2])), true
 }
 
-// weekday counts from Monday, 0.
 func weekday(s string) int {
 	for i, names := range [...]string{"monday一1月월", "tuesday二2火화", "wednesday三3水수", "thursday四4木목", "friday五5金금", "saturday六6土토"} {
 		if strings.Contains(names, s) {
@@ -182,8 +176,8 @@ var numberOf = map[string]int{
 	"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000,
 }
 
-// Digits writes the numbers of a folded text in digits, so that 三 and 3 are the
-// same. A lone 一 stays: it is seldom a number.
+// Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
+// stays: it is seldom a number.
 func Digits(text string) string {
 	text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
 		switch s {
@@ -195,7 +189,6 @@ func Digits(text string) string {
 	return englishNumber.ReplaceAllStringFunc(text, func(s string) string { return strconv.Itoa(numberOf[s]) })
 }
 
-// hanValue reads 三百二十 as 320 and a row of digits (二零二三) as it stands.
 func hanValue(s string) string {
 	if !strings.ContainsAny(s, "十百千万") {
 		var b strings.Builder

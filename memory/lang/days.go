@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// LocalTime returns a time as it is in a zone. At midnight UTC sharp it stands for the
-// whole day, as of a date without an hour, and that is the same day everywhere.
+// LocalTime converts a time to a zone. Midnight UTC stands for a date without an hour, and
+// stays that date in every zone.
 func LocalTime(at time.Time, zone *time.Location) time.Time {
 	if utc := at.UTC(); IsWholeDay(utc) {
 		return WholeDay(utc, zone)
@@ -20,21 +20,20 @@ func IsWholeDay(utc time.Time) bool {
 	return utc.Hour() == 0 && utc.Minute() == 0 && utc.Second() == 0 && utc.Nanosecond() == 0
 }
 
-// WholeDay is midnight of the date that t shows.
 func WholeDay(t time.Time, zone *time.Location) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, zone)
 }
 
-// Days is a day, or a span of days, that a question names. A year of 0 stands for
-// every year, a day of 0 for the whole month, a month of 0 for the whole year.
+// Days is a day, or several, named by a question. Year 0 is every year, day 0 the whole month,
+// month 0 the whole year.
 type Days struct {
 	Year  int
 	Month time.Month
 	Day   int
 
-	// From and Until are set instead for spans that are reckoned from the time of the
-	// question: yesterday, 上周. Until is the first day after it.
+	// From and Until are set instead for days relative to the question: yesterday, 上周. Until is
+	// exclusive.
 	From, Until time.Time
 }
 
@@ -45,7 +44,6 @@ const (
 	hanCount  = `(\d{1,2}|[一二三四五六七八九十]{1,3})`
 )
 
-// ordinalOf are the days of a month in words, with one blank between two.
 var ordinalOf = func() map[string]int {
 	m := map[string]int{}
 	for i, w := range strings.Split(strings.ReplaceAll(ordinals, "[- ]", " "), "|") {
@@ -54,7 +52,7 @@ var ordinalOf = func() map[string]int {
 	return m
 }()
 
-// The ways to write a day, in text that is folded to compatible forms and lower case.
+// dayForms are the ways to write a day, in folded text.
 var dayForms = []struct {
 	re               *regexp.Regexp
 	year, month, day int // number of the group, 0 = none
@@ -73,8 +71,8 @@ var dayForms = []struct {
 	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
 }
 
-// readDays returns the days that folded names, what is left of it without dates, and
-// what is left without words such as "yesterday" either.
+// readDays returns the days that folded names, the rest without dates, and the rest without
+// words such as "yesterday" either.
 func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	rest = folded
 	for _, form := range dayForms {
@@ -108,8 +106,7 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	return append(days, weekdaysIn(bare, now)...), rest, bare
 }
 
-// relativeForms are reckoned from the day of the question, with a number or the name of
-// a day in them.
+// relativeForms have a number, or the name of a day.
 var relativeForms = []struct {
 	re   *regexp.Regexp
 	days func(m []string, now time.Time) (Days, bool)
@@ -132,7 +129,7 @@ var relativeForms = []struct {
 	}},
 }
 
-// easternDates are the Japanese and Korean words of relativeForms in English.
+// easternDates translates the Japanese and Korean words of relativeForms.
 var easternDates = map[string]string{
 	"日": "day", "週間": "week", "か月": "month", "ヶ月": "month", "カ月": "month", "ヵ月": "month", "ケ月": "month",
 	"일": "day", "주": "week", "주일": "week", "달": "month", "개월": "month", "년": "year", "": "day",
@@ -140,7 +137,7 @@ var easternDates = map[string]string{
 	"先": "last", "今": "this", "来": "next", "지난": "last", "이번": "this", "다음": "next",
 }
 
-// awayFrom reads "three days ago". The longer ago, the less exact it is meant.
+// awayFrom reads "three days ago". The longer ago, the less exact.
 func awayFrom(m []string, now time.Time) (Days, bool) {
 	if m[1] == "일" { // 일주일
 		m[1] = "1"
@@ -166,7 +163,6 @@ func dayOfWeek(whichWeek, whichDay int) func([]string, time.Time) (Days, bool) {
 	}
 }
 
-// Exact reports whether d is one day.
 func (d Days) Exact() bool {
 	if d.From.IsZero() {
 		return d.Day > 0
@@ -174,7 +170,6 @@ func (d Days) Exact() bool {
 	return !d.Until.After(d.From.AddDate(0, 0, 1))
 }
 
-// Holds reports whether t is in a span that is reckoned from it.
 func (d Days) Holds(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
 
 func dayOf(m []string, year, month, day int) (Days, bool) {
@@ -205,7 +200,7 @@ func monthOf(s string) time.Month {
 	return time.Month(monthNumber(Digits(s)))
 }
 
-// spans are reckoned from the day of the question.
+// spans are relative to the day of the question.
 var spans = []struct {
 	words []string
 	days  func(now time.Time) Days
@@ -226,8 +221,7 @@ var spans = []struct {
 	{[]string{"last year", "去年", "昨年", "작년", "지난해"}, year(-1)},
 }
 
-// weekdays are the names of the days, from Sunday. One that a question names is the
-// last before the question, unless it says "next".
+// weekdays, from Sunday. One that a question names is the last before the question.
 var weekdays = [7][]string{
 	{"sunday", "周日", "周天", "星期日", "星期天", "礼拜天", "日曜", "일요일"},
 	{"monday", "周一", "星期一", "礼拜一", "月曜", "월요일"},
@@ -238,10 +232,9 @@ var weekdays = [7][]string{
 	{"saturday", "周六", "星期六", "礼拜六", "土曜", "토요일"},
 }
 
-// otherWeeks are words beside which the name of a day does not mean the last one.
+// otherWeeks are words near which the name of a day does not mean the last one.
 var otherWeeks = []string{"next", "coming", "this", "tomorrow", "every", "last week", "上周", "上星期", "先週", "지난주", "지난 주", "下周", "下星期", "下个", "下礼拜", "每", "来週", "毎週", "다음", "매주"}
 
-// weekdaysIn returns the last days of the names in folded.
 func weekdaysIn(folded string, now time.Time) (days []Days) {
 	if ContainsWord(folded, otherWeeks) {
 		return nil
@@ -286,8 +279,8 @@ func year(n int) func(time.Time) Days {
 	}
 }
 
-// Fit tells how well a time fits d, from 0 to 1. What happened on a day is often
-// told in the days after it, so those fit a little.
+// Fit is how well a time fits d, from 0 to 1. What happened on a day is often told in the days
+// after it, so those fit a little.
 func (d Days) Fit(at time.Time) float32 {
 	if !d.From.IsZero() {
 		return within(at, d.From, d.Until)

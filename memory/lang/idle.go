@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"nodest/index"
 )
 
 var (
@@ -13,7 +15,7 @@ var (
 	knowsNothing   = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:(?:hmm|well|sorry|oh)[^\p{L}\p{N}]+)*i(?:'m| am)? (?:don't|do not|can't|not)(?: really)? (?:know|remember|recall|sure)|^[^\p{L}\p{N}]*(?:对不起|抱歉)?[^\p{L}\p{N}]*我?(?:也|还)?(?:不知道|不记得|不清楚|不太清楚|想不起)`)
 )
 
-// TellsSomething reports whether a term of a row is more than form.
+// TellsSomething reports whether a term of a row has content.
 func TellsSomething(t string) bool {
 	if t[0] >= 0x80 {
 		return denseWeight(t) == 1
@@ -21,12 +23,11 @@ func TellsSomething(t string) bool {
 	return ProofOf(t) >= provesHardly && !weakWords[t]
 }
 
-// longestIdle is how long a sentence is at most, in bytes, that may be small talk, or a
+// longestIdle is the maximum length in bytes of a sentence that may be small talk, or a
 // question without a mark.
 const longestIdle = 60
 
-// OnlyAsks reports whether a text is nothing but questions, small talk, and not
-// knowing.
+// OnlyAsks reports whether a text has nothing but questions, small talk, and not knowing.
 func OnlyAsks(text string) bool {
 	for _, s := range SentencesOf(text) {
 		switch {
@@ -41,8 +42,8 @@ func OnlyAsks(text string) bool {
 	return true
 }
 
-// saysSomething reports whether a folded text has a word that is more than form.
+// saysSomething reports whether a folded text has a word with content.
 func saysSomething(folded string) bool {
 	return strings.ContainsFunc(folded, func(r rune) bool { return r >= 0x2e80 && unicode.IsLetter(r) && !meansLittle(r, 0) }) ||
-		slices.ContainsFunc(Analyser.Terms(folded), func(t string) bool { return t[0] < 0x80 && TellsSomething(t) })
+		slices.ContainsFunc(index.Terms(folded), func(t string) bool { return t[0] < 0x80 && TellsSomething(t) })
 }

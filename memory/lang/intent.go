@@ -18,28 +18,28 @@ var (
 
 	askingThePast = regexp.MustCompile(`\b(?:before|previously|formerly|originally|earlier|in the past|used to|at first|back then|the old|my old|my (?:ex|last|former|previous))\b|以前|之前|原来|曾经|过去|从前|先前|当时|那时候?|(?:^|[^名])前は|昔|かつて|이전|예전|전에|옛날`)
 
-	// someone stands for somebody or something that was named before.
+	// someone refers to somebody or something mentioned before.
 	someone = regexp.MustCompile(`\b(?:he|she|him|her|hers|his|they|them|their|theirs|it|its|that one|this one|there)\b|[他她它]|那[个位只本家里儿部件]|彼|それ|その|あれ|그[녀는가를의]|그것|거기`)
-	// thereAlone stands for no place that was named.
+	// thereAlone does not refer to a place mentioned before.
 	thereAlone = regexp.MustCompile(`\b(?:in|out|over|up|down|is|are|was|were|be|you) there\b|\bthere(?:'s| is| are| was| were)\b`)
 
 	goingOn = regexp.MustCompile(`^[^\p{L}\p{N}]*(?:and|but|or|also|then)?[^\p{L}\p{N}]*(?:what|how) about\b|^[^\p{L}\p{N}]*and\b|^[^\p{L}\p{N}]*那(?:[^我你咱]|[我你](?:的|家|妈|爸|姐|妹|哥|弟|老))|呢[^\p{L}\p{N}]*$|^[^\p{L}\p{N}]*(?:じゃあ|では)|^[^\p{L}\p{N}]*그럼`)
 
-	// tag is what makes a question of a statement that needs no answer.
+	// tag turns a statement into a question that needs no answer.
 	tag = regexp.MustCompile(`,\s*(?:(?:is|are|was|were|do|does|did|have|has|can|could|will|would|should)(?:n't)? (?:he|she|it|we|they|there|this|that)|right|huh|eh)[^\p{L}\p{N}]*$|[,，]?\s*(?:对吧|是吧|对不对|是不是|不是吗|对吗|是吗)[^\p{L}\p{N}]*$`)
 
 	sentenceWords = regexp.MustCompile(`\b(?:me|us|i|i'm|i've|i'll|i'd|you|he|she|it|it's|we|they|my|your|is|are|was|were|am|be|been|have|has|had|do|did|will|would|can|could|just|so|not|don't|let's|this|that)\b|[我你您他她它了吧啊呀呢吗是在有很太挺真好]`)
 )
 
-// mostKeywords is how many words, or characters without blanks, a message has at most
-// that is no sentence.
+// mostKeywords is the maximum length of a message of keywords, in words or characters without
+// spaces.
 const (
 	mostKeywords   = 6
 	mostCharacters = 8
 )
 
-// intend reads what a question wants; rest is folded without dates and small talk, and
-// chats tells that there was some.
+// intend reads what a question asks for; rest is folded without dates and small talk, and chats
+// reports that there was some.
 func (q *Question) intend(folded, rest string, chats bool) {
 	folded, rest = Contracted(folded), Contracted(rest)
 	if !aboutUs.MatchString(rest) {
@@ -54,11 +54,9 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 }
 
-// mostOfReference is how many words a question has at most that leans on the turn
-// before.
+// mostOfReference is the maximum evidence of a question that refers to the turn before.
 const mostOfReference = 2.5
 
-// asked is how much all terms together prove.
 func (q *Question) asked() (sum float32) {
 	for _, t := range q.Terms {
 		if !t.Extra {
@@ -79,8 +77,8 @@ const (
 	referredEvidence = 0.6
 )
 
-// Refer adds what the turn before is about; before are its texts, the user's first.
-// It is not missing in a unit, unless the question has no words of its own.
+// Refer adds what the turn before is about; before are its texts, the user's first. These terms
+// are optional, unless the question has none of its own.
 func (q *Question) Refer(before []string, people Names, now time.Time) {
 	if !q.Refers {
 		return
@@ -114,20 +112,20 @@ func (q *Question) Refer(before []string, people Names, now time.Time) {
 	}
 }
 
-// ProvesName is what a name proves that a message mentions: it may be about nothing
-// else that is remembered.
+// ProvesName is the evidence of a name that a message mentions: the message may be about
+// nothing else that is remembered.
 const ProvesName = 1.6
 
-// Named are capitalized words inside a sentence.
+// Named are capitalised words inside a sentence.
 var Named = regexp.MustCompile(`[\p{Ll}\d,;:] +(\p{Lu}\p{L}+)`)
 
-// stress makes the names in a statement count for more.
+// stress makes the names in a statement count more.
 func (q *Question) stress(text string) {
 	q.States = true
 	names := map[string]bool{}
 	for _, m := range Named.FindAllStringSubmatch(text, -1) {
 		if w := strings.ToLower(m[1]); !TimeWords[w] && !strings.HasPrefix(w, "i'") {
-			for _, t := range Analyser.Terms(w) {
+			for _, t := range index.Terms(w) {
 				names[t] = true
 			}
 		}
@@ -139,7 +137,7 @@ func (q *Question) stress(text string) {
 	}
 }
 
-// Silent reports whether a message is no reason to remember anything.
+// Silent reports whether nothing should be recalled for a message.
 func (q *Question) Silent() bool {
 	return q.asked() < LeastAsked && q.Properties == 0 && !(q.Asks && len(q.Days) > 0) && !q.Refers
 }

@@ -2,17 +2,14 @@ package lang
 
 import "time"
 
-// Role says which side speaks.
 type Role string
 
-// The roles whose words are evidence. Messages of any other role (system,
-// narrator, summary) never are.
+// Messages of any other role (system, narrator, summary) are never evidence.
 const (
 	RoleUser      Role = "user"
 	RoleCharacter Role = "assistant"
 )
 
-// Line is what one side says.
 type Line struct {
 	Role Role
 	Name string // of the speaker; may be empty
@@ -20,7 +17,7 @@ type Line struct {
 	At   time.Time
 }
 
-// Names are what the two sides are called where a message has no name of its own.
+// Names are those of the two sides, for messages without a name of their own.
 type Names struct{ User, Character string }
 
 func (n Names) Speaker(m Line) string {
@@ -37,10 +34,8 @@ func (n Names) Speaker(m Line) string {
 	return "Character"
 }
 
-// Subject says whom or what a memory is about.
 type Subject string
 
-// The subjects.
 const (
 	AboutUser         Subject = "user"
 	AboutCharacter    Subject = "character"
@@ -48,10 +43,9 @@ const (
 	AboutWorld        Subject = "world" // the story and everything else
 )
 
-// Kind is the kind of a memory ("kind" on the wire).
+// Kind is the kind of a memory.
 type Kind string
 
-// The sorts.
 const (
 	KindProfile    Kind = "profile"
 	KindPreference Kind = "preference"
@@ -62,7 +56,6 @@ const (
 	KindOther      Kind = "other"
 )
 
-// What a statement may be about, and of which kind.
 var (
 	Subjects = []Subject{AboutUser, AboutCharacter, AboutRelationship, AboutWorld}
 	Kinds    = []Kind{KindProfile, KindPreference, KindEvent, KindPlan, KindPromise, KindRelation, KindOther}

@@ -10,13 +10,9 @@ import (
 	"nodest/index"
 )
 
-// Analyser makes the terms of units and queries; both must be the same.
-var Analyser index.Analyser
-
-// Sought is what a question asks for.
+// Sought is the kind of answer that a question asks for.
 type Sought uint8
 
-// The kinds of questions that change the ranking.
 const (
 	SeekAny    Sought = iota
 	SeekTime          // when, 什么时候
@@ -25,7 +21,6 @@ const (
 	SeekName          // the name of, 叫什么
 )
 
-// Question is a query as ReadQuery understands it.
 type Question struct {
 	Terms      []index.Term
 	Speakers   []Role // who is meant: none, one or both
@@ -46,19 +41,18 @@ func (q *Question) Own(term string) bool {
 	return slices.ContainsFunc(q.Terms, func(t index.Term) bool { return !t.Extra && t.Text == term })
 }
 
-// How much a term of a query counts when it says little about what is sought.
+// Weights of terms that say little about what is sought.
 const (
 	weakTerm     = 0.4 // words about asking, telling and counting; pairs with a Chinese function character
 	dateTerm     = 0.5 // parts of a day that Days already holds
 	functionTerm = 0.15
 )
 
-// weakWords ask or report, in English, by their stems.
+// weakWords are English stems that ask or report.
 var weakWords = stems("kind type sort name many much often long say tell ask mention discuss talk describe share" +
 	" give does thing something someone anything recent recently new currently still according during specific specifically particular" +
 	" likely potential possible various different certain conversation chat remember know think")
 
-// months are the terms of their names.
 var months = func() map[string]bool {
 	m := stems(Months)
 	for _, n := range "一二三四五六七八九十" {
@@ -71,7 +65,6 @@ func isYear(t string) bool {
 	return len(t) == 4 && (strings.HasPrefix(t, "19") || strings.HasPrefix(t, "20")) && strings.Trim(t, "0123456789") == ""
 }
 
-// functionCharacters say little by themselves, also in a pair.
 const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
@@ -87,7 +80,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
 	told, dense := termSet(rest), denseWordsOf(rest)
 	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
-	for _, t := range Analyser.Terms(folded) {
+	for _, t := range index.Terms(folded) {
 		var weight, proof float32
 		switch {
 		case names[t]:
@@ -117,10 +110,9 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	return q
 }
 
-// termSet is the terms of a text.
 func termSet(text string) map[string]bool {
 	terms := map[string]bool{}
-	for _, t := range Analyser.Terms(text) {
+	for _, t := range index.Terms(text) {
 		terms[t] = true
 	}
 	return terms
@@ -147,14 +139,14 @@ func denseWeight(t string) float32 {
 	return weakTerm
 }
 
-// nameTerms are the terms of the two names: who is meant is a signal of its own,
-// and in the text they are noise.
+// nameTerms are the terms of the two names: who is meant is a signal of its own, so they do not
+// count.
 func nameTerms(p Names) map[string]bool {
 	return termSet(p.User + " " + p.Character)
 }
 
-// speakers returns who a folded query means: whom it names, else the user for "I"
-// and the character for "you".
+// speakers returns who a folded query means: whom it names, else the user for "I" and the
+// character for "you".
 func speakers(folded string, p Names) []Role {
 	var named []Role
 	for _, one := range []struct {
@@ -177,7 +169,7 @@ func speakers(folded string, p Names) []Role {
 	return named
 }
 
-// containsName looks for a whole name, or for its first word where it has several.
+// containsName looks for a whole name, or for the first word of several.
 func containsName(folded, name string) bool {
 	first, _, several := strings.Cut(name, " ")
 	return ContainsWord(folded, []string{name}) || several && len(first) > 2 && ContainsWord(folded, []string{first})
@@ -189,7 +181,7 @@ var (
 	currentWords     = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
 )
 
-// kinds are looked through in their order.
+// kinds are tried in order.
 var kinds = []struct {
 	kind  Sought
 	words []string

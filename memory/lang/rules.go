@@ -1,26 +1,25 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Limits of the rules.
 const (
 	RulesPerMessage = 3
 	LongestByRule   = 120 // code points of a statement
 )
 
-// aboutAnother reports whether a message that leaves out who it is about answers one
-// about somebody else.
+// aboutAnother reports whether a message without a subject answers one about somebody else.
 func aboutAnother(before, m Line) bool {
 	return m.Role == RoleUser && before.Role == RoleCharacter && HasCJK(m.Text) && !strings.Contains(m.Text, "我") &&
 		(hanPeople.MatchString(strings.NewReplacer("你", "", "您", "").Replace(before.Text)) || hanPeople.MatchString(m.Text))
 }
 
-// Statement is a statement that a rule has read.
+// Statement is a statement read by a rule.
 type Statement struct {
 	Text       string
 	Subject    Subject
@@ -38,12 +37,15 @@ func (n Names) StatementsAt(lines []Line, i int) []Statement {
 
 // Statements returns the most important statements of a message, in their order.
 func (n Names) Statements(m Line) []Statement {
-	if !earnest(m) {
+	if m.Role == RoleCharacter && !inFirstPerson(m.Text) || !earnest(m) {
 		return nil
 	}
 	var all []Statement
 	text := Narration.ReplaceAllString(m.Text, "\n")
 	for _, s := range Statements(text) {
+		if m.Role == RoleCharacter && !inFirstPerson(s) {
+			continue
+		}
 		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
 			continue
 		}
@@ -63,18 +65,13 @@ func (n Names) Statements(m Line) []Statement {
 		return all
 	}
 	best := slices.Clone(all)
-	slices.SortStableFunc(best, func(a, b Statement) int {
-		switch {
-		case a.Importance > b.Importance:
-			return -1
-		case a.Importance < b.Importance:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(best, func(a, b Statement) int { return cmp.Compare(b.Importance, a.Importance) })
 	best = best[:RulesPerMessage]
 	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
 }
+
+// inFirstPerson is a fast check that leaves most of a long story to no rule.
+func inFirstPerson(text string) bool { return TraitsOf(text).Self || strings.Contains(text, "本人") }
 
 var (
 	quoted     = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
@@ -83,8 +80,8 @@ var (
 	isName     = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
 )
 
-// unquoted leaves out what a sentence quotes. A title or a name in quotation marks
-// is no quotation; it stays without the marks.
+// unquoted leaves out quotations. A title or a name in quotation marks stays, without the
+// marks.
 func unquoted(s string) string {
 	var b strings.Builder
 	from := 0
@@ -104,8 +101,7 @@ func unquoted(s string) string {
 	return strings.TrimSpace(kept)
 }
 
-// rule reads one clause. form is matched against the clause behind what begins it;
-// its named or numbered groups go into text.
+// rule reads one clause by form; its groups go into text.
 type rule struct {
 	form       *regexp.Regexp
 	not        *regexp.Regexp // nil = no exception; looked for in the whole clause

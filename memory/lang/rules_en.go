@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -30,10 +31,10 @@ const (
 
 var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|picture|photo|bit|scene|aspect|time)s?\b`)
 
-// dayNamed is a capitalized word that is no name.
+// dayNamed is a capitalised word that is no name.
 var dayNamed = regexp.MustCompile(`^\w+ (?:\w+ )?\w+,? (?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|Easter|God|Lord)\b`)
 
-// englishRules read a clause from its beginning; $1 and so on are put into text.
+// englishRules match the beginning of a clause.
 var englishRules = []rule{
 	{form: regexp.MustCompile(`^(?i:my (?:real |full |first )?name(?: is|'s)(?: now| actually)?|(?:you can |please |just )?call me|i'm called|i am called|i changed my name to) ` + aName + `$`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
 	{form: regexp.MustCompile(`^(?:my name(?: is|'s)) (\p{Ll}{2,})$`), not: regexp.MustCompile(`(?:is|'s) (?:not|on|in|the|mud|too|so|very|hard|long|short|weird|common|unusual|important|secret|private|nobody|none)\b`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
@@ -78,7 +79,7 @@ var (
 	englishGreeting     = regexp.MustCompile(`(?i)\b(?:hi|hello|hey|nice to meet|pleased to meet|good (?:morning|evening|afternoon))\b`)
 )
 
-// idleWords are what is promised and not worth knowing later.
+// idleWords are promises that are not worth remembering.
 var idleWords = regexp.MustCompile(`(?i)\b(?:(?:keep|let) (?:you|ya|u)\b|be (?:right |straight )?(?:back|there|here|around|happy|glad|honest|sure|fine|ok|okay|careful|rooting|cheering|waiting|thinking|looking)\b|see you|see what|talk (?:to you|soon|later)|chat|text you|get back|check (?:it|that|this|them)|give (?:it|that|this|these|those|them)|do (?:it|that|this|so|my best)|have (?:to|a look)|try\b|take (?:it|that|a look|your advice)|look (?:into|forward)|think|remember|forget|say|admit|bet|guess|keep (?:that|it|this|trying|going|doing|on|at)|stay (?:positive|strong|motivated)|cherish|support|tell you|show you|share|send)`)
 
 var (
@@ -86,11 +87,10 @@ var (
 	englishVow  = regexp.MustCompile(`(?i)^i (?:promise|swear|vow)(?: you)?,?(?: that)? ?(?:i will|i'll|i won't|i will never|to|never to)? (.{3,})$`)
 	englishWill = regexp.MustCompile(`(?i)^i(?:'ll| will| won't) (.{4,})$`)
 	lasting     = regexp.MustCompile(`(?i)^(?:never|always)\b|\b(?:forever|every day|for the rest of my life)\b|\b` + whenSoon)
-	// behind is what is cut from a clause: reasons and asides.
+	// behind are reasons and asides, which are cut off.
 	behind = regexp.MustCompile(`(?i)\s+[-–—]+\s.*$|,? (?:but|because|since|so|although|though|even though|which|cos|cuz)\b.*$`)
 )
 
-// english reads one sentence.
 func (n Names) english(sentence string, m Line) []Statement {
 	sentence = englishLead.ReplaceAllString(Contracted(sentence), "")
 	if memo := englishMemo.FindStringSubmatch(sentence); memo != nil && m.Role == RoleUser {
@@ -135,13 +135,11 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 	return out
 }
 
-// englishPledge keeps a promise that is called one, that has a time, or that is for
-// ever.
+// englishPledge keeps a promise that is called one, that has a time, or that is for ever.
 func (n Names) englishPledge(clause string) []Statement {
 	who := n.character("The character")
 	if m := englishVow.FindStringSubmatch(clause); m != nil && !idleWords.MatchString(m[1]) && !pointingAlone.MatchString(m[1]) {
-		word := "promises: "
-		return []Statement{{who + " " + word + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7}}
+		return []Statement{{who + " promises: " + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7}}
 	}
 	m := englishWill.FindStringSubmatch(clause)
 	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
@@ -158,35 +156,24 @@ var pointingAlone = regexp.MustCompile(`(?i)\b(?:it|this|that|so|them|him|her)$`
 
 var englishPronouns = regexp.MustCompile(`(?i)\b(?:i am|i'm|i've|i'll|i|my|me|mine|myself|you're|you|your|yours|yourself)\b`)
 
-// englishThird turns what a side says from the first person into the third.
+// englishThird turns a statement from the first person into the third.
 func (n Names) englishThird(role Role, text string) string {
 	other := n.character("the character")
 	if role == RoleCharacter {
 		other = "the user"
 	}
 	return englishPronouns.ReplaceAllStringFunc(text, func(w string) string {
-		switch strings.ToLower(w) {
-		case "i":
-			return "they"
-		case "i am", "i'm":
-			return "they are"
-		case "i've":
-			return "they have"
-		case "i'll":
-			return "they will"
-		case "my":
-			return "their"
-		case "me":
-			return "them"
-		case "mine":
-			return "theirs"
-		case "myself":
-			return "themselves"
+		switch w = strings.ToLower(w); w {
 		case "you're":
 			return other + " is"
 		case "your", "yours":
 			return other + "'s"
 		}
-		return other
+		return cmp.Or(thirdPerson[w], other)
 	})
+}
+
+var thirdPerson = map[string]string{
+	"i": "they", "i am": "they are", "i'm": "they are", "i've": "they have", "i'll": "they will",
+	"my": "their", "me": "them", "mine": "theirs", "myself": "themselves",
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The parts of Chinese rules. A time before or behind 我 stays in the statement.
+// The parts of Chinese rules. A time before or after 我 stays in the statement.
 const (
 	hanDegree = `(?:真的|真|很|非常|特别|最|超级?|一直|从小就?|也|都|还|比较|其实|挺|更|就|可|太|有点儿?|实在|完全|蛮)*`
 	hanTime   = `(?:今晚|明天(?:早上|上午|中午|下午|晚上)?|明[早晚]|后天|大后天|这个?周末|周末|下下?个?(?:周|星期|礼拜)[一二三四五六日天末]?|这个?(?:周|星期)[一二三四五六日天]|(?:周|星期)[一二三四五六日天]|下个?月(?:初|底)?|月底|年底|明年|暑假|寒假|国庆|春节|过年|\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十两\d]+(?:天|周|个月|年)后)`
@@ -40,11 +40,11 @@ var (
 	// hanVow is a promise that is called one, that has a time, or that is for ever.
 	hanVow  = regexp.MustCompile(`答应|保证|发誓|承诺|永远|一直|一辈子|再也不|每天|` + hanTime)
 	hanIdle = regexp.MustCompile(`尽力|尽量|努力|试|考虑|想想|看看|再联系|联系你|通知你|告诉你|转告|回来|马上|记住|记得|支持|倾听|帮助|提供|学习|改进|为你服务|在这里|关注|保密|注意|继续|聊`)
-	// hanGone is behind us, or passes.
+	// hanGone is past, or passes.
 	hanGone = regexp.MustCompile(`[了过]|感到|觉得|睡|休息|洗澡|出门|回家|吃(?:饭|早|午|晚)`)
 )
 
-// hanRules read the clause behind 我.
+// hanRules read the clause after 我.
 var hanRules = []rule{
 	{form: regexp.MustCompile(`^(?:(?:已经|现在|真正|其实|以后)?(?:的真?名字?|的本名|的大名)?(?:现在)?(?:改名(?:叫做?|为|成)|改叫|叫做?|名叫|是叫|的名字(?:叫做?|是)))` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:你|他|她|它|了|过|不|外卖|车|醒|停|好|苦|什么|人|大家|妈|爸|我|一|几|个|来|去|着|得|滴|快递|出租)|我叫你`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
 	{form: regexp.MustCompile(`^的(?:真实|真正的?)?(?:名字|真名|本名|大名)(?:其实|现在)?(?:叫做?|是)` + hanNamed + `$`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
@@ -75,18 +75,17 @@ var hanRules = []rule{
 	{form: regexp.MustCompile(`^` + hanNow + `[是当做](?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: KindProfile, importance: 0.7},
 }
 
-// hanCallMe reads 叫我小王就好; what hanSummons finds is a call, or a role.
+// hanCallMe reads 叫我小王就好; hanSummons is a call, or a role.
 var (
 	hanCallMe  = regexp.MustCompile(`^(?:你们?|大家)?(?:可以|以后|平时|就|直接|都)*叫我([\p{Han}·]{2,4}?|[A-Za-z]{2,20})(?:就好|就行|就可以|即可|吧)了?$`)
 	hanSummons = regexp.MustCompile(`叫我(?:别|不|去|来|起|醒|怎么|什么|一|吃|走|回|早|干|做|女王|大王|陛下|大人|主人|老[公婆师板]|\p{Han}?(?:爸|妈|哥|姐|爷|奶))`)
 )
 
-// hanTurn is a change in somebody's own life: what follows is about them, too. What
-// hanEnding reads is said without 我 as well.
+// hanTurn is a change in the speaker's own life: the next clause is about them too. hanEnding
+// is said without 我 as well.
 var (
 	hanTurn   = regexp.MustCompile(`^` + hanJust + `(?:大学|研究生)?(?:毕业|回国|升职|转正|转学|退伍|出院|创业|分手|离婚|搬完家)$`)
 	hanEnding = regexp.MustCompile(`^` + hanJust + `(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|搬家|搬走)(?:不干)?了[\s。．.!！~～啊呀啦]*$`)
-	// hanPeople are others who may be spoken of.
 	hanPeople = regexp.MustCompile(hanClose + `|[你您他她它]|老板|老师|邻居`)
 )
 
@@ -96,7 +95,6 @@ var (
 	hanGreeting     = regexp.MustCompile(`你好|您好|大家好|认识你|嗨`)
 )
 
-// chinese reads one sentence.
 func (n Names) chinese(sentence string, m Line) []Statement {
 	if m.Role == RoleCharacter {
 		return n.chinesePledges(sentence)
@@ -115,9 +113,9 @@ func (n Names) chinese(sentence string, m Line) []Statement {
 	return n.chineseClauses(sentence, m)
 }
 
-// chineseClauses reads the clauses of a sentence. Behind one about 我 that gave a
-// statement, or told a change in the user's life, the next may leave 我 out; behind any other its subject may be what that
-// one has brought up (我看了一部电影，叫《活着》).
+// chineseClauses reads the clauses of a sentence. After one about 我 with a statement, or about
+// a change in the user's life, the next may omit 我; after any other its subject may be
+// something else (我看了一部电影，叫《活着》).
 func (n Names) chineseClauses(sentence string, m Line) []Statement {
 	var out []Statement
 	self := false
@@ -144,14 +142,14 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 	return out
 }
 
-// leavesSelfOut reports whether a clause of a message without 我 is about the user: self
-// tells that the one before it was.
+// leavesSelfOut reports whether a clause without 我 is about the user: self is whether the one
+// before it was.
 func leavesSelfOut(clause, message string, self bool) bool {
 	ends := hanEnding.MatchString(clause) && !hanPeople.MatchString(message)
 	return (self || ends) && !hanOther.MatchString(clause)
 }
 
-// chineseClause reads a clause behind 我; named tells that 我 stands there.
+// chineseClause reads a clause after 我; named is whether 我 is there.
 func (n Names) chineseClause(clause string, named, greets bool) (Statement, bool) {
 	if named && hanLove.MatchString(clause) {
 		return Statement{"用户" + n.hanThird("用户", clause), AboutRelationship, KindRelation, 0.8}, true
@@ -169,7 +167,6 @@ func (n Names) chineseClause(clause string, named, greets bool) (Statement, bool
 
 var hanCommas = regexp.MustCompile(`[,，;；]\s*`)
 
-// chinesePledges reads what a character says it will do.
 func (n Names) chinesePledges(sentence string) []Statement {
 	var out []Statement
 	for _, clause := range hanCommas.Split(sentence, -1) {

@@ -14,8 +14,8 @@ import (
 	"nodest/index"
 )
 
-// How much of a statement must stand in its source, by the weight of its words: of
-// the whole, and of each of its clauses that says something.
+// How much of a statement must be in its source, by the weight of its words: of the whole, and
+// of each clause with content.
 const (
 	EnoughSaid      = 0.6
 	EnoughOfClause  = 0.5
@@ -40,8 +40,8 @@ type Piece struct {
 	Weight float64
 }
 
-// classWords are the words that may stand for each other in a fact and its source.
-// Liking and disliking must be said: they are what a careless model makes up.
+// classWords may replace each other in a fact and its source. Liking and disliking must be
+// said: careless models make them up.
 var classWords = map[string]string{
 	"like":     "like love enjoy adore fond fan favorite favourite prefer keen passionate 喜欢 喜爱 热爱 最爱 钟爱 偏爱 偏好 爱吃 爱喝 爱看 爱听 爱玩 爱好 迷上 爱",
 	"hate":     "hate dislike detest loathe despise 讨厌 厌恶 反感 憎恨 恨",
@@ -57,7 +57,7 @@ var classWords = map[string]string{
 	"not":      "not no never without stop stopped quit cannot nobody none don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't haven't hasn't wouldn't 不 没 没有 别 未 无法 戒 停止 放弃",
 }
 
-// neutralWords carry a statement and need no source.
+// neutralWords need no source.
 const neutralWords = "user users user's character say says said tell told mention mentioned state stated express expressed feel feels think thinks currently really very much person someone people make also recently now fact remember asked" +
 	" 用户 角色 对方 表示 提到 提及 认为 觉得 感到 告诉 自己 非常 特别 十分 目前 现在 最近 之一 一个 一只 一条 一位 记住 记得 别忘了 需要 说过 说 很 的 了 是 在 和 与 及 跟 着 过 也 都 就 将 其 他 她 它 们 这 那 我 你 您 地 得 把 被 对 一 个 只 条 位 名 于 为 以 到 去 来 上 里 吧 呢 啊 有 又 还 并 且 而 但 因 所 时"
 
@@ -105,7 +105,7 @@ func init() {
 	denseNeutral = strings.NewReplacer(pairs...)
 }
 
-// Fold brings a text into the form that is compared.
+// Fold normalises a text for comparison.
 func Fold(text string) string {
 	text = strings.ToLower(norm.NFKC.String(text))
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "’", "'"), "‘", "'")
@@ -119,7 +119,6 @@ func Fold(text string) string {
 	return Digits(text)
 }
 
-// SaidIn reads the texts of sources.
 func SaidIn(texts ...string) Said {
 	s := Said{Words: map[string]bool{}, classes: map[string]bool{}}
 	var runs strings.Builder
@@ -147,7 +146,7 @@ func SaidIn(texts ...string) Said {
 	return s
 }
 
-// LatinParts are the terms of one run of letters: it may mix scripts (用Python写).
+// LatinParts are the terms of one run of letters, which may mix scripts (用Python写).
 func LatinParts(w string) []string {
 	if signsOfNumber.MatchString(w) {
 		return []string{w}
@@ -159,7 +158,6 @@ func LatinParts(w string) []string {
 	return out
 }
 
-// PiecesOf returns what a statement says.
 func PiecesOf(text string) []Piece {
 	text = Fold(text)
 	var out []Piece
@@ -189,14 +187,14 @@ func latinPiece(w string) (Piece, bool) {
 			return Piece{Class: c[0], Weight: weightClass}, true
 		}
 	}
-	if latinNeutral[base] || latinNeutral[stem] || len(index.Analyser{}.Terms(base)) == 0 {
+	if latinNeutral[base] || latinNeutral[stem] || len(index.Terms(base)) == 0 {
 		return Piece{}, false
 	}
 	return Piece{word: stem, Weight: weightWord}, true
 }
 
-// densePieces takes the words of classes out of a run and leaves what lies between
-// them and the neutral words.
+// densePieces takes the words of classes out of a run and returns them and what remains between
+// them and neutral words.
 func densePieces(run string) []Piece {
 	var out []Piece
 	run = strings.Map(func(r rune) rune {
@@ -218,7 +216,7 @@ func densePieces(run string) []Piece {
 	return out
 }
 
-// longestNeutral are neutral words that hold a word of a class.
+// longestNeutral are neutral words that contain a word of a class.
 var longestNeutral = regexp.MustCompile(`用户|角色|需要|现在|目前|之一|别忘了|一位|一名`)
 
 // Covers returns how much of the weight of p is said.
@@ -265,12 +263,11 @@ func (s Said) Share(pieces []Piece) (share, weight float64) {
 	return found / weight, weight
 }
 
-// Unsaid tells why text is not a statement of the sources; "" = it is one. The
-// measure: every number, and every name that can be recognised, stands in the
-// sources; so do liking, disliking and negation; and most of the remaining words
-// do, in the whole and in each clause. Words that merely carry a statement, and
-// the names of the two sides, need no source.
-func Unsaid(text string, sources []Line, names Names) string {
+// Unsupported returns why text is not a statement of the sources; "" = it is one. Every number
+// and every recognisable name must be in the sources, and so must liking, disliking and
+// negation; and most of the other words, in the whole and in each clause. Neutral words and the
+// names of the two sides need no source.
+func Unsupported(text string, sources []Line, names Names) string {
 	texts := Stated(sources)
 	s := SaidIn(texts...)
 	s.add(names.User, names.Character)
@@ -283,7 +280,7 @@ func Unsaid(text string, sources []Line, names Names) string {
 	pieces := PiecesOf(text)
 	share, weight := s.Share(pieces)
 	if weight == 0 || share < EnoughSaid {
-		return ReasonUnsaid
+		return ReasonUnsupported
 	}
 	if reason := s.lacks(pieces); reason != "" {
 		return reason
@@ -293,7 +290,7 @@ func Unsaid(text string, sources []Line, names Names) string {
 	}
 	for _, clause := range clauseEnds.Split(norm.NFKC.String(text), -1) {
 		if share, weight := s.Share(PiecesOf(clause)); weight >= clauseSays && share < EnoughOfClause {
-			return ReasonUnsaid
+			return ReasonUnsupported
 		}
 	}
 	if negated(text) != negatedIn(texts, pieces) {
@@ -302,7 +299,7 @@ func Unsaid(text string, sources []Line, names Names) string {
 	return ""
 }
 
-// lacks tells which piece must be said and is not.
+// lacks returns the reason why a required piece is missing.
 func (s *Said) lacks(pieces []Piece) string {
 	for _, p := range pieces {
 		switch {
@@ -316,8 +313,8 @@ func (s *Said) lacks(pieces []Piece) string {
 	return ""
 }
 
-// mayBeNamed reports whether the sides that a statement names have to do with it:
-// they speak in the sources, are named there or addressed.
+// mayBeNamed reports whether the sides named by a statement speak in the sources, are named
+// there or addressed.
 func (n Names) mayBeNamed(text string, sources []Line) bool {
 	for _, side := range []struct {
 		name string
@@ -337,7 +334,6 @@ func (n Names) mayBeNamed(text string, sources []Line) bool {
 
 var SecondPerson = regexp.MustCompile(`(?i)你|您|\b(?:you|your|yours|we|us|our)\b|我们|咱`)
 
-// add counts names as said.
 func (s *Said) add(names ...string) {
 	for _, name := range names {
 		s.Runs += Fold(name) + "\n"
@@ -349,7 +345,7 @@ func (s *Said) add(names ...string) {
 	}
 }
 
-// addDay counts the day that a source speaks of ("yesterday") as said.
+// addDay counts the day that a source names ("yesterday") as said.
 func (s *Said) addDay(m Line) {
 	day, ok := EventTime(strings.Join(Stated([]Line{m}), "\n"), m.At)
 	if !ok {
@@ -359,8 +355,8 @@ func (s *Said) addDay(m Line) {
 	s.add(day.Format("2006/1/2"), day.Format("1/2"), day.Format("2006 1 2 January Jan Monday"))
 }
 
-// names reports whether every name in a statement is said: words with a capital
-// that do not begin a sentence, and Latin words in a text of a dense script.
+// names reports whether every name in a statement is said: capitalised words inside a sentence,
+// and Latin words in a text of a dense script.
 func (s Said) names(text string) bool {
 	text = norm.NFKC.String(text)
 	dense, start := HasCJK(text), true
@@ -392,8 +388,8 @@ func negated(text string) bool {
 	return false
 }
 
-// negatedIn reports whether what is said about pieces is negated: so are all
-// sentences that share words with it.
+// negatedIn reports whether what is said about pieces is negated: all sentences that share
+// words with it are.
 func negatedIn(texts []string, pieces []Piece) bool {
 	any, all := false, true
 	for _, text := range texts {
@@ -431,13 +427,11 @@ func (s Said) Shares(pieces []Piece) bool {
 	return false
 }
 
-// recalling are sentences in which a character tells what it knows already; they
-// are no source, however they came into the reply.
+// recalling are sentences in which a character repeats its memories; they are no source.
 var recalling = regexp.MustCompile(`(?i)记得|记忆[里中]|你(?:之前|以前|曾经?|上次|刚才?)?(?:跟我|和我|对我)?(?:说过|告诉过|提过|提到过)|\bI(?: do| still| also)* (?:remember|recall)\b|\byou(?:'ve| have)?(?: once| also)? (?:told|said|mentioned)\b`)
 
-// Stated returns the texts of sources without questions; a question counts where
-// the other side answers it in a later source. What a character says from memory
-// never counts.
+// Stated returns the texts of sources without questions, unless the other side answers them in
+// a later source, and without what a character says from memory.
 func Stated(sources []Line) []string {
 	out := make([]string, 0, len(sources))
 	for i, m := range sources {
@@ -458,10 +452,10 @@ func Stated(sources []Line) []string {
 	return out
 }
 
-// Why a statement is not one of its sources. The words are for the outcome of a job.
+// Why a statement is not supported, for the report of a job.
 const (
-	ReasonUnsaid   = "not stated in the messages"
-	ReasonNumber   = "contains a number that is not in the messages"
-	ReasonName     = "contains a name that is not in the messages"
-	ReasonOpposite = "the messages state the opposite"
+	ReasonUnsupported = "not stated in the messages"
+	ReasonNumber      = "contains a number that is not in the messages"
+	ReasonName        = "contains a name that is not in the messages"
+	ReasonOpposite    = "the messages state the opposite"
 )

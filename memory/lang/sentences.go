@@ -11,7 +11,7 @@ var (
 	commas        = regexp.MustCompile(`[,，;；]\s*`)
 )
 
-// SentencesOf cuts a text at the ends of sentences; a mark stays with its sentence.
+// SentencesOf splits a text after the ends of sentences.
 func SentencesOf(text string) []string {
 	var out []string
 	from := 0
@@ -47,7 +47,7 @@ func SentencesOf(text string) []string {
 
 var abbreviation = regexp.MustCompile(`(?i)\b(?:mr|mrs|ms|dr|st|vs|prof|jr|sr|no|[a-z]\.[a-z])\.$`)
 
-// IsQuestion looks at the end of a sentence and, where it has no mark, at its words.
+// IsQuestion looks at the end of a sentence and, without a mark, at its words.
 func IsQuestion(sentence string) bool {
 	s := strings.TrimRight(sentence, " \t\r\n\"”’」』)）~～")
 	if strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") {
@@ -60,9 +60,8 @@ func IsQuestion(sentence string) bool {
 	return HasCJK(bare) && (strings.HasSuffix(bare, "吗") || strings.HasSuffix(bare, "么") && !strings.HasSuffix(bare, "这么") && !strings.HasSuffix(bare, "那么"))
 }
 
-// Statements returns the sentences of a text that are not questions. Of a question
-// the clauses before the last stay, as far as they do not ask: "I love sushi, do you
-// know a good place?".
+// Statements returns the sentences of a text that are not questions. The clauses of a question
+// before the last stay if they do not ask: "I love sushi, do you know a good place?".
 func Statements(text string) []string {
 	var out []string
 	for _, s := range SentencesOf(text) {

@@ -5,10 +5,8 @@ import (
 	"strings"
 )
 
-// Small talk is what people say to keep a chat going. It is no reason to remember
-// anything, so it gives no evidence (gate.go).
+// Small talk keeps a chat going. It is no evidence (gate.go).
 
-// latinSmallTalk are the phrases in Latin letters, as whole words.
 var latinSmallTalk = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`good (?:morning|afternoon|evening|night|day)`, `(?:how|what)(?:'s| is| are| about| have) (?:it going|you(?: doing| been| up to)?(?: today| tonight)?|up|new|everything|things|your (?:day|night|morning|evening|weekend)(?: going| so far)?)`,
 	`how (?:was|is|'s) your (?:day|night|weekend|morning|evening)`, `what are you (?:doing|up to)`, `how do you feel`,
@@ -20,9 +18,8 @@ var latinSmallTalk = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`(?:just )?got (?:back|home|up)`, `woke up`, `(?:going|off|heading|time) (?:to|for) (?:bed|sleep)`, `(?:brb|gtg|ttyl|omg|lmao|rofl|idk|btw|tbh|imo|np|ty|thx|pls)`, `at the moment`, `right now`, `these days`, `by the way`, `never ?mind`, `oh (?:my(?: (?:god|gosh|goodness))?|dear|boy|man)`, `not (?:much|really|bad)`, `same here`, `me too`, `long time no see`,
 }, "|") + `)\b`)
 
-// phrasesOfSmallTalk are blanked before a message is read for what it is about. They
-// are matched in folded text. Those that latinSmallTalk lacks have a character that
-// countDense counts.
+// phrasesOfSmallTalk are blanked in folded text before a message is read. Those that
+// latinSmallTalk lacks have a character that countDense counts.
 var phrasesOfSmallTalk = regexp.MustCompile(latinSmallTalk.String() + `|` + strings.Join([]string{
 	`早上好`, `晚上好`, `下午好`, `中午好`, `早安`, `午安`, `晚安`, `早啊`, `你好[呀啊吗]?`, `您好`, `大家好`, `哈+`, `呵+`, `嘿+`, `嘻+`, `嗯+`, `哦+`, `噢+`, `哇+`, `唉+`, `呜+`,
 	`好[的吧呀啊哒嘞滴]+`, `继续(?:说|讲|吧)?`, `接着(?:说|讲)?`, `然后呢?`, `后来呢?`, `还有呢`, `说下去`, `讲下去`, `多(?:说|讲)(?:一?[点些])`, `再(?:说|讲)(?:一?[点些遍次])?`, `(?:给我)?讲个?(?:故事|笑话)`,
@@ -33,8 +30,8 @@ var phrasesOfSmallTalk = regexp.MustCompile(latinSmallTalk.String() + `|` + stri
 	`안녕(?:하세요|히)?`, `좋은 아침`, `잘 ?자(?:요)?`, `고마워(?:요)?`, `감사(?:합니다|해요)`, `네+`, `응+`, `그래(?:요|서)?`, `알았어(?:요)?`, `알겠(?:어|습니다)`, `정말(?:요)?`, `진짜(?:요)?`, `ㅋ+`, `ㅎ+`, `ㅠ+`, `계속(?:해)?`, `더 (?:말해|얘기해) ?줘`, `미안(?:해|해요)?`, `대박`, `(?:좋아|싫어|사랑해|배고파|배불러|피곤해|졸려|심심해|슬퍼|기뻐|행복해|외로워|바빠|추워|더워|재밌어|힘들어)(?:요)?(?:[\s.!?~,]|$)`, `보고 ?싶(?:어|었어)(?:요)?`, `다녀왔어(?:요)?`, `내일 (?:봐|보자|만나)`, `나중에 (?:봐|보자|얘기해)`, `뭐 ?해(?:요)?`, `잘 ?지냈어(?:요)?`,
 }, "|"))
 
-// aboutNothing blanks the small talk in a folded text. Looking for all phrases takes
-// ten times as long as for those in Latin letters.
+// aboutNothing blanks the small talk in a folded text. All phrases take ten times as long as
+// those in Latin letters.
 func aboutNothing(folded string) string {
 	phrases := phrasesOfSmallTalk
 	if countDense(folded) == 0 {
@@ -43,7 +40,7 @@ func aboutNothing(folded string) string {
 	return phrases.ReplaceAllString(strings.ReplaceAll(folded, "’", "'"), " ")
 }
 
-// How much words prove that are in everybody's mouth, by their stems. Others prove 1.
+// The evidence of common words, by their stems. Others are 1.
 const (
 	ProvesNothing = 0    // greetings, noises, words of assent
 	provesHardly  = 0.2  // words about time, mood and doing
@@ -76,7 +73,7 @@ var proofs = func() map[string]float32 {
 	return m
 }()
 
-// ProofOf is how much a word proves that is no pair of characters.
+// ProofOf is the evidence of a word that is no pair of characters.
 func ProofOf(term string) float32 {
 	if proof, ok := proofs[term]; ok {
 		return proof

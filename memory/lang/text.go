@@ -17,8 +17,7 @@ func IsCJK(r rune) bool {
 
 func HasCJK(s string) bool { return strings.ContainsFunc(s, IsCJK) }
 
-// MostlyCJK weighs a character of such a script like a word of another: three
-// letters.
+// MostlyCJK counts a character of these scripts as three letters.
 func MostlyCJK(s string) bool {
 	cjk, other := 0, 0
 	for _, r := range s {
@@ -62,7 +61,6 @@ func ContainsWord(folded string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return wordAt(folded, w) >= 0 })
 }
 
-// wordAt returns where w is in folded, or -1.
 func wordAt(folded, w string) int {
 	for from := 0; ; {
 		i := strings.Index(folded[from:], w)
@@ -80,7 +78,6 @@ func wordAt(folded, w string) int {
 
 func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
 
-// Tidy makes a statement one line without blanks around it.
 func Tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Truncate cuts s to n code points.
@@ -91,15 +88,15 @@ func Truncate(s string, n int) string {
 	return string([]rune(s)[:n]) + "…"
 }
 
-// IsVisible tells signs from blanks, and from what has no shape of its own.
+// IsVisible reports whether a character has a shape.
 func IsVisible(r rune) bool {
 	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && !isFiller(r)
 }
 
-// IsPlausible takes the years that RFC 3339 can write in UTC, in which times are stored.
+// IsPlausible reports whether RFC 3339 can write the year in UTC.
 func IsPlausible(t time.Time) bool { return t.UTC().Year() >= 1 && t.UTC().Year() <= 9999 }
 
-// Fillers are signs without a shape that are no format characters, and the joiners.
+// Fillers have no shape but are no format characters, and the joiners.
 const Fillers = `[\x{200c}\x{200d}\x{34f}\x{115f}\x{1160}\x{3164}\x{ffa0}\x{fe00}-\x{fe0f}]`
 
 var filler = regexp.MustCompile(Fillers)
@@ -110,5 +107,5 @@ var Narration = regexp.MustCompile(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^�
 
 var markup = regexp.MustCompile("```|</?[a-zA-Z][^>]*>|^[\\[{]")
 
-// LooksLikeMarkup refuses what is no statement of a person.
+// LooksLikeMarkup reports whether a text is no statement of a person.
 func LooksLikeMarkup(s string) bool { return markup.MatchString(s) }

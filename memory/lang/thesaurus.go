@@ -8,17 +8,16 @@ import (
 	"nodest/index"
 )
 
-// People ask about things in other words than they mentioned them in: "What computer do
-// I use?" after "my old ThinkPad died". An embedding model knows that the two belong
-// together. Without one, this list of everyday words helps with questions about the user.
+// People ask in other words than they used: "What computer do I use?" after "my old ThinkPad
+// died". An embedding model knows that the two belong together. Without one, this list of
+// everyday words helps with questions about the user.
 
-// relatedWords are looked for beside the words of a question.
 type relatedWords struct {
 	asked *regexp.Regexp // in a folded question
 	terms []string       // of lines that may answer it
 }
 
-// How much a related word counts, and proves.
+// How much a related word counts, and its evidence.
 const (
 	relatedWeight   = 0.5
 	relatedEvidence = 0.6
@@ -26,7 +25,7 @@ const (
 
 func synonyms(asked, told string) relatedWords {
 	r := relatedWords{asked: regexp.MustCompile(asked)}
-	for _, t := range Analyser.Terms(told) {
+	for _, t := range index.Terms(told) {
 		if !slices.Contains(r.terms, t) {
 			r.terms = append(r.terms, t)
 		}
@@ -109,7 +108,7 @@ var thesaurus = []relatedWords{
 	synonyms(`春节|过年`, "过年 春节 除夕 年夜饭 回家 车票"), synonyms(`阳台|种什么|种啥|盆栽`, "阳台 种了 盆 多肉 绿植 浇水"), synonyms(`团建|公司.{0,4}组织`, "团建 公司 组织"), synonyms(`颜色`, "颜色 红色 蓝色 绿色 黄色 紫色 橙色 粉色 黑色 白色"),
 }
 
-// Relate adds words that are related to those of a question about the user.
+// Relate adds words related to those of a question about the user.
 func (q *Question) Relate(folded string) {
 	if !q.Asks || !aboutUs.MatchString(folded) {
 		return

@@ -2,7 +2,7 @@ package lang
 
 import "strings"
 
-// Traits are what the ranking wants to know of a text besides its terms.
+// Traits are what the ranking needs to know of a text besides its terms.
 type Traits struct {
 	Asks   bool // it ends in a question
 	time   bool // it tells a time
@@ -10,7 +10,6 @@ type Traits struct {
 	place  bool
 	name   bool // something stands in quotation marks
 	Self   bool // in the first person
-	length int  // code points
 }
 
 var (
@@ -21,62 +20,67 @@ var (
 	selfWords   = WordSet("i im ive i'm i've i'd i'll my me mine we we're we've our us")
 )
 
-// TraitsOf looks once through a text.
+// TraitsOf scans a text once.
 func TraitsOf(text string) Traits {
-	var t Traits
-	trimmed := strings.TrimRight(text, " \n\t\"”」』)）")
-	t.Asks = strings.HasSuffix(trimmed, "?") || strings.HasSuffix(trimmed, "？")
-	var word [24]byte
-	n, upper, afterPlace := 0, false, false
-	end := func() {
-		if n == 0 {
-			return
-		}
-		w := word[:min(n, len(word))]
-		t.place = t.place || afterPlace && upper
-		afterPlace = placeWords[string(w)]
-		t.time = t.time || TimeWords[string(w)]
-		t.Self = t.Self || selfWords[string(w)]
-		t.number = t.number || numberWords[string(w)]
-		n, upper = 0, false
-	}
+	var s traitScan
 	for _, r := range text {
-		t.length++
-		switch {
-		case 'a' <= r && r <= 'z' || r == '\'' || r == '’':
-			if r == '’' {
-				r = '\''
-			}
-		case 'A' <= r && r <= 'Z':
-			upper = upper || n == 0
-			r += 'a' - 'A'
-		case '0' <= r && r <= '9':
-			t.number = true
-			end()
-			continue
-		default:
-			end()
-			if r >= 0x80 {
-				t.sign(r)
-			}
-			t.name = t.name || r == '"'
-			continue
-		}
-		if n < len(word) {
-			word[n] = byte(r)
-		}
-		n++
+		s.read(r)
 	}
-	end()
-	return t
+	s.endWord()
+	end := strings.TrimRight(text, " \n\t\"”」』)）")
+	s.Asks = strings.HasSuffix(end, "?") || strings.HasSuffix(end, "？")
+	return s.Traits
 }
 
-// sign notes what one character outside ASCII tells.
+// traitScan is a scan with its present word, in lower case.
+type traitScan struct {
+	Traits
+	word              [24]byte
+	length            int
+	upper, afterPlace bool
+}
+
+func (s *traitScan) read(r rune) {
+	switch {
+	case 'a' <= r && r <= 'z' || r == '\'':
+		s.letter(byte(r))
+	case r == '’':
+		s.letter('\'')
+	case 'A' <= r && r <= 'Z':
+		s.upper = s.upper || s.length == 0
+		s.letter(byte(r - 'A' + 'a'))
+	default:
+		s.endWord()
+		s.sign(r)
+	}
+}
+
+func (s *traitScan) letter(c byte) {
+	if s.length < len(s.word) {
+		s.word[s.length] = c
+	}
+	s.length++
+}
+
+func (s *traitScan) endWord() {
+	if s.length == 0 {
+		return
+	}
+	w := string(s.word[:min(s.length, len(s.word))])
+	s.place = s.place || s.afterPlace && s.upper
+	s.afterPlace = placeWords[w]
+	s.time = s.time || TimeWords[w]
+	s.Self = s.Self || selfWords[w]
+	s.number = s.number || numberWords[w]
+	s.length, s.upper = 0, false
+}
+
+// sign notes what a character that is no Latin letter tells.
 func (t *Traits) sign(r rune) {
 	switch r {
-	case '《', '“', '「', '『':
+	case '"', '《', '“', '「', '『':
 		t.name = true
-	case '一', '二', '三', '四', '五', '六', '七', '八', '九', '十', '两', '百', '千', '几':
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '一', '二', '三', '四', '五', '六', '七', '八', '九', '十', '两', '百', '千', '几':
 		t.number = true
 	case '昨', '今', '明', '周', '年', '月', '号', '日', '点', '刚':
 		t.time = true
@@ -87,7 +91,7 @@ func (t *Traits) sign(r rune) {
 	}
 }
 
-// Fits tells whether a text has what a question asks for.
+// Fits reports whether a text has what a question asks for.
 func (t Traits) Fits(s Sought) bool {
 	switch s {
 	case SeekTime:

@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// A day that is named from the day of saying means another one later. So a statement that
-// is kept has the day itself in its place: "tomorrow" becomes "on 2024-03-07".
+// Relative days mean another day later. So they are replaced in a stored statement: "tomorrow"
+// becomes "on 2024-03-07".
 
-// span is what a form names.
+// span is the length of what a form names.
 type span uint8
 
 const (
@@ -29,7 +29,7 @@ type dayMatch struct {
 	names    span
 }
 
-// firstDay finds the first form of dateForms that a text has.
+// firstDay finds the first of dateForms in a text.
 func firstDay(text string, at time.Time) (dayMatch, bool) {
 	for _, f := range dateForms {
 		for _, place := range f.form.FindAllStringSubmatchIndex(text, -1) {
@@ -66,8 +66,7 @@ var (
 	}
 )
 
-// Dated returns a text with the day itself in the place of what names it from the day of
-// saying, at.
+// Dated replaces the first relative day of a text by the date, given when it was said.
 func Dated(text string, at time.Time) string {
 	if at.IsZero() {
 		return text

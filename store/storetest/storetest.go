@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/account"
+	"nodest/memory"
 	"nodest/store"
 )
 
@@ -204,3 +205,18 @@ func User(t testing.TB, db *store.DB) string {
 	}
 	return id
 }
+
+// Memory is the memory on an open transaction: its operations are a part of it.
+func Memory(tx memory.Tx) *memory.Service {
+	return memory.New(open{tx: tx}, memory.Options{Log: slog.New(slog.DiscardHandler)})
+}
+
+// open is the store of a transaction that is open.
+type open struct {
+	memory.Store
+	tx memory.Tx
+}
+
+func (o open) Update(_ context.Context, _ string, fn func(memory.Tx) error) error { return fn(o.tx) }
+
+func (o open) View(_ context.Context, _ string, fn func(memory.Tx) error) error { return fn(o.tx) }
