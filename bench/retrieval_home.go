@@ -67,7 +67,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	if err := l.db.InsertUser(ctx, &account.User{ID: l.user, Username: "reader", Role: account.RoleMember}); err != nil {
 		return l, err
 	}
-	options := nodest.Options{Alone: true, RecallTimeout: time.Minute, Log: log}
+	options := nodest.Options{Alone: true, Log: log}
 	scenes := l.scene
 	if o.chat {
 		scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
@@ -76,7 +76,7 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 	}
 	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: scenes, Log: log})
 	if o.chat {
-		options.Memory = l.memory
+		options.Sources = []nodest.Source{nodest.Memories(l.memory, time.Minute)}
 	}
 	characters := character.New(l.db.Characters(), character.Options{})
 	l.engine = nodest.New(nodest.Deps{

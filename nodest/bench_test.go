@@ -131,7 +131,7 @@ func BenchmarkLongChat(b *testing.B) {
 			opts := nodest.Options{Log: quiet, Alone: true}
 			remembered := memory.New(db.Memory(), memory.Options{Log: quiet})
 			if remembers {
-				opts.Memory = remembered
+				opts.Sources = []nodest.Source{nodest.Memories(remembered, patience)}
 			}
 			e := newEngine(db, watch, watch, opts)
 			defer func() { _ = e.Close(context.Background()) }()

@@ -28,8 +28,8 @@ type turn struct {
 	input   framework.Input
 	task    llm.Task
 
-	ground ground       // for its memories
-	uses   []memory.Use // what was recalled, best first
+	question Question     // for its sources
+	uses     []memory.Use // what was recalled, best first
 
 	made    *summary.Summary // for this prompt alone; nil = that in force counts
 	summary *summary.Summary // that stands in the chat; nil = none
@@ -153,7 +153,7 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 			return err
 		}
 	}
-	t.rests(g.CreatedAt, path, "")
+	t.noteQuestion(tx.UserID(), g.CreatedAt, path, "")
 	in.History = t.chatOf(path)
 	switch g.Kind {
 	case chat.KindReply:

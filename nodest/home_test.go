@@ -82,7 +82,7 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	var e *nodest.Engine
 	chatStore := part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}
 	chats := chat.New(chatStore, characters, chat.Options{
-		Memory: o.Memory != nil, Log: o.Log,
+		Memory: len(o.Sources) > 0, Log: o.Log,
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return e.SummaryModel(ctx, userID)
 		},

@@ -38,7 +38,7 @@ func (s *studio) failsAfter(transactions int) *memory.Service {
 func (s *studio) facts(characterID string) (all []string) {
 	s.t.Helper()
 	for cursor := ""; ; {
-		items, next, err := s.mem().List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
+		items, next, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
 		s.must(err)
 		for _, m := range items {
 			line := m.Text
@@ -88,7 +88,7 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
 	}
 	for range 2 { // the second one is answered from its key
-		done, err := imports(s.mem())
+		done, err := imports(s.memory)
 		s.must(err)
 		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
 			t.Errorf("the same request again: %+v", done)
@@ -97,13 +97,13 @@ func TestAnImportThatFailedHalfwayIsCompleted(t *testing.T) {
 			t.Errorf("%d facts, want 700 different ones", len(all))
 		}
 	}
-	done, err := s.mem().Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	done, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
 	s.must(err)
 	if done.Created != 0 || done.Skipped != 700 {
 		t.Errorf("another request: %+v", done)
 	}
 	call.Hash = "other"
-	_, err = imports(s.mem())
+	_, err = imports(s.memory)
 	refused(t, err, fault.KeyReused, "")
 }
 
@@ -113,7 +113,7 @@ func TestAWrongFileIsRefused(t *testing.T) {
 	alice := s.character(alicesCard)
 	call := s.call()
 	imports := func(file string) (*memory.Imported, error) {
-		return s.mem().Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
+		return s.memory.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
 	}
 	_, err := imports("name,text\nClara,sails\n")
 	refused(t, err, fault.InvalidImport, "")
@@ -130,7 +130,7 @@ func TestAWrongFileIsRefused(t *testing.T) {
 // bulk is BulkMemories for ann.
 func (s *studio) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
 	s.t.Helper()
-	done, err := s.mem().Bulk(s.t.Context(), s.call(), characterID, in)
+	done, err := s.memory.Bulk(s.t.Context(), s.call(), characterID, in)
 	s.must(err)
 	return done
 }
@@ -190,12 +190,12 @@ func TestOneThingIsDoneToManyMemories(t *testing.T) {
 			alice := s.character(alicesCard)
 			sails := s.fact(alice.ID, "Clara sails")
 			text, kind := "Clara sails often", lang.KindPreference
-			_, err := s.mem().Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
+			_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
 			s.must(err)
-			_, err = s.mem().Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
+			_, err = s.memory.Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
 			s.must(err)
 			s.fact(alice.ID, "克拉拉喜欢茶")
-			s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
+			s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
 			s.fact(alice.ID, "Clara sings")
 			before := s.facts(alice.ID)
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
@@ -228,7 +228,7 @@ func TestOneThingIsDoneToNamedMemories(t *testing.T) {
 	alice, other := s.character(alicesCard), s.character(alicesCard)
 	sails := s.fact(alice.ID, "Clara sails")
 	text := "Clara sails often"
-	_, err := s.mem().Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text})
+	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text})
 	s.must(err)
 	sings := s.fact(alice.ID, "Clara sings")
 	foreign := s.fact(other.ID, "Clara swims")
@@ -245,7 +245,7 @@ func TestOneThingIsDoneToNamedMemories(t *testing.T) {
 		t.Errorf("there is %q", all)
 	}
 	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
-	_, err = s.mem().Bulk(t.Context(), s.call(), alice.ID, in)
+	_, err = s.memory.Bulk(t.Context(), s.call(), alice.ID, in)
 	refused(t, err, fault.NotFound, "")
 	if len(s.facts(alice.ID)) != 3 || len(s.facts(other.ID)) != 1 {
 		t.Error("something was purged although one of them is not there")
@@ -301,7 +301,7 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 	for i := range 450 {
 		fmt.Fprintf(&file, `{"text":"Clara knows the number %d"}`+"\n", i)
 	}
-	_, err := s.mem().Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	_, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
 	s.must(err)
 	call := s.call()
 	purge := func(m *memory.Service) (*memory.BulkDone, error) {
@@ -315,7 +315,7 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 		t.Fatalf("%d facts are left, want those without a piece of 200", n)
 	}
 	for range 2 {
-		done, err := purge(s.mem())
+		done, err := purge(s.memory)
 		s.must(err)
 		if done.Changed != 250 || len(done.IDs) != 250 {
 			t.Errorf("the same request again: %d changed", done.Changed)
@@ -325,7 +325,7 @@ func TestABulkThatFailedHalfwayIsCompleted(t *testing.T) {
 		}
 	}
 	// What was purged is not learned again from a file.
-	again, err := s.mem().Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
+	again, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
 	s.must(err)
 	if again.Created != 0 || again.Skipped != 450 {
 		t.Errorf("the file again: %+v", again)
@@ -359,15 +359,15 @@ func TestWhatABulkRefuses(t *testing.T) {
 		"a subject nobody knows":     {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.mem().Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
+			_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
 			refused(t, err, fault.Invalid, tt.field)
 		})
 	}
 	chat := s.chat() // with another character
 	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
-		_, err := s.mem().Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
+		_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
 		refused(t, err, fault.NotFound, "")
-		_, _, err = s.mem().List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
+		_, _, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
 		refused(t, err, fault.NotFound, "")
 	}
 	if all := s.facts(alice.ID); len(all) != 1 {
@@ -394,13 +394,13 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 	}
 	rests("Clara has a birthday", said)
 	rests("It was said that all is fine", reply)
-	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
+	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara sings").ID, false))
 	old := s.fact(alice.ID, "Clara sails")
 	text := "Clara sails often"
-	_, err := s.mem().Edit(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
+	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
 	s.must(err)
 	shown := func() (all []string) {
-		items, _, err := s.mem().List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+		items, _, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
 		s.must(err)
 		for _, m := range items {
 			if m.Shown {

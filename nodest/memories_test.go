@@ -21,7 +21,7 @@ import (
 // search is SearchMemories for ann; it returns the texts.
 func (s *studio) search(characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
-	found, err := s.mem().Search(s.t.Context(), ann, characterID, q)
+	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
 	for _, f := range found {
 		if f.Memory != nil {
@@ -39,7 +39,7 @@ func TestASearchTellsWhy(t *testing.T) {
 	told := s.chatWith(alice.ID)
 	s.say(told, birthday)
 	s.fact(alice.ID, "Clara has a birthday every year.")
-	found, err := s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: asking})
+	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: asking})
 	s.must(err)
 	if len(found) < 2 {
 		t.Fatalf("found %+v, want a fact and a text", found)
@@ -70,11 +70,11 @@ func TestASearchTellsWhy(t *testing.T) {
 	for field, q := range map[string]memory.SearchQuery{
 		"q": {Text: " "}, "limit": {Text: "x", Limit: 101},
 	} {
-		_, err := s.mem().Search(t.Context(), ann, alice.ID, q)
+		_, err := s.memory.Search(t.Context(), ann, alice.ID, q)
 		refused(t, err, fault.Invalid, field)
 	}
 	other := s.chat()
-	_, err = s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "x", ConversationID: other.ID})
+	_, err = s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "x", ConversationID: other.ID})
 	refused(t, err, fault.NotFound, "")
 }
 
@@ -92,12 +92,12 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	kept := s.fact(alice.ID, "The user likes ferries.")
 	// So is what was set aside, and what a memory said before: it is shown as it is now.
 	aside := s.fact(alice.ID, "Clara plays the cello.")
-	_, err := s.mem().Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
+	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, s.fact(alice.ID, "Clara lives in Rome.").ID, memory.Patch{Text: new("She lives in Oslo.")})
 	s.must(err)
-	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, aside.ID, false))
+	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, aside.ID, false))
 
 	in := memory.ForgetInput{Query: "Clara", DryRun: true}
-	preview, err := s.mem().Forget(t.Context(), s.call(), alice.ID, in)
+	preview, err := s.memory.Forget(t.Context(), s.call(), alice.ID, in)
 	s.must(err)
 	var texts []string
 	for _, item := range preview.Memories {
@@ -118,12 +118,12 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 
 	in.DryRun = false
 	call := s.call()
-	gone, err := s.mem().Forget(t.Context(), call, alice.ID, in)
+	gone, err := s.memory.Forget(t.Context(), call, alice.ID, in)
 	s.must(err)
 	if len(gone.Memories) != len(want) || gone.DryRun {
 		t.Errorf("forgotten: %+v", gone)
 	}
-	again, err := s.mem().Forget(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
+	again, err := s.memory.Forget(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, in)
 	s.must(err)
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
@@ -134,11 +134,11 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 		}
 	}
 	for _, id := range []string{clara.ID, aside.ID} {
-		if _, err := s.mem().History(t.Context(), ann, alice.ID, id); !fault.Is(err, fault.NotFound) {
+		if _, err := s.memory.History(t.Context(), ann, alice.ID, id); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the history of what was forgotten: %v", err)
 		}
 	}
-	if versions, err := s.mem().History(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
+	if versions, err := s.memory.History(t.Context(), ann, alice.ID, kept.ID); err != nil || len(versions) != 1 {
 		t.Errorf("what has nothing to do with it: %v, %v", versions, err)
 	}
 	// The chat keeps its words, and a reply does not get them from the memory.
@@ -158,21 +158,21 @@ func TestARepeatedCallDoesNotTellWhatWasPurged(t *testing.T) {
 	alice := s.character(alicesCard)
 	create, edit := s.call(), s.call()
 	draft := memory.Draft{Text: "Clara is the user's sister."}
-	fact, err := s.mem().Create(t.Context(), create, alice.ID, draft)
+	fact, err := s.memory.Create(t.Context(), create, alice.ID, draft)
 	s.must(err)
 	patch := memory.Patch{Text: new("Clara is the user's cousin.")}
-	_, err = s.mem().Edit(t.Context(), edit, alice.ID, fact.ID, patch)
+	_, err = s.memory.Edit(t.Context(), edit, alice.ID, fact.ID, patch)
 	s.must(err)
 	kept := s.call()
-	_, err = s.mem().Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."})
+	_, err = s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."})
 	s.must(err)
-	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, fact.ID, true))
+	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, fact.ID, true))
 
-	_, err = s.mem().Create(t.Context(), create, alice.ID, draft)
+	_, err = s.memory.Create(t.Context(), create, alice.ID, draft)
 	refused(t, err, fault.NotFound, "")
-	_, err = s.mem().Edit(t.Context(), edit, alice.ID, fact.ID, patch)
+	_, err = s.memory.Edit(t.Context(), edit, alice.ID, fact.ID, patch)
 	refused(t, err, fault.NotFound, "")
-	if again, err := s.mem().Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
+	if again, err := s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
 	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
@@ -190,7 +190,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 	text := s.message(reply.ParentID).Chosen().RevisionID
 	ids := memory.ForgetInput{IDs: []string{fact.ID, text, fact.ID}, DryRun: true}
 	for range 2 {
-		items, err := s.mem().Forget(t.Context(), s.call(), alice.ID, ids)
+		items, err := s.memory.Forget(t.Context(), s.call(), alice.ID, ids)
 		s.must(err)
 		if len(items.Memories) != 2 || items.Memories[0].Text != fact.Text || items.Memories[1].Text != birthday {
 			t.Fatalf("dry run %t: %+v", ids.DryRun, items.Memories)
@@ -200,15 +200,15 @@ func TestForgettingByIDAndAll(t *testing.T) {
 	if texts := s.search(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
 		t.Errorf("still there: %q", texts)
 	}
-	_, err := s.mem().Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
+	_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
 	refused(t, err, fault.NotFound, "")
 
-	_, err = s.mem().Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
+	_, err = s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
 	if texts := s.search(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
-	facts, _, err := s.mem().List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+	facts, _, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
 	s.must(err)
 	if len(facts) != 0 {
 		t.Errorf("after forgetting all: %v", facts)
@@ -219,7 +219,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		"dryRun": {All: true, DryRun: true},
 		"ids":    {IDs: make([]string, 201)},
 	} {
-		_, err := s.mem().Forget(t.Context(), s.call(), alice.ID, in)
+		_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, in)
 		refused(t, err, fault.Invalid, strings.TrimSuffix(field, "+"))
 	}
 }
@@ -247,7 +247,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
 		}
 	}
-	s.must(s.mem().ExtractNow(t.Context(), s.call(), now.ID))
+	s.must(s.memory.ExtractNow(t.Context(), s.call(), now.ID))
 	yes := true
 	_, err := s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
@@ -263,7 +263,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 			return err
 		})
 	}
-	items, _, err := s.mem().Jobs(t.Context(), ann, alice.ID, "", 0)
+	items, _, err := s.memory.Jobs(t.Context(), ann, alice.ID, "", 0)
 	s.must(err)
 	kinds := map[string]int{}
 	for _, j := range items {
@@ -283,7 +283,7 @@ func TestWhatIsSaidIsReadSoon(t *testing.T) {
 		}
 		return err
 	}))
-	s.must(s.mem().ExtractNow(t.Context(), s.call(), later.ID))
+	s.must(s.memory.ExtractNow(t.Context(), s.call(), later.ID))
 	s.view(func(tx nodest.Tx) error {
 		said, err := tx.Memory.Said(later.ID, memory.SaidFilter{Unread: true})
 		if len(said) == 0 {
@@ -299,14 +299,14 @@ func TestMemoriesGoOutAndIn(t *testing.T) {
 	s.fact(alice.ID, "Clara is the user's sister.")
 	s.settle(alice.ID, `{"memory":{"extractEvery":7},"retrieval":{"limit":3}}`)
 	var file bytes.Buffer
-	s.must(s.mem().Export(t.Context(), ann, alice.ID, &file))
+	s.must(s.memory.Export(t.Context(), ann, alice.ID, &file))
 	if out := file.String(); !strings.Contains(out, `"type":"header"`) || !strings.Contains(out, `"type":"settings"`) || !strings.Contains(out, `"extractEvery":7`) {
 		t.Fatalf("exported:\n%s", out)
 	}
 	lines := strings.Count(file.String(), "\n")
 	file.WriteString("{broken\n")
 	for i := range 2 {
-		got, err := s.mem().Import(t.Context(), s.call(), other.ID, bytes.NewReader(file.Bytes()))
+		got, err := s.memory.Import(t.Context(), s.call(), other.ID, bytes.NewReader(file.Bytes()))
 		s.must(err)
 		if got.Created != 1-i || got.Skipped != i || len(got.Failed) != 1 || got.Failed[0].Line != lines+1 {
 			t.Errorf("import %d: %+v", i, got)
@@ -329,7 +329,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	s.must(err)
 	state := func() string {
 		var out bytes.Buffer
-		s.must(s.mem().Export(t.Context(), ann, alice.ID, &out))
+		s.must(s.memory.Export(t.Context(), ann, alice.ID, &out))
 		_, rest, _ := strings.Cut(out.String(), "\n") // the header has the time
 		return rest
 	}
@@ -342,63 +342,63 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 	text := "mine"
 	for name, try := range map[string]func(characterID, id string) error{
 		"list": func(ch, _ string) error {
-			_, _, err := s.mem().List(t.Context(), bob, ch, memory.Filter{}, "", 0)
+			_, _, err := s.memory.List(t.Context(), bob, ch, memory.Filter{}, "", 0)
 			return err
 		},
 		"search": func(ch, _ string) error {
-			_, err := s.mem().Search(t.Context(), bob, ch, memory.SearchQuery{Text: "Clara"})
+			_, err := s.memory.Search(t.Context(), bob, ch, memory.SearchQuery{Text: "Clara"})
 			return err
 		},
 		"create": func(ch, _ string) error {
-			_, err := s.mem().Create(t.Context(), call(), ch, memory.Draft{Text: "x"})
+			_, err := s.memory.Create(t.Context(), call(), ch, memory.Draft{Text: "x"})
 			return err
 		},
 		"edit": func(ch, id string) error {
-			_, err := s.mem().Edit(t.Context(), call(), ch, id, memory.Patch{Text: &text})
+			_, err := s.memory.Edit(t.Context(), call(), ch, id, memory.Patch{Text: &text})
 			return err
 		},
-		"retire":  func(ch, id string) error { return s.mem().Delete(t.Context(), call(), ch, id, false) },
-		"purge":   func(ch, id string) error { return s.mem().Delete(t.Context(), call(), ch, id, true) },
-		"restore": func(ch, id string) error { _, err := s.mem().Restore(t.Context(), call(), ch, id); return err },
-		"history": func(ch, id string) error { _, err := s.mem().History(t.Context(), bob, ch, id); return err },
+		"retire":  func(ch, id string) error { return s.memory.Delete(t.Context(), call(), ch, id, false) },
+		"purge":   func(ch, id string) error { return s.memory.Delete(t.Context(), call(), ch, id, true) },
+		"restore": func(ch, id string) error { _, err := s.memory.Restore(t.Context(), call(), ch, id); return err },
+		"history": func(ch, id string) error { _, err := s.memory.History(t.Context(), bob, ch, id); return err },
 		"forget": func(ch, id string) error {
-			_, err := s.mem().Forget(t.Context(), call(), ch, memory.ForgetInput{IDs: []string{id}})
+			_, err := s.memory.Forget(t.Context(), call(), ch, memory.ForgetInput{IDs: []string{id}})
 			return err
 		},
 		"forget all": func(ch, _ string) error {
-			_, err := s.mem().Forget(t.Context(), call(), ch, memory.ForgetInput{All: true})
+			_, err := s.memory.Forget(t.Context(), call(), ch, memory.ForgetInput{All: true})
 			return err
 		},
 		"bulk": func(ch, id string) error {
-			_, err := s.mem().Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{IDs: []string{id}}})
+			_, err := s.memory.Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{IDs: []string{id}}})
 			return err
 		},
 		"bulk of all": func(ch, _ string) error {
-			_, err := s.mem().Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{All: true}})
+			_, err := s.memory.Bulk(t.Context(), call(), ch, memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{All: true}})
 			return err
 		},
 		"bulk of a chat": func(string, string) error {
-			_, err := s.mem().Bulk(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: new(c.ID)}})
+			_, err := s.memory.Bulk(t.Context(), call(), bobs.ID, memory.Bulk{Action: memory.BulkPin, Filter: memory.Selection{Conversation: new(c.ID)}})
 			return err
 		},
 		"list of a chat": func(string, string) error {
-			_, _, err := s.mem().List(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
+			_, _, err := s.memory.List(t.Context(), bob, bobs.ID, memory.Filter{ConversationID: c.ID}, "", 0)
 			return err
 		},
 		"suggestions": func(ch, _ string) error {
-			_, _, err := s.mem().Suggestions(t.Context(), bob, ch, "", "", 0)
+			_, _, err := s.memory.Suggestions(t.Context(), bob, ch, "", "", 0)
 			return err
 		},
 		"decide": func(ch, id string) error {
-			_, err := s.mem().Decide(t.Context(), call(), ch, id, "accept")
+			_, err := s.memory.Decide(t.Context(), call(), ch, id, "accept")
 			return err
 		},
-		"export": func(ch, _ string) error { return s.mem().Export(t.Context(), bob, ch, &bytes.Buffer{}) },
+		"export": func(ch, _ string) error { return s.memory.Export(t.Context(), bob, ch, &bytes.Buffer{}) },
 		"import": func(ch, _ string) error {
-			_, err := s.mem().Import(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
+			_, err := s.memory.Import(t.Context(), call(), ch, strings.NewReader(`{"text":"x"}`))
 			return err
 		},
-		"jobs": func(ch, _ string) error { _, _, err := s.mem().Jobs(t.Context(), bob, ch, "", 0); return err },
+		"jobs": func(ch, _ string) error { _, _, err := s.memory.Jobs(t.Context(), bob, ch, "", 0); return err },
 	} {
 		if err := try(alice.ID, fact.ID); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v, want NotFound", name, err)
@@ -411,7 +411,7 @@ func TestAnothersMemoriesAreNotThere(t *testing.T) {
 			}
 		}
 	}
-	if err := s.mem().ExtractNow(t.Context(), call(), c.ID); !fault.Is(err, fault.NotFound) {
+	if err := s.memory.ExtractNow(t.Context(), call(), c.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("extract: %v, want NotFound", err)
 	}
 	if after := state(); after != before {

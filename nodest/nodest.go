@@ -21,7 +21,6 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/stream"
 )
 
@@ -52,19 +51,18 @@ type Model struct {
 
 // Options tune an Engine. The zero value is ready to use.
 type Options struct {
-	Process            string          // name of this process in leases; default a random one
-	Alone              bool            // no other process uses the database: what it did not finish is over
-	GenerationsPerUser int             // running at once; default 2
-	QueuePerUser       int             // waiting behind them; default 4
-	TokensPerDay       int64           // default 0 = no limit
-	TurnTimeout        time.Duration   // whole generation; default 10 min
-	CheckpointEvery    time.Duration   // default 2 s
-	CheckpointChars    int             // default 1,000 code points
-	Lease              time.Duration   // of a running generation; default 15 s
-	Memory             *memory.Service // what is recalled in turns; nil = nothing
-	RecallTimeout      time.Duration   // after this a turn goes on without memories; default 1.5 s
-	SummaryWait        time.Duration   // how long a reply waits for a summary that it has no room without; default 3 s
-	Log                *slog.Logger    // default slog.Default()
+	Process            string        // name of this process in leases; default a random one
+	Alone              bool          // no other process uses the database: what it did not finish is over
+	GenerationsPerUser int           // running at once; default 2
+	QueuePerUser       int           // waiting behind them; default 4
+	TokensPerDay       int64         // default 0 = no limit
+	TurnTimeout        time.Duration // whole generation; default 10 min
+	CheckpointEvery    time.Duration // default 2 s
+	CheckpointChars    int           // default 1,000 code points
+	Lease              time.Duration // of a running generation; default 15 s
+	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
+	SummaryWait        time.Duration // how long a reply waits for a summary that it has no room without; default 3 s
+	Log                *slog.Logger  // default slog.Default()
 }
 
 // withDefaults is the only place that knows the defaults.
@@ -76,7 +74,6 @@ func (o Options) withDefaults() Options {
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	o.CheckpointChars = cmp.Or(o.CheckpointChars, 1000)
 	o.Lease = cmp.Or(o.Lease, 15*time.Second)
-	o.RecallTimeout = cmp.Or(o.RecallTimeout, 1500*time.Millisecond)
 	o.SummaryWait = cmp.Or(o.SummaryWait, 3*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	return o

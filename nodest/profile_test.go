@@ -34,7 +34,7 @@ func profileIn(p *framework.Prompt) (text string, ids []string) {
 
 func (s *studio) knows(characterID, text string, pinned bool) *memory.Memory {
 	s.t.Helper()
-	m, err := s.mem().Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
+	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
 	s.must(err)
 	return m
 }
@@ -112,7 +112,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	s.settle(alice.ID, `{}`)
 
 	text := "User lives in Oslo"
-	edited, err := s.mem().Edit(t.Context(), s.call(), alice.ID, fact.ID, memory.Patch{Text: &text})
+	edited, err := s.memory.Edit(t.Context(), s.call(), alice.ID, fact.ID, memory.Patch{Text: &text})
 	s.must(err)
 	if got := profile(); got != "- "+text {
 		t.Errorf("edited: %q", got)
@@ -122,7 +122,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	if got := profile(); got != "- "+text { // what the user wrote rests on no message
 		t.Errorf("at the save point: %q", got)
 	}
-	s.must(s.mem().Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
+	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
 	if got := profile(); got != "" {
 		t.Errorf("set aside: %q", got)
 	}

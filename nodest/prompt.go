@@ -50,9 +50,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil {
 		return nil, err
 	}
-	if e.remembers(turn) {
-		e.recall(ctx, userID, turn)
-	}
+	e.askSources(ctx, turn, func(string) {})
 	begun := time.Now()
 	p, err := framework.Build(turn.input)
 	if err != nil {
@@ -71,7 +69,7 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 		return err
 	}
 	t.input.Options.Seed = shownSeed(t.scene.Conversation.ID, path)
-	t.rests(tx.Now(), path, text)
+	t.noteQuestion(tx.UserID(), tx.Now(), path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":

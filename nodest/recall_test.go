@@ -31,13 +31,15 @@ func (s *studio) remember(o memory.Options) *studio {
 		return s.Chats.MemorySettings(ctx, userID, characterID)
 	}
 	o.Log = quiet
-	s.opts.Memory = memory.New(s.db.Memory(), o)
-	s.Engine = s.engine()
+	s.ask(memory.New(s.db.Memory(), o), patience)
 	return s
 }
 
-// mem is the memory that the engine has.
-func (s *studio) mem() *memory.Service { return s.opts.Memory }
+// ask has the engine ask a memory, with a limit.
+func (s *studio) ask(m *memory.Service, limit time.Duration) {
+	s.memory, s.opts.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
+	s.Engine = s.engine()
+}
 
 func newRemembering(t *testing.T) *studio {
 	t.Helper()
@@ -47,7 +49,7 @@ func newRemembering(t *testing.T) *studio {
 // fact makes a character of ann's remember something.
 func (s *studio) fact(characterID, text string) *memory.Memory {
 	s.t.Helper()
-	m, err := s.mem().Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
+	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
 	s.must(err)
 	return m
 }
@@ -117,7 +119,7 @@ func TestWhatWasSaidElsewhereReachesTheRequest(t *testing.T) {
 	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
-	if used, err := s.mem().History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
+	if used, err := s.memory.History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
 		t.Errorf("nobody notes when a fact was used: %v, %v", used, err)
 	}
 	if memories, warnings, stages := s.toldOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
@@ -260,9 +262,8 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 		"the memory hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, nodest.Options{RecallTimeout: 10 * time.Millisecond})
-			s.opts.Memory = memory.New(unwell{s.db.Memory(), view}, memory.Options{Log: quiet})
-			s.Engine = s.engine()
+			s := newStudio(t, nodest.Options{})
+			s.ask(memory.New(unwell{s.db.Memory(), view}, memory.Options{Log: quiet}), 10*time.Millisecond)
 			alice := s.character(alicesCard)
 			s.say(s.chatWith(alice.ID), birthday)
 			reply := s.say(s.chatWith(alice.ID), asking)
@@ -292,7 +293,7 @@ func TestAnEchoOfTheBlockIsNoMemory(t *testing.T) {
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Fatal("nothing was recalled")
 	}
-	found, err := s.mem().Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "porcelain owls", Recall: true})
+	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "porcelain owls", Recall: true})
 	s.must(err)
 	owls := 0
 	for _, f := range found {

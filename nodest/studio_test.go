@@ -1,7 +1,6 @@
 package nodest_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -32,13 +32,14 @@ const patience = 60 * time.Second
 // what the test tells it to.
 type studio struct {
 	*Engine
-	t     *testing.T
-	db    *store.DB
-	model *puppet
-	real  *nodest.Model // in place of the puppet; nil = the puppet
-	opts  nodest.Options
-	ears  *ears
-	calls int
+	t      *testing.T
+	db     *store.DB
+	model  *puppet
+	real   *nodest.Model // in place of the puppet; nil = the puppet
+	opts   nodest.Options
+	memory *memory.Service // that the engine asks; nil = none
+	ears   *ears
+	calls  int
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -67,7 +68,7 @@ func newStudioOn(t *testing.T, opts nodest.Options, open func(store.Options) *st
 	for _, id := range []string{ann, bob} {
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
-	s.opts.Alone, s.opts.RecallTimeout = true, cmp.Or(opts.RecallTimeout, patience)
+	s.opts.Alone = true
 	if s.opts.Log == nil {
 		s.opts.Log = quiet
 	}

@@ -54,10 +54,7 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	if e.remembers(turn) {
-		e.tellStage(t, "memory", begun)
-		e.recall(ctx, t.userID, turn)
-	}
+	e.askSources(ctx, turn, func(name string) { e.tellStage(t, name, begun) })
 	prompt, err := framework.Build(turn.input)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func build(t testing.TB, change func(*Options)) *house {
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
 	h.engine = nodest.New(nodest.Deps{
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: voices{h.voice}, Publisher: h.hub,
-	}, nodest.Options{Alone: true, Memory: h.memory, RecallTimeout: patience, Log: log})
+	}, nodest.Options{Alone: true, Sources: []nodest.Source{nodest.Memories(h.memory, patience)}, Log: log})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds())...)
 	h.jobs.Start()

@@ -63,11 +63,10 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// What tests set, since they kill servers and run where everything is slow; zero
-// stands for the defaults of what is given it.
+// What tests set, since they kill servers and run where everything is slow.
 var (
-	lease         time.Duration // after it the replies and jobs of a process that died are taken up
-	recallTimeout time.Duration // after it a turn goes on without memories
+	lease         time.Duration             // after it the replies and jobs of a process that died are taken up; 0 = the defaults
+	recallTimeout = 1500 * time.Millisecond // after it a turn goes on without memories
 )
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
@@ -231,7 +230,8 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Memory: r.memory, SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, RecallTimeout: recallTimeout, Log: log,
+		Sources:     []nodest.Source{nodest.Memories(r.memory, recallTimeout)},
+		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.extractor().Kinds(), r.chats.Kinds())...)
 	if err := r.engine.Recover(ctx); err != nil {

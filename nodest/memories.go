@@ -1,0 +1,200 @@
+package nodest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"nodest/chat"
+	"nodest/fault"
+	"nodest/framework"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Memories is the source that recalls what was said and reads the user's profile.
+func Memories(m *memory.Service, limit time.Duration) Source {
+	return Source{
+		Name: "memory", Limit: limit,
+		Warning: framework.Warning{Code: "memory_unavailable", Detail: "memories could not be searched"},
+		Wanted: func(q *Question) bool {
+			on := q.Setup.Options.Memory
+			return q.Setup.Docs.Settings.Retrieval.Enabled && (on == nil || *on)
+		},
+		Find: func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+	}
+}
+
+// recall finds the memories for a turn. The profile is there also where the search fails.
+func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, err error) {
+	scene := q.Setup.MemoryScene()
+	ask := memory.Ask{
+		CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Text: q.Text, Names: scene.Names,
+		Now: q.Now, Scene: &scene, Before: q.Before,
+	}
+	if ask.Text != "" {
+		ask.Visible = q.visible()
+	}
+	hits, err := m.Turn(ctx, q.UserID, ask, func(facts []memory.Memory) (known []string) {
+		f.Profile = memory.ProfileOf(facts, q.Setup.Docs.Language)
+		for _, fact := range f.Profile.Facts {
+			known = append(known, fact.ID)
+		}
+		return known
+	})
+	if err != nil {
+		return f, err
+	}
+	for i := range hits {
+		f.Memories = append(f.Memories, framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)})
+	}
+	f.Uses = append(memory.UsesOf(hits), memory.ProfileUses(f.Profile)...)
+	return f, nil
+}
+
+// shownShare is the part of the room for the chat in which its newest messages
+// are sure to be shown: the frame of the prompt takes some of the room, and
+// tokens are estimated here.
+const shownShare = 0.7
+
+// readWords is how many of the newest messages are compared word by word with
+// what was recalled; older ones are by their names. Their words are analysed in
+// every turn, which at 40 messages took longer than the recall itself.
+const readWords = 8
+
+// visible is what the prompt shows anyway: of a chat that is too long for it the
+// messages that are sure to have room, and the newest one in any case.
+func (q *Question) visible() memory.Visible {
+	room := int(float64(q.room) * shownShare)
+	said := []memory.Message{{Text: q.extra}, {Text: q.summary}}
+	for n, m := range slices.Backward(q.shown) {
+		s := m.Chosen()
+		if s == nil || m.Hidden {
+			continue
+		}
+		back := len(q.shown) - n // from 1
+		if room -= llm.EstimateTokens(s.Text); room < 0 && back > 1 {
+			break
+		}
+		one := memory.Message{Evidence: memory.Evidence{
+			ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq,
+		}}
+		if back <= readWords {
+			one.Role, one.Text = lang.Role(m.Role), s.Text
+		}
+		said = append(said, one)
+	}
+	return memory.VisibleIn(said)
+}
+
+// used are the memories that are in the prompt: there may have been no room for
+// some.
+func (t *turn) used() []memory.Use {
+	in := map[string]bool{}
+	for _, en := range t.prompt.Entries {
+		if en.Source == framework.SourceMemory || en.Source == framework.SourceProfile {
+			in[en.ID] = true
+		}
+	}
+	return ranked(slices.DeleteFunc(slices.Clone(t.uses), func(u memory.Use) bool { return !in[u.ID] }))
+}
+
+// ranked numbers uses in their order, from 1.
+func ranked(uses []memory.Use) []memory.Use {
+	for i := range uses {
+		uses[i].Rank = i + 1
+	}
+	return uses
+}
+
+// unitsOf are the units that were recalled.
+func unitsOf(uses []memory.Use) []string {
+	var ids []string
+	for _, u := range uses {
+		if u.Recalled() {
+			ids = append(ids, u.ID)
+		}
+	}
+	return ids
+}
+
+// usesBefore is what was recalled for the text that a generation lengthens. It is
+// read before that text changes.
+func usesBefore(tx Tx, m *chat.Message, g *chat.Generation) ([]memory.Use, error) {
+	if s := m.Chosen(); g.Kind != chat.KindContinue || s == nil || s.ID != g.SwipeID {
+		return nil, nil
+	}
+	return chat.Uses(tx.Chats, m)
+}
+
+// keepUses stores what was recalled for the text that a generation has put into
+// m, behind what was for its beginning (before).
+func keepUses(tx Tx, m *chat.Message, g *chat.Generation, before []memory.Use) error {
+	at := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == g.SwipeID })
+	uses := slices.Clone(before)
+	for _, u := range g.Uses {
+		if !slices.ContainsFunc(before, func(o memory.Use) bool { return o.ID == u.ID }) {
+			uses = append(uses, u)
+		}
+	}
+	if at < 0 || len(uses) == 0 {
+		return nil
+	}
+	return tx.Memory.PutUses(m.ID, m.Swipes[at].RevisionID, ranked(uses))
+}
+
+// united are the ids of both lists, each once.
+func united(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, id := range b {
+		if !slices.Contains(a, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// RecalledFor returns what was recalled for the shown text of a reply, by rank, and
+// then the facts of the profile (signal "profile").
+// What was purged since is left out.
+func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]memory.Found, error) {
+	found := []memory.Found{}
+	err := e.store.View(ctx, userID, func(tx Tx) error {
+		found = found[:0]
+		m, err := chat.LiveMessage(tx.Chats, messageID)
+		if err != nil {
+			return err
+		}
+		uses, err := tx.Memory.Uses(m.ID)
+		if err != nil || len(uses) == 0 {
+			return err
+		}
+		characterID, err := speakerOf(tx, m)
+		if err != nil {
+			return err
+		}
+		found, err = memory.ReadFound(tx.Memory, characterID, uses)
+		return err
+	})
+	return found, err
+}
+
+// speakerOf is the character that wrote the shown text of a reply: the
+// conversation's, or the one that its generation was asked of.
+func speakerOf(tx Tx, m *chat.Message) (characterID string, err error) {
+	if s := m.Chosen(); s != nil && s.GenerationID != "" {
+		g, err := tx.Generation(s.GenerationID)
+		if err == nil && g.Options.CharacterID != "" {
+			return g.Options.CharacterID, nil
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+	}
+	conv, err := tx.Chats.Conversation(m.ConversationID)
+	if err != nil {
+		return "", err
+	}
+	return conv.CharacterID, nil
+}

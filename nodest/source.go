@@ -1,0 +1,157 @@
+package nodest
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Source finds what a reply should know. The sources of an engine are asked side by
+// side, after the chat is read and before the request is built. None of them fails a
+// turn: it goes on without what could not be found, and its prompt has a warning.
+type Source struct {
+	Name    string            // the stage that clients see while it is asked
+	Limit   time.Duration     // after which the turn goes on without it
+	Warning framework.Warning // of a prompt that has to do without it
+
+	// Wanted says whether a turn asks it.
+	Wanted func(q *Question) bool
+	// Find returns what it finds. It ends soon after ctx does; what it returns with an
+	// error is used too.
+	Find func(ctx context.Context, q *Question) (Findings, error)
+}
+
+// Question is what a turn asks its sources. They read it and change nothing.
+type Question struct {
+	UserID string
+	Setup  *chat.Setup
+	Here   memory.Place // the branch that is written
+	Text   string       // what the user said last; "" = nothing
+	Before []string     // the turn before it: what the user said, and the reply
+	Now    time.Time    // in the user's time zone
+
+	shown   []*chat.Message // that go into the prompt by themselves, oldest first
+	extra   string          // a text in the prompt that is no message of the chat; "" = none
+	summary string          // of what stands before them; "" = none
+	room    int             // for the chat, in tokens
+}
+
+// Findings are what a source has found.
+type Findings struct {
+	framework.Findings
+	Profile framework.Profile
+	Uses    []memory.Use // memories among it, best first
+}
+
+// noteQuestion notes the branch that is written, what was said last in it and when that
+// is answered; text is said behind it and not stored, "" = nothing.
+func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, text string) {
+	now = now.In(t.scene.Zone)
+	o := &t.input.Options
+	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
+	q := Question{
+		UserID: userID, Setup: &t.scene.Setup, Here: memory.Place{ConversationID: t.scene.Conversation.ID},
+		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve,
+	}
+	if t.summary != nil {
+		q.summary = t.summary.Text
+	}
+	if s := t.scene.save; s != nil {
+		q.Here.HeadID, q.Here.Version = s.HeadID, s.Version
+	} else if len(path) > 0 {
+		q.Here.HeadID = path[len(path)-1].ID
+	}
+	at := len(path) - 1
+	for ; at >= 0 && q.Text == ""; at-- {
+		if path[at].Role == chat.RoleUser && !path[at].Hidden {
+			q.Text = memory.Clean(lang.RoleUser, path[at].Text())
+		}
+	}
+	q.Before = turnBefore(path[:at+1])
+	t.question = q
+}
+
+// turnBefore returns the last text of the user in path and the reply to it, as memory
+// reads them. Without the one or the other it is "".
+func turnBefore(path []*chat.Message) []string {
+	said, reply := "", ""
+	for i := len(path) - 1; i >= 0 && said == ""; i-- {
+		switch m := path[i]; {
+		case m.Hidden:
+		case m.Role == chat.RoleUser:
+			said = memory.Clean(lang.RoleUser, m.Text())
+		case m.Role == chat.RoleAssistant && reply == "":
+			reply = memory.Clean(lang.RoleCharacter, m.Text())
+		}
+	}
+	return []string{said, reply}
+}
+
+// userSpokeAt is when the user wrote last before the newest message, which is the
+// last one of path unless something newer is known.
+func userSpokeAt(path []*chat.Message, newer bool) time.Time {
+	for _, m := range slices.Backward(path) {
+		switch {
+		case m.Hidden || strings.TrimSpace(m.Text()) == "":
+		case newer && m.Role == chat.RoleUser:
+			return m.CreatedAt
+		default:
+			newer = true
+		}
+	}
+	return time.Time{}
+}
+
+// askSources puts what the sources find into the input of the build. asked is told the
+// name of each that is asked.
+func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string)) {
+	q := &t.question
+	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
+	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
+	var group sync.WaitGroup
+	for i, s := range wanted {
+		asked(s.Name)
+		group.Go(func() { found[i], failed[i] = s.find(ctx, q) })
+	}
+	group.Wait()
+	for i, s := range wanted {
+		t.add(found[i])
+		if failed[i] != nil {
+			e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", s.Name,
+				"conversation", t.scene.Conversation.ID, "err", failed[i])
+			t.warnings = append(t.warnings, s.Warning)
+		}
+	}
+}
+
+// find is Find within the limit; a panic is an error.
+func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Limit)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("source %s: panic: %v\n%s", s.Name, p, debug.Stack())
+		}
+	}()
+	return s.Find(ctx, q)
+}
+
+// add puts findings behind those of other sources.
+func (t *turn) add(f Findings) {
+	in := &t.input
+	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)
+	in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web)
+	if len(f.Profile.Facts) > 0 {
+		in.Profile = f.Profile
+	}
+	t.uses = append(t.uses, f.Uses...)
+}

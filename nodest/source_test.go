@@ -1,0 +1,115 @@
+package nodest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/memory"
+	"nodest/nodest"
+)
+
+// source is a source that every turn asks.
+func source(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
+	return nodest.Source{
+		Name: name, Limit: patience, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
+		Wanted: func(*nodest.Question) bool { return true },
+	}
+}
+
+func remembers(id, text string) nodest.Findings {
+	var f nodest.Findings
+	f.Memories = []framework.Memory{{ID: id, Text: text}}
+	f.Uses = []memory.Use{{ID: id}}
+	return f
+}
+
+// Each of two sources waits until the other is asked too.
+func TestSourcesAreAskedSideBySideAndKeepTheirOrder(t *testing.T) {
+	first, second := make(chan struct{}), make(chan struct{})
+	meet := func(mine, other chan struct{}, f nodest.Findings) func(context.Context, *nodest.Question) (nodest.Findings, error) {
+		return func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) {
+			close(mine)
+			select {
+			case <-other:
+				return f, nil
+			case <-ctx.Done():
+				return nodest.Findings{}, ctx.Err()
+			}
+		}
+	}
+	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
+		source("one", meet(first, second, remembers("m1", "Ana keeps bees."))),
+		source("two", meet(second, first, remembers("m2", "Ben keeps goats."))),
+	}})
+	reply := s.say(s.chat(), "Who keeps what?")
+	memories, warnings, _ := s.toldOf(reply.GenerationID)
+	if len(memories) != 2 || len(warnings) != 0 {
+		t.Errorf("told: memories %v, warnings %v; want two and none", memories, warnings)
+	}
+	sent := s.model.asked()
+	prompt := ""
+	for _, m := range sent[len(sent)-1].Messages {
+		prompt += m.Text
+	}
+	if a, b := strings.Index(prompt, "bees"), strings.Index(prompt, "goats"); a < 0 || b < a {
+		t.Errorf("the prompt has them at %d and %d", a, b)
+	}
+}
+
+// A source that fails costs its own findings only.
+func TestATurnGoesOnWithoutASource(t *testing.T) {
+	for name, find := range map[string]func(context.Context) (nodest.Findings, error){
+		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
+		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
+		"it panics":            func(context.Context) (nodest.Findings, error) { panic("nil map") },
+		"it has found a part":  func(context.Context) (nodest.Findings, error) { return remembers("m3", "Part."), errors.New("cut") },
+		"it is not wanted now": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := source("web", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) { return find(ctx) })
+			bad.Limit = 10 * time.Millisecond
+			if find == nil {
+				bad.Wanted = func(*nodest.Question) bool { return false }
+			}
+			good := source("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
+				return remembers("m1", "Ana keeps bees."), nil
+			})
+			s := newStudio(t, nodest.Options{Sources: []nodest.Source{bad, good}})
+			reply := s.say(s.chat(), "Who keeps bees?")
+			if reply.Status != chat.StatusComplete {
+				t.Errorf("the reply is %s", reply.Status)
+			}
+			memories, warnings, _ := s.toldOf(reply.GenerationID)
+			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
+			if len(memories) == 0 || !slices.Equal(warnings, want) {
+				t.Errorf("told: memories %v, warnings %v; want warnings %v", memories, warnings, want)
+			}
+		})
+	}
+}
+
+// What the sources are asked is the turn: who speaks, what was said, and when.
+func TestASourceIsAskedAboutTheTurn(t *testing.T) {
+	var got nodest.Question
+	s := newStudio(t, nodest.Options{Sources: []nodest.Source{
+		source("web", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
+			got = *q
+			return nodest.Findings{}, nil
+		}),
+	}})
+	c := s.chat()
+	s.say(c, "Good morning.")
+	reply := s.say(c, "Who keeps bees?")
+	switch {
+	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
+		t.Errorf("asked %+v", got)
+	case got.Text != "Who keeps bees?", !slices.Equal(got.Before, []string{"Good morning.", "Fine."}):
+		t.Errorf("asked %q behind %q", got.Text, got.Before)
+	}
+}
