@@ -120,8 +120,9 @@ func ShownBranch(tx Tx, conv *Conversation) ([]*Message, error) {
 	return newestFirst, nil
 }
 
-// InPrompt are the messages of a branch that count as history. A reply that failed
-// before its first word is left out with the message that it was to answer.
+// InPrompt are the messages of a branch that go into a prompt. Hidden messages and
+// places without a text are left out, and so is a failed exchange: a reply that failed
+// before its first word, with the message that it was to answer.
 func InPrompt(branch []*Message) []*Message {
 	clean := make([]*Message, 0, len(branch))
 	for _, m := range branch {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"strings"
 	"time"
 
 	"nodest/fault"
@@ -169,27 +168,16 @@ func ChooseSummary(tx Tx, conv *Conversation) error {
 	return err
 }
 
-// LinesOf are messages as summaries count them. What chatOf leaves out of a prompt
-// is no line.
+// LinesOf are messages as summaries count them: those that go into a prompt.
 func LinesOf(path []*Message) []summary.ChatLine {
-	lines := make([]summary.ChatLine, 0, len(path))
-	var last *Message // that stands at the end of lines
-	for _, m := range path {
-		if m.Hidden {
-			continue
-		}
+	shown := InPrompt(path)
+	lines := make([]summary.ChatLine, len(shown))
+	for i, m := range shown {
 		s := m.Chosen()
-		if s == nil || strings.TrimSpace(s.Text) == "" {
-			if m.Status == StatusError && last != nil && last.ID == m.ParentID && last.Role == RoleUser {
-				lines, last = lines[:len(lines)-1], nil
-			}
-			continue
-		}
-		lines = append(lines, summary.ChatLine{
+		lines[i] = summary.ChatLine{
 			MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq, Role: llm.Role(m.Role), Name: m.Name,
 			Text: framework.StripBlocks(s.Text), At: m.CreatedAt, Greeting: m.Greeting,
-		})
-		last = m
+		}
 	}
 	return lines
 }

@@ -57,7 +57,7 @@ func (e *Engine) conclude(t *task, how end) {
 		return
 	}
 	if g.Kind == chat.KindReply && ended.message != nil {
-		e.pasts.grow(t.conversationID, ended.version, ended.message)
+		e.histories.append(t.conversationID, ended.version, ended.message)
 	}
 	t.became(ended.gen)
 	e.logEnd(ended.gen, how)
@@ -69,7 +69,7 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.built = t.buildTime
 	how.usage = t.metered()
 	if g.Kind != chat.KindImpersonate && g.HasText() {
-		text, warnings := t.scene.Docs.Scripts.ApplyReply(g.Text)
+		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}
@@ -184,7 +184,7 @@ func settle(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by stri
 		return nil, nil, nil
 	}
 	beside := err == nil && madeFor(g, m) // before it is written
-	if err != nil || !place(m, g, how, tx.Now()) {
+	if err != nil || !putText(m, g, how, tx.Now()) {
 		return nil, nil, err
 	}
 	head := conv.HeadID
@@ -214,7 +214,7 @@ func storeSettled(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Gener
 		return err
 	}
 	if beside {
-		if err := unveil(tx, conv, m, how); err != nil {
+		if err := showBeside(tx, conv, m, how); err != nil {
 			return err
 		}
 	}
@@ -241,10 +241,10 @@ func madeFor(g *chat.Generation, m *chat.Message) bool {
 	return g.Kind == chat.KindRegenerate && m.GenerationID == g.ID && m.Status == chat.StatusPending && m.DeletedAt == nil
 }
 
-// unveil decides what becomes of a message that was written beside a reply. It
+// showBeside decides what becomes of a message that was written beside a reply. It
 // ends the shown branch when it is whole or was stopped by the user, unless
 // something was said since it was asked for. Without a text it goes again.
-func unveil(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
+func showBeside(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
 	if m.Chosen() == nil {
 		taken, err := chat.IsFollowed(tx.Chats, m)
 		if err != nil || taken {
@@ -267,13 +267,13 @@ func unveil(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error {
 	return chat.ChooseSummary(tx.Chats, conv)
 }
 
-// place puts the text of a generation that has ended into its message. It
+// putText puts the text of a generation that has ended into its message. It
 // returns false if the message stays as it is.
 //
 // A first reply ends with whatever came. A further swipe of a message that has
 // one already is shown when it is whole or was stopped by the user, and only kept
 // beside the shown one when it failed; without text nothing changes.
-func place(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
+func putText(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	first := m.Chosen() == nil
 	if !g.HasText() {
 		if !first {
@@ -284,7 +284,7 @@ func place(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	}
 	shown := first || how.status == chat.GenDone || how.status == chat.GenCancelled
 	if g.Kind == chat.KindContinue {
-		shown = lengthen(m, g, at)
+		shown = extend(m, g, at)
 	} else {
 		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, at))
 		g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
@@ -298,10 +298,10 @@ func place(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	return true
 }
 
-// lengthen adds the text of a continue to the swipe that it was asked for, as a
+// extend adds the text of a continue to the swipe that it was asked for, as a
 // new revision. If that swipe has changed meanwhile its text stays, and the
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
-func lengthen(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
+func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 	longer := swipeOf(g, g.Base+g.Text, at)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]

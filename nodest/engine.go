@@ -20,8 +20,8 @@ type Engine struct {
 	Characters *character.Service
 	Chats      *chat.Service
 
-	pasts  pasts            // the ends of chats by version
-	counts *framework.Cache // token counts and key scans by content
+	histories historyCache     // the ends of chats by version
+	counts    *framework.Cache // token counts and key scans by content
 
 	thought sync.Map // models that have spent a limit of tokens on thinking; see asker
 
@@ -46,7 +46,7 @@ type Deps struct {
 func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
-		Characters: d.Characters, Chats: d.Chats, pasts: newPasts(), counts: framework.NewCache(0),
+		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{},
 	}
 }
@@ -120,8 +120,8 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// remember takes a task in and counts it for Close.
-func (e *Engine) remember(t *task) {
+// track takes a task in and counts it for Close.
+func (e *Engine) track(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.working.Add(1)
@@ -131,8 +131,8 @@ func (e *Engine) remember(t *task) {
 	}
 }
 
-// forget lets a task go whose end is stored, and wakes those that wait for it.
-func (e *Engine) forget(t *task) {
+// untrack lets a task go whose end is stored, and wakes those that wait for it.
+func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
 	delete(e.tasks, t.id)
 	if ch := e.turns[t.userID]; ch != nil {

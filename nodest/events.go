@@ -40,7 +40,7 @@ type genBudget struct {
 func startedData(g *chat.Generation, t *turn) genStarted {
 	o := t.input.Options
 	return genStarted{
-		Kind: g.Kind, Provider: t.scene.model.Provider, Model: g.Model, Offline: t.scene.model.Offline, PromptID: g.PromptID,
+		Kind: g.Kind, Provider: t.setup.model.Provider, Model: g.Model, Offline: t.setup.model.Offline, PromptID: g.PromptID,
 		Budget: genBudget{Context: o.Context, Used: t.prompt.Tokens, Reserve: o.Reserve},
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // turn is one request to a model in the making.
 type turn struct {
-	scene   *scene
+	setup   *turnSetup
 	version int64  // of the chat that is read
 	base    string // continue: the text that stands before
 	swipeID string // continue: the swipe that is lengthened
@@ -58,16 +58,16 @@ func (t *turn) built(p *framework.Prompt, took time.Duration) {
 
 // request is what the model is asked.
 func (t *turn) request() llm.Request {
-	o := t.scene.Options
+	o := t.setup.Options
 	r := llm.Request{
-		Model: t.scene.model.Name, Messages: t.prompt.Messages,
+		Model: t.setup.model.Name, Messages: t.prompt.Messages,
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
-		Variant: t.variant, Task: t.task, UserName: t.scene.Persona.Name, UserText: t.input.User.Text,
-		CharName: cmp.Or(t.scene.Docs.Card.Nickname, t.scene.Docs.Card.Name),
+		Variant: t.variant, Task: t.task, UserName: t.setup.Persona.Name, UserText: t.input.User.Text,
+		CharName: cmp.Or(t.setup.Docs.Card.Nickname, t.setup.Docs.Card.Name),
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens
-		if o.ContextTokens != nil || t.scene.model.ContextTokens > 0 { // servers refuse what is larger than the context
+		if o.ContextTokens != nil || t.setup.model.ContextTokens > 0 { // servers refuse what is larger than the context
 			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens, 1))
 		}
 	}
@@ -80,21 +80,21 @@ func (t *turn) request() llm.Request {
 // gather reads what the prompt of a generation is built from. What accepting has
 // looked up already is not read again, unless the generation had to wait.
 func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
-	s, target := t.scene, t.order.target
+	s, target := t.setup, t.assignment.target
 	if t.queued {
 		fresh := s.query
 		if target != nil {
 			fresh.messageID = target.ID
 		}
 		var err error
-		if s, err = e.look(ctx, t.userID, fresh); err != nil {
+		if s, err = e.loadSetup(ctx, t.userID, fresh); err != nil {
 			return nil, err
 		}
 		target = s.target
 	}
-	turn := &turn{scene: s, version: s.Conversation.Version}
-	if !t.queued && t.order.version != 0 {
-		turn.version = t.order.version
+	turn := &turn{setup: s, version: s.Conversation.Version}
+	if !t.queued && t.assignment.version != 0 {
+		turn.version = t.assignment.version
 	}
 	g := t.generation()
 	if err := turn.aim(g, target); err != nil {
@@ -132,7 +132,7 @@ func (t *turn) aim(g *chat.Generation, target *chat.Message) error {
 func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Message) error {
 	e.prepare(t, seedOf(g.ID))
 	in := &t.input
-	head := t.scene.Conversation.HeadID
+	head := t.setup.Conversation.HeadID
 	switch g.Kind {
 	case chat.KindReply, chat.KindRegenerate:
 		head = target.ParentID
@@ -182,7 +182,7 @@ func (t *turn) continues() {
 
 // prepare sets the parts of the input that do not depend on the chat.
 func (e *Engine) prepare(t *turn, seed uint64) {
-	s := t.scene
+	s := t.setup
 	d := s.Docs
 	context, reserve := budget(s.Options, s.model)
 	t.input = framework.Input{
@@ -234,14 +234,14 @@ func seedOf(id string) uint64 {
 // a turn does not grow with the chat. What the summary in force stands for is left
 // out (turn.summary).
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
-	conv := t.scene.Conversation
+	conv := t.setup.Conversation
 	version := int64(0)
-	if t.scene.save != nil {
-		if t.scene.save.HeadID == "" {
+	if t.setup.save != nil {
+		if t.setup.save.HeadID == "" {
 			m, err := chat.FreshGreeting(tx.Chats, conv)
 			return []*chat.Message{m}, err
 		}
-		head, version = t.scene.save.HeadID, t.scene.save.Version
+		head, version = t.setup.save.HeadID, t.setup.save.Version
 	}
 	if head == "" {
 		return nil, nil
@@ -289,23 +289,23 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, e
 }
 
 // reader reads the branch that ends in head, as it is or as the save point of the
-// scene has it.
+// setup has it.
 func (t *turn) reader(tx Tx, head string) chat.PageReader {
-	if s := t.scene.save; s != nil {
+	if s := t.setup.save; s != nil {
 		return func(before string, size int) ([]*chat.Message, bool, error) {
 			return tx.Chats.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
 		}
 	}
 	return func(before string, size int) ([]*chat.Message, bool, error) {
-		return tx.Chats.Path(t.scene.Conversation.ID, head, before, size)
+		return tx.Chats.Path(t.setup.Conversation.ID, head, before, size)
 	}
 }
 
 // readTail reads the end of a branch, as far back as room or the message until.
 func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read chat.PageReader) ([]*chat.Message, bool, error) {
-	conv := t.scene.Conversation.ID
-	if t.scene.save == nil {
-		if path, more, ok := e.pasts.find(conv, t.version, head, until, room); ok {
+	conv := t.setup.Conversation.ID
+	if t.setup.save == nil {
+		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
 			return path, more, nil
 		}
 	}
@@ -317,36 +317,27 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 	if err != nil {
 		return nil, false, err
 	}
-	if t.scene.save == nil {
-		e.pasts.put(conv, now.Version, path, !more, room)
+	if t.setup.save == nil {
+		e.histories.put(conv, now.Version, path, !more, room)
 	}
 	return path, more, nil
 }
 
 // chatOf turns messages into the chat of a prompt, with the summary in its place.
-// Hidden messages and places without a text are left out, and so is a failed
-// exchange: a reply that failed before its first word, with the message that it was
-// to answer. (nodest.md 9.)
 func (t *turn) chatOf(path []*chat.Message) []framework.Message {
-	conv := make([]framework.Message, 0, len(path)+1)
-	var last *chat.Message // that stands at the end of chat
-	for i, m := range path {
-		if t.summary != nil && i == t.front {
-			conv, last = append(conv, t.summary.Message()), nil
+	history := make([]framework.Message, 0, len(path)+1)
+	add := func(messages []*chat.Message) {
+		for _, m := range chat.InPrompt(messages) {
+			history = append(history, t.said(m))
+			t.addWish(history, m.Chosen())
 		}
-		if m.Hidden { // of an imported log: shown, never sent
-			continue
-		}
-		if strings.TrimSpace(m.Text()) == "" {
-			if m.Status == chat.StatusError && last != nil && last.ID == m.ParentID && last.Role == chat.RoleUser {
-				conv, last = conv[:len(conv)-1], nil
-			}
-			continue
-		}
-		conv, last = append(conv, t.said(m)), m
-		t.addWish(conv, m.Chosen())
 	}
-	return conv
+	if t.summary != nil && t.front < len(path) {
+		add(path[:t.front])
+		history, path = append(history, t.summary.Message()), path[t.front:]
+	}
+	add(path)
+	return history
 }
 
 // addWish puts the wish that the text at the end of chat was written on into the
@@ -367,7 +358,7 @@ func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
 // withWish is a user's message with a wish for how it is to be answered, in place
 // of an earlier one; "" = without any.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish, t.scene.Docs.Language); m.Text != "" && text != m.Text {
+	if text := framework.WithRewrite(m.Text, wish, t.setup.Docs.Language); m.Text != "" && text != m.Text {
 		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
 	}
 	return m
@@ -416,7 +407,7 @@ func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
 // readPrevious finds out what the provider may have cached: the request before
 // this one in the conversation.
 func (t *turn) readPrevious(tx Tx) error {
-	p, err := tx.LastPrompt(t.scene.Conversation.ID)
+	p, err := tx.LastPrompt(t.setup.Conversation.ID)
 	if err != nil || p == nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 		return nil, err
 	}
 	q.options = in.Options
-	s, err := e.look(ctx, userID, q)
+	s, err := e.loadSetup(ctx, userID, q)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	turn := &turn{scene: s, version: s.Conversation.Version}
+	turn := &turn{setup: s, version: s.Conversation.Version}
 	e.prepare(turn, 0)
 	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
 	if err != nil {
@@ -64,16 +64,16 @@ func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
 	if text != "" {
 		t.behind = 1
 	}
-	path, err := e.readHistory(tx, t, t.scene.Conversation.HeadID)
+	path, err := e.readHistory(tx, t, t.setup.Conversation.HeadID)
 	if err != nil {
 		return err
 	}
-	t.input.Options.Seed = shownSeed(t.scene.Conversation.ID, path)
+	t.input.Options.Seed = shownSeed(t.setup.Conversation.ID, path)
 	t.noteQuestion(tx.UserID(), tx.Now(), path, text)
 	t.input.History = t.chatOf(path)
 	switch {
 	case text != "":
-		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.scene.Persona.Name, Text: t.input.Scripts.User(text)}
+		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: t.input.Scripts.User(text)}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:

@@ -39,14 +39,14 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	if greeting {
 		return e.resetGreeting(ctx, c, in.MessageID)
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *chat.Message, ch *chat.Change) (*started, error) {
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error) {
 		return e.regenerate(tx, c, s, m, in, ch)
 	})
 }
 
 // regenerate accepts another text for a reply. Where something was said after it
 // the place for that text is put into ch. The caller stores both, ch first.
-func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *chat.Message, in GenerateInput, ch *chat.Change) (*started, error) {
+func (e *Engine) regenerate(tx Tx, c *op.Call, s *turnSetup, reply *chat.Message, in GenerateInput, ch *chat.Change) (*accepted, error) {
 	taken, err := chat.IsFollowed(tx.Chats, reply)
 	if err != nil {
 		return nil, err
@@ -61,12 +61,12 @@ func (e *Engine) regenerate(tx Tx, c *op.Call, s *scene, reply *chat.Message, in
 		g.ID, g.MessageID = target.GenerationID, target.ID
 		ch.Created = append(ch.Created, target)
 	}
-	begun, err := e.accept(tx, c, s, in.WhenBusy, g)
+	started, err := e.accept(tx, c, s, in.WhenBusy, g)
 	if err != nil {
 		return nil, err
 	}
-	begun.order = order{target: target}
-	return begun, nil
+	started.assignment = assignment{target: target}
+	return started, nil
 }
 
 // Continue lengthens the chosen swipe of a character's message: a new revision
@@ -77,18 +77,18 @@ func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*c
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *scene, m *chat.Message, _ *chat.Change) (*started, error) {
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, _ *chat.Change) (*accepted, error) {
+		started, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{
 			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindContinue,
 		})
 		if err != nil {
 			return nil, err
 		}
-		if begun.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
+		if started.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
 			return nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
 		}
-		begun.order = order{target: m}
-		return begun, nil
+		started.assignment = assignment{target: m}
+		return started, nil
 	})
 }
 
@@ -99,26 +99,26 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 		return "", err
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (string, *started, error) {
+	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (string, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(in.ConversationID)
 		if err != nil {
 			return "", nil, err
 		}
-		begun, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{ID: op.NewID(), ConversationID: conv.ID, Kind: chat.KindImpersonate})
+		started, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{ID: op.NewID(), ConversationID: conv.ID, Kind: chat.KindImpersonate})
 		if err != nil {
 			return "", nil, err
 		}
-		return begun.gen.ID, begun, tx.InsertGeneration(begun.gen)
+		return started.gen.ID, started, tx.InsertGeneration(started.gen)
 	})
 }
 
 // generateAt begins what accept accepts for a character's message, and stores
 // what that puts into the change.
 func (e *Engine) generateAt(
-	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *scene, m *chat.Message, ch *chat.Change) (*started, error),
+	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error),
 ) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*chat.Changed, *started, error) {
+	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err
@@ -131,14 +131,14 @@ func (e *Engine) generateAt(
 			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be regenerated or continued")
 		}
 		var ch chat.Change
-		begun, err := accept(tx, s, m, &ch)
+		started, err := accept(tx, s, m, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		return &chat.Changed{Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		return &chat.Changed{Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
 }
 

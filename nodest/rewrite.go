@@ -27,7 +27,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*chat.Changed, *started, error) {
+	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
@@ -47,11 +47,11 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 				return nil, nil, err
 			}
 		}
-		var begun *started
+		var started *accepted
 		if old != nil {
-			begun, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
+			started, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
 		} else {
-			begun, err = e.answer(tx, c, s, m, "", &ch)
+			started, err = e.answer(tx, c, s, m, "", &ch)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -59,8 +59,8 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		begun.order.version = conv.Version
-		return &chat.Changed{Message: m, Reply: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		started.assignment.version = conv.Version
+		return &chat.Changed{Message: m, Reply: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
 }
 

@@ -28,7 +28,7 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		return nil, err
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: !in.NoReply, apiKey: in.APIKey}
-	return begin(ctx, e, c, q, func(tx Tx, s *scene) (*Sent, *started, error) {
+	return begin(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
@@ -45,15 +45,15 @@ func (e *Engine) Send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 			}
 			return &Sent{UserMessage: said}, nil, e.Chats.TextAdded(tx.Chats, conv)
 		}
-		begun, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
+		started, err := e.answer(tx, c, s, said, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		begun.order.version, begun.said = conv.Version, said
-		return &Sent{UserMessage: said, Message: begun.order.target, GenerationID: begun.gen.ID}, begun, tx.InsertGeneration(begun.gen)
+		started.assignment.version, started.said = conv.Version, said
+		return &Sent{UserMessage: said, Message: started.assignment.target, GenerationID: started.gen.ID}, started, tx.InsertGeneration(started.gen)
 	})
 }
 
@@ -86,38 +86,38 @@ func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err er
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *scene, said *chat.Message, whenBusy string, ch *chat.Change) (*started, error) {
+func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, said *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
 	reply := placeholder(tx, s, said.ConversationID, said.ID)
-	begun, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
+	started, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
 		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
 	})
 	if err != nil {
 		return nil, err
 	}
 	ch.Created, ch.Head = append(ch.Created, reply), reply
-	begun.order = order{target: reply}
-	return begun, nil
+	started.assignment = assignment{target: reply}
+	return started, nil
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.
-func placeholder(tx Tx, s *scene, conversationID, parentID string) *chat.Message {
+func placeholder(tx Tx, s *turnSetup, conversationID, parentID string) *chat.Message {
 	return &chat.Message{
 		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
 		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: tx.Now(),
 	}
 }
 
-// started is a generation that was accepted and can begin.
-type started struct {
-	gen    *chat.Generation
-	order  order
-	said   *chat.Message // stored with it; nil = none
-	cancel []string      // generations that it replaces
+// accepted is a generation that was accepted and can begin.
+type accepted struct {
+	gen        *chat.Generation
+	assignment assignment
+	said       *chat.Message // stored with it; nil = none
+	cancel     []string      // generations that it replaces
 }
 
 // accept gives a new generation its place: at work, or in the queue. g is
 // completed; the caller stores it.
-func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *chat.Generation) (*started, error) {
+func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *chat.Generation) (*accepted, error) {
 	limits, err := tx.LockLimits()
 	if err != nil {
 		return nil, err
@@ -137,40 +137,40 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *scene, whenBusy string, g *chat.Ge
 	if place.queued {
 		g.Status = chat.GenQueued
 	}
-	return &started{gen: g, cancel: place.cancel}, nil
+	return &accepted{gen: g, cancel: place.cancel}, nil
 }
 
 // begin runs the accepting transaction of an operation that may start a
 // generation, and starts the one that do returns. A repeated call starts nothing.
-func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *scene) (T, *started, error)) (T, error) {
+func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *turnSetup) (T, *accepted, error)) (T, error) {
 	var zero T
 	if err := e.enter(); err != nil {
 		return zero, err
 	}
 	defer e.leave()
-	s, missing := e.look(ctx, c.UserID, q)
+	s, missing := e.loadSetup(ctx, c.UserID, q)
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	var begun *started
+	var started *accepted
 	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
-		begun = nil
+		started = nil
 		if missing != nil { // told only now: a repeated call must get its first answer
 			return zero, missing
 		}
 		answer, st, err := do(tx, s)
-		begun = st
+		started = st
 		return answer, err
 	})
-	if err != nil || c.Replayed || begun == nil {
+	if err != nil || c.Replayed || started == nil {
 		return answer, err
 	}
-	for _, id := range begun.cancel {
+	for _, id := range started.cancel {
 		e.stop(c.UserID, id)
 	}
-	if begun.said != nil {
-		e.pasts.grow(begun.gen.ConversationID, begun.order.version, begun.said)
+	if started.said != nil {
+		e.histories.append(started.gen.ConversationID, started.assignment.version, started.said)
 	}
-	e.start(c, s, begun)
+	e.start(c, s, started)
 	return answer, nil
 }
 

@@ -55,17 +55,17 @@ type Findings struct {
 // noteQuestion notes the branch that is written, what was said last in it and when that
 // is answered; text is said behind it and not stored, "" = nothing.
 func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, text string) {
-	now = now.In(t.scene.Zone)
+	now = now.In(t.setup.Zone)
 	o := &t.input.Options
 	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
 	q := Question{
-		UserID: userID, Setup: &t.scene.Setup, Here: memory.Place{ConversationID: t.scene.Conversation.ID},
+		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
 		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve,
 	}
 	if t.summary != nil {
 		q.summary = t.summary.Text
 	}
-	if s := t.scene.save; s != nil {
+	if s := t.setup.save; s != nil {
 		q.Here.HeadID, q.Here.Version = s.HeadID, s.Version
 	} else if len(path) > 0 {
 		q.Here.HeadID = path[len(path)-1].ID
@@ -127,7 +127,7 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 		t.add(found[i])
 		if failed[i] != nil {
 			e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", s.Name,
-				"conversation", t.scene.Conversation.ID, "err", failed[i])
+				"conversation", t.setup.Conversation.ID, "err", failed[i])
 			t.warnings = append(t.warnings, s.Warning)
 		}
 	}

@@ -30,7 +30,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 	}
 	var split framework.Splitter
 	defer e.end(t, &split)
-	for chunk, err := range turn.scene.model.Generator.Stream(ctx, turn.request()) {
+	for chunk, err := range turn.setup.model.Generator.Stream(ctx, turn.request()) {
 		if unstored := wait(); unstored != nil {
 			return unstored
 		}
@@ -39,7 +39,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 		}
 		t.note(chunk, time.Now())
 		if chunk.Reasoning != "" {
-			e.tellDelta(t, "reasoning", chunk.Reasoning, t.think(chunk.Reasoning))
+			e.publishDelta(t, "reasoning", chunk.Reasoning, t.think(chunk.Reasoning))
 		}
 		if chunk.Text != "" {
 			e.pass(t, split.Feed(chunk.Text))
@@ -55,16 +55,16 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, announced <-cha
 	if err := wait(); err != nil {
 		return err
 	}
-	return llm.CutOff(turn.scene.model.Provider, nil)
+	return llm.CutOff(turn.setup.model.Provider, nil)
 }
 
 // pass takes pieces of the reply in and tells of them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
 		if p.State == framework.StateUnclosed {
-			e.tellBlock(t, p.Part, framework.StateClose)
+			e.publishBlock(t, p.Part, framework.StateClose)
 			text, off := t.unclosed(p)
-			e.tellText(t, text, off)
+			e.publishText(t, text, off)
 			continue
 		}
 		if p.State == framework.StateThought {
@@ -73,14 +73,14 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 		}
 		off := t.take(p)
 		if p.State != "" {
-			e.tellBlock(t, p.Part, p.State)
+			e.publishBlock(t, p.Part, p.State)
 			continue
 		}
 		part := string(p.Part)
 		if p.Part == framework.PartThink {
 			part = "reasoning"
 		}
-		e.tellDelta(t, part, p.Text, off)
+		e.publishDelta(t, part, p.Text, off)
 	}
 }
 
@@ -93,7 +93,7 @@ func (e *Engine) takeBack(t *task, p framework.Piece) {
 		e.pub.Transient(ev)
 	}
 	if p.Text != "" {
-		e.tellDelta(t, "reasoning", p.Text, thought)
+		e.publishDelta(t, "reasoning", p.Text, thought)
 	}
 }
 
@@ -102,7 +102,7 @@ func (e *Engine) takeBack(t *task, p framework.Piece) {
 func (e *Engine) end(t *task, split *framework.Splitter) {
 	e.pass(t, split.Close())
 	text, off := t.speakBlocks()
-	e.tellText(t, text, off)
+	e.publishText(t, text, off)
 }
 
 // saidIn is what blocks say, behind a text or not.
@@ -120,21 +120,21 @@ func saidIn(blocks []chat.Block, behind bool) string {
 	return text
 }
 
-// tellBlock tells of a tagged block. Thoughts are told as reasoning alone.
-func (e *Engine) tellBlock(t *task, part framework.Part, state string) {
+// publishBlock tells of a tagged block. Thoughts are told as reasoning alone.
+func (e *Engine) publishBlock(t *task, part framework.Part, state string) {
 	if part != framework.PartThink {
-		e.tell(t, "gen.block", blockData{Part: string(part), State: state})
+		e.publish(t, "gen.block", blockData{Part: string(part), State: state})
 	}
 }
 
-func (e *Engine) tellText(t *task, text string, off int) {
+func (e *Engine) publishText(t *task, text string, off int) {
 	if text != "" {
-		e.tellDelta(t, string(framework.PartText), text, off)
+		e.publishDelta(t, string(framework.PartText), text, off)
 	}
 }
 
-// tellDelta tells of text; off is its position in code points.
-func (e *Engine) tellDelta(t *task, part, text string, off int) {
+// publishDelta tells of text; off is its position in code points.
+func (e *Engine) publishDelta(t *task, part, text string, off int) {
 	ev := &stream.Event{
 		UserID: t.userID, ConversationID: t.conversationID, MessageID: t.messageID, GenerationID: t.id,
 		Off: off, At: time.Now().UTC(), By: t.device,
@@ -143,12 +143,12 @@ func (e *Engine) tellDelta(t *task, part, text string, off int) {
 	e.pub.Transient(ev)
 }
 
-// tellStage tells what a generation is doing, and since when.
-func (e *Engine) tellStage(t *task, stage string, begun time.Time) {
-	e.tell(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
+// publishStage tells what a generation is doing, and since when.
+func (e *Engine) publishStage(t *task, stage string, begun time.Time) {
+	e.publish(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
 }
 
-func (e *Engine) tell(t *task, kind string, data any) { e.pub.Transient(t.transient(kind, data)) }
+func (e *Engine) publish(t *task, kind string, data any) { e.pub.Transient(t.transient(kind, data)) }
 
 // transient makes an event that is not stored.
 func (t *task) transient(kind string, data any) *stream.Event {

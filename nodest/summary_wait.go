@@ -28,7 +28,7 @@ func (t *turn) measure(path []*chat.Message) {
 
 // sent is what a turn sends of the chat. What it did not even read is long.
 func (t *turn) sent() sent {
-	s := sent{length: t.length, lines: t.lines, settings: t.scene.Summaries()}
+	s := sent{length: t.length, lines: t.lines, settings: t.setup.Summaries()}
 	if t.unread {
 		s.length = max(s.length, s.settings.Threshold)
 	}
@@ -58,7 +58,7 @@ func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 	if !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
 		return false
 	}
-	if g.Kind != chat.KindReply && target != nil && target.ID != t.scene.Conversation.HeadID {
+	if g.Kind != chat.KindReply && target != nil && target.ID != t.setup.Conversation.HeadID {
 		return false
 	}
 	o := t.input.Options
@@ -74,7 +74,7 @@ func (t *turn) overfull(g *chat.Generation, target *chat.Message) bool {
 // Options.SummaryWait, else one by rule for this prompt alone. It returns false
 // where the prompt stays as it is; a turn does not fail for want of a summary.
 func (e *Engine) summariseNow(ctx context.Context, userID string, t *turn) bool {
-	id := t.scene.Conversation.ID
+	id := t.setup.Conversation.ID
 	made, err := e.Chats.SummariseNow(ctx, userID, id, e.opts.SummaryWait)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed

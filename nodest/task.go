@@ -34,14 +34,14 @@ type task struct {
 	conversationID string
 	messageID      string // "" = impersonation
 
-	device string // Event.By of what it causes
-	order  order  // what is to be written
-	scene  *scene // what accepting has looked up, the key of the request included
-	queued bool   // it had to wait, so the scene is old
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when the end is stored
-	full   chan struct{} // asks for a checkpoint
+	device     string     // Event.By of what it causes
+	assignment assignment // what is to be written
+	setup      *turnSetup // what accepting has looked up, the key of the request included
+	queued     bool       // it had to wait, so the setup is old
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	done       chan struct{} // closed when the end is stored
+	full       chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
 	gen     chat.Generation // but for what it has written
@@ -79,15 +79,15 @@ func (g *growing) add(s string) int {
 	return n
 }
 
-func newTask(c *op.Call, s *scene, begun *started) *task {
+func newTask(c *op.Call, s *turnSetup, started *accepted) *task {
 	// A generation outlives the request that began it.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &task{
-		id: begun.gen.ID, userID: c.UserID, conversationID: begun.gen.ConversationID, messageID: begun.gen.MessageID,
-		device: c.By(), order: begun.order, scene: s,
-		queued: begun.gen.Status == chat.GenQueued,
+		id: started.gen.ID, userID: c.UserID, conversationID: started.gen.ConversationID, messageID: started.gen.MessageID,
+		device: c.By(), assignment: started.assignment, setup: s,
+		queued: started.gen.Status == chat.GenQueued,
 		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
-		gen: *begun.gen,
+		gen: *started.gen,
 	}
 }
 
@@ -283,7 +283,7 @@ func (t *task) asks(turn *turn) {
 	defer t.mu.Unlock()
 	t.buildTime, t.asked, t.uses = turn.buildTime, turn.prompt.Tokens, turn.used()
 	t.sent = turn.sent()
-	t.by, t.model = turn.scene.model.Provider, turn.scene.model.Name
+	t.by, t.model = turn.setup.model.Provider, turn.setup.model.Name
 }
 
 // finish notes why the model has stopped.
@@ -294,7 +294,7 @@ func (t *task) finish(word llm.Finish) {
 }
 
 // metered is what the generation has cost: what the provider told, else an
-// estimate once it had begun to answer. nil means nothing.
+// estimate once it had started to answer. nil means nothing.
 func (t *task) metered() *UsageRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"nodest/op"
 )
 
-// order says what a generation is to write.
-type order struct {
+// assignment says what a generation is to write.
+type assignment struct {
 	// target is the placeholder, or the message that gets another swipe or is
 	// lengthened; nil for an impersonation. Of a generation that had to wait it is
 	// read again when its turn has come.
@@ -23,16 +23,16 @@ type order struct {
 }
 
 // start gives an accepted generation to a goroutine of the engine.
-func (e *Engine) start(c *op.Call, s *scene, begun *started) {
+func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) {
 	t := newTask(c, s, begun)
-	e.remember(t)
+	e.track(t)
 	go e.run(t)
 }
 
 // run takes a generation to its end, whatever end, and stores that. It is the
 // whole life of the generation in this process.
 func (e *Engine) run(t *task) {
-	defer e.forget(t)
+	defer e.untrack(t)
 	defer t.cancel(nil)
 	stopKeeping := e.keep(t)
 	err := e.awaitTurn(t)
@@ -49,12 +49,12 @@ func (e *Engine) run(t *task) {
 // time it returns is kept; run commits it.
 func (e *Engine) generate(ctx context.Context, t *task) error {
 	begun := time.Now()
-	e.tellStage(t, "building", begun)
+	e.publishStage(t, "building", begun)
 	turn, err := e.gather(ctx, t)
 	if err != nil {
 		return err
 	}
-	e.askSources(ctx, turn, func(name string) { e.tellStage(t, name, begun) })
+	e.askSources(ctx, turn, func(name string) { e.publishStage(t, name, begun) })
 	prompt, err := framework.Build(turn.input)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (e *Engine) generate(ctx context.Context, t *task) error {
 	turn.built(prompt, time.Since(begun))
 	t.asks(turn)
 	announced := e.announce(ctx, t, turn)
-	e.tellStage(t, "waiting", begun)
+	e.publishStage(t, "waiting", begun)
 	return e.speak(ctx, t, turn, announced)
 }
 
@@ -86,7 +86,7 @@ func (e *Engine) storeStart(ctx context.Context, t *task, turn *turn) error {
 		now := tx.Now()
 		promptID := op.NewID()
 		g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, promptID
-		g.Options, g.Model, g.Base, g.SwipeID = turn.scene.Options, turn.scene.model.Name, turn.base, turn.swipeID
+		g.Options, g.Model, g.Base, g.SwipeID = turn.setup.Options, turn.setup.model.Name, turn.base, turn.swipeID
 		g.LeaseUntil = now.Add(e.opts.Lease)
 		if err := tx.UpdateGeneration(g); err != nil {
 			return err

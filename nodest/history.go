@@ -7,14 +7,16 @@ import (
 	"nodest/lru"
 )
 
-// pasts keeps the ends of the chats that were talked in last, so that a turn in a
+// historyCache keeps the ends of the chats that were talked in last, so that a turn in a
 // long chat need not read it again. An entry is what the database holds at one
 // version of the conversation; since every change of a chat is a new version, an
 // entry is either exact or not found.
-type pasts struct{ byChat *lru.Cache[string, *past] }
+type historyCache struct {
+	byChat *lru.Cache[string, *historyEnd]
+}
 
-// past is the end of the branch that ends in the last message of path.
-type past struct {
+// historyEnd is the end of the branch that ends in the last message of path.
+type historyEnd struct {
 	chat    string
 	version int64
 	path    []*chat.Message // oldest first; shared, never changed
@@ -22,15 +24,15 @@ type past struct {
 	room    int             // tokens that it was read for
 }
 
-// keepPasts bounds the kept texts, in bytes.
-const keepPasts = 64 << 20
+// keepHistory bounds the kept texts, in bytes.
+const keepHistory = 64 << 20
 
-func newPasts() pasts { return pasts{lru.New[string, *past](keepPasts)} }
+func newHistoryCache() historyCache { return historyCache{lru.New[string, *historyEnd](keepHistory)} }
 
 // find returns the branch that ends in head as it stands at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
-func (p pasts) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
+func (p historyCache) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
 	kept, ok := p.byChat.Get(conv)
 	if !ok || kept.version != version {
 		return nil, false, false
@@ -54,17 +56,17 @@ func holds(path []*chat.Message, id string) bool {
 }
 
 // put keeps what was read.
-func (p pasts) put(conv string, version int64, path []*chat.Message, whole bool, room int) {
+func (p historyCache) put(conv string, version int64, path []*chat.Message, whole bool, room int) {
 	slim := make([]*chat.Message, len(path))
 	for i, m := range path {
 		slim[i] = slimmed(m)
 	}
-	p.keep(&past{chat: conv, version: version, path: slim, whole: whole, room: room})
+	p.keep(&historyEnd{chat: conv, version: version, path: slim, whole: whole, room: room})
 }
 
-// grow follows a change that did nothing but add m at the end of the kept branch
+// append follows a change that did nothing but add m at the end of the kept branch
 // and made the chat's version. After any other change the entry goes.
-func (p pasts) grow(conv string, version int64, m *chat.Message) {
+func (p historyCache) append(conv string, version int64, m *chat.Message) {
 	old, ok := p.byChat.Get(conv)
 	if !ok {
 		return
@@ -73,7 +75,7 @@ func (p pasts) grow(conv string, version int64, m *chat.Message) {
 		p.byChat.Take(conv)
 		return
 	}
-	next := &past{chat: conv, version: version, whole: old.whole, room: old.room}
+	next := &historyEnd{chat: conv, version: version, whole: old.whole, room: old.room}
 	next.path = slices.Concat(old.path, []*chat.Message{slimmed(m)})
 	if chat.PathTokens(next.path) > 2*next.room {
 		next.cut()
@@ -82,7 +84,7 @@ func (p pasts) grow(conv string, version int64, m *chat.Message) {
 }
 
 // cut leaves as much of the path as it was read for, and some more.
-func (p *past) cut() {
+func (p *historyEnd) cut() {
 	from, weight := len(p.path), 0
 	for from > 0 && weight <= p.room+p.room/4 {
 		from--
@@ -91,7 +93,7 @@ func (p *past) cut() {
 	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
 }
 
-func (p pasts) keep(n *past) {
+func (p historyCache) keep(n *historyEnd) {
 	bytes := 0
 	for _, m := range n.path {
 		const frame = 300 // of a message without text, about

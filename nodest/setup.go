@@ -7,8 +7,8 @@ import (
 	"nodest/chat"
 )
 
-// scene is what a turn stands in, apart from the chat itself.
-type scene struct {
+// turnSetup is what a turn is played with, apart from the messages of the chat.
+type turnSetup struct {
 	chat.Setup
 	save   *chat.Save    // that the conversation stands at, without being restored; nil = it is as it is
 	target *chat.Message // the message that the request names; nil = none
@@ -16,7 +16,7 @@ type scene struct {
 	query  query
 }
 
-// query says for what a scene is wanted.
+// query says what a turnSetup is wanted for.
 type query struct {
 	conversationID string
 	messageID      string // in place of conversationID
@@ -26,15 +26,15 @@ type query struct {
 	apiKey         string
 }
 
-// look reads a scene. It changes nothing and locks nothing, so that the accepting
+// loadSetup reads what a turn is played with. It changes nothing and locks nothing, so that the accepting
 // transaction is short; what it finds can be older than that by a moment.
 //
 // Errors: NotFound, QuotaExceeded, NotConfigured, and those of the documents.
-func (e *Engine) look(ctx context.Context, userID string, q query) (*scene, error) {
-	s := &scene{query: q}
+func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSetup, error) {
+	s := &turnSetup{query: q}
 	err := e.store.View(ctx, userID, func(tx Tx) error {
-		*s = scene{query: q}
-		return e.readScene(tx, s)
+		*s = turnSetup{query: q}
+		return e.readSetup(tx, s)
 	})
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (e *Engine) look(ctx context.Context, userID string, q query) (*scene, erro
 	return s, err
 }
 
-func (e *Engine) readScene(tx Tx, s *scene) error {
+func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 	var err error
 	if s.query.messageID != "" {
 		if s.target, err = chat.LiveMessage(tx.Chats, s.query.messageID); err != nil {
