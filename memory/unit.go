@@ -51,7 +51,7 @@ func (u *Unit) standsFor(source string) bool {
 	return u.Origin != ByRule && slices.Contains(u.Sources, source)
 }
 
-// Terms analyses the text of a unit.
+// Row returns u as the index keeps it.
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {

@@ -41,7 +41,7 @@ var properties = slices.Concat([]property{
 	{name: "birthday", facts: forms(ofUser+`(?:'s birthday is| was born)\b(?P<is>.*)$`, `^用户的?生日(?P<is>.*)$`)},
 	// "A keen baker" is no job.
 	{name: "", facts: forms(aUser + `is an? (?:\w+ )?(?:amateur|hobby|keen|avid|good|great|passionate|aspiring|future|former|retired)\b`)},
-	{name: WorkSlot, flag: work,
+	{name: workSlot, flag: work,
 		asked: regexp.MustCompile(`\b(?:what|where|which|who|still|do|is|'s).{0,30}\b(?:i|my|me)\b.{0,20}\b(?:work|working|job|profession|occupation|career|employer|company|for a living)\b|\bmy (?:current )?(?:job|profession|employer|occupation)\b|我.{0,6}(?:在哪.{0,4}(?:工作|上班)|做什么(?:工作|的)|(?:什么|啥)(?:工作|职业)|的?(?:工作|职业|公司)是)|我.{0,8}(?:工作|上班).{0,4}吗|(?:私|僕|俺)の(?:仕事|職業)|` + askerJa + `どこで働|(?:내|제) (?:직업|직장)|` + askerKo + `(?:어디서|무슨) ?일`),
 		told:  regexp.MustCompile(selfEn + `works? (?:as|at|for|in)\b|` + selfEn + `(?:working (?:as|at|for)|(?:got|started|found|took|accepted) (?:a|the|my) (?:new )?(?:job|position)|quit (?:my|the|that)(?: \w+)? job|resigned|retired)\b|` + selfEn + `quit(?:\W*$|[,.;!]| (?:and|so|because|at|today|yesterday|last)\b)|\b(?:i'm|i am|user is|became) (?:(?:now|actually|just|currently) )*an? (?:[\p{L}-]+ ){0,2}?` + trade + `\b|\b(?:my|user's) (?:new )?job is\b|` + selfZh + `在[^，。！？,.!?]{1,20}(?:工作|上班|任职|实习)|` + selfZh + `(?:换了?(?:份|个)?(?:新)?工作|跳槽|辞职|入职|退休)|(?:我|用户)` + hanNow + `[是当做](?:一[名个位])?[^，。！？,.!?的]{0,6}` + hanTrade + `(?:$|[，。！!,.了])|` + selfJa + `[^。、はが]{1,16}(?:で働い|に勤め|として働)|` + selfKo + wordKo + `\S{1,10}(?:에서 일(?:해|하고|합)|에 다(?:녀|니고|닙))`),
 		words: "work job 工作 上班 跳槽 辞职 入职 働い 勤め 일해 일하 다녀",
@@ -79,7 +79,7 @@ func people() (all []property) {
 
 const (
 	NameSlot  = "name" // the user's
-	WorkSlot  = "work"
+	workSlot  = "work"
 	overGroup = "over"
 )
 
