@@ -217,10 +217,10 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	if err != nil || len(plan.newest) == 0 {
 		return plan.done, err
 	}
-	op, told := WroteUpdated, plan.newest
+	op, ids := WroteUpdated, plan.newest
 	switch b.Action {
 	case BulkPurge:
-		op, told = opPurged, plan.roots
+		op, ids = opPurged, plan.roots
 		err = bury(tx, characterID, plan.roots)
 	case BulkRetire:
 		op = WroteRetired
@@ -238,7 +238,7 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	if err != nil {
 		return nil, err
 	}
-	return plan.done, EmitWritten(tx, by, characterID, op, told...)
+	return plan.done, EmitWritten(tx, by, characterID, op, ids...)
 }
 
 type bulkPlan struct {

@@ -24,8 +24,8 @@ const (
 	ByRule       Origin = "rule"
 	ByUser       Origin = "user"
 	ByImport     Origin = "import"
-	ByDream      Origin = "dream"
-	ByExtraction Origin = "extraction" // a reviewed extraction of the cognition log
+	byDream      Origin = "dream"
+	byExtraction Origin = "extraction" // a reviewed extraction of the cognition log
 )
 
 type Status string
@@ -184,7 +184,7 @@ func (m *Memory) Validate() error {
 }
 
 var (
-	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByDream, ByExtraction}
+	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, byDream, byExtraction}
 	statuses = []Status{Active, Superseded, Retired, Deleted}
 )
 

@@ -76,8 +76,8 @@ func readSeen(messages []Message) *seen {
 			v.revisions[m.RevisionID] = true
 		}
 		v.hashes[ContentHash(m.Text)] = true
-		told := slices.DeleteFunc(lang.Statements(m.Text), lang.QuestionBegins.MatchString) // a question does not say what it asks for
-		for _, t := range index.Terms(strings.Join(told, "\n")) {
+		said := slices.DeleteFunc(lang.Statements(m.Text), lang.QuestionBegins.MatchString) // a question does not say what it asks for
+		for _, t := range index.Terms(strings.Join(said, "\n")) {
 			if in := v.said[t]; len(in) == 0 || in[len(in)-1] != int32(i) {
 				v.said[t] = append(in, int32(i))
 			}

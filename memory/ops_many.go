@@ -100,3 +100,54 @@ func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in B
 		return applyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }
+
+// Listed is a memory in a list.
+type Listed struct {
+	Memory
+	Shown bool `json:"shown"` // it counts where the conversations stand now (Counting)
+}
+
+// List lists facts, newest first; limit is 1 to 200, 0 = 50.
+func (s *Service) List(ctx context.Context, userID, characterID string, f Filter, cursor string, limit int) (items []Listed, next string, err error) {
+	if limit, err = op.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	err = s.store.View(ctx, userID, func(tx Tx) error {
+		if err := tx.TalkedIn(characterID, f.ConversationID); err != nil {
+			return err
+		}
+		facts, more, err := tx.Facts(characterID, f, cursor, limit)
+		if err != nil {
+			return err
+		}
+		shown, err := counting(tx, characterID, facts)
+		if err != nil {
+			return err
+		}
+		items, next = make([]Listed, len(facts)), more
+		for i := range facts {
+			items[i] = Listed{facts[i], shown[i]}
+		}
+		return nil
+	})
+	return items, next, err
+}
+
+// counting reports for each version whether it counts with the branches that the conversations
+// show now: searches find it, and prompts may contain it.
+func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
+	units := make([]*Unit, len(items))
+	for i := range items {
+		units[i] = &Unit{ID: items[i].ID, Layer: Fact, Root: items[i].RootID}
+	}
+	c := newCounter(nil, "", &Ask{CharacterID: characterID}, &Scene{})
+	if err := c.load(tx, units); err != nil {
+		return nil, err
+	}
+	counts := make([]bool, len(items))
+	for i, u := range units {
+		m := c.current(u)
+		counts[i] = m != nil && m.ID == u.ID
+	}
+	return counts, nil
+}

@@ -191,7 +191,7 @@ func (s *Summary) Validate(settings Settings) error {
 	return nil
 }
 
-// extendDigest continues the digest of a range ("" = empty) with the texts of further lines.
+// ExtendDigest continues the digest of a range ("" = empty) with the texts of further lines.
 // Ranges with the same digest have the same texts.
 func ExtendDigest(digest string, lines []ChatLine) string {
 	for i := range lines {

@@ -65,7 +65,7 @@ func (c *chatter) chronicle() []string {
 	return lines
 }
 
-// Every row of the table of events (memory specification 2.3), through the job, on a
+// Every row of the table of events, through the job, on a
 // scope that knows "User loves coffee".
 func TestWhatAModelDecidesIsDoneAsTheTableSays(t *testing.T) {
 	const known = "User loves coffee"

@@ -394,11 +394,11 @@ func (w *writing) suggest(s *memory.Suggestion) error {
 		return err
 	}
 	w.report.Suggested++
-	told := map[string]any{"suggestionId": stored.ID, "memoryId": nil, "event": s.Event}
+	data := map[string]any{"suggestionId": stored.ID, "memoryId": nil, "event": s.Event}
 	if s.MemoryID != "" {
-		told["memoryId"] = s.MemoryID
+		data["memoryId"] = s.MemoryID
 	}
-	return memory.Emit(w.tx, server, "memory.suggestion", w.job.Subject, told)
+	return memory.Emit(w.tx, server, "memory.suggestion", w.job.Subject, data)
 }
 
 // suggestInstead turns a change of a held plan into a suggestion.

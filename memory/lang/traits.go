@@ -66,12 +66,12 @@ func (s *traitScan) endWord() {
 	if s.length == 0 {
 		return
 	}
-	w := string(s.word[:min(s.length, len(s.word))])
+	w := s.word[:min(s.length, len(s.word))]
 	s.place = s.place || s.afterPlace && s.upper
-	s.afterPlace = placeWords[w]
-	s.time = s.time || TimeWords[w]
-	s.Self = s.Self || selfWords[w]
-	s.number = s.number || numberWords[w]
+	s.afterPlace = placeWords[string(w)]
+	s.time = s.time || TimeWords[string(w)]
+	s.Self = s.Self || selfWords[string(w)]
+	s.number = s.number || numberWords[string(w)]
 	s.length, s.upper = 0, false
 }
 
