@@ -15,13 +15,13 @@ import (
 	"nodest/fault"
 )
 
-// ChatOptions say what Chat measures, and with which program.
-type ChatOptions struct {
-	Program string   // the nodest program: the servers under measure are processes of it
+// ServerOptions are those of the measurements that start servers.
+type ServerOptions struct {
+	Program string   // the nodest program, which the servers are processes of
 	Env     []string // of those processes, beside what a measurement sets
-	Only    string   // one of ChatParts; "" = all
+	Only    string   // Chat: one of ChatParts; "" = all
 	JSON    bool     // print the figures as one JSON object
-	Small   bool     // sizes that try the measurements out and say nothing
+	Small   bool     // small sizes, to try out the measurements; the figures mean nothing
 }
 
 // ChatParts are the measurements of Chat, in the order in which they run.
@@ -69,10 +69,20 @@ type figures struct {
 // Chat measures the program from outside, as an app sees it: real processes on
 // SQLite in a temporary folder, a provider that costs nothing, and for the parts
 // about streaming a bare proxy (Floor) in the same minutes. It runs a few minutes.
-func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
+func Chat(ctx context.Context, out io.Writer, o ServerOptions) error {
 	if o.Only != "" && !slices.Contains(ChatParts, o.Only) {
 		return fault.InvalidField("only", "value", "unknown measurement %q; must be one of %s", o.Only, strings.Join(ChatParts, ", "))
 	}
+	return withServers(out, o, func(c *chatRun, machine string, at time.Time) (any, error) {
+		c.figures = figures{Machine: machine, Measured: at}
+		err := c.run(ctx)
+		return c.figures, err
+	})
+}
+
+// withServers runs a measurement in a temporary folder, and prints its figures as JSON
+// if they are wanted so.
+func withServers(out io.Writer, o ServerOptions, measure func(c *chatRun, machine string, at time.Time) (figures any, err error)) error {
 	dir, err := os.MkdirTemp("", "nodest-bench-")
 	if err != nil {
 		return err
@@ -85,20 +95,18 @@ func Chat(ctx context.Context, out io.Writer, o ChatOptions) error {
 	if o.JSON {
 		c.out = io.Discard
 	}
-	c.figures = figures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second)}
-	fmt.Fprintf(c.out, "%s, SQLite, %s\n", c.figures.Machine, c.figures.Measured.Format(time.RFC3339))
-	if err := c.run(ctx); err != nil {
-		return err
+	name, at := machine(), time.Now().UTC().Truncate(time.Second)
+	fmt.Fprintf(c.out, "%s, SQLite, %s\n", name, at.Format(time.RFC3339))
+	f, err := measure(c, name, at)
+	if err == nil && o.JSON {
+		err = json.NewEncoder(out).Encode(f)
 	}
-	if o.JSON {
-		return json.NewEncoder(out).Encode(c.figures)
-	}
-	return nil
+	return err
 }
 
 // chatRun is one run of Chat.
 type chatRun struct {
-	o       ChatOptions
+	o       ServerOptions
 	n       sizes
 	dir     string
 	out     io.Writer

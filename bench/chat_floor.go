@@ -14,10 +14,10 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Floor is the least that a Go server between an app and a model can be: each
+// Floor is a minimal Go proxy between an app and a model: each
 // frame of a WebSocket is a prompt for the model at upstream, and each token of
-// the answer a JSON frame. It stores nothing and knows nobody. What NodeST costs
-// is compared with it. It runs until ctx ends.
+// the answer a JSON frame. It stores nothing and has no users. NodeST's cost is
+// compared with it. It runs until ctx ends.
 func Floor(ctx context.Context, out io.Writer, upstream string) error {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

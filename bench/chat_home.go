@@ -20,7 +20,7 @@ import (
 	"nodest/store"
 )
 
-// guest is a user of a server under measure.
+// guest is a user of a measured server.
 type guest struct {
 	id, token    string
 	conversation string
@@ -162,7 +162,7 @@ func (g *guest) rest(ctx context.Context, method, url string, body, out any) err
 	return json.Unmarshal(text, out)
 }
 
-// settle gives a guest a character and a conversation.
+// settle creates for a guest a character and a conversation.
 func (g *guest) settle(ctx context.Context, base string) error {
 	var character, conversation struct{ ID string }
 	card := map[string]any{"roleCard": map[string]any{

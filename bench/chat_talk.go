@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// talker is an app on one WebSocket, of NodeST or of the floor.
+// talker is a client on one WebSocket, of NodeST or of the floor.
 type talker struct {
 	ws           *websocket.Conn
 	conversation string // "" = of the floor

@@ -12,14 +12,6 @@ import (
 	"time"
 )
 
-// HistoryOptions say with which program History measures.
-type HistoryOptions struct {
-	Program string   // the nodest program: the server under measure is a process of it
-	Env     []string // of that process, beside what the measurement sets
-	JSON    bool     // print the figures as one JSON object
-	Small   bool     // sizes that try the measurement out and say nothing
-}
-
 // historyFigures are what History found.
 type historyFigures struct {
 	Machine  string         `json:"machine"`
@@ -74,34 +66,23 @@ var (
 // History measures save points, branches, forks and search in chats of three
 // lengths from outside, as an app sees it: over REST, with a process of its own on
 // SQLite in a temporary folder.
-func History(ctx context.Context, out io.Writer, o HistoryOptions) error {
-	dir, err := os.MkdirTemp("", "nodest-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	n, shown := fullHistory, out
+func History(ctx context.Context, out io.Writer, o ServerOptions) error {
+	n := fullHistory
 	if o.Small {
 		n = smallHistory
 	}
-	if o.JSON {
-		shown = io.Discard
-	}
-	f := historyFigures{Machine: machine(), Measured: time.Now().UTC().Truncate(time.Second), Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
-	fmt.Fprintf(shown, "%s, SQLite, %s\n", f.Machine, f.Measured.Format(time.RFC3339))
-	c := &chatRun{o: ChatOptions{Program: o.Program, Env: o.Env}, dir: dir, out: shown}
-	for _, messages := range n.chats {
-		h, err := c.history(ctx, n, messages)
-		if err != nil {
-			return fmt.Errorf("a chat of %d messages: %w", messages, err)
+	return withServers(out, o, func(c *chatRun, machine string, at time.Time) (any, error) {
+		f := &historyFigures{Machine: machine, Measured: at, Far: n.far, Samples: map[string]int{"each": n.times, "forks": n.forks}}
+		for _, messages := range n.chats {
+			h, err := c.history(ctx, n, messages)
+			if err != nil {
+				return nil, fmt.Errorf("a chat of %d messages: %w", messages, err)
+			}
+			f.Chats = append(f.Chats, *h)
 		}
-		f.Chats = append(f.Chats, *h)
-	}
-	if o.JSON {
-		return json.NewEncoder(out).Encode(f)
-	}
-	f.print(shown)
-	return nil
+		f.print(c.out)
+		return f, nil
+	})
 }
 
 // print writes a line per measurement, the chats side by side.

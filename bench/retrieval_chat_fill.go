@@ -11,7 +11,6 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
-	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
@@ -62,7 +61,7 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	if err := f.writeFacts(ctx); err != nil {
 		return nil, err
 	}
-	if err := f.embedAll(ctx); err != nil {
+	if err := f.embed(ctx); err != nil {
 		return nil, err
 	}
 	conv, err := l.engine.Chats.CreateConversation(ctx, f.call(), chat.ConversationInput{CharacterID: f.character})
@@ -161,17 +160,6 @@ func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) 
 		all = append(all, page...)
 	}
 	return all, nil
-}
-
-// embedAll has the product's job make all vectors, and waits for it.
-func (f *filled) embedAll(ctx context.Context) error {
-	if err := f.memory.Sweep(ctx); err != nil {
-		return err
-	}
-	return f.wait(ctx, "embedding", func(ctx context.Context) (bool, error) {
-		left, err := f.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
-		return len(left) == 0, err
-	})
 }
 
 // patience is how long a job of a set may take.

@@ -324,3 +324,15 @@ func describe(all []*fitted, w weights) string {
 	main := total(all, w, func(f *fitted) bool { return !f.bank && f.category != adversarial })
 	return fmt.Sprintf("aim %.4f: LoCoMo recall@10 %.3f, MRR %.3f; MemoryBank recall@5 %.3f, MRR %.3f", aim(all, w, nil), main.Recall10, main.MRR, bank.Recall5, bank.MRR)
 }
+
+// units are those of a conversation as the store gives them to an index.
+func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
+	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
+		c, err := tx.MemoryChanges(t.character, 0)
+		if err == nil {
+			units = c.Units
+		}
+		return err
+	})
+	return units, err
+}

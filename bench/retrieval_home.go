@@ -259,15 +259,3 @@ func (l *library) embed(ctx context.Context) error {
 	}
 	return err
 }
-
-// units are those of a conversation as the store gives them to an index.
-func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
-	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
-		c, err := tx.MemoryChanges(t.character, 0)
-		if err == nil {
-			units = c.Units
-		}
-		return err
-	})
-	return units, err
-}

@@ -15,7 +15,7 @@ import (
 type Preset struct {
 	Name    string
 	Prompts []Prompt
-	Order   []OrderItem // the order list in force, completed as ParsePreset says
+	Order   []OrderItem // the order list in use, completed as ParsePreset says
 	BuiltIn bool        // the document had no prompts: these are the built-in ones
 
 	Sampling Sampling
@@ -52,7 +52,7 @@ type OrderItem struct {
 // ParsePreset reads a preset. A missing document and a preset without prompts
 // are the built-in preset.
 //
-// Of several order lists the one of character 100001 is in force, else the
+// Of several order lists the one of character 100001 is used, else the
 // first. Without a list the order is that of the prompts, on as they are
 // enabled.
 //

@@ -8,8 +8,8 @@ import (
 	"nodest/stream"
 )
 
-// The objects as clients see them, in events and in answers. API page, "Message
-// object" and "Conversation object".
+// The objects as clients see them, in events and in answers, as
+// server/openapi.yaml describes them.
 
 type wireMessage struct {
 	ID             string      `json:"id"`

@@ -73,7 +73,7 @@ type Error struct {
 	Code       Code           `json:"code"`
 	Message    string         `json:"message"`              // English, for people
 	Fields     []Field        `json:"fields,omitempty"`     // of invalid_field
-	Details    map[string]any `json:"details,omitempty"`    // what the table of codes names, e.g. "current", "provider"
+	Details    map[string]any `json:"details,omitempty"`    // see server/openapi.yaml, e.g. "current", "provider"
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"` // 0 = not known
 	cause      error
 }
@@ -136,7 +136,7 @@ func Public(err error) *Error {
 	case errors.Is(err, context.Canceled):
 		return Wrap(err, Cancelled, "cancelled")
 	case errors.Is(err, context.DeadlineExceeded):
-		return Wrap(err, UpstreamTimeout, "it took too long")
+		return Wrap(err, UpstreamTimeout, "the request timed out")
 	}
 	return Wrap(err, Internal, "internal error")
 }
@@ -167,10 +167,10 @@ var status = map[Code]struct {
 	PreconditionFailed: {412, "Precondition failed", "The version in If-Match or ifVersion is not the current one."},
 	TooLarge:           {413, "Too large", "The body, file, text or result exceeds a limit; detail names the limit."},
 	UnsupportedMedia:   {415, "Unsupported media type", "The content type or file format is not accepted here."},
-	KeyReused:          {422, "Idempotency key used with other content", "The idempotency key was used before with a different request."},
-	UnsupportedCard:    {422, "Unsupported card", "The file is not a character card that can be read."},
-	InvalidWorldBook:   {422, "Invalid world book", "The file is not a world book that can be read."},
-	InvalidImport:      {422, "Invalid import", "The file is damaged or of another kind; nothing was stored."},
+	KeyReused:          {422, "Idempotency key reused", "The idempotency key was used before with a different request."},
+	UnsupportedCard:    {422, "Unsupported card", "The file is not a readable character card."},
+	InvalidWorldBook:   {422, "Invalid world book", "The file is not a readable world book."},
+	InvalidImport:      {422, "Invalid import", "The file is damaged or of another type; nothing was stored."},
 	NewerVersion:       {422, "Made by a newer version", "The file was made by a newer version of NodeST."},
 	Blocked:            {422, "Blocked by the provider", "The provider's safety filter blocked the request or the reply."},
 	ContextTooLarge:    {422, "Context too large", "The prompt does not fit the model's context even without history; details.parts lists its largest parts."},
@@ -178,7 +178,7 @@ var status = map[Code]struct {
 	TooManyGenerations: {429, "Too many generations", "The user already has the maximum number of replies in progress."},
 	QuotaExceeded:      {429, "Quota exceeded", "The user's token limit for today is used up."},
 	Cancelled:          {499, "Cancelled", "The request was cancelled."},
-	Internal:           {500, "Internal error", "A fault of the server; requestId finds it in the log."},
+	Internal:           {500, "Internal error", "A server error; search the log for requestId."},
 	UpstreamAuth:       {502, "Provider rejected the key", "The model provider rejected the API key."},
 	UpstreamQuota:      {502, "Provider quota used up", "The account at the model provider has no credit or quota left."},
 	UpstreamBadAnswer:  {502, "Unusable answer from the provider", "The model provider rejected the request or sent an unusable answer; detail gives the reason."},

@@ -21,7 +21,7 @@ func TestPublicShowsOnlyWhatWasMeantToBeShown(t *testing.T) {
 		"an error without a code":            {secret, fault.Internal, "internal error"},
 		"internal with a message":            {fault.Wrap(secret, fault.Internal, "row 7"), fault.Internal, "internal error"},
 		"an ended context":                   {fmt.Errorf("x: %w", context.Canceled), fault.Cancelled, "cancelled"},
-		"a deadline":                         {context.DeadlineExceeded, fault.UpstreamTimeout, "it took too long"},
+		"a deadline":                         {context.DeadlineExceeded, fault.UpstreamTimeout, "the request timed out"},
 		"the cause stays out of the message": {fault.Wrap(secret, fault.UpstreamDown, "gemini is down"), fault.UpstreamDown, "gemini is down"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,7 +141,7 @@ func (b *builder) takeHistory(newest, used, budget int) {
 }
 
 // dropRun reports the messages from one index of the chat to another, without
-// summaries, as left out for want of room.
+// summaries, as left out because they do not fit.
 func (b *builder) dropRun(from, to int) {
 	d := Dropped{Source: SourceHistory, Reason: DropBudget}
 	for i := from; i <= to; i++ {

@@ -21,9 +21,8 @@ type frame struct {
 	before []*item // position 0, in order
 	after  []*item // position 1, in order
 
-	historyID   string       // identifier of the chat's place
-	historySlot *card.Prompt // the prompt that stands for the chat; nil = none
-	unlisted    []Dropped
+	historyID string // identifier of the chat's place
+	unlisted  []Dropped
 }
 
 const (
@@ -47,7 +46,7 @@ func buildFrame(s *Sources, p card.Preset, o overrides) frame {
 		switch {
 		case !q.Enable || isInjection(q):
 		case isHistory(q.Name, q.Identifier):
-			f.historyID, f.historySlot = q.Identifier, q
+			f.historyID = q.Identifier
 		default:
 			it := o.promptItem(q)
 			it.persona = q.Identifier == personaIdentifier

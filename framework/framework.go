@@ -156,7 +156,7 @@ type Input struct {
 	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
-	// with the summary in force in the place of what it covers. User is the
+	// with the active summary in place of the messages that it covers. User is the
 	// message that is answered (for a regenerate: the one before the reply). With
 	// an empty User.Text the newest user message of History is the base; what
 	// follows it (the text that a continue lengthens) stays behind it.

@@ -154,7 +154,7 @@ func TestGoldenBuildFramework(t *testing.T) {
 			entries = append(entries, frameObject(&f, sl, *s.Preset))
 		}
 		out := object{"framework": entries}
-		if q := f.historySlot; q != nil {
+		if q := promptOf(*s.Preset, f.historyID); q != nil && q.Enable && !isInjection(q) {
 			out["chatHistory"] = object{"name": q.Name, "role": q.Role, "parts": []any{}, "identifier": q.Identifier}
 		}
 		return out

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// rewriteBlock is where a wish for a rewrite begins in a message: at the beginning
+// rewriteBlock is where a rewrite instruction begins in a message: at the beginning
 // of a line, whatever punctuation stands before it there. A mark amid a line is
 // something that the user talks about.
 var rewriteBlock = regexp.MustCompile(`\n[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
@@ -13,35 +13,34 @@ var rewriteBlock = regexp.MustCompile(`\n[^\n\p{L}\p{N}]*?(?:` + strings.Join([]
 	regexp.QuoteMeta(strings.TrimSpace(wordsIn[English].rewrite)),
 }, "|") + `)`)
 
-// onlyWish is a message with a wish and nothing else, as the app writes it: one who
-// talks about the mark puts a blank behind it.
-var onlyWish = regexp.MustCompile(`^[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
+// onlyInstruction is a message with an instruction and nothing else, as the app writes
+// it: a user who talks about the mark adds a space after it.
+var onlyInstruction = regexp.MustCompile(`^[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
 	regexp.QuoteMeta(wordsIn[Chinese].rewrite), regexp.QuoteMeta(wordsIn[English].rewrite),
 }, "|") + `)(\S(?s:.*))$`)
 
-// WithRewrite returns the text of a user message with a wish for how the reply
-// is to be written anew, in the words of a language. An earlier wish in it is
-// taken out; a blank wish adds none. Where the earlier wish is all that the user has
-// said, a new one takes its place, and without one it stays as plain words: a reply
-// needs something to answer.
-func WithRewrite(text, wish string, l Language) string {
+// WithRewrite returns the text of a user message with an instruction for rewriting the
+// reply, in the words of a language. An earlier instruction is removed; a blank one adds
+// none. If the earlier instruction is the whole message, a new one replaces it, and a
+// blank one leaves it as plain text: a reply needs something to answer.
+func WithRewrite(text, instruction string, l Language) string {
 	rest := WithoutRewrite(text)
-	said := onlyWish.FindStringSubmatch(text)
+	said := onlyInstruction.FindStringSubmatch(text)
 	switch {
-	case isBlank(wish) && said != nil:
+	case isBlank(instruction) && said != nil:
 		return said[1]
-	case isBlank(wish):
+	case isBlank(instruction):
 		return rest
 	case said == nil:
 		rest += "\n\n"
 	}
-	return rest + l.words().rewrite + strings.TrimSpace(wish)
+	return rest + l.words().rewrite + strings.TrimSpace(instruction)
 }
 
-// WithoutRewrite returns the text of a user message without the wish for a rewrite
-// at its end, in whatever language that was added; "" if it is nothing else.
+// WithoutRewrite returns the text of a user message without the rewrite instruction at
+// its end, in whatever language it was added; "" if it is nothing else.
 func WithoutRewrite(text string) string {
-	if onlyWish.MatchString(text) {
+	if onlyInstruction.MatchString(text) {
 		return ""
 	}
 	if at := rewriteBlock.FindStringIndex(text); at != nil {

@@ -23,7 +23,7 @@ type words struct {
 	bothRecounted     []string
 	data              string // in every request, but not in the text that the app's users know
 
-	rewrite string // stands before a wish for how the reply is to be written anew
+	rewrite string // precedes an instruction for rewriting the reply
 
 	continues   string // instruction to go on
 	impersonate string // instruction to write for the user

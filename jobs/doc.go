@@ -5,10 +5,10 @@
 // A job has a kind (area.verb), an owner (a user, or the server itself) and a
 // subject, an id. Its life:
 //
-// 	queued ──claimed──▶ running ──▶ done
-// 	  ▲                   │  ├────▶ failed      no attempts left, or retrying is pointless
-// 	  │                   │  └────▶ cancelled   by the one who enqueued it, also while queued
-// 	  └─back-off, crash, stop──┘
+//	queued ──claimed──▶ running ──▶ done
+//	  ▲                   │  ├────▶ failed      no attempts left, or retrying is pointless
+//	  │                   │  └────▶ cancelled   by the one who enqueued it, also while queued
+//	  └─back-off, crash, stop──┘
 //
 // Guarantees:
 //
@@ -23,9 +23,7 @@
 //     attempt. Where the process is alone with its database, it takes over what its
 //     predecessor left when it starts. Processes that share a database must have
 //     clocks that agree within the lease.
-//   - A process that has lost a job cannot end it: Tx.FinishJob and everything else done with
-//     it fail with ErrLost, which rolls back the transaction.
+//   - A process that has lost a job cannot end it: Tx.FinishJob and everything else done
+//     with it fail with ErrLost, which rolls back the transaction.
 //   - Users take turns, however much one of them has enqueued.
-//
-// Specification: decisions 5, 19, 20; memory page, 1.7.
 package jobs

@@ -40,7 +40,7 @@ type portHistoryData struct {
 }
 
 // take puts the index where the engine looks for it. To regenerate without one is
-// no wish to set the greeting back, which is number 0.
+// not a request to reset the greeting, which is number 0.
 func (d *portHistoryData) take() error {
 	if d.Index == nil && d.Action == app.ActionRegenerate {
 		return fault.InvalidField("index", "required", "required")

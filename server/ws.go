@@ -120,7 +120,7 @@ type sockets struct {
 
 	mu     sync.Mutex
 	open   int  // reserved places
-	closed bool // nobody comes any more
+	closed bool // no new connections
 	all    map[*socket]struct{}
 	users  map[string][]*socket // signed in, oldest first
 }
@@ -252,14 +252,14 @@ func (k *sockets) closeAll(code int, reason string) {
 	}
 }
 
-// cut ends connections that do not even take a goodbye.
+// cut ends connections that do not even read the close frame.
 func (k *sockets) cut() {
 	for _, c := range k.list() {
 		c.cut()
 	}
 }
 
-// beat looks after all connections, so that none needs a timer of its own.
+// beat checks all connections, so that none needs its own timer.
 func (k *sockets) beat() {
 	t := time.NewTicker(k.s.opts.Tick)
 	defer t.Stop()

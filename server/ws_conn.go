@@ -39,7 +39,7 @@ type socket struct {
 	rate     bucket      // of the reading goroutine
 	refused  int         // commands in a row; of the reading goroutine
 	leave    func()      // the hub; of the reading goroutine
-	left     bool        // the client said goodbye; of the reading goroutine
+	left     bool        // the client sent a close frame; of the reading goroutine
 	seen     atomic.Int64
 	pinged   int64 // of the beat
 	goodbye  chan struct{}
@@ -95,7 +95,7 @@ func (c *socket) read() {
 		}
 		c.alive()
 		switch {
-		case c.out.Ended(): // said goodbye: wait for the client to go
+		case c.out.Ended(): // the close frame is sent: wait for the client
 		case kind != websocket.TextMessage:
 			c.out.Close(closeProtocol, "binary frames are reserved", false)
 		default:
@@ -129,7 +129,7 @@ func (c *socket) alive() {
 	}
 }
 
-// deadline is when the client must have shown life; after the goodbye it stays
+// deadline is when the client must have shown life; after the close frame it stays
 // what it is.
 func (c *socket) deadline(d time.Duration) {
 	c.mu.Lock()
@@ -159,8 +159,8 @@ func (c *socket) lost(err error) {
 	}
 }
 
-// end waits for the writer, gives a client that still speaks time to read the
-// goodbye, and closes the connection.
+// end waits for the writer, gives a client that is still sending time to read the
+// close frame, and closes the connection.
 func (c *socket) end() {
 	if c.leave != nil {
 		c.leave()
@@ -221,8 +221,8 @@ func (c *socket) Finish(code int, reason string) {
 	close(c.goodbye)
 }
 
-// linger is how long a client may take to close after the goodbye. Closing at
-// once could take the goodbye away from one that is still sending.
+// linger is how long a client may take to close after our close frame. Closing at once
+// could make a client that is still sending lose the frame.
 const linger = 2 * time.Second
 
 // beat pings a connection that was silent for a while, and ends one whose token

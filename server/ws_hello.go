@@ -58,7 +58,7 @@ type activeText struct {
 	Off            int    `json:"off"`
 }
 
-// mostDeltaMs bounds the wish of hello.deltaMs.
+// mostDeltaMs is the maximum of hello.deltaMs.
 const mostDeltaMs = 5000
 
 // greet answers hello; a hello that is not right ends the connection.

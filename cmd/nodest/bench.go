@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"strings"
 
@@ -19,26 +21,39 @@ func (p *program) benchCommand() *cobra.Command {
 }
 
 func (p *program) benchChatCommand() *cobra.Command {
-	var o bench.ChatOptions
-	cmd := &cobra.Command{
-		Use: "chat", Short: "Measure streaming, idle connections, start-up and storage with real processes", Args: cobra.NoArgs,
-		Long: "Starts servers of this program on SQLite in a temporary folder, with a local fake model,\n" +
-			"and a bare proxy as the baseline for streaming. It takes about five minutes.",
-		Example: "  nodest bench chat\n  nodest bench chat --only idle",
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.Program, err = os.Executable(); err != nil {
-				return err
-			}
-			if v := p.getenv("GORACE"); v != "" {
-				o.Env = append(o.Env, "GORACE="+v)
-			}
-			return bench.Chat(cmd.Context(), p.out, o)
-		},
-	}
+	cmd, o := p.benchServers(bench.Chat)
+	cmd.Use, cmd.Short = "chat", "Measure streaming, idle connections, start-up and storage with real processes"
+	cmd.Long = "Starts servers of this program on SQLite in a temporary folder, with a local fake model,\n" +
+		"and a bare proxy as the baseline for streaming. It takes about five minutes."
+	cmd.Example = "  nodest bench chat\n  nodest bench chat --only idle"
 	cmd.Flags().StringVar(&o.Only, "only", "", strings.Join(bench.ChatParts, ", "))
+	return cmd
+}
+
+func (p *program) benchHistoryCommand() *cobra.Command {
+	cmd, _ := p.benchServers(bench.History)
+	cmd.Use, cmd.Short = "history", "Measure save points, branches, forks and search in long chats"
+	cmd.Long = "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
+		"100,000 messages, one after another. It takes about five minutes."
+	cmd.Example = "  nodest bench history\n  nodest bench history --json"
+	return cmd
+}
+
+// benchServers is a measurement that starts servers of this program.
+func (p *program) benchServers(measure func(context.Context, io.Writer, bench.ServerOptions) error) (*cobra.Command, *bench.ServerOptions) {
+	o := &bench.ServerOptions{}
+	cmd := &cobra.Command{Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		if o.Program, err = os.Executable(); err != nil {
+			return err
+		}
+		if v := p.getenv("GORACE"); v != "" {
+			o.Env = append(o.Env, "GORACE="+v)
+		}
+		return measure(cmd.Context(), p.out, *o)
+	}}
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&o.Small, "small", false, "use small sizes, for a quick try")
-	return cmd
+	return cmd, o
 }
 
 func (p *program) benchRetrievalCommand() *cobra.Command {
@@ -61,28 +76,6 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Chat, "chat", false, "instead of a file, measure recall in built-in English and Chinese chats, compared with BM25")
 	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat, print the turns with wrong results")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file, measure the speed with this number of generated items")
-	return cmd
-}
-
-func (p *program) benchHistoryCommand() *cobra.Command {
-	var o bench.HistoryOptions
-	cmd := &cobra.Command{
-		Use: "history", Short: "Measure save points, branches, forks and search in long chats", Args: cobra.NoArgs,
-		Long: "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
-			"100,000 messages, one after another. It takes about five minutes.",
-		Example: "  nodest bench history\n  nodest bench history --json",
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.Program, err = os.Executable(); err != nil {
-				return err
-			}
-			if v := p.getenv("GORACE"); v != "" {
-				o.Env = append(o.Env, "GORACE="+v)
-			}
-			return bench.History(cmd.Context(), p.out, o)
-		},
-	}
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&o.Small, "small", false, "use small sizes, for a quick try")
 	return cmd
 }
 

@@ -15,7 +15,7 @@ import (
 func TestBenchHistoryRuns(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	o := bench.HistoryOptions{Program: commandLine(t), Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
+	o := bench.ServerOptions{Program: commandLine(t), Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 	require.NoError(t, bench.History(t.Context(), &out, o))
 	var found struct {
 		Chats []struct {

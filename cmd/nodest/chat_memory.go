@@ -181,11 +181,11 @@ func (t *talk) why(ctx context.Context, rest string) error {
 	return t.found(page.Items)
 }
 
-// summary shows the summary in force, makes one, or deletes it.
+// summary shows the active summary, creates one, or deletes it.
 func (t *talk) summary(ctx context.Context, what string) error {
 	switch what {
 	case "":
-		s, err := t.inForce(ctx)
+		s, err := t.activeSummary(ctx)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (t *talk) summary(ctx context.Context, what string) error {
 		t.showSummary(&s)
 		return nil
 	case "delete":
-		s, err := t.inForce(ctx)
+		s, err := t.activeSummary(ctx)
 		if err != nil {
 			return err
 		}
@@ -212,8 +212,8 @@ func (t *talk) summary(ctx context.Context, what string) error {
 	return fault.InvalidField("summary", "value", "must be now or delete, not %q", what)
 }
 
-// inForce returns the summary that stands in prompts.
-func (t *talk) inForce(ctx context.Context) (*chatSummary, error) {
+// activeSummary returns the summary that prompts contain.
+func (t *talk) activeSummary(ctx context.Context) (*chatSummary, error) {
 	var page pageOf[chatSummary]
 	if err := t.c.call(ctx, http.MethodGet, t.conversation("/summaries"), nil, &page); err != nil {
 		return nil, err

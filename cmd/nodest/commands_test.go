@@ -236,7 +236,7 @@ func TestBenchChatRuns(t *testing.T) {
 	}
 	for _, part := range parts {
 		var out strings.Builder
-		o := bench.ChatOptions{Program: commandLine(t), Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
+		o := bench.ServerOptions{Program: commandLine(t), Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
 		require.NoError(t, bench.Chat(t.Context(), &out, o))
 		var found map[string]any
 		require.NoError(t, json.Unmarshal([]byte(out.String()), &found))

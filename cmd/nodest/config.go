@@ -130,7 +130,7 @@ func loadConfig(getenv func(string) string, flags map[string]string) (*config, e
 }
 
 // readConfigFile returns the members of a YAML file as texts. A name that no
-// setting has is an error: it is a slip of the pen that would change nothing.
+// setting has is an error: a typo must not be ignored silently.
 func readConfigFile(path string) (map[string]string, error) {
 	if path == "" {
 		return nil, nil

@@ -65,7 +65,7 @@ func (c check) MarshalJSON() ([]byte, error) {
 	}{c.name, c.fix == "", c.detail, c.fix})
 }
 
-// doctor prints one line per check and fails if anything is to be mended.
+// doctor prints one line per check and fails if any check did.
 func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
 	checks := p.examine(ctx, network)
 	if asJSON {
@@ -73,12 +73,12 @@ func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
 			return err
 		}
 	}
-	sick := 0
+	failed := 0
 	for _, c := range checks {
 		mark := "✓"
 		if c.fix != "" {
 			mark = "✗"
-			sick++
+			failed++
 		}
 		if asJSON {
 			continue
@@ -88,7 +88,7 @@ func (p *program) doctor(ctx context.Context, network, asJSON bool) error {
 			fmt.Fprintf(p.out, "    %s\n", c.fix)
 		}
 	}
-	if sick > 0 {
+	if failed > 0 {
 		return errSaid
 	}
 	return nil

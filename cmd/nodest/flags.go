@@ -18,7 +18,7 @@ func (p *program) flag(set *pflag.FlagSet, env string) {
 			return
 		}
 	}
-	panic("no setting " + env) // a slip in this package; every command would show it
+	panic("no setting " + env) // a typo in this package; every command would panic
 }
 
 // settingFlag writes a flag's value where loadConfig looks for it.

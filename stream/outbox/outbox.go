@@ -5,11 +5,11 @@
 // goroutine at a time writes the queue (Pump). The queue is bounded by bytes
 // and frames. How full it is determines what happens to the text of generations:
 //
-// 	under 25 %: deltas are queued as they arrive, or merged for Settings.DeltaEvery
-// 	above 25 %: a delta is merged into its generation's queued delta
-// 	above 75 %: deltas are dropped; gen.behind is sent once, and when the queue
-// 	            is empty one delta brings the text up to date
-// 	full:       the connection is closed; the client resumes by seq
+//	under 25 %: deltas are queued as they arrive, or merged for Settings.DeltaEvery
+//	above 25 %: a delta is merged into its generation's queued delta
+//	above 75 %: deltas are dropped; gen.behind is sent once, and when the queue
+//	            is empty one delta brings the text up to date
+//	full:       the connection is closed; the client resumes by seq
 //
 // Durable events are never dropped. Events that occur during a replay are read from
 // the log in their turn. generation.go has the state machine that tracks how much of

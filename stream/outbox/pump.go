@@ -19,7 +19,7 @@ const (
 type Conn interface {
 	// Write sends items; one goroutine at a time calls it.
 	Write(items []*Item) error
-	// Finish says goodbye; nothing is written after it.
+	// Finish ends the connection; nothing is written after it.
 	Finish(code int, reason string)
 	// Since returns events of the log with after < seq <= upTo, in order.
 	Since(ctx context.Context, after, upTo int64, limit int) ([]*stream.Event, error)
