@@ -1,6 +1,6 @@
-// Package store is the database: it implements the Store interfaces of the
-// packages that own the subjects (character.Store, stream.Store, account.Store,
-// jobs.Store, memory.Store) on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
+// Package store is the database: it implements the Store interfaces of the packages
+// that own the subjects (account, app, character, chat, jobs, memory, nodest, stream)
+// on SQLite, and on PostgreSQL where a URL says so. Open is the entry.
 //
 // What it promises, on both:
 //
@@ -22,8 +22,9 @@
 // generations of these; the user's own row, when a generation gets its place
 // (LockLimits); a device; jobs, the one that is finished before those that are
 // enqueued; then, when the closure has ended, the usage meters in the order of
-// their keys; the scopes of memories, in the order of the characters; and last the user's row in streams, from which the events get their
-// numbers. Nothing is locked after it, and no row belongs to two users, so users
-// never wait for each other. Where a closure departs from the order, PostgreSQL
-// ends one of the two and Update runs it again.
+// their keys; the scopes of memories, in the order of the characters; and last the
+// user's row in streams, from which the events get their numbers. Nothing is locked
+// after it, and no row belongs to two users, so users never wait for each other. Where
+// a closure departs from the order, PostgreSQL ends one of the two and Update runs it
+// again.
 package store

@@ -11,8 +11,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// How long things are kept. Sources: protocol page, sections 4 (events) and 6
-// (keys).
+// How long things are kept.
 const (
 	eventLife    = 7 * 24 * time.Hour
 	eventsKept   = 10_000 // newest events of each user, whatever their age

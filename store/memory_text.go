@@ -32,8 +32,7 @@ type textRow struct {
 }
 
 const (
-	// pause is how long nobody says anything between two sessions. Source: memory
-	// specification 2.2.
+	// pause is how long nobody says anything between two sessions.
 	pause = 4 * time.Hour
 
 	// saidAtOnce is how many texts of one conversation a turn can store; those of a
