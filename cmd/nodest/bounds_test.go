@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Bounds of what one reader can hold in mind. Functions are bounded by the linter
+// (gocyclo in .golangci.yml).
+const (
+	packageLines     = 6000 // without tests
+	interfaceMethods = 40   // with those of embedded interfaces
+)
+
+// largePackages may have more lines, each for a reason.
+var largePackages = map[string]string{
+	"store": "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
+}
+
+// ownPackages lists our packages: path within the module, folder and files.
+func ownPackages(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", "nodest/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		for name := range strings.FieldsSeq(f[2]) {
+			pkg := strings.TrimPrefix(f[0], "nodest/")
+			files[pkg] = append(files[pkg], filepath.Join(f[1], name))
+		}
+	}
+	return files
+}
+
+func TestPackagesStaySmall(t *testing.T) {
+	for pkg, files := range ownPackages(t) {
+		lines := 0
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(text, []byte("\n"))
+		}
+		if _, large := largePackages[pkg]; large != (lines > packageLines) {
+			t.Errorf("%s has %d lines; the bound is %d, and largePackages names the exceptions", pkg, lines, packageLines)
+		}
+	}
+}
+
+func TestInterfacesStayNarrow(t *testing.T) {
+	known := interfaces{}
+	for pkg, files := range ownPackages(t) {
+		for _, name := range files {
+			known.read(t, pkg, name)
+		}
+	}
+	if len(known) < 20 {
+		t.Fatalf("only %d interfaces were found", len(known))
+	}
+	for name := range known {
+		if n := known.methods(name); n > interfaceMethods {
+			t.Errorf("interface %s has %d methods, the bound is %d", name, n, interfaceMethods)
+		}
+	}
+}
+
+// interfaces are what interfaces consist of, by package and name: methods are counted,
+// embedded ones of ours are named.
+type interfaces map[string]parts
+
+type parts struct {
+	methods  int
+	embedded []string
+}
+
+func (k interfaces) read(t *testing.T, pkg, name string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string]string{}
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if own, ok := strings.CutPrefix(path, "nodest/"); ok {
+			imports[filepath.Base(own)] = own
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		face, ok := spec.Type.(*ast.InterfaceType)
+		if !ok {
+			return true
+		}
+		var found parts
+		for _, f := range face.Methods.List {
+			switch e := f.Type.(type) {
+			case *ast.FuncType:
+				found.methods += len(f.Names)
+			case *ast.Ident:
+				found.embedded = append(found.embedded, pkg+"."+e.Name)
+			case *ast.SelectorExpr:
+				found.embedded = append(found.embedded, imports[e.X.(*ast.Ident).Name]+"."+e.Sel.Name)
+			}
+		}
+		k[pkg+"."+spec.Name.Name] = found
+		return true
+	})
+}
+
+// methods counts the methods of an interface; of embedded ones that are not ours none.
+func (k interfaces) methods(name string) int {
+	found := k[name]
+	n := found.methods
+	for _, e := range found.embedded {
+		n += k.methods(e)
+	}
+	return n
+}
