@@ -13,7 +13,7 @@ import (
 // character, named "<name> (Auto-Applied)": a resource like any other, to be
 // seen, edited and switched off. It is made when the character is, and replaced
 // when the character's scripts are. Prompts and replies use the group, never the
-// card's scripts directly. (nodest.md 5, "Card regex".)
+// card's scripts directly.
 
 // autoGroup is the document of such a group.
 type autoGroup struct {

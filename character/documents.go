@@ -14,7 +14,7 @@ import (
 
 // The documents of a character are stored as they were given: nothing is filled
 // in, so that an export gives back what came in, and a better default reaches
-// old characters too. What the NodeST app adds to a new character (nodest.md 8)
+// old characters too. What the NodeST app adds to a new character
 // is added here, each time a prompt is compiled:
 //
 //   - no role card: the basic card of card.ParseRoleCard;

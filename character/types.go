@@ -34,7 +34,7 @@ type UserSettings struct {
 	GlobalPreset       GlobalResource  `json:"globalPreset"`
 	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
 	GlobalRegexEnabled bool            `json:"globalRegexEnabled"`
-	CustomSetting      json.RawMessage `json:"customSetting,omitempty"` // 自设, nodest.md 1.9
+	CustomSetting      json.RawMessage `json:"customSetting,omitempty"` // 自设
 	Version            int64           `json:"version"`
 	UpdatedAt          time.Time       `json:"updatedAt"`
 }

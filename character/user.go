@@ -168,7 +168,7 @@ func (s UserSettings) checkNamed(tx Tx) error {
 }
 
 // customSetting is what a user says about the person they play (自设); other
-// members are kept. nodest.md 1.9.
+// members are kept.
 type customSetting struct {
 	Comment    string   `json:"comment"`
 	Content    string   `json:"content"`

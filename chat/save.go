@@ -243,6 +243,6 @@ func (s *Save) State(tx Tx) (*Conversation, error) {
 	return then, nil
 }
 
-// WireSave is s as clients see it in lists, answers and events: the seed's
+// WireSave is s as clients see it in lists, answers and events: the app's
 // ChatSave without messages.
 func WireSave(s *Save) any { return SaveOf(s) }

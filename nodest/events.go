@@ -10,7 +10,7 @@ import (
 	"nodest/stream"
 )
 
-// What the events of a generation carry besides the ids: protocol page, 5.2.
+// What the events of a generation carry besides the ids.
 
 type blockData struct {
 	Part  string `json:"part"`

@@ -398,7 +398,7 @@ func TestPortRefuses(t *testing.T) {
 			if tt.field == "status" {
 				var e *fault.Error
 				if errors.As(err, &e) && e.Message != "Unknown status" {
-					t.Errorf("message = %q, want the seed's", e.Message)
+					t.Errorf("message = %q, want the app's words", e.Message)
 				}
 			}
 		})

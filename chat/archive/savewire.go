@@ -26,7 +26,7 @@ type savedMessage struct {
 	Metadata  map[string]any `json:"metadata,omitempty"`
 }
 
-// WireChatSave is a save point with its messages: the seed's ChatSave.
+// WireChatSave is a save point with its messages: the app's ChatSave.
 func WireChatSave(v *chat.SaveView) any { return chatSaveOf(v) }
 
 func chatSaveOf(v *chat.SaveView) wireChatSave {
