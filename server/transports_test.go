@@ -211,14 +211,14 @@ func TestBothTransportsGiveTheSameAnswers(t *testing.T) {
 	}
 }
 
-func TestTheDoorsAreTriedWithEveryCommand(t *testing.T) {
+func TestTransportsAreTriedWithEveryCommand(t *testing.T) {
 	works, fails := map[string]bool{}, map[string]bool{}
 	for _, c := range transportCases {
 		works[c.command] = works[c.command] || c.code == ""
 		fails[c.command] = fails[c.command] || c.code != ""
 	}
 	for command := range byCommand(operations) {
-		if command != "typing" && (!works[command] || !fails[command]) { // typing has no twin
+		if command != "typing" && (!works[command] || !fails[command]) { // typing has no REST route
 			t.Errorf("%s: succeeds in a case: %v, fails in one: %v", command, works[command], fails[command])
 		}
 	}
