@@ -226,10 +226,12 @@ func (o *writer) geminiModels(f *Fake) {
 func (o *writer) geminiVectors(f *Fake, req Request) {
 	var in pb.BatchEmbedContentsRequest
 	_ = protojson.Unmarshal(req.Body, &in) // decode has accepted it
-	vectors := f.vectors(len(in.Requests), int(in.Requests[0].GetOutputDimensionality()))
+	var texts []string
+	for _, r := range in.Requests {
+		texts = append(texts, r.Content.Parts[0].GetText())
+	}
 	list := []any{}
-	for i, v := range vectors {
-		fill(v, in.Requests[i].Content.Parts[0].GetText())
+	for _, v := range f.vectors(texts, int(in.Requests[0].GetOutputDimensionality())) {
 		list = append(list, map[string]any{"values": v})
 	}
 	o.json(http.StatusOK, map[string]any{"embeddings": list})

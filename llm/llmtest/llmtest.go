@@ -1,17 +1,19 @@
-// Package llmtest has fake model providers and the test suite that every provider
-// adapter passes.
+// Package llmtest has fake model providers.
 //
 // NewGemini and NewOpenAI start fakes on real sockets. They decode requests strictly,
 // fail the test if the real service would reject the request, and reply by script:
 // complete replies, and every way in which a provider's response can go wrong. A Reply's
-// Gate lets a test decide when each piece is sent. Run is the suite.
+// Gate lets a test decide when each piece is sent. The tests that every provider's
+// adapter passes are in package llm.
 //
 // The package is for tests only.
 package llmtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"io"
 	"maps"
 	"net/http"
@@ -236,6 +238,9 @@ func (f *Fake) LoseVectors() {
 	f.badVec = true
 }
 
+// Stop makes the fake's address one where nothing listens.
+func (f *Fake) Stop() { f.server.Close() }
+
 // Requests returns what has arrived so far, oldest first.
 func (f *Fake) Requests() []Request {
 	f.mu.Lock()
@@ -310,29 +315,27 @@ func (f *Fake) next(req Request) Reply {
 	return always(req)
 }
 
-func (f *Fake) vectors(n, dims int) [][]float32 {
+// vectors are those of texts, without the last one after LoseVectors.
+func (f *Fake) vectors(texts []string, dims int) [][]float32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if dims == 0 {
-		dims = f.dims
-	}
 	if f.badVec {
-		n--
+		texts = texts[:len(texts)-1]
 	}
-	out := make([][]float32, n)
-	for i := range out {
-		out[i] = make([]float32, dims)
+	var out [][]float32
+	for _, text := range texts {
+		out = append(out, Vector(text, cmp.Or(dims, f.dims)))
 	}
 	return out
 }
 
-// vector is a unit vector that depends on the text only.
-func fill(v []float32, text string) {
-	h := uint32(2166136261)
-	for i := range len(text) {
-		h = (h ^ uint32(text[i])) * 16777619
-	}
-	v[int(h%uint32(len(v)))] = 1
+// Vector is what a fake answers for a text: a unit vector that depends on the text only.
+func Vector(text string, dims int) []float32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	v := make([]float32, dims)
+	v[int(h.Sum32()%uint32(dims))] = 1
+	return v
 }
 
 func (f *Fake) modelNames() []string {

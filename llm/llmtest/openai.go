@@ -218,9 +218,8 @@ func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 
 func (o *writer) openAIVectors(f *Fake, model string, texts []string, dims int) {
 	var data []any
-	vectors := f.vectors(len(texts), dims)
+	vectors := f.vectors(texts, dims)
 	for i := len(vectors) - 1; i >= 0; i-- { // any order is allowed: index counts
-		fill(vectors[i], texts[i])
 		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectors[i]})
 	}
 	o.json(http.StatusOK, map[string]any{"object": "list", "model": model, "data": data,
