@@ -411,6 +411,51 @@ func (o *writer) send(s string, split int) {
 	}
 }
 
+// format is a provider's format of a stream.
+type format interface {
+	part(p Part)
+	end() // of a reply that is not truncated
+}
+
+// stream sends a reply in pieces.
+func (o *writer) stream(r Reply, f format) {
+	for _, p := range r.Parts {
+		if !o.pass(r.Gate) {
+			return
+		}
+		f.part(p)
+	}
+	if !o.pass(r.Gate) {
+		return
+	}
+	switch r.End {
+	case Stall:
+		o.stall()
+	case Cut:
+		o.cut()
+	case Truncated:
+	default:
+		f.end()
+	}
+}
+
+// line sends a line of server-sent events and the empty one behind it.
+func (o *writer) line(r Reply, text string) {
+	end := "\n\n"
+	if r.CRLF {
+		end = "\r\n\r\n"
+	}
+	o.send(text+end, r.Split)
+}
+
+func encoded(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the fakes make nothing that JSON does not have
+	}
+	return string(text)
+}
+
 // stall is silent until the client or the test goes away.
 func (o *writer) stall() {
 	select {

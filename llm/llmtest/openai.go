@@ -210,9 +210,8 @@ func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 	case !body.Stream:
 		o.openAIWhole(body.Model, r)
 	default:
-		s := openAIStream{o: o, r: r, model: body.Model,
-			usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage}
-		s.run()
+		o.w.Header().Set("Content-Type", "text/event-stream")
+		o.stream(r, openAIStream{o: o, r: r, model: body.Model, usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage})
 	}
 }
 
@@ -262,7 +261,7 @@ func openAIFinish(f Finish) string {
 	return string(f)
 }
 
-// openAIStream writes one streamed chat completion, with the comment lines that
+// openAIStream is one streamed chat completion, with the comment lines that
 // OpenRouter sends while it waits.
 type openAIStream struct {
 	o     *writer
@@ -271,25 +270,8 @@ type openAIStream struct {
 	usage bool
 }
 
-func (s openAIStream) run() {
-	s.o.w.Header().Set("Content-Type", "text/event-stream")
-	s.line(": OPENROUTER PROCESSING")
-	for i, p := range s.r.Parts {
-		if !s.o.pass(s.r.Gate) {
-			return
-		}
-		if i == 1 {
-			s.line(": OPENROUTER PROCESSING")
-		}
-		s.part(p)
-	}
-	if !s.o.pass(s.r.Gate) {
-		return
-	}
-	s.end()
-}
-
 func (s openAIStream) part(p Part) {
+	s.o.line(s.r, ": OPENROUTER PROCESSING")
 	if p.Bare {
 		s.data(s.chunk(nil))
 		return
@@ -303,21 +285,13 @@ func (s openAIStream) part(p Part) {
 
 func (s openAIStream) end() {
 	switch s.r.End {
-	case Stall:
-		s.o.stall()
-		return
-	case Cut:
-		s.o.cut()
-		return
 	case Garbage:
-		s.line(`data: {"choices":[{"delta":{"content":"half`)
+		s.o.line(s.r, `data: {"choices":[{"delta":{"content":"half`)
 		return
 	case MidError:
 		s.data(merged(s.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": "error"}}),
 			map[string]any{"error": map[string]any{"code": 502, "message": "Provider returned error: " + s.r.Message}}))
-		s.line("data: [DONE]")
-		return
-	case Truncated:
+		s.o.line(s.r, "data: [DONE]")
 		return
 	}
 	if s.r.End != MarkOnly {
@@ -328,7 +302,7 @@ func (s openAIStream) end() {
 		s.data(merged(s.chunk(nil), map[string]any{"usage": openAIUsage(s.r.Usage)}))
 	}
 	if s.r.End != FinishOnly {
-		s.line("data: [DONE]")
+		s.o.line(s.r, "data: [DONE]")
 	}
 }
 
@@ -339,19 +313,4 @@ func (s openAIStream) chunk(choices []any) map[string]any {
 	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": choices}
 }
 
-func (s openAIStream) data(v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		s.o.fake.t.Errorf("llmtest: %v", err)
-		return
-	}
-	s.line("data: " + string(b))
-}
-
-func (s openAIStream) line(text string) {
-	end := "\n\n"
-	if s.r.CRLF {
-		end = "\r\n\r\n"
-	}
-	s.o.send(text+end, s.r.Split)
-}
+func (s openAIStream) data(v any) { s.o.line(s.r, "data: "+encoded(v)) }
