@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -143,12 +144,12 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 	if len(list) == 0 {
 		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
 	}
-	var newest pageOf[chatConversation]
-	if err := t.c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+	newest, err := t.c.newestChat(ctx, "")
+	if err != nil {
 		return item{}, err
 	}
 	for _, ch := range list {
-		if len(newest.Items) > 0 && ch.ID == newest.Items[0].CharacterID {
+		if ch.ID == newest.CharacterID {
 			return ch, nil
 		}
 	}
@@ -158,16 +159,23 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 // newest returns the newest conversation with a character, or a new one.
 func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv chatConversation, err error) {
 	if !fresh {
-		var page pageOf[chatConversation]
-		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1&characterId="+characterID, nil, &page); err != nil {
+		if conv, err = t.c.newestChat(ctx, characterID); err != nil || conv.ID != "" {
 			return conv, err
-		}
-		if len(page.Items) > 0 {
-			return page.Items[0], nil
 		}
 	}
 	err = t.c.call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
 	return conv, err
+}
+
+// newestChat is the chat that changed last, of a character where one is given; zero
+// where there is none.
+func (c *client) newestChat(ctx context.Context, characterID string) (chatConversation, error) {
+	var page pageOf[chatConversation]
+	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
+	if err != nil || len(page.Items) == 0 {
+		return chatConversation{}, err
+	}
+	return page.Items[0], nil
 }
 
 // last returns the newest n messages, oldest first.

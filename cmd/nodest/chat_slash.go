@@ -76,13 +76,13 @@ var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) er
 	"/search":   (*talk).search,
 	"/memory":   (*talk).memory,
 	"/remember": (*talk).remember,
-	"/forget":   (*talk).forget,
-	"/forget!":  (*talk).forgetNow,
+	"/forget":   func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, true) },
+	"/forget!":  func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, false) },
 	"/why":      (*talk).why,
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, _ string) error {
-		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "")
+		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "", false)
 	},
 }
 

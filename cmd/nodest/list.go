@@ -37,19 +37,17 @@ func (p *program) listOf(k *kind) *cobra.Command {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
 	asJSON := jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			path := k.path
-			if with != "" {
-				ch, err := c.find(cmd.Context(), with, characters)
-				if err != nil {
-					return err
-				}
-				path += "?characterId=" + url.QueryEscape(ch.ID)
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		path := k.path
+		if with != "" {
+			ch, err := c.find(ctx, with, characters)
+			if err != nil {
+				return err
 			}
-			return p.showList(cmd.Context(), c, k, path, *asJSON)
-		})
-	}
+			path += "?characterId=" + url.QueryEscape(ch.ID)
+		}
+		return p.showList(ctx, c, k, path, *asJSON)
+	})
 	return cmd
 }
 
