@@ -199,15 +199,15 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 	return milliseconds(time.Since(start)), nil
 }
 
-// found is how many items a question is answered with.
-const found = 20
+// mostItems is how many items a question is answered with.
+const mostItems = 20
 
 // ask is the question as a chat would ask it after the last item. An item may be
 // found by either of its two messages.
 func (one *question) ask(o RetrievalOptions) memory.Ask {
 	a := memory.Ask{
 		CharacterID: one.talk.character, Text: one.text, Names: one.talk.people, Now: one.talk.now,
-		Everything: true, Limit: 2 * found, Lexical: o.Lexical,
+		Everything: true, Limit: 2 * mostItems, Lexical: o.Lexical,
 	}
 	if o.Prompt {
 		a.Everything, a.Limit = false, memory.DefaultLimit
@@ -225,7 +225,7 @@ func (one *question) ranks(hits []memory.Hit) []int {
 			continue
 		}
 		seen[at] = true
-		if k := slices.Index(one.right, at); k >= 0 && len(seen) <= found {
+		if k := slices.Index(one.right, at); k >= 0 && len(seen) <= mostItems {
 			ranks[k] = len(seen)
 		}
 	}
