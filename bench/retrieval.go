@@ -144,7 +144,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 	if r.BuildMs, err = q.build(ctx, l, o); err != nil {
 		return nil, err
 	}
-	var times []float64
+	var times []time.Duration
 	for i := range q.asked {
 		one := &q.asked[i]
 		if len(one.right) == 0 {
@@ -156,7 +156,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 		if err != nil {
 			return nil, err
 		}
-		times = append(times, milliseconds(time.Since(start)))
+		times = append(times, time.Since(start))
 		c, ranks := r.ByCategory[one.category], one.ranks(hits)
 		c.add(ranks)
 		r.ByCategory[one.category] = c
@@ -164,10 +164,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 			r.add(ranks)
 		}
 	}
-	slices.Sort(times)
-	if n := len(times); n > 0 {
-		r.P50Ms, r.P95Ms = times[n/2], times[n*95/100]
-	}
+	r.P50Ms, r.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
 	r.mean()
 	for name, c := range r.ByCategory {
 		c.mean()
@@ -196,7 +193,7 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 			return 0, err
 		}
 	}
-	return milliseconds(time.Since(start)), nil
+	return millis(time.Since(start)), nil
 }
 
 // mostItems is how many items a question is answered with.

@@ -85,7 +85,7 @@ func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.O
 			CharacterID: t.character, Now: t.now, Lexical: dim == 0,
 			Text: fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
 		})
-		return milliseconds(time.Since(start)), err
+		return millis(time.Since(start)), err
 	}
 	var service *memory.Service
 	for range 3 {
@@ -108,13 +108,11 @@ func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.O
 		}
 		times = append(times, took)
 	}
-	r.CPUMs = milliseconds(processTime()-before) / queries
+	r.CPUMs = millis(processTime()-before) / queries
 	slices.Sort(times)
 	r.P50Ms, r.P95Ms = times[queries/2], times[queries*95/100]
 	return r, nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processTime is the time that all threads of the process have run.
 func processTime() time.Duration {

@@ -86,36 +86,18 @@ type chatMessage struct {
 	SwipeIndex int `json:"swipeIndex"`
 }
 
-type chatCharacter struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-type chatConversation struct {
-	ID          string `json:"id"`
-	CharacterID string `json:"characterId"`
-	Title       string `json:"title"`
-}
-
 // open finds or makes the conversation and shows its end.
 func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
-	var conv chatConversation
+	var conv, ch item
+	var err error
 	if conversation != "" {
-		found, err := t.c.findChat(ctx, conversation)
-		if err != nil {
-			return err
-		}
-		conv = chatConversation{ID: found.ID, CharacterID: found.CharacterID, Title: found.Title}
-	} else {
-		character, err := t.find(ctx, name)
-		if err != nil {
-			return err
-		}
-		if conv, err = t.newest(ctx, character.ID, fresh); err != nil {
-			return err
-		}
+		conv, err = t.c.findChat(ctx, conversation)
+	} else if ch, err = t.find(ctx, name); err == nil {
+		conv, err = t.newest(ctx, ch.ID, fresh)
 	}
-	var ch chatCharacter
+	if err != nil {
+		return err
+	}
 	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
 		return err
 	}
@@ -157,7 +139,7 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 }
 
 // newest returns the newest conversation with a character, or a new one.
-func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv chatConversation, err error) {
+func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv item, err error) {
 	if !fresh {
 		if conv, err = t.c.newestChat(ctx, characterID); err != nil || conv.ID != "" {
 			return conv, err
@@ -169,11 +151,11 @@ func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv
 
 // newestChat is the chat that changed last, of a character where one is given; zero
 // where there is none.
-func (c *client) newestChat(ctx context.Context, characterID string) (chatConversation, error) {
-	var page pageOf[chatConversation]
+func (c *client) newestChat(ctx context.Context, characterID string) (item, error) {
+	var page pageOf[item]
 	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
 	if err != nil || len(page.Items) == 0 {
-		return chatConversation{}, err
+		return item{}, err
 	}
 	return page.Items[0], nil
 }

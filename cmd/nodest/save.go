@@ -107,8 +107,8 @@ func (p *program) saveRestore() *cobra.Command {
 	asJSON := jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var out struct {
-			Conversation chatConversation `json:"conversation"`
-			Before       *chatSave        `json:"before"`
+			Conversation item
+			Before       *chatSave
 		}
 		return answer(ctx, c, p.out, http.MethodPost, path+"/restore", map[string]any{}, *asJSON, &out, func() error {
 			fmt.Fprintf(p.out, "chat %s restored\n", out.Conversation.ID)
