@@ -31,24 +31,17 @@ func (p *program) chatCommand() *cobra.Command {
 			// reply that is being written.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
-			c, closeAll, err := p.connect(ctx)
-			if err != nil {
-				return err
-			}
-			defer closeAll()
-			if err := c.tellZone(ctx); err != nil {
-				return err
-			}
-			t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
-			t.in.Buffer(make([]byte, 64<<10), 1<<20)
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			if err := t.open(ctx, name, conversation, fresh); err != nil {
-				return err
-			}
-			return t.loop(ctx)
+			return p.withClient(ctx, func(c *client) error {
+				if err := c.tellZone(ctx); err != nil {
+					return err
+				}
+				t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
+				t.in.Buffer(make([]byte, 64<<10), 1<<20)
+				if err := t.open(ctx, strings.Join(args, ""), conversation, fresh); err != nil {
+					return err
+				}
+				return t.loop(ctx)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "continue this chat (title or id)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -98,11 +99,7 @@ func (t *talk) found(units []chatFound) error {
 			if u.Said.ConversationID != t.id {
 				where += " of " + u.Said.ConversationID
 			}
-			who := u.Said.Name
-			if who == "" {
-				who = u.Said.Role
-			}
-			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, who, beginning(u.Said.Text))
+			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, cmp.Or(u.Said.Name, u.Said.Role), beginning(u.Said.Text))
 		default:
 			fmt.Fprintf(t.out, "  %.2f  (forgotten since)\n", u.Score)
 		}

@@ -178,14 +178,6 @@ func (p *program) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// listCommandOf is the sub-command list of token and user.
-func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
-	asJSON := jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error { return p.showList(ctx, c, k, k.path, *asJSON) })
-	return cmd
-}
-
 func (p *program) userCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Create, list and delete accounts, set passwords", Example: "  nodest user create alice"}
 	var owner bool

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,13 +26,14 @@ func (p *program) listCommand() *cobra.Command {
 
 func (p *program) listOf(k *kind) *cobra.Command {
 	what := map[*kind]string{books: "world books", scripts: "sets of regex scripts"}[k]
-	if what == "" {
-		what = k.list
-	}
-	cmd := &cobra.Command{
-		Use: k.list, Short: "List your " + what, Args: cobra.NoArgs, Aliases: []string{k.noun},
-		Example: "  nodest list " + k.list + "\n  nodest list " + k.list + " --json",
-	}
+	cmd := p.listCommandOf(k, "List your "+cmp.Or(what, k.list), "  nodest list "+k.list)
+	cmd.Use, cmd.Aliases = k.list, []string{k.noun}
+	return cmd
+}
+
+// listCommandOf is a command that lists things of a kind.
+func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
 	var with string
 	if k == chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")

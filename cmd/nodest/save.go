@@ -159,11 +159,7 @@ func (p *program) saveImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var named []string
-		if conversation != "" {
-			named = []string{conversation}
-		}
-		return p.inConversation(cmd.Context(), named, func(c *client, path string) error {
+		return p.inConversation(cmd.Context(), []string{conversation}, func(c *client, path string) error {
 			var out struct {
 				Save json.RawMessage `json:"save"`
 			}

@@ -176,7 +176,7 @@ func newFake(t testing.TB, render renderer, suffix string) *Fake {
 		t: t, render: render, quit: make(chan struct{}),
 		closed: make(chan Closed, 4096), arrive: make(chan Request, 4096),
 		always: func(Request) Reply { return Say("Hello", " there", ".") },
-		dims:   8,
+		dims:   8, byKey: map[string]Reply{},
 	}
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
 	f.server.Config.ErrorLog = nil
@@ -190,53 +190,33 @@ func newFake(t testing.TB, render renderer, suffix string) *Fake {
 	return f
 }
 
-// Script queues replies; each answers one request. When none is left, Always
-// answers.
-func (f *Fake) Script(replies ...Reply) {
+// set changes what the fake answers.
+func (f *Fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.script = append(f.script, replies...)
+	change()
 }
+
+// Script queues replies; each answers one request. When none is left, Always
+// answers.
+func (f *Fake) Script(replies ...Reply) { f.set(func() { f.script = append(f.script, replies...) }) }
 
 // Always sets the reply to requests that no script waits for. Without it the
 // fake says "Hello there.".
-func (f *Fake) Always(reply func(Request) Reply) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.always = reply
-}
+func (f *Fake) Always(reply func(Request) Reply) { f.set(func() { f.always = reply }) }
 
 // ForKey sets the reply to every request that carries this key, before any
 // script.
-func (f *Fake) ForKey(key string, reply Reply) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byKey == nil {
-		f.byKey = map[string]Reply{}
-	}
-	f.byKey[key] = reply
-}
+func (f *Fake) ForKey(key string, reply Reply) { f.set(func() { f.byKey[key] = reply }) }
 
 // SetModels sets the answer to the list of models.
-func (f *Fake) SetModels(names ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.models = names
-}
+func (f *Fake) SetModels(names ...string) { f.set(func() { f.models = names }) }
 
 // SetDimension sets the length of vectors when a request names none; default 8.
-func (f *Fake) SetDimension(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.dims = n
-}
+func (f *Fake) SetDimension(n int) { f.set(func() { f.dims = n }) }
 
 // LoseVectors makes the fake answer embeddings with one vector too few.
-func (f *Fake) LoseVectors() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.badVec = true
-}
+func (f *Fake) LoseVectors() { f.set(func() { f.badVec = true }) }
 
 // Stop makes the fake's address one where nothing listens.
 func (f *Fake) Stop() { f.server.Close() }
@@ -298,20 +278,18 @@ func (f *Fake) note(req *Request) int {
 	return req.N
 }
 
+// next is the reply to a request. Always is called without the lock: it may wait.
 func (f *Fake) next(req Request) Reply {
 	f.mu.Lock()
-	if reply, ok := f.byKey[req.Key]; ok {
-		f.mu.Unlock()
-		return reply
-	}
-	if len(f.script) > 0 {
-		reply := f.script[0]
-		f.script = f.script[1:]
-		f.mu.Unlock()
-		return reply
+	reply, ok := f.byKey[req.Key]
+	if !ok && len(f.script) > 0 {
+		reply, f.script, ok = f.script[0], f.script[1:], true
 	}
 	always := f.always
 	f.mu.Unlock()
+	if ok {
+		return reply
+	}
 	return always(req)
 }
 

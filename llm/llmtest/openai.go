@@ -39,12 +39,16 @@ type chatRequest struct {
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	User                string          `json:"user"`
-	ResponseFormat      *responseFormat `json:"response_format"`
+	ResponseFormat      *struct {
+		Type string `json:"type"`
+	} `json:"response_format"`
 
 	Models    []string       `json:"models"`
 	Provider  *routing       `json:"provider"`
 	Reasoning map[string]any `json:"reasoning"`
-	Usage     *usageOption   `json:"usage"`
+	Usage     *struct {
+		Include bool `json:"include"`
+	} `json:"usage"`
 }
 
 // chatMessage has no name: Mistral and others refuse it.
@@ -55,14 +59,6 @@ type chatMessage struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
-}
-
-type responseFormat struct {
-	Type string `json:"type"`
-}
-
-type usageOption struct {
-	Include bool `json:"include"`
 }
 
 type routing struct {
@@ -191,11 +187,9 @@ func (openAI) refusal(r Reply) any {
 
 func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 	var body struct {
-		Model         string         `json:"model"`
-		Stream        bool           `json:"stream"`
-		StreamOptions *streamOptions `json:"stream_options"`
-		Input         []string       `json:"input"`
-		Dimensions    int            `json:"dimensions"`
+		chatRequest
+		Input      []string
+		Dimensions int
 	}
 	_ = json.Unmarshal(req.Body, &body) // decode has accepted it
 	switch {
