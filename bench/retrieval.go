@@ -144,7 +144,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 	if r.BuildMs, err = q.build(ctx, l, o); err != nil {
 		return nil, err
 	}
-	var times []float64
+	var times []time.Duration
 	for i := range q.asked {
 		one := &q.asked[i]
 		if len(one.right) == 0 {
@@ -156,7 +156,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 		if err != nil {
 			return nil, err
 		}
-		times = append(times, milliseconds(time.Since(start)))
+		times = append(times, time.Since(start))
 		c, ranks := r.ByCategory[one.category], one.ranks(hits)
 		c.add(ranks)
 		r.ByCategory[one.category] = c
@@ -164,10 +164,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 			r.add(ranks)
 		}
 	}
-	slices.Sort(times)
-	if n := len(times); n > 0 {
-		r.P50Ms, r.P95Ms = times[n/2], times[n*95/100]
-	}
+	r.P50Ms, r.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
 	r.mean()
 	for name, c := range r.ByCategory {
 		c.mean()
@@ -196,18 +193,18 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 			return 0, err
 		}
 	}
-	return milliseconds(time.Since(start)), nil
+	return millis(time.Since(start)), nil
 }
 
-// found is how many items a question is answered with.
-const found = 20
+// mostItems is how many items a question is answered with.
+const mostItems = 20
 
 // ask is the question as a chat would ask it after the last item. An item may be
 // found by either of its two messages.
 func (one *question) ask(o RetrievalOptions) memory.Ask {
 	a := memory.Ask{
 		CharacterID: one.talk.character, Text: one.text, Names: one.talk.people, Now: one.talk.now,
-		Everything: true, Limit: 2 * found, Lexical: o.Lexical,
+		Everything: true, Limit: 2 * mostItems, Lexical: o.Lexical,
 	}
 	if o.Prompt {
 		a.Everything, a.Limit = false, memory.DefaultLimit
@@ -225,7 +222,7 @@ func (one *question) ranks(hits []memory.Hit) []int {
 			continue
 		}
 		seen[at] = true
-		if k := slices.Index(one.right, at); k >= 0 && len(seen) <= found {
+		if k := slices.Index(one.right, at); k >= 0 && len(seen) <= mostItems {
 			ranks[k] = len(seen)
 		}
 	}

@@ -10,38 +10,62 @@ import (
 	"strings"
 )
 
-// chatFigures are what one way to recall is worth in the turns of a chat. Each figure
-// has the number of its turns beside it.
+// chatRows are the figures: how many turns of a set, "" = of all, fit. Sets of small talk
+// are right where nothing is recalled, the others where they fit.
+var chatRows = []struct {
+	name, set, says string
+	fits            func(s *chatSet, c *chatCase, p prompted) bool
+}{
+	{"chitchatBlocks", "chitchat", "a block for chit-chat", recalled},
+	{"backchannelBlocks", "backchannel", "a block for back-channels", recalled},
+	{"greetingsRecalled", "", "greetings of other chats", func(s *chatSet, _ *chatCase, p prompted) bool { return containsAny(p.block, s.greetings) }},
+	{"probesFound", "probe", "probes found", found},
+	{"correctionsRight", "current", "corrections right", current},
+	{"indirectRight", "indirect", "corrections in other words", current},
+	{"echoesRight", "echo", "echoes right", beyondEcho},
+	{"datesRight", "date", "dates right", found},
+	{"oneCharacterFound", "word", "one-character words found", found},
+}
+
+// smallTalk reports whether the figure of a set is the share of turns with a block.
+func smallTalk(set string) bool { return set == "chitchat" || set == "backchannel" }
+
+// tally is how many turns fit, and of how many.
+type tally struct{ n, of int }
+
+// chatFigures are what one way to recall is worth in the turns of a chat, by the names
+// of chatRows.
 type chatFigures struct {
-	ChitchatBlocks      float64 `json:"chitchatBlocks"` // share of small talk that anything is recalled for
-	ChitchatBlocksOf    int     `json:"chitchatBlocksOf"`
-	BackchannelBlocks   float64 `json:"backchannelBlocks"` // likewise of "hmm", "go on"
-	BackchannelBlocksOf int     `json:"backchannelBlocksOf"`
-	GreetingsRecalled   int     `json:"greetingsRecalled"` // turns with the greeting of another chat
-	GreetingsRecalledOf int     `json:"greetingsRecalledOf"`
-	ProbesFound         int     `json:"probesFound"`
-	ProbesFoundOf       int     `json:"probesFoundOf"`
-	CorrectionsRight    int     `json:"correctionsRight"`
-	CorrectionsRightOf  int     `json:"correctionsRightOf"`
-	IndirectRight       int     `json:"indirectRight"` // likewise, asked for in other words than told
-	IndirectRightOf     int     `json:"indirectRightOf"`
-	EchoesRight         int     `json:"echoesRight"`
-	EchoesRightOf       int     `json:"echoesRightOf"`
-	DatesRight          int     `json:"datesRight"`
-	DatesRightOf        int     `json:"datesRightOf"`
-	OneCharacterFound   int     `json:"oneCharacterFound"`
-	OneCharacterFoundOf int     `json:"oneCharacterFoundOf"`
-	LinesPerBlock       float64 `json:"linesPerBlock"` // mean, where there is a block
-	blocks, lines       int
-	misses              []chatMiss
+	tallies       map[string]tally
+	blocks, lines int
+	misses        []chatMiss
 }
 
 // chatResult are the figures of one language.
 type chatResult struct {
 	chatFigures
-	Messages int         `json:"messages"` // in the memory
-	Facts    int         `json:"facts"`    // that rules found in them, or the user wrote
-	BM25     chatFigures `json:"bm25"`
+	messages int // in the memory
+	facts    int // that rules found in them, or the user wrote
+	bm25     chatFigures
+}
+
+// MarshalJSON gives each figure the number of its turns beside it.
+func (r *chatResult) MarshalJSON() ([]byte, error) {
+	m := r.members()
+	m["messages"], m["facts"], m["bm25"] = r.messages, r.facts, r.bm25.members()
+	return json.Marshal(m)
+}
+
+func (r *chatFigures) members() map[string]any {
+	m := map[string]any{"linesPerBlock": share(r.lines, r.blocks)} // mean, where there is a block
+	for _, row := range chatRows {
+		of := r.tallies[row.name]
+		m[row.name], m[row.name+"Of"] = of.n, of.of
+		if smallTalk(row.set) {
+			m[row.name] = share(of.n, of.of)
+		}
+	}
+	return m
 }
 
 // chatMiss is a turn that went wrong.
@@ -94,8 +118,8 @@ func measureChat(ctx context.Context, language string) (*chatResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.IndirectRight, r.IndirectRightOf = other.IndirectRight, other.IndirectRightOf
-	r.BM25.IndirectRight, r.BM25.IndirectRightOf = other.BM25.IndirectRight, other.BM25.IndirectRightOf
+	const name = "indirectRight"
+	r.tallies[name], r.bm25.tallies[name] = other.tallies[name], other.bm25.tallies[name]
 	r.misses = append(r.misses, other.misses...)
 	return r, nil
 }
@@ -107,8 +131,8 @@ func (s *chatSet) measure(ctx context.Context) (r *chatResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	r = &chatResult{Messages: f.messages}
-	if r.Facts, err = f.facts(ctx); err != nil {
+	r = &chatResult{messages: f.messages}
+	if r.facts, err = f.facts(ctx); err != nil {
 		return nil, err
 	}
 	plain := newBM25(f.said)
@@ -122,10 +146,8 @@ func (s *chatSet) measure(ctx context.Context) (r *chatResult, err error) {
 			return nil, fmt.Errorf("%q: %w", c.Ask, err)
 		}
 		r.add(s, c, p)
-		r.BM25.add(s, c, prompted{block: plain.top(c.Ask, bm25Limit)})
+		r.bm25.add(s, c, prompted{block: plain.top(c.Ask, bm25Limit)})
 	}
-	r.finish()
-	r.BM25.finish()
 	return r, nil
 }
 
@@ -149,60 +171,40 @@ func (r *chatFigures) add(s *chatSet, c *chatCase, p prompted) {
 		r.blocks++
 		r.lines += len(p.block)
 	}
-	r.GreetingsRecalledOf++
-	if containsAny(p.block, s.greetings) {
-		r.GreetingsRecalled++
+	if r.tallies == nil {
+		r.tallies = map[string]tally{}
 	}
 	right := true
-	count := func(ok bool, n, of *int) {
-		right = ok
-		*of++
-		if ok {
-			*n++
+	for _, row := range chatRows {
+		if row.set != "" && row.set != c.Set {
+			continue
 		}
-	}
-	switch c.Set {
-	case "chitchat":
-		right = len(p.block) == 0
-		r.ChitchatBlocksOf++
-		r.ChitchatBlocks += float64(min(1, len(p.block)))
-	case "backchannel":
-		right = len(p.block) == 0
-		r.BackchannelBlocksOf++
-		r.BackchannelBlocks += float64(min(1, len(p.block)))
-	case "probe":
-		count(c.found(p), &r.ProbesFound, &r.ProbesFoundOf)
-	case "current":
-		count(c.current(p), &r.CorrectionsRight, &r.CorrectionsRightOf)
-	case "indirect":
-		count(c.current(p), &r.IndirectRight, &r.IndirectRightOf)
-	case "echo":
-		count(c.beyondEcho(p), &r.EchoesRight, &r.EchoesRightOf)
-	case "date":
-		count(c.found(p), &r.DatesRight, &r.DatesRightOf)
-	case "word":
-		count(c.found(p), &r.OneCharacterFound, &r.OneCharacterFoundOf)
+		of, fits := r.tallies[row.name], row.fits(s, c, p)
+		if of.of++; fits {
+			of.n++
+		}
+		r.tallies[row.name] = of
+		if row.set != "" {
+			right = fits != smallTalk(row.set)
+		}
 	}
 	if !right {
 		r.misses = append(r.misses, chatMiss{c, p.block})
 	}
 }
 
-func (r *chatFigures) finish() {
-	r.ChitchatBlocks = share(r.ChitchatBlocks, r.ChitchatBlocksOf)
-	r.BackchannelBlocks = share(r.BackchannelBlocks, r.BackchannelBlocksOf)
-	r.LinesPerBlock = share(float64(r.lines), r.blocks)
-}
-
 // share is x of n, to three digits.
-func share(x float64, n int) float64 { return math.Round(1000*x/float64(max(1, n))) / 1000 }
+func share(x, n int) float64 { return math.Round(1000*float64(x)/float64(max(1, n))) / 1000 }
+
+// recalled reports whether anything is.
+func recalled(_ *chatSet, _ *chatCase, p prompted) bool { return len(p.block) > 0 }
 
 // found reports whether the answer is in the prompt.
-func (c *chatCase) found(p prompted) bool { return firstWith(p.lines(), c.Answer) >= 0 }
+func found(_ *chatSet, c *chatCase, p prompted) bool { return firstWith(p.lines(), c.Answer) >= 0 }
 
 // current reports whether the current value is in the prompt, and the stale one not
 // before it.
-func (c *chatCase) current(p prompted) bool {
+func current(_ *chatSet, c *chatCase, p prompted) bool {
 	lines := p.lines()
 	answer, stale := firstWith(lines, c.Answer), firstWith(lines, c.Stale)
 	return answer >= 0 && (stale < 0 || answer <= stale)
@@ -210,9 +212,9 @@ func (c *chatCase) current(p prompted) bool {
 
 // beyondEcho reports whether the answer, if there is one, is in the prompt, and
 // whether more is recalled than what the user says now, or nothing.
-func (c *chatCase) beyondEcho(p prompted) bool {
+func beyondEcho(s *chatSet, c *chatCase, p prompted) bool {
 	if c.Answer != "" {
-		return c.found(p)
+		return found(s, c, p)
 	}
 	for _, line := range p.block {
 		if !strings.Contains(line, c.Ask) {
@@ -260,24 +262,22 @@ func printChat(out io.Writer, results map[string]*chatResult) {
 		fmt.Fprintf(out, "%-32s", name)
 		for _, language := range chatLanguages {
 			r := results[language]
-			fmt.Fprintf(out, " %10s %10s", cell(&r.chatFigures), cell(&r.BM25))
+			fmt.Fprintf(out, " %10s %10s", cell(&r.chatFigures), cell(&r.bm25))
 		}
 		fmt.Fprintln(out)
 	}
-	of := func(n, of int) string { return fmt.Sprintf("%d/%d", n, of) }
-	percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
-	row("a block for chit-chat", func(f *chatFigures) string { return percent(f.ChitchatBlocks) })
-	row("a block for back-channels", func(f *chatFigures) string { return percent(f.BackchannelBlocks) })
-	row("greetings of other chats", func(f *chatFigures) string { return of(f.GreetingsRecalled, f.GreetingsRecalledOf) })
-	row("probes found", func(f *chatFigures) string { return of(f.ProbesFound, f.ProbesFoundOf) })
-	row("corrections right", func(f *chatFigures) string { return of(f.CorrectionsRight, f.CorrectionsRightOf) })
-	row("corrections in other words", func(f *chatFigures) string { return of(f.IndirectRight, f.IndirectRightOf) })
-	row("echoes right", func(f *chatFigures) string { return of(f.EchoesRight, f.EchoesRightOf) })
-	row("dates right", func(f *chatFigures) string { return of(f.DatesRight, f.DatesRightOf) })
-	row("one-character words found", func(f *chatFigures) string { return of(f.OneCharacterFound, f.OneCharacterFoundOf) })
-	row("lines per block", func(f *chatFigures) string { return fmt.Sprintf("%.1f", f.LinesPerBlock) })
+	for _, line := range chatRows {
+		row(line.says, func(f *chatFigures) string {
+			of := f.tallies[line.name]
+			if smallTalk(line.set) {
+				return fmt.Sprintf("%.1f %%", 100*share(of.n, of.of))
+			}
+			return fmt.Sprintf("%d/%d", of.n, of.of)
+		})
+	}
+	row("lines per block", func(f *chatFigures) string { return fmt.Sprintf("%.1f", share(f.lines, f.blocks)) })
 	for _, language := range chatLanguages {
-		fmt.Fprintf(out, "%s: %d messages, %d facts\n", language, results[language].Messages, results[language].Facts)
+		fmt.Fprintf(out, "%s: %d messages, %d facts\n", language, results[language].messages, results[language].facts)
 	}
 }
 

@@ -105,7 +105,9 @@ func (f *filled) readForFacts(ctx context.Context, conversation string) error {
 	if err := f.memory.ExtractNow(ctx, f.call(), conversation); err != nil {
 		return err
 	}
-	return f.wait(ctx, "reading a chat for facts", func(ctx context.Context) (done bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("reading a chat for facts took longer than %s; see the log", patience))
+	defer cancel()
+	return wait(ctx, func(ctx context.Context) (done bool, err error) {
 		err = f.db.Memory().View(ctx, f.user, func(tx memory.Tx) error {
 			r, err := tx.Reading(conversation)
 			done = r.Ordered == 0
@@ -164,27 +166,6 @@ func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) 
 
 // patience is how long a job of a set may take.
 const patience = 2 * time.Minute
-
-// wait asks until what a job does is done.
-func (f *filled) wait(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("%s took longer than %s; see the log", what, patience))
-	defer cancel()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-look.C:
-		}
-		switch ok, err := done(ctx); {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case ok || err != nil:
-			return err
-		}
-	}
-}
 
 var (
 	memBlock = regexp.MustCompile(`(?s)<mem>\n.*?</mem>`)

@@ -50,54 +50,39 @@ type chatHead struct {
 }
 
 func readChatSet(language string) (*chatSet, error) {
-	name := "chatset/" + language + ".jsonl"
-	data, err := chatFiles.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseChatSet(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+	s := &chatSet{}
+	return s, s.read("chatset/"+language+".jsonl", s.begin)
 }
 
 // indirect is the set of what is asked for in other words, with the noise of s.
 func (s *chatSet) indirect(language string) (*chatSet, error) {
-	name := "chatset/" + language + "-indirect.jsonl"
-	data, err := chatFiles.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
 	other := *s
 	other.cases = slices.DeleteFunc(slices.Clone(s.cases), func(c chatCase) bool { return c.Set != "noise" })
-	if err := other.read(bufio.NewScanner(bytes.NewReader(data)), 1); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &other, nil
+	return &other, other.read("chatset/"+language+"-indirect.jsonl", other.add)
 }
 
-func parseChatSet(data []byte) (*chatSet, error) {
-	s := &chatSet{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	if lines.Scan() {
-		if err := s.begin(lines.Bytes()); err != nil {
-			return nil, fmt.Errorf("line 1: %w", err)
-		}
+// read takes the lines of a file, the first by a function of its own.
+func (s *chatSet) read(name string, first func(line []byte) error) error {
+	data, err := chatFiles.ReadFile(name)
+	if err != nil {
+		return err
 	}
-	return s, s.read(lines, 2)
-}
-
-// read appends the cases on lines, the first of which has the number n.
-func (s *chatSet) read(lines *bufio.Scanner, n int) error {
-	for ; lines.Scan(); n++ {
-		var c chatCase
-		if err := strict(lines.Bytes(), &c); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+	take, lines := first, bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		if err := take(lines.Bytes()); err != nil {
+			return fmt.Errorf("%s line %d: %w", name, n, err)
 		}
-		s.cases = append(s.cases, c)
+		take = s.add
 	}
 	return lines.Err()
+}
+
+// add appends the case of a line.
+func (s *chatSet) add(line []byte) error {
+	var c chatCase
+	err := strict(line, &c)
+	s.cases = append(s.cases, c)
+	return err
 }
 
 func (s *chatSet) begin(line []byte) error {

@@ -180,8 +180,7 @@ func TestChatFiguresTellWhatIsRight(t *testing.T) {
 	var f chatFigures
 	f.add(s, &chatCase{Set: "chitchat", Ask: "Hi"}, prompted{block: []string{"Reed: Come in. (2024-01-01)"}})
 	f.add(s, &chatCase{Set: "chitchat", Ask: "Hello"}, prompted{})
-	f.finish()
-	if f.GreetingsRecalled != 1 || f.GreetingsRecalledOf != 2 || f.ChitchatBlocks != 0.5 || f.LinesPerBlock != 1 {
+	if m := f.members(); m["greetingsRecalled"] != 1 || m["greetingsRecalledOf"] != 2 || m["chitchatBlocks"] != 0.5 || m["linesPerBlock"] != 1.0 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -205,8 +204,9 @@ func TestChatIsMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.ProbesFoundOf != 4 || r.ProbesFound < 3 || r.BM25.ProbesFound < 3 || r.CorrectionsRightOf != 8 || r.DatesRightOf != 4 ||
-			r.ChitchatBlocksOf != 4 || r.OneCharacterFoundOf != 4 || r.EchoesRightOf != 4 || r.Messages == 0 || r.Facts == 0 {
+		of := r.tallies
+		if of["probesFound"].of != 4 || of["probesFound"].n < 3 || r.bm25.tallies["probesFound"].n < 3 || of["correctionsRight"].of != 8 || of["datesRight"].of != 4 ||
+			of["chitchatBlocks"].of != 4 || of["oneCharacterFound"].of != 4 || of["echoesRight"].of != 4 || r.messages == 0 || r.facts == 0 {
 			t.Errorf("%s: %+v", language, r)
 		}
 		data, err := json.Marshal(map[string]*chatResult{language: r})

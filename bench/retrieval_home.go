@@ -236,26 +236,39 @@ func (l *library) embed(ctx context.Context) error {
 	if err := l.memory.Sweep(ctx); err != nil {
 		return err
 	}
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for busy := true; busy; {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-look.C:
-		}
-		err := l.db.View(ctx, l.user, func(tx nodest.Tx) error {
+	err := wait(ctx, func(ctx context.Context) (done bool, err error) {
+		err = l.db.View(ctx, l.user, func(tx nodest.Tx) error {
 			open, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobEmbed, Open: true}, "", 1)
-			busy = len(open) > 0
+			done = len(open) == 0
 			return err
 		})
-		if err != nil {
-			return err
-		}
+		return done, err
+	})
+	if err != nil {
+		return err
 	}
 	left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
 	if err == nil && len(left) > 0 {
 		err = errors.New("not all texts were embedded; see the log")
 	}
 	return err
+}
+
+// wait asks until what a job does is done.
+func wait(ctx context.Context, done func(context.Context) (bool, error)) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+		}
+		switch ok, err := done(ctx); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case ok || err != nil:
+			return err
+		}
+	}
 }

@@ -3,12 +3,12 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -39,11 +39,7 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closed := l.close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, l.close()) }()
 	t := scaleTalk(items)
 	if err := l.take(ctx, t); err != nil {
 		return err
@@ -79,13 +75,13 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 
 func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.Options) (*scaleResult, error) {
 	r := &scaleResult{Items: len(t.items), Dim: dim, LoadMs: math.Inf(1)}
-	ask := func(service *memory.Service, i int) (float64, error) {
+	ask := func(service *memory.Service, i int) (time.Duration, error) {
 		start := time.Now()
 		_, err := service.Recall(ctx, l.user, memory.Ask{
 			CharacterID: t.character, Now: t.now, Lexical: dim == 0,
 			Text: fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
 		})
-		return milliseconds(time.Since(start)), err
+		return time.Since(start), err
 	}
 	var service *memory.Service
 	for range 3 {
@@ -94,13 +90,13 @@ func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.O
 		if err != nil {
 			return nil, err
 		}
-		r.LoadMs = min(r.LoadMs, first)
+		r.LoadMs = min(r.LoadMs, millis(first))
 	}
 	_, bytes := service.Held()
 	r.MB = float64(bytes) / 1e6
 	const queries = 200
 	before := processTime()
-	var times []float64
+	var times []time.Duration
 	for i := range queries {
 		took, err := ask(service, i)
 		if err != nil {
@@ -108,13 +104,10 @@ func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.O
 		}
 		times = append(times, took)
 	}
-	r.CPUMs = milliseconds(processTime()-before) / queries
-	slices.Sort(times)
-	r.P50Ms, r.P95Ms = times[queries/2], times[queries*95/100]
+	r.CPUMs = millis(processTime()-before) / queries
+	r.P50Ms, r.P95Ms = millis(at(times, 0.5)), millis(at(times, 0.95))
 	return r, nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // processTime is the time that all threads of the process have run.
 func processTime() time.Duration {

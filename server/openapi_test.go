@@ -208,26 +208,19 @@ func TestTheDocsPageShowsEveryOperation(t *testing.T) {
 // Every parameter and every member of an object says what it is, and has an
 // example, a default, a closed list of values or a range of its own or of its type.
 func TestEveryParameterAndMemberIsDescribed(t *testing.T) {
-	var r reference
-	if err := json.Unmarshal(openapiJSON(), &r); err != nil {
-		t.Fatal(err)
-	}
-	for _, tag := range r.Tags {
-		operations, err := r.Operations(tag.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range operations {
+	r := readReference()
+	for _, tag := range r["tags"].([]any) {
+		for _, o := range r.Operations(tag.(node)["name"].(string)) {
 			for _, m := range r.ParametersOf(o) {
-				described(t, o.ID+" "+m.Name, m)
+				described(t, fmt.Sprint(o.Is["operationId"])+" "+m.Name, m)
 				if m.Example == "" { // whoever tries a request out needs a value to begin with
-					t.Errorf("the parameter %s of %s has no example", m.Name, o.ID)
+					t.Errorf("the parameter %s of %s has no example", m.Name, fmt.Sprint(o.Is["operationId"]))
 				}
 			}
 		}
 	}
-	for _, name := range r.Schemas() {
-		for _, m := range r.MembersOf(r.Schema(name)) {
+	for name, schema := range r["components"].(node)["schemas"].(node) {
+		for _, m := range r.MembersOf(schema) {
 			described(t, name+" "+m.Name, m)
 		}
 	}
@@ -248,17 +241,14 @@ func described(t *testing.T, what string, m docsMember) {
 // Times in answers are RFC 3339, except in events and in members that the documents of
 // the NodeST app define. A save point and a summary have createdAt beside timestamp.
 func TestTimesHaveOneForm(t *testing.T) {
-	var r reference
-	if err := json.Unmarshal(openapiJSON(), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := readReference()
 	inMillis := map[string]bool{
 		"Event at": true, "ChatSave messages[].timestamp": true, "ChatHistoryEntity parts[].timestamp": true,
 		"CharacterSettings memory.lastSummarizedAt": true, "CharacterSettingsFields memory.lastSummarizedAt": true, "CharacterSettingsInput memory.lastSummarizedAt": true,
 	}
-	for _, name := range r.Schemas() {
+	for name, schema := range r["components"].(node)["schemas"].(node) {
 		members := map[string]docsMember{}
-		for _, m := range r.MembersOf(r.Schema(name)) {
+		for _, m := range r.MembersOf(schema) {
 			members[m.Name] = m
 		}
 		for _, m := range members {

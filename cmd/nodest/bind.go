@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -135,11 +136,7 @@ func (p *program) sayBound(ctx context.Context, c *client, k *kind, raw json.Raw
 	if err != nil {
 		return err
 	}
-	to := r.boundTo(names)
-	if to == "" {
-		to = "no character"
-	}
-	_, err = fmt.Fprintf(p.out, "%s %s is bound to %s\n", k.noun, r.Name, to)
+	_, err = fmt.Fprintf(p.out, "%s %s is bound to %s\n", k.noun, r.Name, cmp.Or(r.boundTo(names), "no character"))
 	return err
 }
 

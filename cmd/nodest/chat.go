@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -30,24 +31,17 @@ func (p *program) chatCommand() *cobra.Command {
 			// reply that is being written.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
-			c, closeAll, err := p.connect(ctx)
-			if err != nil {
-				return err
-			}
-			defer closeAll()
-			if err := c.tellZone(ctx); err != nil {
-				return err
-			}
-			t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
-			t.in.Buffer(make([]byte, 64<<10), 1<<20)
-			name := ""
-			if len(args) > 0 {
-				name = args[0]
-			}
-			if err := t.open(ctx, name, conversation, fresh); err != nil {
-				return err
-			}
-			return t.loop(ctx)
+			return p.withClient(ctx, func(c *client) error {
+				if err := c.tellZone(ctx); err != nil {
+					return err
+				}
+				t := &talk{c: c, in: bufio.NewScanner(p.in), out: p.out}
+				t.in.Buffer(make([]byte, 64<<10), 1<<20)
+				if err := t.open(ctx, strings.Join(args, ""), conversation, fresh); err != nil {
+					return err
+				}
+				return t.loop(ctx)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "continue this chat (title or id)")
@@ -85,36 +79,18 @@ type chatMessage struct {
 	SwipeIndex int `json:"swipeIndex"`
 }
 
-type chatCharacter struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
-type chatConversation struct {
-	ID          string `json:"id"`
-	CharacterID string `json:"characterId"`
-	Title       string `json:"title"`
-}
-
 // open finds or makes the conversation and shows its end.
 func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
-	var conv chatConversation
+	var conv, ch item
+	var err error
 	if conversation != "" {
-		found, err := t.c.findChat(ctx, conversation)
-		if err != nil {
-			return err
-		}
-		conv = chatConversation{ID: found.ID, CharacterID: found.CharacterID, Title: found.Title}
-	} else {
-		character, err := t.find(ctx, name)
-		if err != nil {
-			return err
-		}
-		if conv, err = t.newest(ctx, character.ID, fresh); err != nil {
-			return err
-		}
+		conv, err = t.c.findChat(ctx, conversation)
+	} else if ch, err = t.find(ctx, name); err == nil {
+		conv, err = t.newest(ctx, ch.ID, fresh)
 	}
-	var ch chatCharacter
+	if err != nil {
+		return err
+	}
 	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
 		return err
 	}
@@ -143,12 +119,12 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 	if len(list) == 0 {
 		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
 	}
-	var newest pageOf[chatConversation]
-	if err := t.c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+	newest, err := t.c.newestChat(ctx, "")
+	if err != nil {
 		return item{}, err
 	}
 	for _, ch := range list {
-		if len(newest.Items) > 0 && ch.ID == newest.Items[0].CharacterID {
+		if ch.ID == newest.CharacterID {
 			return ch, nil
 		}
 	}
@@ -156,18 +132,25 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 }
 
 // newest returns the newest conversation with a character, or a new one.
-func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv chatConversation, err error) {
+func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv item, err error) {
 	if !fresh {
-		var page pageOf[chatConversation]
-		if err := t.c.call(ctx, http.MethodGet, "/api/v1/conversations?limit=1&characterId="+characterID, nil, &page); err != nil {
+		if conv, err = t.c.newestChat(ctx, characterID); err != nil || conv.ID != "" {
 			return conv, err
-		}
-		if len(page.Items) > 0 {
-			return page.Items[0], nil
 		}
 	}
 	err = t.c.call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
 	return conv, err
+}
+
+// newestChat is the chat that changed last, of a character where one is given; zero
+// where there is none.
+func (c *client) newestChat(ctx context.Context, characterID string) (item, error) {
+	var page pageOf[item]
+	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
+	if err != nil || len(page.Items) == 0 {
+		return item{}, err
+	}
+	return page.Items[0], nil
 }
 
 // last returns the newest n messages, oldest first.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"nodest/fault"
@@ -71,17 +70,26 @@ func (t *talk) branches(ctx context.Context, _ string) error {
 }
 
 func (t *talk) head(ctx context.Context, rest string) error {
-	if t.listed == nil {
-		return fault.New(fault.NotFound, "run /branches first")
+	b, err := chosen(t.listed, "/branches", rest)
+	if err != nil {
+		return err
 	}
-	n, err := strconv.Atoi(rest)
-	if err != nil || n < 1 || n > len(t.listed) {
-		return fault.InvalidField("N", "range", "must be a number from the /branches list, 1 to %d", len(t.listed))
-	}
-	if err := t.c.call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": t.listed[n-1].Head.ID}, nil); err != nil {
+	if err := t.c.call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": b.Head.ID}, nil); err != nil {
 		return err
 	}
 	return t.history(ctx, "3")
+}
+
+// chosen is the entry with a number in what a command listed last.
+func chosen[T any](list []T, command, number string) (entry T, err error) {
+	if list == nil {
+		return entry, fault.New(fault.NotFound, "run %s first", command)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(list) {
+		return entry, fault.InvalidField("N", "range", "must be a number from the %s list, 1 to %d", command, len(list))
+	}
+	return list[n-1], nil
 }
 
 func (t *talk) reset(ctx context.Context, _ string) error {
@@ -114,14 +122,11 @@ func (t *talk) saves(ctx context.Context, _ string) error {
 }
 
 func (t *talk) restore(ctx context.Context, rest string) error {
-	if t.listedSaves == nil {
-		return fault.New(fault.NotFound, "run /saves first")
+	s, err := chosen(t.listedSaves, "/saves", rest)
+	if err != nil {
+		return err
 	}
-	n, err := strconv.Atoi(rest)
-	if err != nil || n < 1 || n > len(t.listedSaves) {
-		return fault.InvalidField("N", "range", "must be a number from the /saves list, 1 to %d", len(t.listedSaves))
-	}
-	if err := t.c.call(ctx, http.MethodPost, "/api/v1/saves/"+t.listedSaves[n-1].ID+"/restore", map[string]any{}, nil); err != nil {
+	if err := t.c.call(ctx, http.MethodPost, "/api/v1/saves/"+s.ID+"/restore", map[string]any{}, nil); err != nil {
 		return err
 	}
 	t.deleted, t.listed, t.listedSaves = "", nil, nil
@@ -174,10 +179,4 @@ func count(n int) string {
 }
 
 // beginning is the first 60 characters of a text, on one line.
-func beginning(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > 60 {
-		return string(runes[:59]) + "…"
-	}
-	return string(runes)
-}
+func beginning(text string) string { return brief(text, 60) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -98,11 +99,7 @@ func (t *talk) found(units []chatFound) error {
 			if u.Said.ConversationID != t.id {
 				where += " of " + u.Said.ConversationID
 			}
-			who := u.Said.Name
-			if who == "" {
-				who = u.Said.Role
-			}
-			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, who, beginning(u.Said.Text))
+			fmt.Fprintf(t.out, "  %.2f  %s %s: %s\n", u.Score, where, cmp.Or(u.Said.Name, u.Said.Role), beginning(u.Said.Text))
 		default:
 			fmt.Fprintf(t.out, "  %.2f  (forgotten since)\n", u.Score)
 		}
@@ -125,16 +122,8 @@ func (t *talk) remember(ctx context.Context, text string) error {
 	return err
 }
 
-// forget shows what is remembered about some words; forgetNow removes that for good.
-func (t *talk) forget(ctx context.Context, words string) error {
-	return t.forgetAbout(ctx, words, true)
-}
-
-func (t *talk) forgetNow(ctx context.Context, words string) error {
-	return t.forgetAbout(ctx, words, false)
-}
-
-func (t *talk) forgetAbout(ctx context.Context, words string, preview bool) error {
+// forget removes what is remembered about some words for good; preview only shows it.
+func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 	if words == "" {
 		return fault.InvalidField("WORDS", "required", "usage: /forget WORDS")
 	}
@@ -183,33 +172,28 @@ func (t *talk) why(ctx context.Context, rest string) error {
 
 // summary shows the active summary, creates one, or deletes it.
 func (t *talk) summary(ctx context.Context, what string) error {
+	s := &chatSummary{}
+	var err error
 	switch what {
-	case "":
-		s, err := t.activeSummary(ctx)
-		if err != nil {
-			return err
-		}
-		t.showSummary(s)
-		return nil
+	case "", "delete":
+		s, err = t.activeSummary(ctx)
 	case "now":
-		var s chatSummary
-		if err := t.c.call(ctx, http.MethodPost, t.conversation("/summaries?wait=1"), map[string]any{}, &s); err != nil {
-			return err
-		}
-		t.showSummary(&s)
-		return nil
-	case "delete":
-		s, err := t.activeSummary(ctx)
-		if err != nil {
-			return err
-		}
-		if err := t.c.call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(t.out, "summary deleted; replies use the whole chat again")
-		return err
+		err = t.c.call(ctx, http.MethodPost, t.conversation("/summaries?wait=1"), map[string]any{}, s)
+	default:
+		err = fault.InvalidField("summary", "value", "must be now or delete, not %q", what)
 	}
-	return fault.InvalidField("summary", "value", "must be now or delete, not %q", what)
+	if err == nil && what == "delete" {
+		err = t.c.call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil)
+	}
+	switch {
+	case err != nil:
+		return err
+	case what == "delete":
+		fmt.Fprintln(t.out, "summary deleted; replies use the whole chat again")
+	default:
+		t.showSummary(s)
+	}
+	return nil
 }
 
 // activeSummary returns the summary that prompts contain.

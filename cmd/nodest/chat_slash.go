@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -76,13 +77,13 @@ var chatCommands = map[string]func(t *talk, ctx context.Context, rest string) er
 	"/search":   (*talk).search,
 	"/memory":   (*talk).memory,
 	"/remember": (*talk).remember,
-	"/forget":   (*talk).forget,
-	"/forget!":  (*talk).forgetNow,
+	"/forget":   func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, true) },
+	"/forget!":  func(t *talk, ctx context.Context, words string) error { return t.forget(ctx, words, false) },
 	"/why":      (*talk).why,
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, _ string) error {
-		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "")
+		return showPrompt(ctx, t.c, t.out, item{ID: t.id, kind: chats}, "", false)
 	},
 }
 
@@ -157,10 +158,7 @@ func (t *talk) swipe(ctx context.Context, rest string) error {
 	if to == "new" {
 		return t.stream(ctx, messagePath(m, "/regenerate"), map[string]any{})
 	}
-	if to == "" {
-		to = "next"
-	}
-	return t.change(ctx, http.MethodPost, messagePath(m, "/swipe"), map[string]any{"swipe": to})
+	return t.change(ctx, http.MethodPost, messagePath(m, "/swipe"), map[string]any{"swipe": cmp.Or(to, "next")})
 }
 
 func (t *talk) edit(ctx context.Context, rest string) error {
@@ -190,10 +188,7 @@ func (t *talk) remove(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	if scope == "" {
-		scope = "one"
-	}
-	if err := t.c.call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(scope)), nil, nil); err != nil {
+	if err := t.c.call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(cmp.Or(scope, "one"))), nil, nil); err != nil {
 		return err
 	}
 	t.deleted = m.ID
@@ -224,10 +219,7 @@ func (t *talk) undo(ctx context.Context, _ string) error {
 }
 
 func (t *talk) history(ctx context.Context, n string) error {
-	if n == "" {
-		n = "20"
-	}
-	count, err := strconv.Atoi(n)
+	count, err := strconv.Atoi(cmp.Or(n, "20"))
 	if err != nil {
 		return fault.InvalidField("n", "type", "must be a number, not %q", n)
 	}

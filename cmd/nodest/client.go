@@ -87,13 +87,15 @@ func (c *client) do(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// problemOf reads a problem answer.
+// problemOf is a problem answer of NodeST as an error. Those of other programs do not
+// have our type.
 func problemOf(res *http.Response) error {
 	var problem struct {
+		Type   string     `json:"type"`
 		Code   fault.Code `json:"code"`
 		Detail string     `json:"detail"`
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || problem.Detail == "" {
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem); err != nil || !strings.HasPrefix(problem.Type, "urn:nodest:") {
 		return fmt.Errorf("the server responded with %s", res.Status)
 	}
 	return fault.New(problem.Code, "%s", problem.Detail)

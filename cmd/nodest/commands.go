@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +31,29 @@ func jsonFlag(cmd *cobra.Command, help string) *bool {
 // printJSON prints one JSON document on a line.
 func (p *program) printJSON(v any) error { return json.NewEncoder(p.out).Encode(v) }
 
+// command is RunE of a command that uses the running server, or one of its own.
+func (p *program) command(f func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.withClient(cmd.Context(), func(c *client) error { return f(cmd.Context(), c, args) })
+	}
+}
+
+// answer sends a request and prints the answer: with asJSON as it came, else by say,
+// which finds it in to.
+func answer(ctx context.Context, c *client, out io.Writer, method, path string, body any, asJSON bool, to any, say func() error) error {
+	var raw json.RawMessage
+	if err := c.call(ctx, method, path, body, &raw); err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(raw)
+	}
+	if err := json.Unmarshal(raw, to); err != nil {
+		return err
+	}
+	return say()
+}
+
 // withClient runs f against the running server, or one of its own.
 func (p *program) withClient(ctx context.Context, f func(c *client) error) error {
 	c, closeAll, err := p.connect(ctx)
@@ -49,23 +72,13 @@ func (p *program) promptCommand() *cobra.Command {
 		Long: "Show the request that a message would send to the model, where each part comes from and what was left out. CHAT is a\n" +
 			"title, an id, or a character with only one chat. Nothing is sent or stored.",
 		Example: "  nodest prompt Seraphina --text 'Hello'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				conv, err := c.findChat(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if !asJSON {
-					return showPrompt(cmd.Context(), c, p.out, conv, text)
-				}
-				var raw json.RawMessage
-				if err := c.call(cmd.Context(), http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &raw); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(p.out, string(raw))
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			conv, err := c.findChat(ctx, args[0])
+			if err != nil {
 				return err
-			})
-		},
+			}
+			return showPrompt(ctx, c, p.out, conv, text, asJSON)
+		}),
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the message; default: show the request for continuing the last reply")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -73,7 +86,7 @@ func (p *program) promptCommand() *cobra.Command {
 }
 
 // showPrompt prints the messages of a request and where each entry came from.
-func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text string) error {
+func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text string, asJSON bool) error {
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 		Entries  []struct {
@@ -85,25 +98,23 @@ func showPrompt(ctx context.Context, c *client, out io.Writer, conv item, text s
 		Budget    int
 		Tokenizer string
 	}
-	if err := c.call(ctx, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &prompt); err != nil {
+	return answer(ctx, c, out, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, asJSON, &prompt, func() error {
+		for _, m := range prompt.Messages {
+			fmt.Fprintf(out, "[%s]\n%s\n\n", m.Role, m.Content)
+		}
+		rows := [][]string{{"TOKENS", "ROLE", "SOURCE", "NAME", "WHY"}}
+		for _, e := range prompt.Entries {
+			rows = append(rows, []string{strconv.Itoa(e.Tokens), e.Role, e.Source, e.Name, e.Why})
+		}
+		for _, d := range prompt.Dropped {
+			rows = append(rows, []string{"–", "", d.Source, d.Name, "left out: " + d.Reason})
+		}
+		if err := table(out, rows); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
 		return err
-	}
-	for _, m := range prompt.Messages {
-		fmt.Fprintf(out, "[%s]\n%s\n\n", m.Role, m.Content)
-	}
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "TOKENS\tROLE\tSOURCE\tNAME\tWHY")
-	for _, e := range prompt.Entries {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", e.Tokens, e.Role, e.Source, e.Name, e.Why)
-	}
-	for _, d := range prompt.Dropped {
-		fmt.Fprintf(w, "–\t\t%s\t%s\tleft out: %s\n", d.Source, d.Name, d.Reason)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
-	return err
+	})
 }
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -137,30 +148,20 @@ func (p *program) tokenCommand() *cobra.Command {
 	var asJSON *bool
 	create := &cobra.Command{
 		Use: "create", Short: "Create a token; it is shown only once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				body := map[string]any{"name": name}
-				if expires != "" {
-					body["expiresIn"] = expires
-				}
-				if err := c.call(cmd.Context(), http.MethodPost, "/api/v1/tokens", body, &raw); err != nil {
-					return err
-				}
-				if *asJSON {
-					return p.printJSON(raw)
-				}
-				var out struct{ Token, ID string }
-				if err := json.Unmarshal(raw, &out); err != nil {
-					return err
-				}
+		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
+			body := map[string]any{"name": name}
+			if expires != "" {
+				body["expiresIn"] = expires
+			}
+			var out struct{ Token, ID string }
+			return answer(ctx, c, p.out, http.MethodPost, tokens.path, body, *asJSON, &out, func() error {
 				if !quiet {
 					fmt.Fprintf(p.err, "token %s; it is shown only once:\n", out.ID)
 				}
 				_, err := fmt.Fprintln(p.out, out.Token)
 				return err
 			})
-		},
+		}),
 	}
 	create.Flags().StringVar(&name, "name", "", "what the token is for")
 	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
@@ -169,23 +170,11 @@ func (p *program) tokenCommand() *cobra.Command {
 	list := p.listCommandOf(tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return c.remove(cmd.Context(), args[0], tokens, func(item) error { return nil })
-			})
-		},
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			return c.remove(ctx, args[0], tokens, func(item) error { return nil })
+		}),
 	}
 	cmd.AddCommand(create, list, revoke)
-	return cmd
-}
-
-// listCommandOf is the sub-command list of token and user.
-func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
-	asJSON := jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error { return p.showList(cmd.Context(), c, k, k.path, *asJSON) })
-	}
 	return cmd
 }
 
@@ -196,32 +185,22 @@ func (p *program) userCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an account; prompts for the password", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
 			role := "member"
 			if owner {
 				role = "owner"
 			}
-			return p.withClient(cmd.Context(), func(c *client) error {
-				answers, err := p.readSecrets("Password: ")
-				if err != nil {
-					return err
-				}
-				var raw json.RawMessage
-				err = c.call(cmd.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": args[0], "password": answers[0], "role": role}, &raw)
-				if err != nil {
-					return err
-				}
-				if *asJSON {
-					return p.printJSON(raw)
-				}
-				var out struct{ ID, Username string }
-				if err := json.Unmarshal(raw, &out); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
+			answers, err := p.readSecrets("Password: ")
+			if err != nil {
+				return err
+			}
+			var out struct{ ID, Username string }
+			body := map[string]any{"username": args[0], "password": answers[0], "role": role}
+			return answer(ctx, c, p.out, http.MethodPost, users.path, body, *asJSON, &out, func() error {
+				_, err := fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
 				return err
 			})
-		},
+		}),
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
 	asJSON = jsonFlag(create, "print JSON")
@@ -239,16 +218,14 @@ func (p *program) userDeleteCommand() *cobra.Command {
 		Example: "  nodest user delete alice",
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			return c.remove(cmd.Context(), args[0], users, func(u item) error {
-				if yes {
-					return nil
-				}
-				return p.confirm(fmt.Sprintf("delete the account %s and all its data", u.called()))
-			})
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		return c.remove(ctx, args[0], users, func(u item) error {
+			if yes {
+				return nil
+			}
+			return p.confirm(fmt.Sprintf("delete the account %s and all its data", u.called()))
 		})
-	}
+	})
 	return cmd
 }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptrace"
@@ -160,55 +158,22 @@ func (c *client) greet(ctx context.Context) error {
 	addr := strings.TrimPrefix(c.base, "http://")
 	asked, cancel := context.WithTimeout(ctx, greetWait)
 	defer cancel()
-	res, err := c.ask(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
+	var me struct{ ID, Username string }
+	err := c.call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected = true },
-	}))
+	}), http.MethodGet, "/api/v1/me", nil, &me)
+	var problem *fault.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil:
+	case err == nil && me.ID != "" && me.Username != "":
+		return nil
+	case errors.As(err, &problem):
+		return err
 	case !connected:
 		return &nobodyError{addr, fault.DialCause(err)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
-	default:
-		return notOurs(addr)
 	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode >= 400 {
-		return c.refusal(res, addr)
-	}
-	var me struct{ ID, Username string }
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&me); err != nil || me.ID == "" || me.Username == "" {
-		return notOurs(addr)
-	}
-	return nil
-}
-
-func (c *client) ask(ctx context.Context) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/v1/me", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	return c.http.Do(req)
-}
-
-// refusal is a problem answer of NodeST as an error. Those of other programs do
-// not have our type.
-func (c *client) refusal(res *http.Response, addr string) error {
-	var problem struct {
-		Type   string     `json:"type"`
-		Code   fault.Code `json:"code"`
-		Detail string     `json:"detail"`
-	}
-	err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem)
-	if err != nil || !strings.HasPrefix(problem.Type, "urn:nodest:") {
-		return notOurs(addr)
-	}
-	return fault.New(problem.Code, "%s", problem.Detail)
-}
-
-func notOurs(addr string) error {
 	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,11 +42,11 @@ func (p *program) configCommand() *cobra.Command {
 			if asJSON {
 				return p.configJSON(cfg)
 			}
-			w := tabwriter.NewWriter(p.out, 0, 4, 2, ' ', 0)
+			var rows [][]string
 			for _, s := range settings {
-				fmt.Fprintf(w, "%s\t%s\t(%s)\n", s.env, s.shown(cfg.get(s.env)), cfg.from[s.env])
+				rows = append(rows, []string{s.env, s.shown(cfg.get(s.env)), "(" + cfg.from[s.env] + ")"})
 			}
-			return w.Flush()
+			return table(p.out, rows)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

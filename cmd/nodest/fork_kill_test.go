@@ -28,7 +28,7 @@ func TestForksSurviveKills(t *testing.T) {
 		for i := range length {
 			fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"text %d","extra":{}}`, i%2 == 0, i)
 		}
-		var source, last chatConversation
+		var source, last item
 		character := sampleCharacter(t, p.client)
 		require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
 			map[string]string{"characterId": character}, &source))
@@ -52,7 +52,7 @@ func TestForksSurviveKills(t *testing.T) {
 			}
 			return nil
 		})
-		list, err := all[chatConversation](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
+		list, err := all[item](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
 		require.NoError(t, err)
 		require.Len(t, list, len(forks)+1)
 		told := createdEvents(t, p.client)

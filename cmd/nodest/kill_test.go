@@ -218,7 +218,7 @@ func verifyLog(t *testing.T, c *client) {
 
 func sampleCharacter(t *testing.T, c *client) string {
 	t.Helper()
-	var ch chatCharacter
+	var ch item
 	body := map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper."}}
 	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
 	return ch.ID
@@ -226,7 +226,7 @@ func sampleCharacter(t *testing.T, c *client) string {
 
 func newConversation(t *testing.T, c *client, character string) string {
 	t.Helper()
-	var conv chatConversation
+	var conv item
 	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv))
 	return conv.ID
 }

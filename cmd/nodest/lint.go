@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -91,17 +90,13 @@ func (c *client) lintStored(ctx context.Context, word string) ([]framework.Findi
 	if found.kind == characters {
 		path += "?format=json&spec=nodest"
 	}
-	res, err := c.send(ctx, http.MethodGet, path, nil, "*/*")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
+	var document json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path, nil, &document); err != nil {
 		return nil, err
 	}
 	var out struct {
 		Findings []framework.Finding `json:"findings"`
 	}
-	return out.Findings, c.call(ctx, http.MethodPost, "/api/v1/lint", json.RawMessage(data), &out)
+	err = c.call(ctx, http.MethodPost, "/api/v1/lint", document, &out)
+	return out.Findings, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,31 +26,30 @@ func (p *program) listCommand() *cobra.Command {
 
 func (p *program) listOf(k *kind) *cobra.Command {
 	what := map[*kind]string{books: "world books", scripts: "sets of regex scripts"}[k]
-	if what == "" {
-		what = k.list
-	}
-	cmd := &cobra.Command{
-		Use: k.list, Short: "List your " + what, Args: cobra.NoArgs, Aliases: []string{k.noun},
-		Example: "  nodest list " + k.list + "\n  nodest list " + k.list + " --json",
-	}
+	cmd := p.listCommandOf(k, "List your "+cmp.Or(what, k.list), "  nodest list "+k.list)
+	cmd.Use, cmd.Aliases = k.list, []string{k.noun}
+	return cmd
+}
+
+// listCommandOf is a command that lists things of a kind.
+func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
 	var with string
 	if k == chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
 	asJSON := jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error {
-			path := k.path
-			if with != "" {
-				ch, err := c.find(cmd.Context(), with, characters)
-				if err != nil {
-					return err
-				}
-				path += "?characterId=" + url.QueryEscape(ch.ID)
+	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+		path := k.path
+		if with != "" {
+			ch, err := c.find(ctx, with, characters)
+			if err != nil {
+				return err
 			}
-			return p.showList(cmd.Context(), c, k, path, *asJSON)
-		})
-	}
+			path += "?characterId=" + url.QueryEscape(ch.ID)
+		}
+		return p.showList(ctx, c, k, path, *asJSON)
+	})
 	return cmd
 }
 

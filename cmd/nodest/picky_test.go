@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestAPickyServer(t *testing.T) {
 	t.Parallel()
 	fake := llmtest.NewOpenAI(t)
 	fake.SetModels("deepseek-chat")
-	fake.Always(llmtest.NoEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
+	fake.Always(noEmbeddings(llmtest.TokenLimit(8192, llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply {
 		return llmtest.Say("<mem>You like tea.", "\n\nGood evening.")
 	}))))
 	inst := newDatabase(t, "NODEST_PROVIDER=openai", "NODEST_MODEL=deepseek-chat",
@@ -40,4 +41,14 @@ func TestAPickyServer(t *testing.T) {
 	report, _, err = inst.command(t, nil, "doctor")
 	require.Error(t, err)
 	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`)
+}
+
+// noEmbeddings is a server that has no address for embeddings.
+func noEmbeddings(next llmtest.Server) llmtest.Server {
+	return func(r llmtest.Request) llmtest.Reply {
+		if strings.HasSuffix(r.Path, "/embeddings") {
+			return llmtest.Reply{Status: http.StatusNotFound, Message: "404 page not found"}
+		}
+		return next(r)
+	}
 }

@@ -40,11 +40,11 @@ func (p *program) saveCreate() *cobra.Command {
 	asJSON := jsonFlag(cmd, "print JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inConversation(cmd.Context(), args, func(c *client, path string) error {
-			var raw json.RawMessage
-			if err := c.call(cmd.Context(), http.MethodPost, path+"/saves", map[string]any{"description": description}, &raw); err != nil {
+			var s chatSave
+			return answer(cmd.Context(), c, p.out, http.MethodPost, path+"/saves", map[string]any{"description": description}, *asJSON, &s, func() error {
+				_, err := fmt.Fprintf(p.out, "%s  %s\n", s.ID, lineOf(s))
 				return err
-			}
-			return p.printSave(raw, *asJSON)
+			})
 		})
 	}
 	return cmd
@@ -83,25 +83,17 @@ func (p *program) saveShow() *cobra.Command {
 	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
 	asJSON := jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
-		var raw json.RawMessage
-		if err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, &raw); err != nil {
-			return err
-		}
-		if *asJSON {
-			return p.printJSON(raw)
-		}
 		var save struct {
 			chatSave
 			Messages []struct{ Sender, Text string } `json:"messages"`
 		}
-		if err := json.Unmarshal(raw, &save); err != nil {
-			return err
-		}
-		fmt.Fprintln(p.out, lineOf(save.chatSave))
-		for _, m := range save.Messages {
-			fmt.Fprintf(p.out, "\n%s: %s\n", m.Sender, m.Text)
-		}
-		return nil
+		return answer(ctx, c, p.out, http.MethodGet, fmt.Sprintf("%s?limit=%d", path, *n), nil, *asJSON, &save, func() error {
+			fmt.Fprintln(p.out, lineOf(save.chatSave))
+			for _, m := range save.Messages {
+				fmt.Fprintf(p.out, "\n%s: %s\n", m.Sender, m.Text)
+			}
+			return nil
+		})
 	})
 	return cmd
 }
@@ -114,25 +106,17 @@ func (p *program) saveRestore() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
-		var raw json.RawMessage
-		if err := c.call(ctx, http.MethodPost, path+"/restore", map[string]any{}, &raw); err != nil {
-			return err
-		}
-		if *asJSON {
-			return p.printJSON(raw)
-		}
 		var out struct {
-			Conversation chatConversation `json:"conversation"`
-			Before       *chatSave        `json:"before"`
+			Conversation item
+			Before       *chatSave
 		}
-		if err := json.Unmarshal(raw, &out); err != nil {
-			return err
-		}
-		fmt.Fprintf(p.out, "chat %s restored\n", out.Conversation.ID)
-		if out.Before != nil {
-			fmt.Fprintf(p.out, "to undo: nodest save restore %s\n", out.Before.ID)
-		}
-		return nil
+		return answer(ctx, c, p.out, http.MethodPost, path+"/restore", map[string]any{}, *asJSON, &out, func() error {
+			fmt.Fprintf(p.out, "chat %s restored\n", out.Conversation.ID)
+			if out.Before != nil {
+				fmt.Fprintf(p.out, "to undo: nodest save restore %s\n", out.Before.ID)
+			}
+			return nil
+		})
 	})
 	return cmd
 }
@@ -175,11 +159,7 @@ func (p *program) saveImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var named []string
-		if conversation != "" {
-			named = []string{conversation}
-		}
-		return p.inConversation(cmd.Context(), named, func(c *client, path string) error {
+		return p.inConversation(cmd.Context(), []string{conversation}, func(c *client, path string) error {
 			var out struct {
 				Save json.RawMessage `json:"save"`
 			}
@@ -256,14 +236,14 @@ func (c *client) conversationPath(ctx context.Context, word string) (string, err
 		}
 		return conv.path(), nil
 	}
-	var newest pageOf[chatConversation]
-	if err := c.call(ctx, http.MethodGet, chats.path+"?limit=1", nil, &newest); err != nil {
+	newest, err := c.newestChat(ctx, "")
+	if err != nil {
 		return "", err
 	}
-	if len(newest.Items) == 0 {
+	if newest.ID == "" {
 		return "", fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
 	}
-	return chats.path + "/" + newest.Items[0].ID, nil
+	return chats.path + "/" + newest.ID, nil
 }
 
 func (p *program) printSave(raw json.RawMessage, asJSON bool) error {

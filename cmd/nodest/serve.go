@@ -101,7 +101,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	if err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
+	if _, err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
 		return err
 	}
 	r.answer(ctx, listener)
@@ -307,22 +307,22 @@ func (r *running) tend(ctx context.Context) {
 
 // leaveToken writes a token for the commands on this machine into the data
 // folder, unless the one that is there still works.
-func (r *running) leaveToken(ctx context.Context, dir string) error {
+func (r *running) leaveToken(ctx context.Context, dir string) (token string, err error) {
 	path := filepath.Join(dir, tokenFile)
 	if text, err := os.ReadFile(path); err == nil {
-		if _, err := r.accounts.Authenticate(ctx, strings.TrimSpace(string(text))); err == nil {
-			return nil
+		token = strings.TrimSpace(string(text))
+		if _, err := r.accounts.Authenticate(ctx, token); err == nil {
+			return token, nil
 		}
 	}
 	owner, err := r.accounts.Owner(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	secret, _, err := r.accounts.CreateToken(ctx, owner.ID, "command line", 0)
-	if err != nil {
-		return err
+	if token, _, err = r.accounts.CreateToken(ctx, owner.ID, "command line", 0); err != nil {
+		return "", err
 	}
-	return os.WriteFile(path, []byte(secret+"\n"), 0o600)
+	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
 // listen takes an address. Where that fails it says who has it.
@@ -424,16 +424,12 @@ func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), e
 		return nil, nil, err
 	}
 	r.answer(ctx, ln)
-	if err := r.leaveToken(ctx, cfg.get("NODEST_DATA")); err != nil {
-		closeAll()
-		return nil, nil, err
-	}
-	text, err := os.ReadFile(filepath.Join(cfg.get("NODEST_DATA"), tokenFile))
+	token, err := r.leaveToken(ctx, cfg.get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
-	return &client{base: "http://" + r.addr, token: strings.TrimSpace(string(text)), http: &http.Client{}}, closeAll, nil
+	return &client{base: "http://" + r.addr, token: token, http: &http.Client{}}, closeAll, nil
 }
 
 func newLog(out io.Writer, cfg *config) *slog.Logger {

@@ -77,11 +77,9 @@ func (p *program) userPasswordCommand() *cobra.Command {
 			"one line each: the current password if you change your own and have one, then the new one. If an owner has forgotten\n" +
 			"theirs, set NODEST_ADMIN_TOKEN on the server and NODEST_TOKEN here to the same value; then no current password is needed.",
 		Example: "  nodest user password\n  nodest user password alice",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withClient(cmd.Context(), func(c *client) error {
-				return p.setPassword(cmd.Context(), c, strings.Join(args, ""))
-			})
-		},
+		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+			return p.setPassword(ctx, c, strings.Join(args, ""))
+		}),
 	}
 }
 

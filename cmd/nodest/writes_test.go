@@ -256,7 +256,7 @@ func logEnd(t *testing.T, c *client) int64 {
 // twoGreetings makes a character whose greeting has two swipes.
 func twoGreetings(t *testing.T, c *client) string {
 	t.Helper()
-	var ch chatCharacter
+	var ch item
 	body := map[string]any{"roleCard": map[string]any{
 		"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper.", "alternate_greetings": []string{"You again?"},
 	}}

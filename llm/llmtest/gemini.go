@@ -199,14 +199,20 @@ func (gemini) answer(f *Fake, o *writer, req Request, r Reply) {
 		o.geminiModels(f)
 	case strings.HasSuffix(req.Path, ":batchEmbedContents"):
 		o.geminiVectors(f, req)
-	case req.Transport == cardSDK:
-		o.w.Header().Set("Content-Type", "application/json")
-		s := geminiStream{o: o, r: r, model: req.Model, array: true}
-		s.run()
 	default:
-		o.w.Header().Set("Content-Type", "text/event-stream")
-		s := geminiStream{o: o, r: r, model: req.Model}
-		s.run()
+		s := &geminiStream{o: o, r: r, model: req.Model, array: req.Transport == cardSDK}
+		if s.array {
+			o.w.Header().Set("Content-Type", "application/json")
+			o.send("[", 0)
+		} else {
+			o.w.Header().Set("Content-Type", "text/event-stream")
+		}
+		if r.PromptBlock != "" {
+			s.chunk(map[string]any{"promptFeedback": map[string]any{"blockReason": s.block(r.PromptBlock)}})
+			s.close()
+			return
+		}
+		o.stream(r, s)
 	}
 }
 
@@ -226,42 +232,24 @@ func (o *writer) geminiModels(f *Fake) {
 func (o *writer) geminiVectors(f *Fake, req Request) {
 	var in pb.BatchEmbedContentsRequest
 	_ = protojson.Unmarshal(req.Body, &in) // decode has accepted it
-	vectors := f.vectors(len(in.Requests), int(in.Requests[0].GetOutputDimensionality()))
+	var texts []string
+	for _, r := range in.Requests {
+		texts = append(texts, r.Content.Parts[0].GetText())
+	}
 	list := []any{}
-	for i, v := range vectors {
-		fill(v, in.Requests[i].Content.Parts[0].GetText())
+	for _, v := range f.vectors(texts, int(in.Requests[0].GetOutputDimensionality())) {
 		list = append(list, map[string]any{"values": v})
 	}
 	o.json(http.StatusOK, map[string]any{"embeddings": list})
 }
 
-// geminiStream writes one streamed answer in either of the two formats.
+// geminiStream is one streamed answer in either of the two formats.
 type geminiStream struct {
 	o     *writer
 	r     Reply
 	model string
 	array bool // JSON array instead of server-sent events
 	sent  int  // chunks
-}
-
-func (s *geminiStream) run() {
-	if s.array {
-		s.o.send("[", 0)
-	}
-	if s.r.PromptBlock != "" {
-		s.chunk(map[string]any{"promptFeedback": map[string]any{"blockReason": s.block(s.r.PromptBlock)}})
-		s.close()
-		return
-	}
-	for _, p := range s.r.Parts {
-		if !s.o.pass(s.r.Gate) {
-			return
-		}
-		s.part(p)
-	}
-	if s.o.pass(s.r.Gate) {
-		s.end()
-	}
 }
 
 func (s *geminiStream) part(p Part) {
@@ -286,20 +274,12 @@ func (s *geminiStream) part(p Part) {
 
 func (s *geminiStream) end() {
 	switch s.r.End {
-	case Stall:
-		s.o.stall()
-		return
-	case Cut:
-		s.o.cut()
-		return
 	case Garbage:
 		s.raw(`{"candidates":[{"content":{"parts":[{"text":"half`)
 		return
 	case MidError:
 		s.chunk(map[string]any{"error": map[string]any{"code": 502, "status": "INTERNAL", "message": s.r.Message}})
 		s.close()
-		return
-	case Truncated:
 		return
 	case MarkOnly:
 		s.close()
@@ -351,22 +331,14 @@ func (s *geminiStream) block(word string) any {
 	return word
 }
 
-func (s *geminiStream) chunk(v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		s.o.fake.t.Errorf("llmtest: %v", err)
-		return
-	}
-	s.raw(string(b))
-}
+func (s *geminiStream) chunk(v any) { s.raw(encoded(v)) }
 
 func (s *geminiStream) raw(text string) {
-	switch {
-	case !s.array && s.r.CRLF:
-		text = "data: " + text + "\r\n\r\n"
-	case !s.array:
-		text = "data: " + text + "\n\n"
-	case s.sent > 0:
+	if !s.array {
+		s.o.line(s.r, "data: "+text)
+		return
+	}
+	if s.sent > 0 {
 		text = ",\r\n" + text
 	}
 	s.sent++

@@ -1,17 +1,19 @@
-// Package llmtest has fake model providers and the test suite that every provider
-// adapter passes.
+// Package llmtest has fake model providers.
 //
 // NewGemini and NewOpenAI start fakes on real sockets. They decode requests strictly,
 // fail the test if the real service would reject the request, and reply by script:
 // complete replies, and every way in which a provider's response can go wrong. A Reply's
-// Gate lets a test decide when each piece is sent. Run is the suite.
+// Gate lets a test decide when each piece is sent. The tests that every provider's
+// adapter passes are in package llm.
 //
 // The package is for tests only.
 package llmtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"io"
 	"maps"
 	"net/http"
@@ -174,7 +176,7 @@ func newFake(t testing.TB, render renderer, suffix string) *Fake {
 		t: t, render: render, quit: make(chan struct{}),
 		closed: make(chan Closed, 4096), arrive: make(chan Request, 4096),
 		always: func(Request) Reply { return Say("Hello", " there", ".") },
-		dims:   8,
+		dims:   8, byKey: map[string]Reply{},
 	}
 	f.server = httptest.NewUnstartedServer(http.HandlerFunc(f.serve))
 	f.server.Config.ErrorLog = nil
@@ -188,53 +190,36 @@ func newFake(t testing.TB, render renderer, suffix string) *Fake {
 	return f
 }
 
-// Script queues replies; each answers one request. When none is left, Always
-// answers.
-func (f *Fake) Script(replies ...Reply) {
+// set changes what the fake answers.
+func (f *Fake) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.script = append(f.script, replies...)
+	change()
 }
+
+// Script queues replies; each answers one request. When none is left, Always
+// answers.
+func (f *Fake) Script(replies ...Reply) { f.set(func() { f.script = append(f.script, replies...) }) }
 
 // Always sets the reply to requests that no script waits for. Without it the
 // fake says "Hello there.".
-func (f *Fake) Always(reply func(Request) Reply) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.always = reply
-}
+func (f *Fake) Always(reply func(Request) Reply) { f.set(func() { f.always = reply }) }
 
 // ForKey sets the reply to every request that carries this key, before any
 // script.
-func (f *Fake) ForKey(key string, reply Reply) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byKey == nil {
-		f.byKey = map[string]Reply{}
-	}
-	f.byKey[key] = reply
-}
+func (f *Fake) ForKey(key string, reply Reply) { f.set(func() { f.byKey[key] = reply }) }
 
 // SetModels sets the answer to the list of models.
-func (f *Fake) SetModels(names ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.models = names
-}
+func (f *Fake) SetModels(names ...string) { f.set(func() { f.models = names }) }
 
 // SetDimension sets the length of vectors when a request names none; default 8.
-func (f *Fake) SetDimension(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.dims = n
-}
+func (f *Fake) SetDimension(n int) { f.set(func() { f.dims = n }) }
 
 // LoseVectors makes the fake answer embeddings with one vector too few.
-func (f *Fake) LoseVectors() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.badVec = true
-}
+func (f *Fake) LoseVectors() { f.set(func() { f.badVec = true }) }
+
+// Stop makes the fake's address one where nothing listens.
+func (f *Fake) Stop() { f.server.Close() }
 
 // Requests returns what has arrived so far, oldest first.
 func (f *Fake) Requests() []Request {
@@ -293,46 +278,42 @@ func (f *Fake) note(req *Request) int {
 	return req.N
 }
 
+// next is the reply to a request. Always is called without the lock: it may wait.
 func (f *Fake) next(req Request) Reply {
 	f.mu.Lock()
-	if reply, ok := f.byKey[req.Key]; ok {
-		f.mu.Unlock()
-		return reply
-	}
-	if len(f.script) > 0 {
-		reply := f.script[0]
-		f.script = f.script[1:]
-		f.mu.Unlock()
-		return reply
+	reply, ok := f.byKey[req.Key]
+	if !ok && len(f.script) > 0 {
+		reply, f.script, ok = f.script[0], f.script[1:], true
 	}
 	always := f.always
 	f.mu.Unlock()
+	if ok {
+		return reply
+	}
 	return always(req)
 }
 
-func (f *Fake) vectors(n, dims int) [][]float32 {
+// vectors are those of texts, without the last one after LoseVectors.
+func (f *Fake) vectors(texts []string, dims int) [][]float32 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if dims == 0 {
-		dims = f.dims
-	}
 	if f.badVec {
-		n--
+		texts = texts[:len(texts)-1]
 	}
-	out := make([][]float32, n)
-	for i := range out {
-		out[i] = make([]float32, dims)
+	var out [][]float32
+	for _, text := range texts {
+		out = append(out, Vector(text, cmp.Or(dims, f.dims)))
 	}
 	return out
 }
 
-// vector is a unit vector that depends on the text only.
-func fill(v []float32, text string) {
-	h := uint32(2166136261)
-	for i := range len(text) {
-		h = (h ^ uint32(text[i])) * 16777619
-	}
-	v[int(h%uint32(len(v)))] = 1
+// Vector is what a fake answers for a text: a unit vector that depends on the text only.
+func Vector(text string, dims int) []float32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text))
+	v := make([]float32, dims)
+	v[int(h.Sum32()%uint32(dims))] = 1
+	return v
 }
 
 func (f *Fake) modelNames() []string {
@@ -406,6 +387,51 @@ func (o *writer) send(s string, split int) {
 		}
 		s = s[n:]
 	}
+}
+
+// format is a provider's format of a stream.
+type format interface {
+	part(p Part)
+	end() // of a reply that is not truncated
+}
+
+// stream sends a reply in pieces.
+func (o *writer) stream(r Reply, f format) {
+	for _, p := range r.Parts {
+		if !o.pass(r.Gate) {
+			return
+		}
+		f.part(p)
+	}
+	if !o.pass(r.Gate) {
+		return
+	}
+	switch r.End {
+	case Stall:
+		o.stall()
+	case Cut:
+		o.cut()
+	case Truncated:
+	default:
+		f.end()
+	}
+}
+
+// line sends a line of server-sent events and the empty one behind it.
+func (o *writer) line(r Reply, text string) {
+	end := "\n\n"
+	if r.CRLF {
+		end = "\r\n\r\n"
+	}
+	o.send(text+end, r.Split)
+}
+
+func encoded(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the fakes make nothing that JSON does not have
+	}
+	return string(text)
 }
 
 // stall is silent until the client or the test goes away.

@@ -39,12 +39,16 @@ type chatRequest struct {
 	Tools               json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage `json:"tool_choice"`
 	User                string          `json:"user"`
-	ResponseFormat      *responseFormat `json:"response_format"`
+	ResponseFormat      *struct {
+		Type string `json:"type"`
+	} `json:"response_format"`
 
 	Models    []string       `json:"models"`
 	Provider  *routing       `json:"provider"`
 	Reasoning map[string]any `json:"reasoning"`
-	Usage     *usageOption   `json:"usage"`
+	Usage     *struct {
+		Include bool `json:"include"`
+	} `json:"usage"`
 }
 
 // chatMessage has no name: Mistral and others refuse it.
@@ -55,14 +59,6 @@ type chatMessage struct {
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
-}
-
-type responseFormat struct {
-	Type string `json:"type"`
-}
-
-type usageOption struct {
-	Include bool `json:"include"`
 }
 
 type routing struct {
@@ -191,11 +187,9 @@ func (openAI) refusal(r Reply) any {
 
 func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 	var body struct {
-		Model         string         `json:"model"`
-		Stream        bool           `json:"stream"`
-		StreamOptions *streamOptions `json:"stream_options"`
-		Input         []string       `json:"input"`
-		Dimensions    int            `json:"dimensions"`
+		chatRequest
+		Input      []string
+		Dimensions int
 	}
 	_ = json.Unmarshal(req.Body, &body) // decode has accepted it
 	switch {
@@ -210,17 +204,15 @@ func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 	case !body.Stream:
 		o.openAIWhole(body.Model, r)
 	default:
-		s := openAIStream{o: o, r: r, model: body.Model,
-			usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage}
-		s.run()
+		o.w.Header().Set("Content-Type", "text/event-stream")
+		o.stream(r, openAIStream{o: o, r: r, model: body.Model, usage: body.StreamOptions != nil && body.StreamOptions.IncludeUsage})
 	}
 }
 
 func (o *writer) openAIVectors(f *Fake, model string, texts []string, dims int) {
 	var data []any
-	vectors := f.vectors(len(texts), dims)
+	vectors := f.vectors(texts, dims)
 	for i := len(vectors) - 1; i >= 0; i-- { // any order is allowed: index counts
-		fill(vectors[i], texts[i])
 		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectors[i]})
 	}
 	o.json(http.StatusOK, map[string]any{"object": "list", "model": model, "data": data,
@@ -263,7 +255,7 @@ func openAIFinish(f Finish) string {
 	return string(f)
 }
 
-// openAIStream writes one streamed chat completion, with the comment lines that
+// openAIStream is one streamed chat completion, with the comment lines that
 // OpenRouter sends while it waits.
 type openAIStream struct {
 	o     *writer
@@ -272,25 +264,8 @@ type openAIStream struct {
 	usage bool
 }
 
-func (s openAIStream) run() {
-	s.o.w.Header().Set("Content-Type", "text/event-stream")
-	s.line(": OPENROUTER PROCESSING")
-	for i, p := range s.r.Parts {
-		if !s.o.pass(s.r.Gate) {
-			return
-		}
-		if i == 1 {
-			s.line(": OPENROUTER PROCESSING")
-		}
-		s.part(p)
-	}
-	if !s.o.pass(s.r.Gate) {
-		return
-	}
-	s.end()
-}
-
 func (s openAIStream) part(p Part) {
+	s.o.line(s.r, ": OPENROUTER PROCESSING")
 	if p.Bare {
 		s.data(s.chunk(nil))
 		return
@@ -304,21 +279,13 @@ func (s openAIStream) part(p Part) {
 
 func (s openAIStream) end() {
 	switch s.r.End {
-	case Stall:
-		s.o.stall()
-		return
-	case Cut:
-		s.o.cut()
-		return
 	case Garbage:
-		s.line(`data: {"choices":[{"delta":{"content":"half`)
+		s.o.line(s.r, `data: {"choices":[{"delta":{"content":"half`)
 		return
 	case MidError:
 		s.data(merged(s.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": "error"}}),
 			map[string]any{"error": map[string]any{"code": 502, "message": "Provider returned error: " + s.r.Message}}))
-		s.line("data: [DONE]")
-		return
-	case Truncated:
+		s.o.line(s.r, "data: [DONE]")
 		return
 	}
 	if s.r.End != MarkOnly {
@@ -329,7 +296,7 @@ func (s openAIStream) end() {
 		s.data(merged(s.chunk(nil), map[string]any{"usage": openAIUsage(s.r.Usage)}))
 	}
 	if s.r.End != FinishOnly {
-		s.line("data: [DONE]")
+		s.o.line(s.r, "data: [DONE]")
 	}
 }
 
@@ -340,19 +307,4 @@ func (s openAIStream) chunk(choices []any) map[string]any {
 	return map[string]any{"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": s.model, "choices": choices}
 }
 
-func (s openAIStream) data(v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		s.o.fake.t.Errorf("llmtest: %v", err)
-		return
-	}
-	s.line("data: " + string(b))
-}
-
-func (s openAIStream) line(text string) {
-	end := "\n\n"
-	if s.r.CRLF {
-		end = "\r\n\r\n"
-	}
-	s.o.send(text+end, s.r.Split)
-}
+func (s openAIStream) data(v any) { s.o.line(s.r, "data: "+encoded(v)) }

@@ -56,14 +56,4 @@ func TokenLimit(limit int, next Server) Server {
 	}
 }
 
-// NoEmbeddings is a server that has no address for embeddings.
-func NoEmbeddings(next Server) Server {
-	return func(r Request) Reply {
-		if strings.HasSuffix(r.Path, "/embeddings") {
-			return Reply{Status: http.StatusNotFound, Message: "404 page not found"}
-		}
-		return next(r)
-	}
-}
-
 func isChat(r Request) bool { return strings.HasSuffix(r.Path, "/chat/completions") }

@@ -21,26 +21,20 @@ type composer struct {
 }
 
 // compose returns the whole text that the model is going to stream.
-func compose(s scene, req llm.Request, words int) string {
+func compose(s scene, req llm.Request) string {
 	c := &composer{scene: s, phrases: book[s.lang], variant: max(0, req.Variant)}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s.char + "\x00" + s.said + "\x00" + strconv.Itoa(s.turn)))
 	c.seed = int(h.Sum32() >> 1)
-	var text string
 	switch req.Task {
 	case llm.Continue:
-		text = c.continued()
+		return c.continued()
 	case llm.Impersonate:
-		text = c.impersonated()
+		return c.impersonated()
 	case llm.Rewrite:
-		text = c.rewritten(req.Messages)
-	default:
-		text = c.reply()
+		return c.rewritten(req.Messages)
 	}
-	if words > 0 {
-		text = c.stretch(text, words)
-	}
-	return text
+	return c.reply()
 }
 
 // reply is the usual answer: gesture, the user's word, a line of the card's own,
@@ -111,56 +105,6 @@ func (c *composer) rewritten(messages []llm.Message) string {
 		return c.join([]string{opening, text, c.line(), end})
 	}
 	return c.join([]string{opening, text})
-}
-
-// stretch adds sentences until text has about n words (code points in scripts
-// without blanks). They are numbered, so that a long text never repeats itself.
-func (c *composer) stretch(text string, n int) string {
-	have := c.size(text)
-	if have > n {
-		return c.cut(text, n)
-	}
-	var b strings.Builder
-	b.WriteString(text)
-	for i := 1; have < n; i++ {
-		more := c.space + "(" + strconv.Itoa(i) + ") " + c.say(c.plain[i%len(c.plain)])
-		if i%5 == 0 {
-			if line := c.lineAt(c.seed + i/5); line != "" {
-				more = "\n\n" + strings.TrimSpace(line) + "\n\n"
-			}
-		}
-		have += c.size(more)
-		b.WriteString(more)
-	}
-	return c.cut(b.String(), n)
-}
-
-func (c *composer) size(text string) int {
-	if c.space == "" {
-		return utf8.RuneCountInString(text)
-	}
-	return len(strings.Fields(text))
-}
-
-// cut ends text after n words or code points.
-func (c *composer) cut(text string, n int) string {
-	inWord := false
-	for i, r := range text {
-		if c.space == "" {
-			if n--; n < 0 {
-				return text[:i]
-			}
-			continue
-		}
-		if word := !unicode.IsSpace(r); word != inWord {
-			if inWord = word; !word {
-				if n--; n == 0 {
-					return text[:i]
-				}
-			}
-		}
-	}
-	return text
 }
 
 // line is something the character says or does by the card: the example that

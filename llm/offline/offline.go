@@ -34,7 +34,6 @@ const (
 // Options tune a Generator. The zero value streams as fast as it is read.
 type Options struct {
 	Delay time.Duration // before each word
-	Words int           // about how long replies are: words, or code points for scripts without blanks; 0 = a few sentences
 }
 
 // Generator is the offline model. It is safe for concurrent use.
@@ -60,7 +59,7 @@ func (*Generator) Models(context.Context) ([]llm.Model, error) {
 // answers to every model name as offline-demo, and fails only when ctx ends.
 func (g *Generator) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		text, finish := limit(compose(readScene(req), req, g.opts.Words), req)
+		text, finish := limit(compose(readScene(req), req), req)
 		for piece := range words(text) {
 			if err := wait(ctx, g.opts.Delay); err != nil {
 				yield(llm.Chunk{}, llm.NetworkError(ctx, Name, err))

@@ -72,9 +72,6 @@ func TestReplyDrawsOnThePrompt(t *testing.T) {
 		"quoted examples in Chinese": {
 			req:  llm.Request{CharName: "CradleAI", Messages: []llm.Message{user(`"用户：我卡住了。"",      "CradleAI：别灰心！换个思路吧。",      "用户：好吧，我试试看。"`), user("没有灵感")}},
 			want: []string{"别灰心！换个思路吧。", "“灵感”"}, not: []string{"用户", `"`}},
-		"the name from the examples": {
-			req:  llm.Request{Messages: []llm.Message{system("<START>\nUser: Hi\nMarisol: The sea is calm."), user("x")}},
-			want: []string{"Marisol", "The sea is calm."}},
 		"a trait where there is no example": {
 			req:  with(aurora.Messages[0], user("x")),
 			want: []string{"*Aurora "}},
@@ -136,7 +133,7 @@ func TestReplyIsInTheLanguageOfTheCard(t *testing.T) {
 		"Russian":                {"Мира кузнец в небольшом городе у моря. Она очень терпелива.", "hello", unicode.Cyrillic},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, _ := ask(t, offline.Options{}, llm.Request{Messages: []llm.Message{system(c.card), user(c.said)}})
+			text, _ := ask(t, offline.Options{}, llm.Request{CharName: "Mira", Messages: []llm.Message{system(c.card), user(c.said)}})
 			in := 0
 			for _, r := range text {
 				if unicode.Is(c.script, r) {
@@ -210,26 +207,19 @@ func TestTasks(t *testing.T) {
 
 func TestLengthAndStop(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts   offline.Options
 		req    llm.Request
 		finish llm.Finish
 		check  func(text string) bool
 	}{
-		"long, counted in words": {opts: offline.Options{Words: 3000}, req: aurora, finish: llm.FinishStop,
-			check: func(s string) bool { return len(strings.Fields(s)) == 3000 }},
-		"short, counted in words": {opts: offline.Options{Words: 5}, req: aurora, finish: llm.FinishStop,
-			check: func(s string) bool { return len(strings.Fields(s)) == 5 }},
-		"long, counted in characters": {opts: offline.Options{Words: 3000}, req: llm.Request{Messages: []llm.Message{user("今天我去了杭州西湖")}}, finish: llm.FinishStop,
-			check: func(s string) bool { return utf8.RuneCountInString(s) == 3000 }},
-		"MaxTokens": {opts: offline.Options{Words: 500}, req: llm.Request{MaxTokens: 40, Messages: aurora.Messages}, finish: llm.FinishLength,
-			check: func(s string) bool { n := llm.EstimateTokens(s); return n <= 40 && n > 30 }},
+		"MaxTokens": {req: llm.Request{MaxTokens: 20, Messages: aurora.Messages}, finish: llm.FinishLength,
+			check: func(s string) bool { n := llm.EstimateTokens(s); return n <= 20 && n > 10 }},
 		"MaxTokens that is enough": {req: llm.Request{MaxTokens: 4000, Messages: aurora.Messages}, finish: llm.FinishStop,
 			check: func(s string) bool { return s != "" }},
 		"a stop string": {req: llm.Request{CharName: "Aurora", Stop: []string{"", "\n\n"}, Messages: aurora.Messages}, finish: llm.FinishStop,
 			check: func(s string) bool { return strings.HasSuffix(s, "*") && !strings.Contains(s, "\n") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, last := ask(t, c.opts, c.req)
+			text, last := ask(t, offline.Options{}, c.req)
 			if !c.check(text) || last.Finish != c.finish {
 				t.Errorf("finish %q, text of %d code points: %.200s", last.Finish, utf8.RuneCountInString(text), text)
 			}
@@ -286,16 +276,16 @@ func TestProviderIsLabelled(t *testing.T) {
 }
 
 func FuzzStream(f *testing.F) {
-	f.Add("Aurora", "<START>\n{{char}}: hi\n", "hello <mem>1. x</mem>", uint8(0), uint16(0))
-	f.Add("", "<START><START>:", "</mem><mem>\n1. \n</mem>", uint8(3), uint16(7))
-	f.Add("(.*", "\xff\xfe(.*:：", "\u200d\u0301", uint8(200), uint16(900))
-	f.Add("\x8b", "<START>", "a name that is not UTF-8", uint8(3), uint16(7))
-	f.Add("的", "的：的", "是的", uint8(1), uint16(1))
-	f.Fuzz(func(t *testing.T, name, card, said string, variant uint8, size uint16) {
+	f.Add("Aurora", "<START>\n{{char}}: hi\n", "hello <mem>1. x</mem>", uint8(0))
+	f.Add("", "<START><START>:", "</mem><mem>\n1. \n</mem>", uint8(3))
+	f.Add("(.*", "\xff\xfe(.*:：", "\u200d\u0301", uint8(200))
+	f.Add("\x8b", "<START>", "a name that is not UTF-8", uint8(3))
+	f.Add("的", "的：的", "是的", uint8(1))
+	f.Fuzz(func(t *testing.T, name, card, said string, variant uint8) {
 		tasks := []llm.Task{llm.Reply, llm.Continue, llm.Impersonate, llm.Rewrite}
 		req := llm.Request{CharName: name, Variant: int(variant), Task: tasks[int(variant)%len(tasks)],
 			Messages: []llm.Message{system(card), assistant(card), user(said)}}
-		text, _ := ask(t, offline.Options{Words: int(size)}, req)
+		text, _ := ask(t, offline.Options{}, req)
 		if utf8.ValidString(name+card+said) && !utf8.ValidString(text) {
 			t.Errorf("invalid text %q", text)
 		}
@@ -308,7 +298,7 @@ func BenchmarkStream(b *testing.B) {
 		req.Messages = append(req.Messages, user(strings.Repeat("a long story about the sea ", 10)))
 	}
 	for b.Loop() {
-		for range offline.New(offline.Options{Words: 200}).Stream(b.Context(), req) {
+		for range offline.New(offline.Options{}).Stream(b.Context(), req) {
 		}
 	}
 }

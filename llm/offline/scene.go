@@ -145,10 +145,7 @@ const (
 	exampleChar = "example_assistant"
 )
 
-var (
-	startMark = regexp.MustCompile(`(?i)<START>`)
-	label     = regexp.MustCompile(`(?m)^[ \t"]*([^\s:：<>"][^:：\n]{0,40})[:：]`)
-)
+var startMark = regexp.MustCompile(`(?i)<START>`)
 
 // userLabels stand for the user in example dialogues.
 var userLabels = []string{"{{user}}", "<USER>", "用户", "User", "You", "ユーザー", "사용자", "Пользователь"}
@@ -172,9 +169,6 @@ func (s *scene) readExamples(messages []llm.Message) {
 
 func (s *scene) readDialogue(text string) {
 	started := startMark.MatchString(text)
-	if s.char == "" && started {
-		s.char = s.inferName(text)
-	}
 	if !started && !s.mayQuote(text) {
 		return
 	}
@@ -225,17 +219,6 @@ func (s *scene) speakers() *regexp.Regexp {
 
 func (s *scene) isUser(name string) bool {
 	return name == s.user && name != "" || slices.Contains(userLabels, name)
-}
-
-// inferName returns the first label behind <START> that is not the user's.
-func (s *scene) inferName(text string) string {
-	at := startMark.FindStringIndex(text)
-	for _, m := range label.FindAllStringSubmatch(text[at[1]:], -1) {
-		if name := strings.TrimSpace(m[1]); !s.isUser(name) && name != "{{char}}" {
-			return name
-		}
-	}
-	return ""
 }
 
 func (s *scene) addLine(asked, line string) {
