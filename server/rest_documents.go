@@ -86,7 +86,7 @@ func characterOf(c *character.Character, err error) (any, error) {
 }
 
 func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
-	return characterOf(s.characters.Create(ctx, c, in))
+	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
 type cursorData struct {
@@ -96,7 +96,7 @@ type cursorData struct {
 
 func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
 	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
-		return s.characters.List(ctx, c.UserID, in.Cursor, limit)
+		return s.Characters.List(ctx, c.UserID, in.Cursor, limit)
 	})
 }
 
@@ -105,7 +105,7 @@ type idData struct {
 }
 
 func characterGet(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return characterOf(s.characters.Get(ctx, c.UserID, in.ID))
+	return characterOf(s.Characters.Get(ctx, c.UserID, in.ID))
 }
 
 type characterData struct {
@@ -115,19 +115,19 @@ type characterData struct {
 }
 
 func characterReplace(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
+	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
 }
 
 func characterUpdate(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
+	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
 }
 
 func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return nil, s.engine.DeleteCharacter(ctx, c, in.ID)
+	return nil, s.Engine.DeleteCharacter(ctx, c, in.ID)
 }
 
 func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	settings, version, err := s.characters.Settings(ctx, c.UserID, in.ID)
+	settings, version, err := s.Characters.Settings(ctx, c.UserID, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in charact
 	if err != nil {
 		return nil, err
 	}
-	settings, version, err := s.characters.PutSettings(ctx, c, id, document, ifVersion)
+	settings, version, err := s.Characters.PutSettings(ctx, c, id, document, ifVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func settingsOf(set *character.UserSettings, err error) (any, error) {
 }
 
 func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
-	return settingsOf(s.characters.UserSettings(ctx, c.UserID))
+	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
 }
 
 type settingsData struct {
@@ -208,7 +208,7 @@ type settingsData struct {
 }
 
 func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.characters.PutUserSettings(ctx, c, character.UserSettings{
+	return settingsOf(s.Characters.PutUserSettings(ctx, c, character.UserSettings{
 		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
 		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
 		TimeZone: in.TimeZone,
@@ -220,7 +220,7 @@ type deviceZoneData struct {
 }
 
 func settingsDeviceZone(ctx context.Context, s *Server, c *op.Call, in deviceZoneData) (any, error) {
-	return settingsOf(s.characters.DeviceZone(ctx, c.UserID, in.TimeZone))
+	return settingsOf(s.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
 type usageData struct {
@@ -229,5 +229,5 @@ type usageData struct {
 }
 
 func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
-	return list(func(r nodest.UsageRow) any { return r })(s.engine.Usage(ctx, c.UserID, in.From, in.To))
+	return list(func(r nodest.UsageRow) any { return r })(s.Engine.Usage(ctx, c.UserID, in.From, in.To))
 }

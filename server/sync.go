@@ -46,7 +46,7 @@ func (s *Server) sync(c echo.Context, who *account.Identity) error {
 
 func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Position, limit int) error {
 	ctx := c.Request().Context()
-	at, oldest, err := s.hub.Position(ctx, who.User.ID)
+	at, oldest, err := s.Hub.Position(ctx, who.User.ID)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Posi
 	if p.Reason != "" {
 		return c.JSON(http.StatusOK, p)
 	}
-	events, err := s.hub.Since(ctx, who.User.ID, from.Seq, at.Seq, limit)
+	events, err := s.Hub.Since(ctx, who.User.ID, from.Seq, at.Seq, limit)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Posi
 }
 
 func (s *Server) snapshot(c echo.Context, who *account.Identity) error {
-	snap, err := s.engine.Snapshot(c.Request().Context(), who.User.ID)
+	snap, err := s.Engine.Snapshot(c.Request().Context(), who.User.ID)
 	if err != nil {
 		return err
 	}

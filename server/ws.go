@@ -106,7 +106,7 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 		return s.authenticate(r)
 	}
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		return s.accounts.TakeSocketTicket(r.Context(), ticket)
+		return s.Accounts.TakeSocketTicket(r.Context(), ticket)
 	}
 	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
 		return s.authenticate(r)
@@ -291,7 +291,7 @@ func (k *sockets) recheck() {
 			if who == nil {
 				continue
 			}
-			err := k.s.accounts.Check(k.s.ctx, who)
+			err := k.s.Accounts.Check(k.s.ctx, who)
 			if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
 				c.out.Close(closeAuth, "the token was revoked", true)
 			}
