@@ -153,9 +153,5 @@ func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
 
 // owns is ownsCharacter that locks the row with the words of lock.
 func (t *tx) owns(id, lock string) error {
-	found, err := t.Has("SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such character")
-	}
-	return err
+	return t.Require("character", "SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
 }

@@ -163,12 +163,10 @@ func oldTickets(s *session) (int64, error) {
 }
 
 // longLogs returns the users whose logs may have events to remove.
-func (db *DB) longLogs(ctx context.Context) (users []string, err error) {
-	err = db.read(ctx, func(s *session) error {
-		users, err = sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
-		return err
+func (db *DB) longLogs(ctx context.Context) ([]string, error) {
+	return reading(ctx, db, func(s *session) ([]string, error) {
+		return sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
 	})
-	return users, err
 }
 
 // oldEvents removes from the beginning of the log, so that what is kept has no

@@ -29,9 +29,9 @@ func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*t
 type memoryStore struct{ part[memory.Tx] }
 
 // Unembedded returns scopes with something to embed: memory.Store.
-func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {
-	err = m.db.read(ctx, func(s *session) error {
-		scopes, err = sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
+func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) ([]memory.Scope, error) {
+	return reading(ctx, m.db, func(s *session) ([]memory.Scope, error) {
+		return sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
 				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
@@ -39,9 +39,7 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND `+counts("t")+` AND `+withoutVector("t")+`))
 			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, model, sqldb.Length(limit))
-		return err
 	})
-	return scopes, err
 }
 
 // scopeNews is what a transaction has changed of what a scope's index is made of;

@@ -97,11 +97,8 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 			return err
 		}
 	}
-	n, err := t.Update("memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
+	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
-	if err == nil && n == 0 {
-		err = errNoFact()
-	}
 	if err != nil {
 		return err
 	}
@@ -109,8 +106,6 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	news.facts = append(news.facts, m.ID)
 	return nil
 }
-
-func errNoFact() error { return fault.New(fault.NotFound, "no such memory") }
 
 // MarkFacts changes versions.
 func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
@@ -151,7 +146,7 @@ func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, errNoFact()
+		return nil, fault.New(fault.NotFound, "no such memory")
 	}
 	return &items[0], nil
 }
@@ -217,12 +212,8 @@ func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	n, err := t.Update("memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
+	return t.UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "no such suggestion")
-	}
-	return err
 }
 
 const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AND character_id = ?"
@@ -232,11 +223,8 @@ func (t *tx) Suggestion(characterID, id string) (*memory.Suggested, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	row, err := sqldb.Get[suggestionRow](t, "suggestion", selectSuggestions+" AND id = ?", t.userID, characterID, id)
-	if err != nil {
-		return nil, err
-	}
-	return &row.Suggested, nil
+	return sqldb.Find(t, "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
+		selectSuggestions+" AND id = ?", t.userID, characterID, id)
 }
 
 // Suggestions lists newest first.

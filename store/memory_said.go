@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
@@ -155,12 +154,8 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 }
 
 func (t *tx) ownsMessage(id string) error {
-	found, err := t.Has("SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
+	return t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
 		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such message")
-	}
-	return err
 }
 
 // Uses returns what was recalled for the chosen text of a message.

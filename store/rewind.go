@@ -203,13 +203,7 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	if m.Status = status; status != chat.StatusError {
 		m.Error = nil
 	}
-	switch {
-	case !s.IsDeleted:
-		m.DeletedAt = nil
-	case m.DeletedAt == nil:
-		now := t.Now()
-		m.DeletedAt = &now
-	}
+	t.setDeleted(m, s.IsDeleted)
 	m.Rev++
 	return true
 }

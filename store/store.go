@@ -130,6 +130,15 @@ func (db *DB) read(ctx context.Context, fn func(*session) error) error {
 	return db.backend.Read(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
 }
 
+// reading returns what fn reads on a snapshot.
+func reading[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (v T, err error) {
+	err = db.read(ctx, func(s *session) (err error) {
+		v, err = fn(s)
+		return err
+	})
+	return v, err
+}
+
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {

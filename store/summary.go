@@ -51,10 +51,8 @@ func orNewest(version int64) int64 {
 
 // InsertSummary stores a summary.
 func (t *tx) InsertSummary(k *chat.KeptSummary) error {
-	found, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
-	if err == nil && !found { // a fork gets its summary before it is shown
-		err = fault.New(fault.NotFound, "no such conversation")
-	}
+	// A fork gets its summary before it is shown.
+	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,15 @@ func (s *Session) ExecOne(what, query string, args ...any) error {
 	return err
 }
 
+// Require returns fault.NotFound, "no such " and what, unless a query finds a row.
+func (s *Session) Require(what, query string, args ...any) error {
+	found, err := s.Has(query, args...)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "no such %s", what)
+	}
+	return err
+}
+
 // exec is Exec of a statement whose arguments are bound.
 func (s *Session) exec(query string, args []any) (int64, error) {
 	if err := s.Writable(); err != nil {
