@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -112,10 +113,9 @@ type generateData struct {
 }
 
 func genRegenerate(ctx context.Context, s *Server, c *op.Call, in generateData) (any, error) {
-	got, err := s.Engine.Regenerate(ctx, c, nodest.GenerateInput{
+	return changedOf(s.Engine.Regenerate(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
-	})
-	return changedOf(got, err)
+	}))
 }
 
 type continueData struct {
@@ -125,18 +125,12 @@ type continueData struct {
 }
 
 func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (any, error) {
-	got, err := s.Engine.Continue(ctx, c, nodest.GenerateInput{
+	return changedOf(s.Engine.Continue(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
-	})
-	return changedOf(got, err)
+	}))
 }
 
-func changedOf(got *chat.Changed, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return sentOf(nil, got.Message, got.GenerationID), nil
-}
+var changedOf = result(func(got *chat.Changed) any { return sentOf(nil, got.Message, got.GenerationID) })
 
 type impersonateData struct {
 	ConversationID string                `json:"conversationId"`
@@ -148,10 +142,7 @@ func genImpersonate(ctx context.Context, s *Server, c *op.Call, in impersonateDa
 	id, err := s.Engine.Impersonate(ctx, c, nodest.GenerateInput{
 		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sent{GenerationID: id}, nil
+	return &sent{GenerationID: id}, err
 }
 
 type generationData struct {
@@ -160,10 +151,7 @@ type generationData struct {
 
 func genCancel(ctx context.Context, s *Server, c *op.Call, in generationData) (any, error) {
 	status, err := s.Engine.Cancel(ctx, c.UserID, in.GenerationID)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{"generationId": in.GenerationID, "status": status}, nil
+	return map[string]string{"generationId": in.GenerationID, "status": status}, err
 }
 
 type attachData struct {
@@ -236,21 +224,14 @@ type deleteData struct {
 }
 
 func messageDelete(ctx context.Context, s *Server, c *op.Call, in deleteData) (any, error) {
-	scope := in.Scope
-	if scope == "" {
-		scope = "one"
-	}
-	return deletedOf(s.Chats.DeleteMessage(ctx, c, in.MessageID, scope))
+	return deletedOf(s.Chats.DeleteMessage(ctx, c, in.MessageID, cmp.Or(in.Scope, "one")))
 }
 
 func messageRestore(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
 	return deletedOf(s.Chats.RestoreMessage(ctx, c, in.MessageID))
 }
 
-func deletedOf(d *chat.Deleted, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+var deletedOf = result(func(d *chat.Deleted) any {
 	answer := map[string]any{"messageIds": d.MessageIDs, "headId": nil}
 	if d.HeadID != "" {
 		answer["headId"] = d.HeadID
@@ -258,8 +239,8 @@ func deletedOf(d *chat.Deleted, err error) (any, error) {
 	if !d.RestoredUntil.IsZero() {
 		answer["restoredUntil"] = wireTime(d.RestoredUntil)
 	}
-	return answer, nil
-}
+	return answer
+})
 
 type createData struct {
 	CharacterID string          `json:"characterId"`
@@ -272,18 +253,12 @@ func chatCreate(ctx context.Context, s *Server, c *op.Call, in createData) (any,
 	return conversationOf(s.Chats.CreateConversation(ctx, c, chat.ConversationInput(in)))
 }
 
-func conversationOf(c *chat.Conversation, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{chat.WireConversation(c), c.Version}, nil
-}
+var conversationOf = result(func(c *chat.Conversation) any { return versioned{chat.WireConversation(c), c.Version} })
 
 type listData struct {
 	CharacterID string `json:"characterId,omitempty"`
 	Archived    *bool  `json:"archived,omitempty"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
@@ -347,10 +322,7 @@ func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (an
 	if err != nil {
 		return nil, err
 	}
-	p := page{Items: make([]any, len(h.Items))}
-	for i, m := range h.Items {
-		p.Items[i] = chat.WireMessage(m)
-	}
+	p := whole(h.Items, chat.WireMessage)
 	if h.More && len(h.Items) > 0 {
 		p.NextCursor = &h.Items[0].ID
 	}
@@ -407,10 +379,7 @@ func prepareLint(name string, data []byte) (runner, string, error) {
 func lint(data []byte, filename string) runner {
 	return func(_ context.Context, s *Server, _ *op.Call) (any, error) {
 		found, err := s.Characters.Lint(data, filename)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]any{"findings": orEmpty(found)}, nil
+		return map[string]any{"findings": orEmpty(found)}, err
 	}
 }
 

@@ -53,8 +53,7 @@ func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) 
 
 type branchesData struct {
 	ConversationID string `json:"conversationId"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
@@ -67,8 +66,7 @@ type searchData struct {
 	Query          string `json:"q"`
 	ConversationID string `json:"conversationId,omitempty"`
 	CharacterID    string `json:"characterId,omitempty"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {

@@ -52,8 +52,7 @@ type memorySearchData struct {
 	Status       memory.Status `json:"status,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
 	Pinned       *bool         `json:"pinned,omitempty"`
-	Cursor       string        `json:"cursor,omitempty"`
-	Limit        *int          `json:"limit,omitempty"`
+	cursorData
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
@@ -176,8 +175,7 @@ func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateDat
 var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
-	CharacterID string `json:"characterId"`
-	MemoryID    string `json:"memoryId"`
+	memoryData
 	memory.Patch
 }
 
@@ -186,9 +184,8 @@ func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (
 }
 
 type memoryPinData struct {
-	CharacterID string `json:"characterId"`
-	MemoryID    string `json:"memoryId"`
-	Pinned      *bool  `json:"pinned"`
+	memoryData
+	Pinned *bool `json:"pinned"`
 }
 
 // preparePin reads a memory.pin as the edit that it is, so that both are the same
@@ -201,7 +198,7 @@ func preparePin(_ string, data []byte) (runner, string, error) {
 	if in.Pinned == nil {
 		return nil, "", fault.InvalidField("pinned", "required", "must be true or false")
 	}
-	edit, err := json.Marshal(memoryEditData{in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}})
+	edit, err := json.Marshal(memoryEditData{in.memoryData, memory.Patch{Pinned: in.Pinned}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -250,18 +247,13 @@ type memoryBulkData struct {
 }
 
 func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (any, error) {
-	got, err := s.Memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
-	if err != nil {
-		return nil, err
-	}
-	return got, nil
+	return s.Memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
 }
 
 type memorySuggestionsData struct {
 	CharacterID string `json:"characterId"`
 	State       string `json:"state,omitempty"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
@@ -290,8 +282,7 @@ func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideDat
 
 type memoryJobsData struct {
 	CharacterID string `json:"characterId"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
@@ -340,9 +331,8 @@ func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData
 var summaryOf = result(wireSummaryOf)
 
 type summaryEditData struct {
-	ConversationID string `json:"conversationId"`
-	SummaryID      string `json:"summaryId"`
-	Summary        string `json:"summary"`
+	summaryData
+	Summary string `json:"summary"`
 }
 
 func summaryEdit(ctx context.Context, s *Server, c *op.Call, in summaryEditData) (any, error) {

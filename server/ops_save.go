@@ -37,8 +37,7 @@ var saveOf = result(chat.WireSave)
 type saveListData struct {
 	ConversationID string `json:"conversationId"`
 	Automatic      bool   `json:"automatic,omitempty"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {

@@ -242,12 +242,10 @@ func remote(r *http.Request) string {
 
 func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 	c.SetCookie(s.cookie(c.Request(), "", -1))
-	if who.TokenID != "" {
-		if err := s.Accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID); err != nil {
-			return nil, err
-		}
+	if who.TokenID == "" {
+		return nil, nil
 	}
-	return nil, nil
+	return nil, s.Accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID)
 }
 
 func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
@@ -288,11 +286,8 @@ func (s *Server) revokeToken(c echo.Context, who *account.Identity) (any, error)
 
 func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
 	secret, err := s.Accounts.NewSocketTicket(c.Request().Context(), who)
-	if err != nil {
-		return nil, err
-	}
 	lives := account.TicketTTL(account.PurposeWS)
-	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, nil
+	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, err
 }
 
 func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
@@ -304,11 +299,8 @@ func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) 
 	if err := s.decodeBody(c, &in); err != nil {
 		return nil, err
 	}
-	u, err := s.Accounts.CreateUser(c.Request().Context(), who.User, in)
-	if err != nil {
-		return nil, err
-	}
-	return created{wireUserOf(u)}, nil
+	u, err := result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
+	return created{u}, err
 }
 
 func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) {
@@ -316,11 +308,7 @@ func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) 
 	if err := s.decodeBody(c, &in); err != nil {
 		return nil, err
 	}
-	u, err := s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in)
-	if err != nil {
-		return nil, err
-	}
-	return wireUserOf(u), nil
+	return result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
 }
 
 func (s *Server) deleteUser(c echo.Context, who *account.Identity) (any, error) {

@@ -78,20 +78,16 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-func characterOf(c *character.Character, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{wireCharacterOf(c), c.Version}, nil
-}
+var characterOf = result(func(c *character.Character) any { return versioned{wireCharacterOf(c), c.Version} })
 
 func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
 	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
+// cursorData is what every list with pages takes.
 type cursorData struct {
-	Cursor string `json:"cursor"`
-	Limit  *int   `json:"limit"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
 }
 
 func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
@@ -128,10 +124,7 @@ func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any
 
 func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
 	settings, version, err := s.Characters.Settings(ctx, c.UserID, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return versioned{settings, version}, nil
+	return versioned{settings, version}, err
 }
 
 // characterSettingsData names the members so that an unknown one is told; the
@@ -165,10 +158,7 @@ func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in charact
 		return nil, err
 	}
 	settings, version, err := s.Characters.PutSettings(ctx, c, id, document, ifVersion)
-	if err != nil {
-		return nil, err
-	}
-	return versioned{settings, version}, nil
+	return versioned{settings, version}, err
 }
 
 type wireSettings struct {
@@ -176,17 +166,14 @@ type wireSettings struct {
 	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
 }
 
-func settingsOf(set *character.UserSettings, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+var settingsOf = result(func(set *character.UserSettings) any {
 	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
 		at := wireTime(set.UpdatedAt)
 		w.UpdatedAt = &at
 	}
-	return versioned{w, set.Version}, nil
-}
+	return versioned{w, set.Version}
+})
 
 func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
 	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))

@@ -62,12 +62,7 @@ func wireResourceOf(r *character.Resource) any {
 	}
 }
 
-func resourceOf(r *character.Resource, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{wireResourceOf(r), r.Version}, nil
-}
+var resourceOf = result(func(r *character.Resource) any { return versioned{wireResourceOf(r), r.Version} })
 
 func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character.ResourceInput) (any, error) {
 	return resourceOf(s.Characters.CreateResource(ctx, c, k.kind(), in))

@@ -78,16 +78,9 @@ func (s *Server) snapshot(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	conversations := make([]any, len(snap.Conversations))
-	for i, v := range snap.Conversations {
-		conversations[i] = chat.WireConversation(v)
-	}
-	characters := make([]any, len(snap.Characters))
-	for i, v := range snap.Characters {
-		characters[i] = characterHead(v)
-	}
 	return c.JSON(http.StatusOK, map[string]any{
-		"conversations": conversations, "characters": characters, "settingsVersion": snap.SettingsVersion,
-		"epoch": snap.Epoch, "seq": snap.Seq,
+		"conversations":   whole(snap.Conversations, chat.WireConversation).Items,
+		"characters":      whole(snap.Characters, wireCharacterHeadOf).Items,
+		"settingsVersion": snap.SettingsVersion, "epoch": snap.Epoch, "seq": snap.Seq,
 	})
 }

@@ -51,8 +51,7 @@ func (s *session) insertUser(u *account.User) error {
 	if n == 0 {
 		return errNameTaken
 	}
-	_, err = s.Exec("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", u.ID, newEpoch())
-	return err
+	return s.Run("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", u.ID, newEpoch())
 }
 
 // InsertFirstUser stores a user if there is none; of two calls at once, also in
@@ -170,8 +169,7 @@ func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) e
 // exec runs one statement in a transaction of its own.
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	return db.write(ctx, func(s *session) error {
-		_, err := s.Exec(query, args...)
-		return err
+		return s.Run(query, args...)
 	})
 }
 
@@ -181,8 +179,7 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
 		if err := s.ExecOne("token", "DELETE FROM tokens WHERE user_id = ? AND id = ?", userID, id); err != nil {
 			return err
 		}
-		_, err := s.Exec("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
-		return err
+		return s.Run("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
 	})
 }
 
@@ -215,10 +212,9 @@ func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.Seal
 		if k.UpdatedAt.IsZero() {
 			k.UpdatedAt = s.Now()
 		}
-		_, err := s.Exec(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
+		return s.Run(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
 			userID, k.Provider, k.Sealed, k.UpdatedAt)
-		return err
 	})
 }
 

@@ -130,11 +130,10 @@ func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	_, err := t.Exec(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+	return t.Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
 		t.userID, characterID, a.ContentType, a.ETag, append([]byte{}, a.Data...))
-	return err
 }
 
 // Avatar returns the picture; fault.NotFound without one.

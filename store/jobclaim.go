@@ -90,9 +90,8 @@ func (s *session) recoverJob(j *jobs.Job, limit int) error {
 		_, err := s.endJob(j, "", jobs.Outcome{State: jobs.Failed, Error: errAbandoned})
 		return err
 	}
-	_, err := s.Exec("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
+	return s.Run("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
 		" error = ?, updated_at = ? WHERE id = ?", s.Now(), errAbandoned, s.Now(), j.ID)
-	return err
 }
 
 // ClaimJobs leases jobs to owner: jobs.Store.
@@ -168,8 +167,7 @@ func (db *DB) RenewJobs(ctx context.Context, owner string, ids []string, lease t
 		return nil
 	}
 	return db.write(ctx, func(s *session) error {
-		_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
+		return s.Run("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
 			" WHERE id IN (?) AND state = 'running' AND lease_owner = ?"+s.SkipLocked()+")", s.Now().Add(lease), ids, owner)
-		return err
 	})
 }

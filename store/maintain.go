@@ -147,8 +147,7 @@ func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
 		return err
 	}
 	until := s.Now().Add(maintainLease)
-	_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
-	return err
+	return s.Run("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
 }
 
 func oldKeys(s *session) (int64, error) {

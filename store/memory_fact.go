@@ -124,8 +124,7 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 	}
 	n := t.news(characterID)
 	n.facts = append(n.facts, ids...)
-	_, err := t.Exec("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
-	return err
+	return t.Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
 }
 
 // Known looks facts and tombstones up.
@@ -275,8 +274,7 @@ func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
 		}
 	}
 	t.fillTimes(&o.CreatedAt)
-	_, err = t.Exec(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
+	return t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
 		t.userID, characterID, o.ContentHash, known, o.CreatedAt)
-	return err
 }

@@ -60,13 +60,12 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone bool, e
 
 // dropVectors removes the vectors of contents that no row of the scope has any more.
 func (s *session) dropVectors(scope memory.Scope, hashes []string) error {
-	_, err := s.Exec("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
+	return s.Run("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
 			AND NOT EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = memory_vectors.user_id
 				AND t.character_id = memory_vectors.character_id AND t.hash = memory_vectors.hash)
 			AND NOT EXISTS (SELECT 1 FROM memories f WHERE f.user_id = memory_vectors.user_id
 				AND f.character_id = memory_vectors.character_id AND f.hash = memory_vectors.hash)`,
 		scope.UserID, scope.CharacterID, hashes)
-	return err
 }
 
 // ForgetTexts takes texts out of the memory, and the suggestions that were made of
@@ -177,8 +176,7 @@ func (s *session) dropReplies(userID string, ids []string) error {
 	if err != nil || len(named) == 0 {
 		return err
 	}
-	_, err = s.Exec("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
-	return err
+	return s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
 }
 
 func setOf(words []string) map[string]bool {

@@ -72,9 +72,8 @@ func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
+	return t.Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
 		t.userID, conversationID, revisionIDs)
-	return err
 }
 
 // MarkUnread gives all texts of a conversation back to extraction.
@@ -82,8 +81,7 @@ func (t *tx) MarkUnread(conversationID string) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
-	return err
+	return t.Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 }
 
 // Reading tells how far the reading of a conversation for facts is.
@@ -118,9 +116,8 @@ func (t *tx) PutReading(conversationID string, r memory.Reading) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+	return t.Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
-	return err
 }
 
 type useRow struct {
@@ -149,8 +146,7 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
 		return err
 	}
-	_, err = t.Exec("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
-	return err
+	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
 func (t *tx) ownsMessage(id string) error {

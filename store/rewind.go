@@ -233,11 +233,10 @@ func (t *tx) storeStates(items []*chat.Message) error {
 	if len(swipes) == 0 {
 		return nil
 	}
-	_, err = t.Exec("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
+	return t.Run("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
 		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
 		FROM new WHERE swipes.user_id = ? AND swipes.message_id = new.message_id AND swipes.id = new.id`,
 		append(swipes, t.userID)...)
-	return err
 }
 
 // values is VALUES (?, …), … for n arguments in rows of columns.

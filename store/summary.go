@@ -144,9 +144,8 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
-	_, err = t.Exec("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
+	return t.Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
 		t.Now(), headSeq, t.userID, id)
-	return err
 }
 
 // RestoreSummary makes a summary say again what it said at a version.

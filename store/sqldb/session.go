@@ -79,6 +79,12 @@ func (s *Session) Exec(query string, args ...any) (int64, error) {
 	return s.exec(query, args)
 }
 
+// Run is Exec for those who do not need the number.
+func (s *Session) Run(query string, args ...any) error {
+	_, err := s.Exec(query, args...)
+	return err
+}
+
 // ExecOne is Exec that returns fault.NotFound, "no such " and what, where it changed
 // no row.
 func (s *Session) ExecOne(what, query string, args ...any) error {
