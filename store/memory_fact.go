@@ -140,14 +140,11 @@ func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, er
 
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	items, err := t.facts(characterID, " AND f.id = ?", id)
-	if err != nil {
+	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
-		return nil, fault.New(fault.NotFound, "no such memory")
-	}
-	return &items[0], nil
+	of := func(r *factRow) *memory.Memory { m := r.memory(); return &m }
+	return sqldb.Find(t, "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
 }
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
