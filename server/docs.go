@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -246,9 +247,7 @@ func (r *reference) member(name string, s *docsSchema) docsMember {
 		if s.Ref != "" {
 			s = r.Components.Schemas[lastOf(s.Ref)]
 		}
-		if m.Description == "" {
-			m.Description = s.Description
-		}
+		m.Description = cmp.Or(m.Description, s.Description)
 		if m.Default == "" && s.Default != nil {
 			m.Default = literal(s.Default)
 		}

@@ -153,9 +153,7 @@ func failedReply(g *chat.Generation) error {
 	if g.MessageID != "" {
 		details["messageId"] = g.MessageID
 	}
-	for k, v := range f.Details {
-		details[k] = v
-	}
+	maps.Copy(details, f.Details)
 	f.Details = details
 	return f
 }

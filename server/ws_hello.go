@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -128,9 +129,7 @@ func (in *helloData) validate() error {
 // welcome joins the user's stream and says where it stands.
 func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error {
 	c.device = in.DeviceID
-	if c.device == "" {
-		c.device = "s-" + c.id
-	}
+	c.device = cmp.Or(c.device, "s-"+c.id)
 	if in.TimeZone != "" {
 		if _, err := c.s.Characters.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
 			return err

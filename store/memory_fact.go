@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"nodest/fault"
@@ -173,9 +174,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 			query, args = query+" AND f."+column+" = ?", append(args, arg)
 		}
 	}
-	if f.Status == "" {
-		f.Status = memory.Active
-	}
+	f.Status = cmp.Or(f.Status, memory.Active)
 	more(f.Status != memory.AnyStatus, "status", f.Status)
 	more(f.Kind != "", "kind", f.Kind)
 	more(f.Subject != "", "subject", f.Subject)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -40,20 +41,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Readers == 0 {
-		o.Readers = 8
-		if o.URL != "" {
-			o.Readers = 16
-		}
+	if o.Readers == 0 && o.URL != "" {
+		o.Readers = 16
 	}
-	if o.Process == "" {
-		o.Process = op.NewID()
-	}
+	o.Readers = cmp.Or(o.Readers, 8)
+	o.Process = cmp.Or(o.Process, op.NewID())
+	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
 	}
 	if o.Jobs == nil {
 		o.Jobs = func([]string) {}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"nodest/store/sqldb"
@@ -16,9 +17,7 @@ func (db *DB) Position(ctx context.Context, userID string) (newest stream.Positi
 		}
 		newest = *end
 		oldest, err = sqldb.Value[int64](s, "SELECT seq FROM events WHERE user_id = ? ORDER BY seq LIMIT 1", userID)
-		if oldest == 0 {
-			oldest = newest.Seq + 1
-		}
+		oldest = cmp.Or(oldest, newest.Seq+1)
 		return err
 	})
 	return newest, oldest, err
