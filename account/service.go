@@ -435,12 +435,7 @@ func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identit
 	if _, tokenID, ok := strings.Cut(secret, "."); ok {
 		return s.byID(ctx, userID, tokenID)
 	}
-	return s.identify(ctx, userID)
-}
-
-// identify returns the identity of a user that came with a ticket that no token
-// stands behind.
-func (s *Service) identify(ctx context.Context, userID string) (*Identity, error) {
+	// No token stands behind this ticket.
 	u, err := s.store.User(ctx, userID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "this user no longer exists")

@@ -186,10 +186,7 @@ func (r *reference) TypesOf(a docsAnswer) []template.HTML {
 
 // Says is the description of an answer.
 func (r *reference) Says(a docsAnswer) string {
-	if a.Ref != "" {
-		return r.Components.Responses[lastOf(a.Ref)].Description
-	}
-	return a.Description
+	return cmp.Or(a.Description, r.Components.Responses[lastOf(a.Ref)].Description)
 }
 
 // Schemas are the names of all objects, in order.
@@ -346,12 +343,7 @@ func (r *reference) Codes() []docsCode {
 	for _, c := range fault.Codes() {
 		rows = append(rows, docsCode{c, fault.Status(c), fault.Meaning(c), r.Components.Examples[c].Value.Detail, fault.Retry(c)})
 	}
-	slices.SortFunc(rows, func(a, b docsCode) int {
-		if a.Status != b.Status {
-			return a.Status - b.Status
-		}
-		return strings.Compare(string(a.Code), string(b.Code))
-	})
+	slices.SortFunc(rows, func(a, b docsCode) int { return cmp.Or(a.Status-b.Status, cmp.Compare(a.Code, b.Code)) })
 	return rows
 }
 

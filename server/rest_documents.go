@@ -130,34 +130,28 @@ func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (a
 // characterSettingsData names the members so that an unknown one is told; the
 // engine checks what is in them.
 type characterSettingsData struct {
-	ID        string          `json:"id"`
-	IfVersion int64           `json:"ifVersion,omitempty"`
-	Memory    json.RawMessage `json:"memory,omitempty"`
-	Retrieval json.RawMessage `json:"retrieval,omitempty"`
-	Knowledge json.RawMessage `json:"knowledge,omitempty"`
+	ID        string `json:"id"`
+	IfVersion int64  `json:"ifVersion,omitempty"`
+	settingsParts
+}
+
+type settingsParts struct {
+	Circle    json.RawMessage `json:"circle,omitempty"`
 	Cognition json.RawMessage `json:"cognition,omitempty"`
 	Dream     json.RawMessage `json:"dream,omitempty"`
-	Circle    json.RawMessage `json:"circle,omitempty"`
+	Knowledge json.RawMessage `json:"knowledge,omitempty"`
+	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	Retrieval json.RawMessage `json:"retrieval,omitempty"`
 	User      json.RawMessage `json:"user,omitempty"`
 }
 
 func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in characterSettingsData) (any, error) {
-	id, ifVersion := in.ID, in.IfVersion
-	members := map[string]json.RawMessage{}
-	for name, part := range map[string]json.RawMessage{
-		"memory": in.Memory, "retrieval": in.Retrieval, "knowledge": in.Knowledge, "cognition": in.Cognition,
-		"dream": in.Dream, "circle": in.Circle, "prompt": in.Prompt, "user": in.User,
-	} {
-		if part != nil {
-			members[name] = part
-		}
-	}
-	document, err := json.Marshal(members)
+	document, err := json.Marshal(in.settingsParts)
 	if err != nil {
 		return nil, err
 	}
-	settings, version, err := s.Characters.PutSettings(ctx, c, id, document, ifVersion)
+	settings, version, err := s.Characters.PutSettings(ctx, c, in.ID, document, in.IfVersion)
 	return versioned{settings, version}, err
 }
 

@@ -69,7 +69,6 @@ type Options struct {
 	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
 	Recheck        time.Duration // how often tokens of connections are looked up again; 0 = no other process revokes any
 	DrainNotice    time.Duration // told to clients before a restart; default 10 s
-	Compression    bool          // permessage-deflate; default off: it costs memory per connection
 
 	Generations int // told in hello: the engine's limit per user; default 2
 }

@@ -74,10 +74,9 @@ func (s *Server) upgrade(c echo.Context) error {
 	}
 	up := websocket.Upgrader{
 		HandshakeTimeout: 10 * time.Second, ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer,
-		WriteBufferPool: &writeBuffers, EnableCompression: s.opts.Compression,
-		Subprotocols: []string{subprotocol},
-		CheckOrigin:  func(*http.Request) bool { return true }, // it was checked above
-		Error:        func(http.ResponseWriter, *http.Request, int, error) {},
+		WriteBufferPool: &writeBuffers, Subprotocols: []string{subprotocol},
+		CheckOrigin: func(*http.Request) bool { return true }, // it was checked above
+		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
 	}
 	ws, err := up.Upgrade(c.Response(), r, nil)
 	if err != nil {

@@ -141,7 +141,10 @@ func (t *tx) LockMemory(characterID string) error {
 // MemoryVersion returns the version of a scope.
 func (t *tx) MemoryVersion(characterID string) (int64, error) {
 	at, err := t.scope(characterID)
-	return at.Version, err
+	if err != nil {
+		return 0, err
+	}
+	return at.Version, nil
 }
 
 // TalkedIn returns fault.NotFound for a conversation that is not one of the user with
@@ -161,14 +164,10 @@ type scopeVersions struct{ Version, WholeVersion int64 }
 
 // scope returns the versions of a scope; fault.NotFound for a character that is not
 // the user's.
-func (t *tx) scope(characterID string) (at scopeVersions, err error) {
-	row, err := sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
+func (t *tx) scope(characterID string) (*scopeVersions, error) {
+	return sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
 		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
 		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, t.userID, characterID)
-	if err != nil {
-		return at, err
-	}
-	return *row, nil
 }
 
 // memoryJobs is how the names of jobs about memories begin.
