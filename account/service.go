@@ -1,12 +1,15 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,15 +34,11 @@ func (o Options) withDefaults() Options {
 	if o.Password == nil {
 		o.Password = &argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	}
-	if o.SessionTTL == 0 {
-		o.SessionTTL = 90 * 24 * time.Hour
-	}
+	o.SessionTTL = cmp.Or(o.SessionTTL, 90*24*time.Hour)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	return o
 }
 
@@ -315,10 +314,7 @@ func (s *Service) CreateToken(ctx context.Context, userID, name string, ttl time
 func (s *Service) newToken(ctx context.Context, userID, name string, session bool, ttl time.Duration) (string, *Token, error) {
 	t := &Token{UserID: userID, Name: name, Session: session}
 	secret, err := s.insert(ctx, t, ttl)
-	if err != nil {
-		return "", nil, err
-	}
-	return secret, t, nil
+	return secret, t, err
 }
 
 // insert completes a token and stores it; ttl 0 = it does not expire.
@@ -373,10 +369,7 @@ func (s *Service) OnRevoke(f func(userID, tokenID string)) (stop func()) {
 
 func (s *Service) tell(userID, tokenID string) {
 	s.mu.Lock()
-	all := make([]func(string, string), 0, len(s.watchers))
-	for _, f := range s.watchers {
-		all = append(all, f)
-	}
+	all := slices.Collect(maps.Values(s.watchers))
 	s.mu.Unlock()
 	for _, f := range all {
 		f(userID, tokenID)
@@ -442,12 +435,7 @@ func (s *Service) TakeSocketTicket(ctx context.Context, secret string) (*Identit
 	if _, tokenID, ok := strings.Cut(secret, "."); ok {
 		return s.byID(ctx, userID, tokenID)
 	}
-	return s.identify(ctx, userID)
-}
-
-// identify returns the identity of a user that came with a ticket that no token
-// stands behind.
-func (s *Service) identify(ctx context.Context, userID string) (*Identity, error) {
+	// No token stands behind this ticket.
 	u, err := s.store.User(ctx, userID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Unauthenticated, "this user no longer exists")

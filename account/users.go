@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"unicode"
@@ -41,9 +42,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
 	}
 	u := &User{ID: op.NewID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
-	if u.Role == "" {
-		u.Role = RoleMember
-	}
+	u.Role = cmp.Or(u.Role, RoleMember)
 	if err := s.complete(ctx, u, &in.Password); err != nil {
 		return nil, err
 	}

@@ -221,13 +221,5 @@ func drawPlaceholder() []byte {
 	if err != nil {
 		panic("card: read an encoded image: " + err.Error())
 	}
-	var marked bytes.Buffer
-	marked.WriteString(pngSignature)
-	for _, c := range chunks {
-		if c.kind == "IEND" {
-			writeChunk(&marked, "tEXt", []byte(keywordPlaceholder+"\x00"))
-		}
-		writeChunk(&marked, c.kind, c.data)
-	}
-	return marked.Bytes()
+	return writePNG(chunks, keywordPlaceholder+"\x00")
 }

@@ -75,12 +75,12 @@ func unpack(member *zip.File, budget int64) ([]byte, error) {
 	if member.UncompressedSize64 > uint64(budget) {
 		return nil, tooLarge
 	}
+	var data []byte
 	r, err := member.Open()
-	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is damaged")
+	if err == nil {
+		defer r.Close()
+		data, err = io.ReadAll(io.LimitReader(r, budget+1))
 	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, budget+1))
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the CHARX archive is damaged")
 	}

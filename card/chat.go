@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -57,7 +58,7 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 		return nil, err
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	names.User, names.Character = or(names.User, "User"), or(names.Character, "Assistant")
+	names.User, names.Character = cmp.Or(names.User, "User"), cmp.Or(names.Character, "Assistant")
 	var chat *Chat
 	var err error
 	if json.Valid(data) && !isChatLine(data) {
@@ -68,16 +69,9 @@ func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	chat.UserName, chat.CharacterName = or(chat.UserName, names.User), or(chat.CharacterName, names.Character)
+	chat.UserName, chat.CharacterName = cmp.Or(chat.UserName, names.User), cmp.Or(chat.CharacterName, names.Character)
 	chat.Warnings = im.warnings
 	return chat, nil
-}
-
-func or(s, missing string) string {
-	if s == "" {
-		return missing
-	}
-	return s
 }
 
 // unusedName stands in the header of current logs, whose messages carry the names.

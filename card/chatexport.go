@@ -2,6 +2,7 @@ package card
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -34,8 +35,8 @@ func (c *Chat) header() json.RawMessage {
 	}
 	o := newObject()
 	o.set("chat_metadata", objectOrEmpty(c.Metadata))
-	o.put("user_name", or(c.UserName, unusedName))
-	o.put("character_name", or(c.CharacterName, unusedName))
+	o.put("user_name", cmp.Or(c.UserName, unusedName))
+	o.put("character_name", cmp.Or(c.CharacterName, unusedName))
 	return o.encode()
 }
 
@@ -66,9 +67,7 @@ func (m ChatMessage) line() json.RawMessage {
 	o.put("name", m.Name)
 	o.put("is_user", m.Role == "user")
 	o.put("is_system", m.Hidden)
-	if date := formatDate(m.SentAt); date != "" && !parseDate(o.get("send_date")).Equal(m.SentAt) {
-		o.put("send_date", date)
-	}
+	putDate(o, m.SentAt)
 	o.put("mes", m.Text)
 	extra := o.objectOrNew("extra")
 	switch m.Role {
@@ -102,9 +101,7 @@ func (s ChatSwipe) info() json.RawMessage {
 	if err != nil {
 		o = newObject()
 	}
-	if date := formatDate(s.SentAt); date != "" && !parseDate(o.get("send_date")).Equal(s.SentAt) {
-		o.put("send_date", date)
-	}
+	putDate(o, s.SentAt)
 	extra := o.objectOrNew("extra")
 	putOrRemove(extra, "reasoning", s.Reasoning)
 	putOrRemove(extra, "model", s.Model)
@@ -121,11 +118,11 @@ func putOrRemove(o *object, key, text string) {
 	}
 }
 
-func formatDate(t time.Time) string {
-	if t.IsZero() {
-		return ""
+// putDate leaves a date that says the same as it is.
+func putDate(o *object, t time.Time) {
+	if !t.IsZero() && !parseDate(o.get("send_date")).Equal(t) {
+		o.put("send_date", t.UTC().Format("2006-01-02T15:04:05.000Z"))
 	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // equal compares what the messages say, not how it was written.

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -60,7 +61,7 @@ func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, erro
 	if settings := fieldsOf(f["savedsettings"]); settings != nil { // Kobold Lite names both sides
 		names.User = settings.textOr("chatname", names.User)
 		opponents, _, _ := strings.Cut(settings.text("chatopponent", ""), "||$||")
-		names.Character = or(opponents, names.Character)
+		names.Character = cmp.Or(opponents, names.Character)
 		chat.UserName, chat.CharacterName = names.User, names.Character
 	}
 	for _, m := range messages {
@@ -76,11 +77,9 @@ func (m foreignMessage) line(names ChatNames) json.RawMessage {
 		side = names.User
 	}
 	o := newObject()
-	o.put("name", or(m.name, side))
+	o.put("name", cmp.Or(m.name, side))
 	o.put("is_user", m.user)
-	if date := formatDate(parseDate(m.date)); date != "" {
-		o.put("send_date", date)
-	}
+	putDate(o, parseDate(m.date))
 	o.put("mes", m.text)
 	o.put("extra", map[string]any{})
 	return o.encode()

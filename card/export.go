@@ -61,7 +61,7 @@ func Export(ch *Character, format Format, spec Spec) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return jsonFile(doc, ch.Name)
+		return ExportDocument(doc, ch.Name)
 	case PNG:
 		return ch.exportPNG()
 	case CHARX:
@@ -79,10 +79,11 @@ func (ch *Character) exportPNG() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := pngWithCard(ch.picture(), v2, v3)
+	chunks, err := pngChunks(ch.picture())
 	if err != nil {
 		return nil, err
 	}
+	data := writePNG(chunks, cardText(keywordV2, v2), cardText(keywordV3, v3))
 	return &File{Data: data, ContentType: "image/png", Name: FileName(ch.Name, ".png")}, nil
 }
 
@@ -212,8 +213,9 @@ func listOrEmpty(doc json.RawMessage) json.RawMessage {
 	return doc
 }
 
-// jsonFile writes a document for people: indented, with a newline at the end.
-func jsonFile(doc json.RawMessage, name string) (*File, error) {
+// ExportDocument writes a document as a JSON file for people: indented, with a newline
+// at the end, fields and their order unchanged.
+func ExportDocument(doc json.RawMessage, name string) (*File, error) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, doc, "", "  "); err != nil {
 		return nil, err

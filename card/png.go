@@ -81,7 +81,7 @@ func (im *importer) importPNG(file []byte) (*Character, error) {
 	im.assetChunks(chunks)
 	placeholder := slices.ContainsFunc(chunks, func(c pngChunk) bool { return c.keyword() == keywordPlaceholder })
 	if !placeholder {
-		ch.Avatar, ch.AvatarType = pngWithoutCard(chunks), "image/png"
+		ch.Avatar, ch.AvatarType = writePNG(chunks), "image/png"
 	}
 	return ch, nil
 }
@@ -177,11 +177,11 @@ func (c pngChunk) text(limit int) ([]byte, error) {
 }
 
 func inflate(packed []byte, limit int) ([]byte, error) {
+	var text []byte
 	r, err := zlib.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	}
-	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "the card in the PNG file is damaged: decompression failed")
 	}
@@ -242,11 +242,17 @@ func (c pngChunk) holdsCard() bool {
 		strings.HasPrefix(keyword, assetKeyword)
 }
 
-// pngWithoutCard writes a picture without its card chunks.
-func pngWithoutCard(chunks []pngChunk) []byte {
+// writePNG writes a picture with text chunks, each a keyword, NUL and the text, before
+// its end. Other chunks with cards are dropped.
+func writePNG(chunks []pngChunk, texts ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString(pngSignature)
 	for _, c := range chunks {
+		if c.kind == "IEND" {
+			for _, text := range texts {
+				writeChunk(&b, "tEXt", []byte(text))
+			}
+		}
 		if !c.holdsCard() {
 			writeChunk(&b, c.kind, c.data)
 		}
@@ -254,29 +260,8 @@ func pngWithoutCard(chunks []pngChunk) []byte {
 	return b.Bytes()
 }
 
-// pngWithCard writes a picture with the V2 and the V3 card before its end. Other
-// card chunks are dropped.
-func pngWithCard(picture []byte, v2, v3 json.RawMessage) ([]byte, error) {
-	chunks, err := pngChunks(picture)
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.WriteString(pngSignature)
-	for _, c := range chunks {
-		if c.kind == "IEND" {
-			writeText(&b, keywordV2, v2)
-			writeText(&b, keywordV3, v3)
-		}
-		if !c.holdsCard() {
-			writeChunk(&b, c.kind, c.data)
-		}
-	}
-	return b.Bytes(), nil
-}
-
-func writeText(b *bytes.Buffer, keyword string, doc json.RawMessage) {
-	writeChunk(b, "tEXt", []byte(keyword+"\x00"+base64.StdEncoding.EncodeToString(doc)))
+func cardText(keyword string, doc json.RawMessage) string {
+	return keyword + "\x00" + base64.StdEncoding.EncodeToString(doc)
 }
 
 func writeChunk(b *bytes.Buffer, kind string, data []byte) {

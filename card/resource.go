@@ -18,10 +18,6 @@ type Resource struct {
 	Warnings []Warning
 }
 
-// ExportDocument writes a stored document as a JSON file, indented, fields and
-// their order unchanged.
-func ExportDocument(doc json.RawMessage, name string) (*File, error) { return jsonFile(doc, name) }
-
 // resource begins an import: it checks the file and returns its document.
 func (im *importer) resource(data []byte, code fault.Code) (json.RawMessage, error) {
 	if err := im.checkFile(data, code); err != nil {

@@ -155,16 +155,15 @@ func (b *builder) findBase() int {
 func (b *builder) requestSettings() []*item {
 	var items []*item
 	for i, s := range b.in.Settings {
-		id := "character"
-		if s.Global {
-			id = "global"
-		}
 		it := settingItem(s, b.in.Options.Language)
-		it.id = id
+		it.id = "character"
+		if s.Global {
+			it.id = "global"
+		}
 		switch {
 		case i > 0 && s.Global:
 		case s.Disable:
-			b.dropped = append(b.dropped, Dropped{Source: SourceSetting, ID: id, Name: it.name, Reason: dropDisabled})
+			b.drop(it, dropDisabled)
 		default:
 			items = append(items, it)
 		}
@@ -185,9 +184,7 @@ func settingItem(s Setting, l Language) *item {
 		text:     w.setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
 		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
 	}
-	if it.name == "" {
-		it.name = w.settingName
-	}
+	it.name = cmp.Or(it.name, w.settingName)
 	if isBlank(s.Text) {
 		it.text = ""
 	}
@@ -199,10 +196,7 @@ func settingItem(s Setting, l Language) *item {
 
 // search looks for keys in the newest messages.
 func (b *builder) search() {
-	depth := b.in.Options.ScanDepth
-	if depth == 0 {
-		depth = defaultScanDepth
-	}
+	depth := cmp.Or(b.in.Options.ScanDepth, defaultScanDepth)
 	var texts []string
 	for i := b.length() - 1; i >= 0 && (depth < 0 || len(texts) < depth); i-- {
 		if m := b.message(i); m.Role != RoleSummary || b.in.Options.ScanSummary {
@@ -291,7 +285,7 @@ func (b *builder) framePiece(it *item) (piece, bool) {
 }
 
 func (b *builder) drop(it *item, reason string) {
-	b.dropped = append(b.dropped, Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason})
+	b.dropped = append(b.dropped, it.dropped(reason))
 }
 
 // piece makes the message of an item; false when nothing is in it.
@@ -437,14 +431,8 @@ func (b *builder) buildInstruction() {
 	if in == nil {
 		return
 	}
-	text := in.Text
-	if text == "" {
-		text = b.in.Options.Language.words().instruction(in.Task)
-	}
-	role := in.Role
-	if role == "" {
-		role = llm.System
-	}
+	text := cmp.Or(in.Text, b.in.Options.Language.words().instruction(in.Task))
+	role := cmp.Or(in.Role, llm.System)
 	it := &item{source: SourceInstruction, id: string(in.Task), text: text, role: string(role), position: noPosition}
 	if isBlank(text) {
 		return

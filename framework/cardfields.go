@@ -139,7 +139,7 @@ func reasonAgainst(p card.Preset, q *card.Prompt) string {
 }
 
 func (o *overrides) drop(it *item, reason string) {
-	o.dropped = append(o.dropped, Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason})
+	o.dropped = append(o.dropped, it.dropped(reason))
 }
 
 // override puts a prompt of the card in the place of one of the preset.

@@ -106,18 +106,11 @@ type bookItem struct {
 	disable bool
 }
 
-func (it bookItem) dropped(reason string) Dropped {
-	return Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason}
-}
-
 func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []bookItem {
 	items := make([]bookItem, len(b.Entries))
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		name := e.Comment
-		if name == "" {
-			name = e.ID
-		}
+		name := cmp.Or(e.Comment, e.ID)
 		items[i] = bookItem{disable: e.Disable, item: &item{
 			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
 			position: int(e.Position), order: e.Order, depth: e.Depth,

@@ -62,3 +62,7 @@ func (it *item) active(hits keySet) (why, key string, ok bool) {
 	}
 	return "", "", false
 }
+
+func (it *item) dropped(reason string) Dropped {
+	return Dropped{Source: it.source, ID: it.id, Name: it.name, Reason: reason}
+}

@@ -12,35 +12,24 @@ import (
 
 // escape translates the escape sequence at hand, outside classes. isAtom tells
 // whether it can be repeated.
-func (t *translator) escape(total int) (atom string, isAtom bool, err error) {
+func (t *translator) escape() (atom string, isAtom bool, err error) {
 	rest := t.src[t.pos+1:]
 	if rest == "" {
 		return "", false, errors.New("the pattern ends in a backslash")
 	}
-	switch c := rest[0]; {
-	case c == 'b':
+	switch rest[0] {
+	case 'b':
 		t.pos += 2
 		return `(?:(?<=` + jsWord + `)(?!` + jsWord + `)|(?<!` + jsWord + `)(?=` + jsWord + `))`, false, nil
-	case c == 'B':
+	case 'B':
 		t.pos += 2
 		return `(?:(?<=` + jsWord + `)(?=` + jsWord + `)|(?<!` + jsWord + `)(?!` + jsWord + `))`, false, nil
-	case c == 'k' && (t.unicode || t.names != nil):
-		name, _, ok := strings.Cut(rest[1:], ">")
-		n, known := t.names[strings.TrimPrefix(name, "<")]
-		if !ok || !known || !strings.HasPrefix(name, "<") {
-			return "", false, errors.New("reference to an unknown group")
-		}
-		t.pos += len(name) + 3
-		return reference(n), true, nil
-	case c >= '1' && c <= '9':
-		digits := leadingDigits(rest, 3)
-		if n, _ := strconv.Atoi(digits); n <= total {
-			t.pos += 1 + len(digits)
-			return reference(n), true, nil
-		}
-		if t.unicode {
-			return "", false, errors.New("reference to an unknown group")
-		}
+	}
+	if n, size := t.reference(rest); n > 0 {
+		t.pos += size
+		return fmt.Sprintf(`(?:\%d)`, n), true, nil // digits behind it stay apart
+	} else if n < 0 {
+		return "", false, errors.New("reference to an unknown group")
 	}
 	if set, ok, err := t.setEscape(); ok || err != nil {
 		return set.outside(), true, err
@@ -57,8 +46,28 @@ func (t *translator) escape(total int) (atom string, isAtom bool, err error) {
 	return out.out.String(), true, nil
 }
 
-// reference writes a back reference so that digits behind it stay apart.
-func reference(n int) string { return fmt.Sprintf(`(?:\%d)`, n) }
+// reference reads the back reference that rest, what follows the backslash, may be: the
+// group, and how long it is with the backslash. It returns 0 for anything else, and -1
+// for a group that does not exist.
+func (t *translator) reference(rest string) (group, size int) {
+	switch c := rest[0]; {
+	case c == 'k' && (t.unicode || t.names != nil):
+		name, ok := groupName("(?" + rest[1:])
+		if n := t.names[name]; ok && n > 0 {
+			return n, len(name) + len(`\k<>`)
+		}
+		return -1, 0
+	case c >= '1' && c <= '9':
+		digits := leadingDigits(rest, 3)
+		if n, _ := strconv.Atoi(digits); n <= t.total {
+			return n, 1 + len(digits)
+		}
+		if t.unicode {
+			return -1, 0
+		}
+	}
+	return 0, 0
+}
 
 func leadingDigits(s string, most int) string {
 	n := 0
@@ -176,13 +185,8 @@ func (t *translator) charEscape() (r rune, lone bool, err error) {
 		}
 		t.pos++ // the backslash stands for itself
 		return '\\', false, nil
-	case 'x':
-		if n, ok := readHex(rest[1:], 2); ok {
-			t.pos += 4
-			return n, false, nil
-		}
-	case 'u':
-		if r, lone, ok := t.unicodeEscape(rest[1:]); ok {
+	case 'x', 'u':
+		if r, lone, ok := t.hexEscape(c, rest[1:]); ok {
 			return r, lone, nil
 		}
 	case '0', '1', '2', '3', '4', '5', '6', '7':
@@ -200,9 +204,15 @@ func (t *translator) charEscape() (r rune, lone bool, err error) {
 	return c, false, nil
 }
 
-// unicodeEscape reads what follows \u: four hexadecimal digits, two such escapes
-// that make a pair, or with the flag u a number in braces.
-func (t *translator) unicodeEscape(s string) (r rune, lone, ok bool) {
+// hexEscape reads what follows \x, two hexadecimal digits, or \u: four of them, two
+// such escapes that make a pair, or with the flag u a number in braces.
+func (t *translator) hexEscape(c rune, s string) (r rune, lone, ok bool) {
+	if c == 'x' {
+		if r, ok = readHex(s, 2); ok {
+			t.pos += 4
+		}
+		return r, false, ok
+	}
 	if body, _, closed := strings.Cut(s, "}"); t.unicode && closed && strings.HasPrefix(body, "{") {
 		n, err := strconv.ParseUint(body[1:], 16, 32)
 		if err != nil || n > unicode.MaxRune {

@@ -1,8 +1,11 @@
 package framework
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -82,7 +85,7 @@ func compilePattern(source, flags string, limit time.Duration) (p *pattern, err 
 		return nil, errors.New("invalid pattern")
 	}
 	re.MatchTimeout = limit
-	p.re, p.groups, p.names, p.nested = re, t.groups, t.names, t.nested
+	p.re, p.groups, p.names, p.nested = re, t.total, t.names, t.nested
 	return p, nil
 }
 
@@ -223,7 +226,8 @@ type translator struct {
 
 	pos    int
 	out    strings.Builder
-	groups int
+	stack  []bracket // the open ones; the first is the pattern itself
+	total  int       // captures in the whole pattern
 	names  map[string]int
 	nested bool
 }
@@ -241,7 +245,7 @@ type bracket struct {
 
 // settle notes that no quantifier followed the atom before.
 func (f *bracket) settle() {
-	if f.pending.repeatable {
+	if f.pending.repeatable && !f.pending.look {
 		f.repeats = f.repeats || f.pending.loose
 		f.fixed = f.fixed || !f.pending.loose
 	}
@@ -259,104 +263,95 @@ func (f *bracket) endAlternative() {
 type atom struct {
 	repeatable bool
 	loose      bool // a group that repeats and has nothing fixed: repeating it is slow
+	look       bool // it takes no text
 }
 
 func (t *translator) translate() (string, error) {
 	if !utf8.ValidString(t.src) {
 		return "", errors.New("the pattern is not valid UTF-8")
 	}
-	total, err := t.scanGroups()
-	if err != nil {
+	if err := t.scanGroups(); err != nil {
 		return "", err
 	}
-	stack := []bracket{{}}
-	var before atom
+	t.stack = []bracket{{}}
 	for t.pos < len(t.src) {
-		top := &stack[len(stack)-1]
-		c := t.src[t.pos]
-		if !strings.ContainsRune("*+?{", rune(c)) {
-			top.settle()
-		}
-		switch c {
+		var err error
+		top := t.top()
+		switch t.src[t.pos] {
 		case '(':
-			f, err := t.open()
-			if err != nil {
-				return "", err
-			}
-			if stack = append(stack, f); len(stack) > 200 {
-				return "", errors.New("groups are nested too deeply")
-			}
-			before = atom{}
+			top.settle()
+			err = t.open()
 		case ')':
-			if len(stack) == 1 {
-				return "", errors.New("unmatched closing parenthesis")
-			}
-			before = t.close(top)
-			if !top.look {
-				stack[len(stack)-2].pending = before
-			}
-			stack = stack[:len(stack)-1]
+			err = t.close()
 		case '|':
 			t.pos++
 			t.out.WriteByte('|')
 			top.endAlternative()
-			before = atom{}
 		case '*', '+', '?', '{':
-			if before, err = t.repeat(top, before); err != nil {
-				return "", err
-			}
+			err = t.repeat()
 		default:
-			if before, err = t.atom(total); err != nil {
-				return "", err
-			}
-			top.pending = before
+			top.settle()
+			top.pending, err = t.atom()
+		}
+		if err != nil {
+			return "", err
 		}
 	}
-	if len(stack) > 1 {
+	if len(t.stack) > 1 {
 		return "", errors.New("unterminated group")
 	}
 	return t.out.String(), nil
 }
 
+// top is the innermost open bracket.
+func (t *translator) top() *bracket { return &t.stack[len(t.stack)-1] }
+
 // close writes a closing bracket.
-func (t *translator) close(f *bracket) atom {
+func (t *translator) close() error {
+	if len(t.stack) == 1 {
+		return errors.New("unmatched closing parenthesis")
+	}
+	f := t.top()
+	f.endAlternative()
 	t.pos++
 	t.out.WriteByte(')')
-	f.endAlternative()
-	return atom{repeatable: !f.behind && (!f.look || !t.unicode), loose: f.loose}
+	t.stack = t.stack[:len(t.stack)-1]
+	t.top().pending = atom{repeatable: !f.behind && (!f.look || !t.unicode), loose: f.loose, look: f.look}
+	return nil
 }
 
 // repeat writes a quantifier, or a brace that is none.
-func (t *translator) repeat(f *bracket, before atom) (atom, error) {
+func (t *translator) repeat() error {
+	f := t.top()
 	quantifier, least, unbounded := t.quantifier()
 	if quantifier == "" {
 		if t.unicode {
-			return atom{}, errors.New("a brace must be escaped")
+			return errors.New("a brace must be escaped")
 		}
 		f.settle()
 		f.pending = atom{repeatable: true}
 		t.pos++
 		t.out.WriteString(`\{`)
-		return atom{repeatable: true}, nil
+		return nil
 	}
-	if !before.repeatable {
-		return atom{}, errors.New("nothing to repeat")
+	if !f.pending.repeatable {
+		return errors.New("nothing to repeat")
 	}
 	t.out.WriteString(quantifier)
-	t.nested = t.nested || unbounded && before.loose
+	t.nested = t.nested || unbounded && f.pending.loose
 	f.repeats = f.repeats || unbounded
 	f.fixed = f.fixed || !unbounded && least > 0
 	f.pending = atom{}
-	return atom{}, nil
+	return nil
 }
 
 // atom writes a class, an escape or a single character.
-func (t *translator) atom(total int) (atom, error) {
+func (t *translator) atom() (atom, error) {
 	switch t.src[t.pos] {
 	case '[':
 		return atom{repeatable: true}, t.class()
 	case '\\':
-		text, repeatable, err := t.escape(total)
+		text, repeatable, err := t.escape()
 		t.out.WriteString(text)
 		return atom{repeatable: repeatable}, err
 	}
@@ -407,24 +402,29 @@ func (t *translator) literal(r rune) {
 }
 
 // open writes an opening bracket.
-func (t *translator) open() (bracket, error) {
+func (t *translator) open() error {
+	if len(t.stack) == 200 {
+		return errors.New("groups are nested too deeply")
+	}
 	rest := t.src[t.pos:]
 	for _, head := range []string{"(?:", "(?=", "(?!", "(?<=", "(?<!"} {
 		if strings.HasPrefix(rest, head) {
 			t.pos += len(head)
 			t.out.WriteString(head)
-			return bracket{behind: len(head) == 4, look: head != "(?:"}, nil
+			t.stack = append(t.stack, bracket{behind: len(head) == 4, look: head != "(?:"})
+			return nil
 		}
 	}
 	if name, ok := groupName(rest); ok {
 		t.pos += len("(?<>") + len(name)
 	} else if strings.HasPrefix(rest, "(?") {
-		return bracket{}, errors.New("unknown kind of group")
+		return errors.New("unknown kind of group")
 	} else {
 		t.pos++
 	}
 	t.out.WriteByte('(')
-	return bracket{}, nil
+	t.stack = append(t.stack, bracket{})
+	return nil
 }
 
 // quantifier reads a quantifier and returns it as the engine writes it, "" if
@@ -460,45 +460,28 @@ func (t *translator) quantifier() (quantifier string, least int, unbounded bool)
 // maxRepeat bounds the counts of a quantifier: the engine unrolls them.
 const maxRepeat = 100_000
 
+var braces = regexp.MustCompile(`^\{(\d+)(?:(,)(\d*))?\}`)
+
 // readBraces reads {n}, {n,} or {n,m}; size is 0 when s begins with none.
 func readBraces(s string) (size, least, most int, open bool) {
-	body, _, ok := strings.Cut(s[1:], "}")
-	if !ok || body == "" {
+	m := braces.FindStringSubmatch(s)
+	if m == nil {
 		return 0, 0, 0, false
 	}
-	low, high, comma := strings.Cut(body, ",")
-	least, ok = readCount(low)
-	if !ok {
-		return 0, 0, 0, false
-	}
-	most = least
-	if comma && high == "" {
-		open = true
-	} else if comma {
-		if most, ok = readCount(high); !ok {
-			return 0, 0, 0, false
-		}
-	}
-	return len(body) + 2, least, most, open
+	return len(m[0]), readCount(m[1]), readCount(cmp.Or(m[3], m[1])), m[2] != "" && m[3] == ""
 }
 
-func readCount(s string) (int, bool) {
-	if s == "" {
-		return 0, false
+func readCount(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil { // it is larger than any number
+		return maxRepeat
 	}
-	n := 0
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = min(n*10+int(c-'0'), maxRepeat)
-	}
-	return n, true
+	return min(n, maxRepeat)
 }
 
 // scanGroups counts the captures and learns their names before the translation,
 // because references may come before their group.
-func (t *translator) scanGroups() (total int, err error) {
+func (t *translator) scanGroups() error {
 	inClass := false
 	for i := 0; i < len(t.src); i++ {
 		switch c := t.src[i]; {
@@ -510,21 +493,20 @@ func (t *translator) scanGroups() (total int, err error) {
 			inClass = false
 		case c == '(' && !inClass:
 			if name, ok := groupName(t.src[i:]); ok {
-				total++
+				t.total++
 				if t.names == nil {
 					t.names = map[string]int{}
 				}
 				if _, twice := t.names[name]; twice {
-					return 0, errors.New("duplicate group name")
+					return errors.New("duplicate group name")
 				}
-				t.names[name] = total
+				t.names[name] = t.total
 			} else if !strings.HasPrefix(t.src[i:], "(?") {
-				total++
+				t.total++
 			}
 		}
 	}
-	t.groups = total
-	return total, nil
+	return nil
 }
 
 // groupName reads the name in "(?<name>".

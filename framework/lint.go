@@ -289,7 +289,8 @@ func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]
 			continue
 		}
 		listed[o.Identifier] = true
-		history = history || isHistory("", o.Identifier) || l.isHistoryPrompt(p, o.Identifier)
+		q := promptOf(p, o.Identifier)
+		history = history || isHistory("", o.Identifier) || q != nil && isHistory(q.Name, o.Identifier)
 		if !known[o.Identifier] {
 			l.add(l.path("preset", fmt.Sprintf("prompt_order[%d].identifier", i)), lintIdentifier, "no prompt has the identifier %q", shorten(o.Identifier))
 		}
@@ -298,15 +299,6 @@ func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]
 		l.add(l.path("preset", "prompt_order"), lintNoHistory, "prompt_order does not list the chat history; it is added at the end")
 	}
 	return listed
-}
-
-func (l *linter) isHistoryPrompt(p card.Preset, identifier string) bool {
-	for i := range p.Prompts {
-		if p.Prompts[i].Identifier == identifier && isHistory(p.Prompts[i].Name, identifier) {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *linter) script(path string, s card.RegexScript) {

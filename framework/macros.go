@@ -178,13 +178,7 @@ func withoutComments(text string) string {
 
 // sides reads the argument of roll: "6" or "d6", up to 2^31; bad ones are 1.
 func sides(arg string) int {
-	arg = strings.TrimSpace(arg)
-	if rest, ok := strings.CutPrefix(arg, "d"); ok {
-		arg = rest
-	} else if rest, ok := strings.CutPrefix(arg, "D"); ok {
-		arg = rest
-	}
-	n, err := strconv.Atoi(arg)
+	n, err := strconv.Atoi(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(arg)), "d"))
 	if err != nil || n < 1 || n > math.MaxInt32 {
 		return 1
 	}

@@ -1,9 +1,8 @@
 package framework
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"nodest/llm"
 )
@@ -121,7 +120,7 @@ func (p *Prompt) comparePrefix(previous []uint64) {
 	}
 	p.Prefix.Messages = n
 	if n > 0 {
-		p.Prefix.Hash = formatHash(p.Hashes[n-1])
+		p.Prefix.Hash = fmt.Sprintf("%016x", p.Hashes[n-1])
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -133,9 +132,4 @@ func (p *Prompt) comparePrefix(previous []uint64) {
 			break
 		}
 	}
-}
-
-func formatHash(h uint64) string {
-	s := strconv.FormatUint(h, 16)
-	return strings.Repeat("0", 16-len(s)) + s
 }

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -85,20 +86,11 @@ func compileScript(sc card.RegexScript, limit time.Duration) (*pattern, error) {
 // own, and without any the pattern is global.
 func scriptPattern(sc card.RegexScript) (source, flags string) {
 	source, flags = splitPattern(sc.Find)
-	if flags == "" {
-		flags = sc.Flags
-	}
-	if flags == "" {
-		flags = "g"
-	}
-	return source, flags
+	return source, cmp.Or(flags, sc.Flags, "g")
 }
 
 func scriptPath(sc card.RegexScript) string {
-	name := sc.Name
-	if name == "" {
-		name = sc.ID
-	}
+	name := cmp.Or(sc.Name, sc.ID)
 	return "regexScripts." + name
 }
 

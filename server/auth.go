@@ -55,7 +55,7 @@ func unknownParameter(name string) error {
 // a request that changes something must name an origin that is allowed.
 func (s *Server) authenticate(r *http.Request) (*account.Identity, error) {
 	if token, ok := bearer(r); ok {
-		return s.accounts.Authenticate(r.Context(), token)
+		return s.Accounts.Authenticate(r.Context(), token)
 	}
 	cookie, err := r.Cookie(sessionCookie)
 	if err != nil || cookie.Value == "" {
@@ -65,7 +65,7 @@ func (s *Server) authenticate(r *http.Request) (*account.Identity, error) {
 	if origin := r.Header.Get("Origin"); (origin == "" && !reads) || !s.originAllowed(r) {
 		return nil, fault.New(fault.Forbidden, "requests from this origin are not allowed")
 	}
-	return s.accounts.Authenticate(r.Context(), cookie.Value)
+	return s.Accounts.Authenticate(r.Context(), cookie.Value)
 }
 
 // bearer returns the token of the Authorization header; ok is false without one.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -94,7 +95,7 @@ func chatSend(ctx context.Context, s *Server, c *op.Call, in sendData) (any, err
 	if len(in.Attachments) > 0 {
 		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
 	}
-	got, err := s.engine.Send(ctx, c, nodest.SendInput{
+	got, err := s.Engine.Send(ctx, c, nodest.SendInput{
 		ConversationID: in.ConversationID, Text: in.Text, ClientMsgID: in.ClientMsgID, ParentID: in.ParentID,
 		AuthorID: in.AuthorID, Options: in.Options, NoReply: in.Reply != nil && !*in.Reply, WhenBusy: in.WhenBusy,
 	})
@@ -112,10 +113,9 @@ type generateData struct {
 }
 
 func genRegenerate(ctx context.Context, s *Server, c *op.Call, in generateData) (any, error) {
-	got, err := s.engine.Regenerate(ctx, c, nodest.GenerateInput{
+	return changedOf(s.Engine.Regenerate(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
-	})
-	return changedOf(got, err)
+	}))
 }
 
 type continueData struct {
@@ -125,18 +125,12 @@ type continueData struct {
 }
 
 func genContinue(ctx context.Context, s *Server, c *op.Call, in continueData) (any, error) {
-	got, err := s.engine.Continue(ctx, c, nodest.GenerateInput{
+	return changedOf(s.Engine.Continue(ctx, c, nodest.GenerateInput{
 		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
-	})
-	return changedOf(got, err)
+	}))
 }
 
-func changedOf(got *chat.Changed, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return sentOf(nil, got.Message, got.GenerationID), nil
-}
+var changedOf = result(func(got *chat.Changed) any { return sentOf(nil, got.Message, got.GenerationID) })
 
 type impersonateData struct {
 	ConversationID string                `json:"conversationId"`
@@ -145,13 +139,10 @@ type impersonateData struct {
 }
 
 func genImpersonate(ctx context.Context, s *Server, c *op.Call, in impersonateData) (any, error) {
-	id, err := s.engine.Impersonate(ctx, c, nodest.GenerateInput{
+	id, err := s.Engine.Impersonate(ctx, c, nodest.GenerateInput{
 		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &sent{GenerationID: id}, nil
+	return &sent{GenerationID: id}, err
 }
 
 type generationData struct {
@@ -159,11 +150,8 @@ type generationData struct {
 }
 
 func genCancel(ctx context.Context, s *Server, c *op.Call, in generationData) (any, error) {
-	status, err := s.engine.Cancel(ctx, c.UserID, in.GenerationID)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]string{"generationId": in.GenerationID, "status": status}, nil
+	status, err := s.Engine.Cancel(ctx, c.UserID, in.GenerationID)
+	return map[string]string{"generationId": in.GenerationID, "status": status}, err
 }
 
 type attachData struct {
@@ -198,7 +186,7 @@ func genAttach(ctx context.Context, s *Server, c *op.Call, in attachData) (any, 
 	if in.Off < 0 {
 		return nil, fault.InvalidField("off", "range", "must not be negative")
 	}
-	a, err := s.engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
+	a, err := s.Engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +202,7 @@ type messageData struct {
 }
 
 func messageGet(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	return result(chat.WireMessage)(s.chats.Message(ctx, c.UserID, in.MessageID))
+	return result(chat.WireMessage)(s.Chats.Message(ctx, c.UserID, in.MessageID))
 }
 
 type swipeData struct {
@@ -225,7 +213,7 @@ type swipeData struct {
 }
 
 func messageSwipe(ctx context.Context, s *Server, c *op.Call, in swipeData) (any, error) {
-	return changedOf(s.engine.Swipe(ctx, c, chat.SwipeInput{
+	return changedOf(s.Engine.Swipe(ctx, c, chat.SwipeInput{
 		MessageID: in.MessageID, Swipe: in.Swipe, GenerateIfLast: in.GenerateIfLast, IfRev: in.IfRev,
 	}))
 }
@@ -236,21 +224,14 @@ type deleteData struct {
 }
 
 func messageDelete(ctx context.Context, s *Server, c *op.Call, in deleteData) (any, error) {
-	scope := in.Scope
-	if scope == "" {
-		scope = "one"
-	}
-	return deletedOf(s.chats.DeleteMessage(ctx, c, in.MessageID, scope))
+	return deletedOf(s.Chats.DeleteMessage(ctx, c, in.MessageID, cmp.Or(in.Scope, "one")))
 }
 
 func messageRestore(ctx context.Context, s *Server, c *op.Call, in messageData) (any, error) {
-	return deletedOf(s.chats.RestoreMessage(ctx, c, in.MessageID))
+	return deletedOf(s.Chats.RestoreMessage(ctx, c, in.MessageID))
 }
 
-func deletedOf(d *chat.Deleted, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+var deletedOf = result(func(d *chat.Deleted) any {
 	answer := map[string]any{"messageIds": d.MessageIDs, "headId": nil}
 	if d.HeadID != "" {
 		answer["headId"] = d.HeadID
@@ -258,8 +239,8 @@ func deletedOf(d *chat.Deleted, err error) (any, error) {
 	if !d.RestoredUntil.IsZero() {
 		answer["restoredUntil"] = wireTime(d.RestoredUntil)
 	}
-	return answer, nil
-}
+	return answer
+})
 
 type createData struct {
 	CharacterID string          `json:"characterId"`
@@ -269,27 +250,21 @@ type createData struct {
 }
 
 func chatCreate(ctx context.Context, s *Server, c *op.Call, in createData) (any, error) {
-	return conversationOf(s.chats.CreateConversation(ctx, c, chat.ConversationInput(in)))
+	return conversationOf(s.Chats.CreateConversation(ctx, c, chat.ConversationInput(in)))
 }
 
-func conversationOf(c *chat.Conversation, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{chat.WireConversation(c), c.Version}, nil
-}
+var conversationOf = result(func(c *chat.Conversation) any { return versioned{chat.WireConversation(c), c.Version} })
 
 type listData struct {
 	CharacterID string `json:"characterId,omitempty"`
 	Archived    *bool  `json:"archived,omitempty"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatList(ctx context.Context, s *Server, c *op.Call, in listData) (any, error) {
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived}
 	return listPage(in.Limit, chat.WireConversation, func(limit int) (*op.Page[*chat.Conversation], error) {
-		return s.chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
+		return s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, limit)
 	})
 }
 
@@ -298,7 +273,7 @@ type conversationData struct {
 }
 
 func chatGet(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return conversationOf(s.chats.Conversation(ctx, c.UserID, in.ConversationID))
+	return conversationOf(s.Chats.Conversation(ctx, c.UserID, in.ConversationID))
 }
 
 type updateData struct {
@@ -312,14 +287,14 @@ type updateData struct {
 }
 
 func chatUpdate(ctx context.Context, s *Server, c *op.Call, in updateData) (any, error) {
-	return conversationOf(s.chats.UpdateConversation(ctx, c, chat.ConversationPatch{
+	return conversationOf(s.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{
 		ID: in.ConversationID, Title: in.Title, PersonaID: in.PersonaID, AuthorNote: in.AuthorNote,
 		Settings: in.Settings, Archived: in.Archived, IfVersion: in.IfVersion,
 	}))
 }
 
 func chatDelete(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return struct{}{}, s.engine.DeleteConversation(ctx, c, in.ConversationID)
+	return struct{}{}, s.Engine.DeleteConversation(ctx, c, in.ConversationID)
 }
 
 type headData struct {
@@ -328,7 +303,7 @@ type headData struct {
 }
 
 func chatHead(ctx context.Context, s *Server, c *op.Call, in headData) (any, error) {
-	return conversationOf(s.chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
+	return conversationOf(s.Chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
 }
 
 type historyData struct {
@@ -343,14 +318,11 @@ func chatHistory(ctx context.Context, s *Server, c *op.Call, in historyData) (an
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.chats.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
+	h, err := s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, limit)
 	if err != nil {
 		return nil, err
 	}
-	p := page{Items: make([]any, len(h.Items))}
-	for i, m := range h.Items {
-		p.Items[i] = chat.WireMessage(m)
-	}
+	p := whole(h.Items, chat.WireMessage)
 	if h.More && len(h.Items) > 0 {
 		p.NextCursor = &h.Items[0].ID
 	}
@@ -364,7 +336,7 @@ type previewData struct {
 }
 
 func promptPreview(ctx context.Context, s *Server, c *op.Call, in previewData) (any, error) {
-	return result(wirePromptOf)(s.engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
+	return result(wirePromptOf)(s.Engine.PreviewPrompt(ctx, c.UserID, nodest.PreviewInput{
 		ConversationID: in.ConversationID, Text: in.Text, Options: in.Options,
 	}))
 }
@@ -374,7 +346,7 @@ type promptData struct {
 }
 
 func promptGet(ctx context.Context, s *Server, c *op.Call, in promptData) (any, error) {
-	p, err := s.engine.Prompt(ctx, c.UserID, in.PromptID)
+	p, err := s.Engine.Prompt(ctx, c.UserID, in.PromptID)
 	if err != nil {
 		return nil, err
 	}
@@ -392,7 +364,7 @@ func promptDiff(ctx context.Context, s *Server, c *op.Call, in diffData) (any, e
 	if in.With == "" {
 		return nil, fault.InvalidField("with", "required", "required: the id of the prompt to compare with")
 	}
-	return s.engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
+	return s.Engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
 }
 
 // prepareLint takes any document as its data: a card, a book, a preset or a
@@ -406,19 +378,16 @@ func prepareLint(name string, data []byte) (runner, string, error) {
 
 func lint(data []byte, filename string) runner {
 	return func(_ context.Context, s *Server, _ *op.Call) (any, error) {
-		found, err := s.characters.Lint(data, filename)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]any{"findings": orEmpty(found)}, nil
+		found, err := s.Characters.Lint(data, filename)
+		return map[string]any{"findings": orEmpty(found)}, err
 	}
 }
 
 func typing(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	if _, err := s.chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
+	if _, err := s.Chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
 		return nil, err
 	}
-	s.engine.Typing(c, in.ConversationID)
+	s.Engine.Typing(c, in.ConversationID)
 	return struct{}{}, nil
 }
 
@@ -431,5 +400,5 @@ func ack(ctx context.Context, s *Server, c *op.Call, in ackData) (any, error) {
 	if in.Seq < 0 {
 		return nil, fault.InvalidField("seq", "range", "must not be negative")
 	}
-	return struct{}{}, s.engine.Ack(ctx, c, in.Seq, in.Read)
+	return struct{}{}, s.Engine.Ack(ctx, c, in.Seq, in.Read)
 }

@@ -27,7 +27,7 @@ type editData struct {
 }
 
 func messageEdit(ctx context.Context, s *Server, c *op.Call, in editData) (any, error) {
-	got, err := s.engine.Edit(ctx, c, chat.EditInput(in))
+	got, err := s.Engine.Edit(ctx, c, chat.EditInput(in))
 	if err != nil {
 		return nil, err
 	}
@@ -44,22 +44,21 @@ type forkData struct {
 }
 
 func chatFork(ctx context.Context, s *Server, c *op.Call, in forkData) (any, error) {
-	return conversationOf(s.chats.Fork(ctx, c, chat.ForkInput(in)))
+	return conversationOf(s.Chats.Fork(ctx, c, chat.ForkInput(in)))
 }
 
 func chatReset(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return conversationOf(s.chats.Reset(ctx, c, in.ConversationID))
+	return conversationOf(s.Chats.Reset(ctx, c, in.ConversationID))
 }
 
 type branchesData struct {
 	ConversationID string `json:"conversationId"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatBranches(ctx context.Context, s *Server, c *op.Call, in branchesData) (any, error) {
 	return listPage(in.Limit, chat.WireBranch, func(limit int) (*op.Page[*chat.Branch], error) {
-		return s.chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
+		return s.Chats.Branches(ctx, c.UserID, in.ConversationID, in.Cursor, limit)
 	})
 }
 
@@ -67,13 +66,12 @@ type searchData struct {
 	Query          string `json:"q"`
 	ConversationID string `json:"conversationId,omitempty"`
 	CharacterID    string `json:"characterId,omitempty"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func chatSearch(ctx context.Context, s *Server, c *op.Call, in searchData) (any, error) {
 	return listPage(in.Limit, chat.WireHit, func(limit int) (*op.Page[*chat.Hit], error) {
-		return s.chats.Search(ctx, c.UserID, chat.SearchInput{
+		return s.Chats.Search(ctx, c.UserID, chat.SearchInput{
 			Query: in.Query, ConversationID: in.ConversationID, CharacterID: in.CharacterID, Cursor: in.Cursor, Limit: limit,
 		})
 	})

@@ -52,8 +52,7 @@ type memorySearchData struct {
 	Status       memory.Status `json:"status,omitempty"`
 	Conversation string        `json:"conversation,omitempty"`
 	Pinned       *bool         `json:"pinned,omitempty"`
-	Cursor       string        `json:"cursor,omitempty"`
-	Limit        *int          `json:"limit,omitempty"`
+	cursorData
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
@@ -65,7 +64,7 @@ func memorySearch(ctx context.Context, s *Server, c *op.Call, in memorySearchDat
 		return in.find(ctx, s, c)
 	}
 	return listPage(in.Limit, wireListedOf, func(limit int) (*op.Page[memory.Listed], error) {
-		items, next, err := s.memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+		items, next, err := s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
 			Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
 		}, in.Cursor, limit)
 		return &op.Page[memory.Listed]{Items: items, NextCursor: next}, err
@@ -139,7 +138,7 @@ func (in *memorySearchData) find(ctx context.Context, s *Server, c *op.Call) (an
 	if in.ofFacts() {
 		search.Limit = mostFound // of which those are taken that fit
 	}
-	found, err := s.memory.Search(ctx, c.UserID, in.CharacterID, search)
+	found, err := s.Memory.Search(ctx, c.UserID, in.CharacterID, search)
 	if err != nil {
 		return nil, err
 	}
@@ -170,25 +169,23 @@ type memoryCreateData struct {
 }
 
 func memoryCreate(ctx context.Context, s *Server, c *op.Call, in memoryCreateData) (any, error) {
-	return memoryOf(s.memory.Create(ctx, c, in.CharacterID, in.Draft))
+	return memoryOf(s.Memory.Create(ctx, c, in.CharacterID, in.Draft))
 }
 
 var memoryOf = result(func(m *memory.Memory) any { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
-	CharacterID string `json:"characterId"`
-	MemoryID    string `json:"memoryId"`
+	memoryData
 	memory.Patch
 }
 
 func memoryEdit(ctx context.Context, s *Server, c *op.Call, in memoryEditData) (any, error) {
-	return memoryOf(s.memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
 }
 
 type memoryPinData struct {
-	CharacterID string `json:"characterId"`
-	MemoryID    string `json:"memoryId"`
-	Pinned      *bool  `json:"pinned"`
+	memoryData
+	Pinned *bool `json:"pinned"`
 }
 
 // preparePin reads a memory.pin as the edit that it is, so that both are the same
@@ -201,7 +198,7 @@ func preparePin(_ string, data []byte) (runner, string, error) {
 	if in.Pinned == nil {
 		return nil, "", fault.InvalidField("pinned", "required", "must be true or false")
 	}
-	edit, err := json.Marshal(memoryEditData{in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}})
+	edit, err := json.Marshal(memoryEditData{in.memoryData, memory.Patch{Pinned: in.Pinned}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -219,15 +216,15 @@ type memoryDeleteData struct {
 }
 
 func memoryDelete(ctx context.Context, s *Server, c *op.Call, in memoryDeleteData) (any, error) {
-	return struct{}{}, s.memory.Delete(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
+	return struct{}{}, s.Memory.Delete(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
 }
 
 func memoryRestore(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	return memoryOf(s.memory.Restore(ctx, c, in.CharacterID, in.MemoryID))
+	return memoryOf(s.Memory.Restore(ctx, c, in.CharacterID, in.MemoryID))
 }
 
 func memoryHistory(ctx context.Context, s *Server, c *op.Call, in memoryData) (any, error) {
-	return list(wireMemoryOf)(s.memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
+	return list(wireMemoryOf)(s.Memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
 }
 
 type memoryForgetData struct {
@@ -236,7 +233,7 @@ type memoryForgetData struct {
 }
 
 func memoryForget(ctx context.Context, s *Server, c *op.Call, in memoryForgetData) (any, error) {
-	got, err := s.memory.Forget(ctx, c, in.CharacterID, in.ForgetInput)
+	got, err := s.Memory.Forget(ctx, c, in.CharacterID, in.ForgetInput)
 	if err != nil {
 		return nil, err
 	}
@@ -250,18 +247,13 @@ type memoryBulkData struct {
 }
 
 func memoryBulk(ctx context.Context, s *Server, c *op.Call, in memoryBulkData) (any, error) {
-	got, err := s.memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
-	if err != nil {
-		return nil, err
-	}
-	return got, nil
+	return s.Memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
 }
 
 type memorySuggestionsData struct {
 	CharacterID string `json:"characterId"`
 	State       string `json:"state,omitempty"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySuggestionsData) (any, error) {
@@ -269,7 +261,7 @@ func memorySuggestions(ctx context.Context, s *Server, c *op.Call, in memorySugg
 		return nil, err
 	}
 	return listPage(in.Limit, wireSuggestionOf, func(limit int) (*op.Page[memory.Suggested], error) {
-		items, next, err := s.memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
+		items, next, err := s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, limit)
 		return &op.Page[memory.Suggested]{Items: items, NextCursor: next}, err
 	})
 }
@@ -281,7 +273,7 @@ type memoryDecideData struct {
 }
 
 func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideData) (any, error) {
-	got, err := s.memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
+	got, err := s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision)
 	if err != nil {
 		return nil, err
 	}
@@ -290,13 +282,12 @@ func memoryDecide(ctx context.Context, s *Server, c *op.Call, in memoryDecideDat
 
 type memoryJobsData struct {
 	CharacterID string `json:"characterId"`
-	Cursor      string `json:"cursor,omitempty"`
-	Limit       *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func memoryJobs(ctx context.Context, s *Server, c *op.Call, in memoryJobsData) (any, error) {
 	return listPage(in.Limit, wireJobOf, func(limit int) (*op.Page[*jobs.Job], error) {
-		items, next, err := s.memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
+		items, next, err := s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, limit)
 		return &op.Page[*jobs.Job]{Items: items, NextCursor: next}, err
 	})
 }
@@ -306,7 +297,7 @@ type memoryRecalledData struct {
 }
 
 func memoryRecalled(ctx context.Context, s *Server, c *op.Call, in memoryRecalledData) (any, error) {
-	return list(wireFoundOf)(s.engine.RecalledFor(ctx, c.UserID, in.MessageID))
+	return list(wireFoundOf)(s.Engine.RecalledFor(ctx, c.UserID, in.MessageID))
 }
 
 // queued is the answer where work goes on in the background.
@@ -315,11 +306,11 @@ type queued struct {
 }
 
 func memoryExtract(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return queued{true}, s.memory.ExtractNow(ctx, c, in.ConversationID)
+	return queued{true}, s.Memory.ExtractNow(ctx, c, in.ConversationID)
 }
 
 func summaryList(ctx context.Context, s *Server, c *op.Call, in conversationData) (any, error) {
-	return list(wireSummaryOf)(s.chats.Summaries(ctx, c.UserID, in.ConversationID))
+	return list(wireSummaryOf)(s.Chats.Summaries(ctx, c.UserID, in.ConversationID))
 }
 
 type summaryCreateData struct {
@@ -329,24 +320,23 @@ type summaryCreateData struct {
 }
 
 func summaryCreate(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
-	return queued{true}, s.chats.SummariseLater(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
+	return queued{true}, s.Chats.SummariseLater(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
 }
 
 // summaryNow is summaryCreate that waits for the summary.
 func summaryNow(ctx context.Context, s *Server, c *op.Call, in summaryCreateData) (any, error) {
-	return summaryOf(s.chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
+	return summaryOf(s.Chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
 var summaryOf = result(wireSummaryOf)
 
 type summaryEditData struct {
-	ConversationID string `json:"conversationId"`
-	SummaryID      string `json:"summaryId"`
-	Summary        string `json:"summary"`
+	summaryData
+	Summary string `json:"summary"`
 }
 
 func summaryEdit(ctx context.Context, s *Server, c *op.Call, in summaryEditData) (any, error) {
-	return summaryOf(s.chats.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
+	return summaryOf(s.Chats.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
 }
 
 type summaryData struct {
@@ -355,5 +345,5 @@ type summaryData struct {
 }
 
 func summaryDelete(ctx context.Context, s *Server, c *op.Call, in summaryData) (any, error) {
-	return struct{}{}, s.chats.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
+	return struct{}{}, s.Chats.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
 }

@@ -119,7 +119,7 @@ func (s *Server) starts(c echo.Context, who *account.Identity, o *operation, cal
 // complete waits for the generation of an answer and fills in what came out.
 // A failed generation is the failure of the request; its ids are in details.
 func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
-	g, err := s.engine.Wait(ctx, userID, got.GenerationID)
+	g, err := s.Engine.Wait(ctx, userID, got.GenerationID)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Server) complete(ctx context.Context, userID string, got *sent) error {
 		got.Text = g.Text
 		return nil
 	}
-	m, err := s.chats.Message(ctx, userID, got.written)
+	m, err := s.Chats.Message(ctx, userID, got.written)
 	switch {
 	case fault.Is(err, fault.NotFound): // it was deleted: a reply beside another one that stayed empty
 		*got.place = nil
@@ -153,9 +153,7 @@ func failedReply(g *chat.Generation) error {
 	if g.MessageID != "" {
 		details["messageId"] = g.MessageID
 	}
-	for k, v := range f.Details {
-		details[k] = v
-	}
+	maps.Copy(details, f.Details)
 	f.Details = details
 	return f
 }

@@ -29,7 +29,7 @@ type saveCreateData struct {
 }
 
 func saveCreate(ctx context.Context, s *Server, c *op.Call, in saveCreateData) (any, error) {
-	return saveOf(s.chats.CreateSave(ctx, c, chat.SaveInput(in)))
+	return saveOf(s.Chats.CreateSave(ctx, c, chat.SaveInput(in)))
 }
 
 var saveOf = result(chat.WireSave)
@@ -37,13 +37,12 @@ var saveOf = result(chat.WireSave)
 type saveListData struct {
 	ConversationID string `json:"conversationId"`
 	Automatic      bool   `json:"automatic,omitempty"`
-	Cursor         string `json:"cursor,omitempty"`
-	Limit          *int   `json:"limit,omitempty"`
+	cursorData
 }
 
 func saveList(ctx context.Context, s *Server, c *op.Call, in saveListData) (any, error) {
 	return listPage(in.Limit, chat.WireSave, func(limit int) (*op.Page[*chat.Save], error) {
-		return s.chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
+		return s.Chats.Saves(ctx, c.UserID, in.ConversationID, in.Automatic, in.Cursor, limit)
 	})
 }
 
@@ -60,7 +59,7 @@ func saveGet(ctx context.Context, s *Server, c *op.Call, in saveGetData) (any, e
 	if err != nil {
 		return nil, err
 	}
-	return result(archive.WireChatSave)(s.chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit))
+	return result(archive.WireChatSave)(s.Chats.Save(ctx, c.UserID, in.SaveID, in.Before, limit))
 }
 
 type saveData struct {
@@ -75,7 +74,7 @@ type restored struct {
 }
 
 func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
-	got, err := s.chats.RestoreSave(ctx, c, in.SaveID)
+	got, err := s.Chats.RestoreSave(ctx, c, in.SaveID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func saveRestore(ctx context.Context, s *Server, c *op.Call, in saveData) (any, 
 }
 
 func saveDelete(ctx context.Context, s *Server, c *op.Call, in saveData) (any, error) {
-	return struct{}{}, s.chats.DeleteSave(ctx, c, in.SaveID)
+	return struct{}{}, s.Chats.DeleteSave(ctx, c, in.SaveID)
 }
 
 type savePreviewData struct {
@@ -100,5 +99,5 @@ type savePreviewData struct {
 }
 
 func savePreview(ctx context.Context, s *Server, c *op.Call, in savePreviewData) (any, error) {
-	return result(wirePromptOf)(s.engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
+	return result(wirePromptOf)(s.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 }

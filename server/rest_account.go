@@ -159,7 +159,7 @@ func (s *Server) login(c echo.Context) error {
 			return fault.InvalidField(member.name, "required", "required")
 		}
 	}
-	token, u, err := s.accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
+	token, u, err := s.Accounts.Login(c.Request().Context(), in.Username, in.Password, remote(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -178,12 +178,12 @@ func (s *Server) signInWithSecret(c echo.Context) error {
 	if in.Link == "" && in.Token == "" { // no attempt, so it does not count as a failed one
 		return fault.InvalidField("link", "required", "required: the secret of a sign-in link, or give a bearer token as token")
 	}
-	signIn, secret := s.accounts.SignIn, in.Link
+	signIn, secret := s.Accounts.SignIn, in.Link
 	if _, behind, whole := strings.Cut(in.Link, "#"); whole { // as it was printed
 		secret = behind
 	}
 	if in.Token != "" {
-		signIn, secret = s.accounts.SignInWithToken, in.Token
+		signIn, secret = s.Accounts.SignInWithToken, in.Token
 	}
 	token, u, err := signIn(c.Request().Context(), secret, remote(c.Request()))
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *Server) createLink(c echo.Context, who *account.Identity) (any, error) 
 	if err := s.decodeBody(c, &in); err != nil {
 		return nil, err
 	}
-	secret, u, err := s.accounts.NewLink(c.Request().Context(), who.User, in.Username)
+	secret, u, err := s.Accounts.NewLink(c.Request().Context(), who.User, in.Username)
 	if err != nil {
 		return nil, err
 	}
@@ -242,12 +242,10 @@ func remote(r *http.Request) string {
 
 func (s *Server) logout(c echo.Context, who *account.Identity) (any, error) {
 	c.SetCookie(s.cookie(c.Request(), "", -1))
-	if who.TokenID != "" {
-		if err := s.accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID); err != nil {
-			return nil, err
-		}
+	if who.TokenID == "" {
+		return nil, nil
 	}
-	return nil, nil
+	return nil, s.Accounts.RevokeToken(c.Request().Context(), who.User.ID, who.TokenID)
 }
 
 func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
@@ -255,7 +253,7 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(t *account.Token) any { return wireTokenOf(t) })(s.accounts.Tokens(c.Request().Context(), who.User.ID))
+	return list(func(t *account.Token) any { return wireTokenOf(t) })(s.Accounts.Tokens(c.Request().Context(), who.User.ID))
 }
 
 func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error) {
@@ -273,7 +271,7 @@ func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error)
 			return nil, fault.InvalidField("expiresIn", "format", "must be a duration such as 720h")
 		}
 	}
-	secret, t, err := s.accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
+	secret, t, err := s.Accounts.CreateToken(c.Request().Context(), who.User.ID, in.Name, ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -283,20 +281,17 @@ func (s *Server) createToken(c echo.Context, who *account.Identity) (any, error)
 }
 
 func (s *Server) revokeToken(c echo.Context, who *account.Identity) (any, error) {
-	return nil, s.accounts.RevokeToken(c.Request().Context(), who.User.ID, c.Param("id"))
+	return nil, s.Accounts.RevokeToken(c.Request().Context(), who.User.ID, c.Param("id"))
 }
 
 func (s *Server) ticket(c echo.Context, who *account.Identity) (any, error) {
-	secret, err := s.accounts.NewSocketTicket(c.Request().Context(), who)
-	if err != nil {
-		return nil, err
-	}
+	secret, err := s.Accounts.NewSocketTicket(c.Request().Context(), who)
 	lives := account.TicketTTL(account.PurposeWS)
-	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, nil
+	return created{map[string]any{"ticket": secret, "expiresIn": int(lives.Seconds())}}, err
 }
 
 func (s *Server) users(c echo.Context, who *account.Identity) (any, error) {
-	return list(wireUserOf)(s.accounts.Users(c.Request().Context(), who.User))
+	return list(wireUserOf)(s.Accounts.Users(c.Request().Context(), who.User))
 }
 
 func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) {
@@ -304,11 +299,8 @@ func (s *Server) createUser(c echo.Context, who *account.Identity) (any, error) 
 	if err := s.decodeBody(c, &in); err != nil {
 		return nil, err
 	}
-	u, err := s.accounts.CreateUser(c.Request().Context(), who.User, in)
-	if err != nil {
-		return nil, err
-	}
-	return created{wireUserOf(u)}, nil
+	u, err := result(wireUserOf)(s.Accounts.CreateUser(c.Request().Context(), who.User, in))
+	return created{u}, err
 }
 
 func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) {
@@ -316,19 +308,15 @@ func (s *Server) updateUser(c echo.Context, who *account.Identity) (any, error) 
 	if err := s.decodeBody(c, &in); err != nil {
 		return nil, err
 	}
-	u, err := s.accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in)
-	if err != nil {
-		return nil, err
-	}
-	return wireUserOf(u), nil
+	return result(wireUserOf)(s.Accounts.UpdateUser(c.Request().Context(), who, c.Param("id"), in))
 }
 
 func (s *Server) deleteUser(c echo.Context, who *account.Identity) (any, error) {
-	return nil, s.accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id"))
+	return nil, s.Accounts.DeleteUser(c.Request().Context(), who.User, c.Param("id"))
 }
 
 func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
-	return list(func(p ProviderInfo) any { return p })(s.provs.Providers(c.Request().Context(), who.User.ID))
+	return list(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
 }
 
 func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, error) {
@@ -339,10 +327,10 @@ func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, err
 		return nil, err
 	}
 	name := c.Param("name")
-	if !s.provs.TakesKey(name) {
+	if !s.Providers.TakesKey(name) {
 		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
 	}
-	if err := s.accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
+	if err := s.Accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
 		return nil, err
 	}
 	s.tellProvider(c, who, name, false)
@@ -350,7 +338,7 @@ func (s *Server) setProviderKey(c echo.Context, who *account.Identity) (any, err
 }
 
 func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, error) {
-	if err := s.accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
+	if err := s.Accounts.DeleteProviderKey(c.Request().Context(), who.User.ID, c.Param("name")); err != nil {
 		return nil, err
 	}
 	s.tellProvider(c, who, c.Param("name"), true)
@@ -360,7 +348,7 @@ func (s *Server) deleteProviderKey(c echo.Context, who *account.Identity) (any, 
 // tellProvider tells the user's devices that a key has changed. The key is stored
 // by then, so the answer does not depend on it.
 func (s *Server) tellProvider(c echo.Context, who *account.Identity, name string, deleted bool) {
-	if err := s.characters.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
+	if err := s.Characters.TellProvider(detached(c.Request().Context()), s.call(c, who), name, deleted); err != nil {
 		s.opts.Log.Warn("event for a changed provider key not stored", "requestId", idOf(c), "err", err)
 	}
 }

@@ -39,9 +39,9 @@ func (s *Server) importChat(c echo.Context, who *account.Identity) error {
 	var got *archive.ImportedChat
 	if archive.IsArchive(data) {
 		got = &archive.ImportedChat{}
-		got.Conversation, err = s.archives.ImportArchive(ctx, call, character, data)
+		got.Conversation, err = s.Archives.ImportArchive(ctx, call, character, data)
 	} else {
-		got, err = s.archives.ImportChat(ctx, call, character, data, filename)
+		got, err = s.Archives.ImportChat(ctx, call, character, data, filename)
 	}
 	if err != nil {
 		return err
@@ -62,9 +62,9 @@ func (s *Server) exportChat(c echo.Context, who *account.Identity) error {
 	switch format := cmp.Or(c.QueryParam("format"), "jsonl"); format {
 	case "jsonl":
 		contentType = "application/jsonl; charset=utf-8"
-		data, filename, err = s.archives.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
+		data, filename, err = s.Archives.ExportChat(c.Request().Context(), who.User.ID, c.Param("id"))
 	case "json":
-		data, filename, err = s.archives.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
+		data, filename, err = s.Archives.ExportArchive(c.Request().Context(), who.User.ID, c.Param("id"))
 	default:
 		return fault.InvalidField("format", "value", "must be jsonl or json, not %q", format)
 	}
@@ -86,7 +86,7 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	save, err := s.archives.ImportSave(detached(c.Request().Context()), call, id, data)
+	save, err := s.Archives.ImportSave(detached(c.Request().Context()), call, id, data)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Server) importSave(c echo.Context, who *account.Identity) error {
 }
 
 func (s *Server) exportSave(c echo.Context, who *account.Identity) error {
-	data, filename, err := s.archives.ExportSave(c.Request().Context(), who.User.ID, c.Param("id"))
+	data, filename, err := s.Archives.ExportSave(c.Request().Context(), who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}

@@ -78,25 +78,21 @@ func present(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-func characterOf(c *character.Character, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{wireCharacterOf(c), c.Version}, nil
-}
+var characterOf = result(func(c *character.Character) any { return versioned{wireCharacterOf(c), c.Version} })
 
 func characterCreate(ctx context.Context, s *Server, c *op.Call, in character.Input) (any, error) {
-	return characterOf(s.characters.Create(ctx, c, in))
+	return characterOf(s.Characters.Create(ctx, c, in))
 }
 
+// cursorData is what every list with pages takes.
 type cursorData struct {
-	Cursor string `json:"cursor"`
-	Limit  *int   `json:"limit"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  *int   `json:"limit,omitempty"`
 }
 
 func characterList(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
 	return listPage(in.Limit, wireCharacterHeadOf, func(limit int) (*op.Page[*character.Character], error) {
-		return s.characters.List(ctx, c.UserID, in.Cursor, limit)
+		return s.Characters.List(ctx, c.UserID, in.Cursor, limit)
 	})
 }
 
@@ -105,7 +101,7 @@ type idData struct {
 }
 
 func characterGet(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return characterOf(s.characters.Get(ctx, c.UserID, in.ID))
+	return characterOf(s.Characters.Get(ctx, c.UserID, in.ID))
 }
 
 type characterData struct {
@@ -115,60 +111,48 @@ type characterData struct {
 }
 
 func characterReplace(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
+	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
 }
 
 func characterUpdate(ctx context.Context, s *Server, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
+	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
 }
 
 func characterDelete(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return nil, s.engine.DeleteCharacter(ctx, c, in.ID)
+	return nil, s.Engine.DeleteCharacter(ctx, c, in.ID)
 }
 
 func characterSettings(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	settings, version, err := s.characters.Settings(ctx, c.UserID, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return versioned{settings, version}, nil
+	settings, version, err := s.Characters.Settings(ctx, c.UserID, in.ID)
+	return versioned{settings, version}, err
 }
 
 // characterSettingsData names the members so that an unknown one is told; the
 // engine checks what is in them.
 type characterSettingsData struct {
-	ID        string          `json:"id"`
-	IfVersion int64           `json:"ifVersion,omitempty"`
-	Memory    json.RawMessage `json:"memory,omitempty"`
-	Retrieval json.RawMessage `json:"retrieval,omitempty"`
-	Knowledge json.RawMessage `json:"knowledge,omitempty"`
+	ID        string `json:"id"`
+	IfVersion int64  `json:"ifVersion,omitempty"`
+	settingsParts
+}
+
+type settingsParts struct {
+	Circle    json.RawMessage `json:"circle,omitempty"`
 	Cognition json.RawMessage `json:"cognition,omitempty"`
 	Dream     json.RawMessage `json:"dream,omitempty"`
-	Circle    json.RawMessage `json:"circle,omitempty"`
+	Knowledge json.RawMessage `json:"knowledge,omitempty"`
+	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	Retrieval json.RawMessage `json:"retrieval,omitempty"`
 	User      json.RawMessage `json:"user,omitempty"`
 }
 
 func characterPutSettings(ctx context.Context, s *Server, c *op.Call, in characterSettingsData) (any, error) {
-	id, ifVersion := in.ID, in.IfVersion
-	members := map[string]json.RawMessage{}
-	for name, part := range map[string]json.RawMessage{
-		"memory": in.Memory, "retrieval": in.Retrieval, "knowledge": in.Knowledge, "cognition": in.Cognition,
-		"dream": in.Dream, "circle": in.Circle, "prompt": in.Prompt, "user": in.User,
-	} {
-		if part != nil {
-			members[name] = part
-		}
-	}
-	document, err := json.Marshal(members)
+	document, err := json.Marshal(in.settingsParts)
 	if err != nil {
 		return nil, err
 	}
-	settings, version, err := s.characters.PutSettings(ctx, c, id, document, ifVersion)
-	if err != nil {
-		return nil, err
-	}
-	return versioned{settings, version}, nil
+	settings, version, err := s.Characters.PutSettings(ctx, c, in.ID, document, in.IfVersion)
+	return versioned{settings, version}, err
 }
 
 type wireSettings struct {
@@ -176,20 +160,17 @@ type wireSettings struct {
 	UpdatedAt *wireTime `json:"updatedAt"` // null = never stored
 }
 
-func settingsOf(set *character.UserSettings, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
+var settingsOf = result(func(set *character.UserSettings) any {
 	w := wireSettings{UserSettings: *set}
 	if !set.UpdatedAt.IsZero() {
 		at := wireTime(set.UpdatedAt)
 		w.UpdatedAt = &at
 	}
-	return versioned{w, set.Version}, nil
-}
+	return versioned{w, set.Version}
+})
 
 func settingsGet(ctx context.Context, s *Server, c *op.Call, _ struct{}) (any, error) {
-	return settingsOf(s.characters.UserSettings(ctx, c.UserID))
+	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
 }
 
 type settingsData struct {
@@ -208,7 +189,7 @@ type settingsData struct {
 }
 
 func settingsPut(ctx context.Context, s *Server, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.characters.PutUserSettings(ctx, c, character.UserSettings{
+	return settingsOf(s.Characters.PutUserSettings(ctx, c, character.UserSettings{
 		TurnOptions: in.TurnOptions, PersonaID: in.PersonaID, UserName: in.UserName, GlobalPreset: in.GlobalPreset,
 		GlobalWorldBook: in.GlobalWorldBook, GlobalRegexEnabled: in.GlobalRegexEnabled, CustomSetting: in.CustomSetting,
 		TimeZone: in.TimeZone,
@@ -220,7 +201,7 @@ type deviceZoneData struct {
 }
 
 func settingsDeviceZone(ctx context.Context, s *Server, c *op.Call, in deviceZoneData) (any, error) {
-	return settingsOf(s.characters.DeviceZone(ctx, c.UserID, in.TimeZone))
+	return settingsOf(s.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
 type usageData struct {
@@ -229,5 +210,5 @@ type usageData struct {
 }
 
 func usage(ctx context.Context, s *Server, c *op.Call, in usageData) (any, error) {
-	return list(func(r nodest.UsageRow) any { return r })(s.engine.Usage(ctx, c.UserID, in.From, in.To))
+	return list(func(r nodest.UsageRow) any { return r })(s.Engine.Usage(ctx, c.UserID, in.From, in.To))
 }

@@ -340,7 +340,7 @@ func TestTheThreeWaysToWaitForAReply(t *testing.T) {
 // A panic reaches nobody.
 func TestAPanicIsAnInternalError(t *testing.T) {
 	h := build(t, nil)
-	h.server.provs = nil
+	h.server.Providers = nil
 	a := h.rest("GET", "/providers", "")
 	a.refuses(t, 500, "internal")
 	if strings.Contains(string(a.body), "nil pointer") || !strings.Contains(h.log.String(), "nil pointer") {

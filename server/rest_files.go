@@ -139,7 +139,7 @@ func (s *Server) storeCharacter(c echo.Context, who *account.Identity, data []by
 	if err != nil {
 		return err
 	}
-	got, err := s.characters.Import(detached(c.Request().Context()), call, data, filename)
+	got, err := s.Characters.Import(detached(c.Request().Context()), call, data, filename)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (i imported) MarshalJSON() ([]byte, error) {
 }
 
 func (s *Server) exportCharacter(c echo.Context, who *account.Identity) error {
-	data, contentType, filename, err := s.characters.Export(c.Request().Context(), who.User.ID, c.Param("id"),
+	data, contentType, filename, err := s.Characters.Export(c.Request().Context(), who.User.ID, c.Param("id"),
 		cmp.Or(c.QueryParam("format"), "json"), cmp.Or(c.QueryParam("spec"), "v3"))
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.characters.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
+	a, err := s.Characters.Avatar(c.Request().Context(), who.User.ID, c.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *Server) putAvatar(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	got, err := characterOf(s.characters.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
+	got, err := characterOf(s.Characters.PutAvatar(detached(c.Request().Context()), call, c.Param("id"), data))
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *Server) importResource(k forKind) handler {
 		if err != nil {
 			return err
 		}
-		r, warnings, err := s.characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
+		r, warnings, err := s.Characters.ImportResource(detached(c.Request().Context()), call, k.kind(), data, filename)
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (s *Server) importResource(k forKind) handler {
 
 func (s *Server) exportResource(k forKind) handler {
 	return func(c echo.Context, who *account.Identity) error {
-		data, filename, err := s.characters.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
+		data, filename, err := s.Characters.ExportResource(c.Request().Context(), who.User.ID, k.kind(), c.Param("id"))
 		if err != nil {
 			return err
 		}

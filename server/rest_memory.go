@@ -27,7 +27,7 @@ func (s *Server) memoryRoutes(e *echo.Echo) {
 // that a slow client does not hold the database and what fails is told.
 func (s *Server) exportMemories(c echo.Context, who *account.Identity) error {
 	var lines bytes.Buffer
-	if err := s.memory.Export(c.Request().Context(), who.User.ID, c.Param("id"), &lines); err != nil {
+	if err := s.Memory.Export(c.Request().Context(), who.User.ID, c.Param("id"), &lines); err != nil {
 		return err
 	}
 	return attachment(c, lines.Bytes(), "application/x-ndjson", "memories.jsonl")
@@ -48,7 +48,7 @@ func (s *Server) importMemories(c echo.Context, who *account.Identity) error {
 	if err != nil {
 		return err
 	}
-	got, err := s.memory.Import(detached(c.Request().Context()), call, id, bytes.NewReader(data))
+	got, err := s.Memory.Import(detached(c.Request().Context()), call, id, bytes.NewReader(data))
 	if err != nil {
 		return err
 	}

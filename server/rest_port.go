@@ -68,7 +68,7 @@ func (s *Server) portChat(c echo.Context, who *account.Identity) error {
 	call := s.call(c, who)
 	got, err := ported(s, c, call, wrong, "nodest.chat", in.Request, func(ctx context.Context) (*app.Answer, error) {
 		in.Request.APIKey = in.APIKey
-		return s.app.Chat(ctx, call, in.Request)
+		return s.App.Chat(ctx, call, in.Request)
 	})
 	if err != nil {
 		return s.portFails(c, err, nil)
@@ -89,7 +89,7 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	call := s.call(c, who)
 	got, err := ported(s, c, call, wrong, "nodest.history", in.HistoryRequest, func(ctx context.Context) (*app.HistoryAnswer, error) {
 		in.HistoryRequest.APIKey = in.APIKey
-		return s.app.History(ctx, call, in.HistoryRequest)
+		return s.App.History(ctx, call, in.HistoryRequest)
 	})
 	if err != nil {
 		return s.portFails(c, err, new(bool))

@@ -62,25 +62,20 @@ func wireResourceOf(r *character.Resource) any {
 	}
 }
 
-func resourceOf(r *character.Resource, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return versioned{wireResourceOf(r), r.Version}, nil
-}
+var resourceOf = result(func(r *character.Resource) any { return versioned{wireResourceOf(r), r.Version} })
 
 func (k forKind) create(ctx context.Context, s *Server, c *op.Call, in character.ResourceInput) (any, error) {
-	return resourceOf(s.characters.CreateResource(ctx, c, k.kind(), in))
+	return resourceOf(s.Characters.CreateResource(ctx, c, k.kind(), in))
 }
 
 func (k forKind) list(ctx context.Context, s *Server, c *op.Call, in cursorData) (any, error) {
 	return listPage(in.Limit, wireResourceOf, func(limit int) (*op.Page[*character.Resource], error) {
-		return s.characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
+		return s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, limit)
 	}) // without documents
 }
 
 func (k forKind) get(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return resourceOf(s.characters.Resource(ctx, c.UserID, k.kind(), in.ID))
+	return resourceOf(s.Characters.Resource(ctx, c.UserID, k.kind(), in.ID))
 }
 
 type resourceData struct {
@@ -90,13 +85,13 @@ type resourceData struct {
 }
 
 func (k forKind) replace(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
+	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
 }
 
 func (k forKind) update(ctx context.Context, s *Server, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
+	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
 }
 
 func (k forKind) remove(ctx context.Context, s *Server, c *op.Call, in idData) (any, error) {
-	return nil, s.characters.DeleteResource(ctx, c, k.kind(), in.ID)
+	return nil, s.Characters.DeleteResource(ctx, c, k.kind(), in.ID)
 }

@@ -69,7 +69,6 @@ type Options struct {
 	Tick           time.Duration // how often pings and expiries are looked at; default 1 s
 	Recheck        time.Duration // how often tokens of connections are looked up again; 0 = no other process revokes any
 	DrainNotice    time.Duration // told to clients before a restart; default 10 s
-	Compression    bool          // permessage-deflate; default off: it costs memory per connection
 
 	Generations int // told in hello: the engine's limit per user; default 2
 }
@@ -101,22 +100,14 @@ func (o Options) withDefaults() Options {
 
 // Server serves the API. It is safe for concurrent use.
 type Server struct {
-	engine     *nodest.Engine
-	characters *character.Service
-	chats      *chat.Service
-	archives   *archive.Service
-	app        *app.Service
-	memory     *memory.Service
-	accounts   *account.Service
-	hub        *stream.Hub
-	provs      Providers
-	opts       Options
-	echo       *echo.Echo
-	ops        map[string]*operation // by command
-	calls      inflight
-	sockets    sockets
-	places     chan struct{} // for large bodies
-	requests   *prometheus.CounterVec
+	Deps
+	opts     Options
+	echo     *echo.Echo
+	ops      map[string]*operation // by command
+	calls    inflight
+	sockets  sockets
+	places   chan struct{} // for large bodies
+	requests *prometheus.CounterVec
 
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does
@@ -127,17 +118,13 @@ type Server struct {
 
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
-	s := &Server{
-		engine: d.Engine, characters: d.Characters, chats: d.Chats, archives: d.Archives,
-		app: d.App, memory: d.Memory, accounts: d.Accounts, hub: d.Hub,
-		provs: d.Providers, opts: opts.withDefaults(),
-	}
+	s := &Server{Deps: d, opts: opts.withDefaults()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.requests = requestCounter()
 	s.places = make(chan struct{}, s.opts.LargeBodies)
 	s.ops = byCommand(operations)
 	s.sockets.init(s)
-	s.stopRevoke = s.accounts.OnRevoke(s.sockets.revoked)
+	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)
 	s.wg.Go(s.sockets.beat)
 	if s.opts.Recheck > 0 {
 		s.wg.Go(s.sockets.recheck)

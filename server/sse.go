@@ -233,7 +233,7 @@ func (s *Server) follow(c echo.Context, who *account.Identity, call *op.Call, fi
 		return err
 	}
 	defer remove()
-	at, _, leave, err := s.hub.Join(ctx, call.UserID, t.out)
+	at, _, leave, err := s.Hub.Join(ctx, call.UserID, t.out)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (t *sse) belongs(e *stream.Event) bool {
 func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	var a *nodest.Attached
 	t.out.Attach(t.until, func() ([]byte, *outbox.Text) {
-		if a, err = t.s.engine.Attach(ctx, userID, t.until, t.off); err != nil {
+		if a, err = t.s.Engine.Attach(ctx, userID, t.until, t.off); err != nil {
 			return nil, nil
 		}
 		return nil, attachedText(a)
@@ -305,7 +305,7 @@ func (t *sse) endOf(ctx context.Context, userID string, a *nodest.Attached) ([]*
 		events = append(events, attachedText(a).Delta())
 	}
 	if g.MessageID != "" {
-		m, err := t.s.chats.Message(ctx, userID, g.MessageID)
+		m, err := t.s.Chats.Message(ctx, userID, g.MessageID)
 		var e *stream.Event
 		switch {
 		case fault.Is(err, fault.NotFound): // deleted since, or because it stayed empty

@@ -46,7 +46,7 @@ func (s *Server) sync(c echo.Context, who *account.Identity) error {
 
 func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Position, limit int) error {
 	ctx := c.Request().Context()
-	at, oldest, err := s.hub.Position(ctx, who.User.ID)
+	at, oldest, err := s.Hub.Position(ctx, who.User.ID)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Posi
 	if p.Reason != "" {
 		return c.JSON(http.StatusOK, p)
 	}
-	events, err := s.hub.Since(ctx, who.User.ID, from.Seq, at.Seq, limit)
+	events, err := s.Hub.Since(ctx, who.User.ID, from.Seq, at.Seq, limit)
 	if err != nil {
 		return err
 	}
@@ -74,20 +74,13 @@ func (s *Server) missed(c echo.Context, who *account.Identity, from *stream.Posi
 }
 
 func (s *Server) snapshot(c echo.Context, who *account.Identity) error {
-	snap, err := s.engine.Snapshot(c.Request().Context(), who.User.ID)
+	snap, err := s.Engine.Snapshot(c.Request().Context(), who.User.ID)
 	if err != nil {
 		return err
 	}
-	conversations := make([]any, len(snap.Conversations))
-	for i, v := range snap.Conversations {
-		conversations[i] = chat.WireConversation(v)
-	}
-	characters := make([]any, len(snap.Characters))
-	for i, v := range snap.Characters {
-		characters[i] = characterHead(v)
-	}
 	return c.JSON(http.StatusOK, map[string]any{
-		"conversations": conversations, "characters": characters, "settingsVersion": snap.SettingsVersion,
-		"epoch": snap.Epoch, "seq": snap.Seq,
+		"conversations":   whole(snap.Conversations, chat.WireConversation).Items,
+		"characters":      whole(snap.Characters, wireCharacterHeadOf).Items,
+		"settingsVersion": snap.SettingsVersion, "epoch": snap.Epoch, "seq": snap.Seq,
 	})
 }

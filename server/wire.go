@@ -22,10 +22,7 @@ type page struct {
 
 // pageOf encodes the items of a page with wire.
 func pageOf[T any](p *op.Page[T], wire func(T) any) page {
-	w := page{Items: make([]any, len(p.Items))}
-	for i, item := range p.Items {
-		w.Items[i] = wire(item)
-	}
+	w := whole(p.Items, wire)
 	if p.NextCursor != "" {
 		w.NextCursor = &p.NextCursor
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -73,10 +74,9 @@ func (s *Server) upgrade(c echo.Context) error {
 	}
 	up := websocket.Upgrader{
 		HandshakeTimeout: 10 * time.Second, ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer,
-		WriteBufferPool: &writeBuffers, EnableCompression: s.opts.Compression,
-		Subprotocols: []string{subprotocol},
-		CheckOrigin:  func(*http.Request) bool { return true }, // it was checked above
-		Error:        func(http.ResponseWriter, *http.Request, int, error) {},
+		WriteBufferPool: &writeBuffers, Subprotocols: []string{subprotocol},
+		CheckOrigin: func(*http.Request) bool { return true }, // it was checked above
+		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
 	}
 	ws, err := up.Upgrade(c.Response(), r, nil)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Server) upgradeIdentity(r *http.Request) (*account.Identity, error) {
 		return s.authenticate(r)
 	}
 	if ticket := r.URL.Query().Get("ticket"); ticket != "" {
-		return s.accounts.TakeSocketTicket(r.Context(), ticket)
+		return s.Accounts.TakeSocketTicket(r.Context(), ticket)
 	}
 	if _, err := r.Cookie(sessionCookie); err == nil && r.Header.Get("Origin") != "" {
 		return s.authenticate(r)
@@ -209,11 +209,7 @@ func (k *sockets) remove(c *socket) {
 func (k *sockets) list() []*socket {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := make([]*socket, 0, len(k.all))
-	for c := range k.all {
-		all = append(all, c)
-	}
-	return all
+	return slices.Collect(maps.Keys(k.all))
 }
 
 // Count returns how many connections are open.
@@ -260,8 +256,11 @@ func (k *sockets) cut() {
 }
 
 // beat checks all connections, so that none needs its own timer.
-func (k *sockets) beat() {
-	t := time.NewTicker(k.s.opts.Tick)
+func (k *sockets) beat() { k.every(k.s.opts.Tick, (*socket).beat) }
+
+// every calls f with each connection again and again until the server ends.
+func (k *sockets) every(interval time.Duration, f func(c *socket, now time.Time)) {
+	t := time.NewTicker(interval)
 	defer t.Stop()
 	for {
 		select {
@@ -269,7 +268,7 @@ func (k *sockets) beat() {
 			return
 		case now := <-t.C:
 			for _, c := range k.list() {
-				c.beat(now)
+				f(c, now)
 			}
 		}
 	}
@@ -278,23 +277,14 @@ func (k *sockets) beat() {
 // recheck looks at the tokens of all connections, because another process may
 // have revoked one.
 func (k *sockets) recheck() {
-	t := time.NewTicker(k.s.opts.Recheck)
-	defer t.Stop()
-	for {
-		select {
-		case <-k.s.ctx.Done():
+	k.every(k.s.opts.Recheck, func(c *socket, _ time.Time) {
+		who := c.identity()
+		if who == nil {
 			return
-		case <-t.C:
 		}
-		for _, c := range k.list() {
-			who := c.identity()
-			if who == nil {
-				continue
-			}
-			err := k.s.accounts.Check(k.s.ctx, who)
-			if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
-				c.out.Close(closeAuth, "the token was revoked", true)
-			}
+		err := k.s.Accounts.Check(k.s.ctx, who)
+		if fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.TokenExpired) {
+			c.out.Close(closeAuth, "the token was revoked", true)
 		}
-	}
+	})
 }

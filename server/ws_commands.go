@@ -214,7 +214,7 @@ func (c *socket) refresh(ctx context.Context, cmd *command) {
 		c.fail(cmd.ID, cmd.Cmd, err)
 		return
 	}
-	who, err := c.s.accounts.Authenticate(ctx, in.Token)
+	who, err := c.s.Accounts.Authenticate(ctx, in.Token)
 	if err == nil && who.User.ID != c.userID() {
 		err = fault.New(fault.Forbidden, "the token belongs to another user")
 	}

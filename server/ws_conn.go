@@ -277,11 +277,11 @@ func (c *socket) tell(kind string, data any) {
 
 // Since and Text are what the outbox did not keep.
 func (c *socket) Since(ctx context.Context, after, upTo int64, limit int) ([]*stream.Event, error) {
-	return c.s.hub.Since(ctx, c.userID(), after, upTo, limit)
+	return c.s.Hub.Since(ctx, c.userID(), after, upTo, limit)
 }
 
 func (c *socket) Text(ctx context.Context, generationID string, off int) (*outbox.Text, error) {
-	a, err := c.s.engine.Attach(ctx, c.userID(), generationID, off)
+	a, err := c.s.Engine.Attach(ctx, c.userID(), generationID, off)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -79,7 +80,7 @@ func (c *socket) greet(cmd *command) {
 	ctx, cancel := context.WithTimeout(c.s.ctx, c.s.opts.HelloWithin)
 	defer cancel()
 	if c.identity() == nil {
-		who, err := c.s.accounts.Authenticate(ctx, in.Token)
+		who, err := c.s.Accounts.Authenticate(ctx, in.Token)
 		if err != nil {
 			c.refuse(cmd, err, closeAuth, "sign in first")
 			return
@@ -90,7 +91,7 @@ func (c *socket) greet(cmd *command) {
 	}
 	// From here on a revocation finds the connection; one that came since the
 	// token was looked at is found now.
-	if err := c.s.accounts.Check(ctx, c.identity()); err != nil {
+	if err := c.s.Accounts.Check(ctx, c.identity()); err != nil {
 		c.refuse(cmd, err, closeAuth, "sign in first")
 		return
 	}
@@ -128,11 +129,9 @@ func (in *helloData) validate() error {
 // welcome joins the user's stream and says where it stands.
 func (c *socket) welcome(ctx context.Context, cmd *command, in *helloData) error {
 	c.device = in.DeviceID
-	if c.device == "" {
-		c.device = "s-" + c.id
-	}
+	c.device = cmp.Or(c.device, "s-"+c.id)
 	if in.TimeZone != "" {
-		if _, err := c.s.characters.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
+		if _, err := c.s.Characters.DeviceZone(ctx, c.userID(), in.TimeZone); err != nil && !fault.Is(err, fault.Invalid) {
 			return err
 		}
 	}
@@ -195,13 +194,13 @@ type resumption struct {
 // join adds the connection to the user's stream. Where the client's own
 // position cannot be gone on from, it continues at the newest.
 func (s *Server) join(ctx context.Context, c *socket, resume *stream.Position) (*resumption, error) {
-	at, oldest, leave, err := s.hub.Join(ctx, c.userID(), c.out)
+	at, oldest, leave, err := s.Hub.Join(ctx, c.userID(), c.out)
 	if err != nil {
 		return nil, err
 	}
 	if resume != nil && resume.Epoch == at.Epoch && resume.Seq > at.Seq {
 		// Another process wrote what this one has not seen yet.
-		newest, _, err := s.hub.Position(ctx, c.userID())
+		newest, _, err := s.Hub.Position(ctx, c.userID())
 		if err != nil {
 			leave()
 			return nil, err
@@ -231,7 +230,7 @@ func (s *Server) reload(at stream.Position, oldest int64, resume *stream.Positio
 }
 
 func (s *Server) active(ctx context.Context, userID string) ([]activeText, error) {
-	running, err := s.engine.Active(ctx, userID)
+	running, err := s.Engine.Active(ctx, userID)
 	if err != nil {
 		return nil, err
 	}

@@ -51,8 +51,7 @@ func (s *session) insertUser(u *account.User) error {
 	if n == 0 {
 		return errNameTaken
 	}
-	_, err = s.Exec("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", u.ID, newEpoch())
-	return err
+	return s.Run("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", u.ID, newEpoch())
 }
 
 // InsertFirstUser stores a user if there is none; of two calls at once, also in
@@ -77,36 +76,23 @@ func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool
 
 // User returns a user by id.
 func (db *DB) User(ctx context.Context, id string) (*account.User, error) {
-	return db.oneUser(ctx, "id = ?", id)
+	return reading(ctx, db, func(s *session) (*account.User, error) { return s.oneUser("id = ?", id) })
 }
 
 // UserByName returns a user by name, without regard to case.
 func (db *DB) UserByName(ctx context.Context, username string) (*account.User, error) {
-	return db.oneUser(ctx, "username_key = ?", usernameKey(username))
-}
-
-func (db *DB) oneUser(ctx context.Context, where, arg string) (u *account.User, err error) {
-	err = db.read(ctx, func(s *session) error {
-		u, err = s.oneUser(where, arg)
-		return err
+	return reading(ctx, db, func(s *session) (*account.User, error) {
+		return s.oneUser("username_key = ?", usernameKey(username))
 	})
-	return u, err
 }
 
 func (s *session) oneUser(where, arg string) (*account.User, error) {
-	row, err := sqldb.Get[userRow](s, "user", selectUsers+" WHERE "+where, arg)
-	if err != nil {
-		return nil, err
-	}
-	return row.user(), nil
+	return sqldb.Find(s, "user", (*userRow).user, selectUsers+" WHERE "+where, arg)
 }
 
 // Users returns all users by name.
-func (db *DB) Users(ctx context.Context) (users []*account.User, err error) {
-	err = db.read(ctx, func(s *session) error {
-		users, err = sqldb.Map(s, (*userRow).user, selectUsers)
-		return err
-	})
+func (db *DB) Users(ctx context.Context) ([]*account.User, error) {
+	users, err := reading(ctx, db, func(s *session) ([]*account.User, error) { return sqldb.Map(s, (*userRow).user, selectUsers) })
 	slices.SortFunc(users, func(a, b *account.User) int { return cmp.Compare(usernameKey(a.Username), usernameKey(b.Username)) })
 	return users, err
 }
@@ -122,11 +108,7 @@ func (db *DB) UpdateUser(ctx context.Context, u *account.User) error {
 		if taken {
 			return errNameTaken
 		}
-		n, err := s.Update("users", newUserRow(u), []string{"id", "created_at"}, "WHERE id = ?", u.ID)
-		if err == nil && n == 0 {
-			return fault.New(fault.NotFound, "no such user")
-		}
-		return err
+		return s.UpdateOne("user", "users", newUserRow(u), []string{"id", "created_at"}, "WHERE id = ?", u.ID)
 	})
 }
 
@@ -146,11 +128,7 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) error {
 			t.CreatedAt = s.Now()
 		}
 		if t.ParentID != "" {
-			found, err := s.Has("SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID)
-			if err == nil && !found {
-				err = fault.New(fault.NotFound, "no such token")
-			}
-			if err != nil {
+			if err := s.Require("token", "SELECT 1 FROM tokens WHERE user_id = ? AND id = ?", t.UserID, t.ParentID); err != nil {
 				return err
 			}
 		}
@@ -176,13 +154,11 @@ func (db *DB) TokenByHash(ctx context.Context, hash []byte) (t *account.Token, u
 }
 
 // Tokens returns a user's tokens, newest first.
-func (db *DB) Tokens(ctx context.Context, userID string) (tokens []*account.Token, err error) {
-	err = db.read(ctx, func(s *session) error {
-		tokens, err = sqldb.Map(s, func(r *tokenRow) *account.Token { return &r.Token },
+func (db *DB) Tokens(ctx context.Context, userID string) ([]*account.Token, error) {
+	return reading(ctx, db, func(s *session) ([]*account.Token, error) {
+		return sqldb.Map(s, func(r *tokenRow) *account.Token { return &r.Token },
 			"SELECT * FROM tokens WHERE user_id = ? ORDER BY created_at DESC, id DESC", userID)
-		return err
 	})
-	return tokens, err
 }
 
 // TouchToken notes that a token was used; one that is gone is no error.
@@ -193,8 +169,7 @@ func (db *DB) TouchToken(ctx context.Context, userID, id string, at time.Time) e
 // exec runs one statement in a transaction of its own.
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	return db.write(ctx, func(s *session) error {
-		_, err := s.Exec(query, args...)
-		return err
+		return s.Run(query, args...)
 	})
 }
 
@@ -204,8 +179,7 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) error {
 		if err := s.ExecOne("token", "DELETE FROM tokens WHERE user_id = ? AND id = ?", userID, id); err != nil {
 			return err
 		}
-		_, err := s.Exec("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
-		return err
+		return s.Run("DELETE FROM tokens WHERE user_id = ? AND parent_id = ?", userID, id)
 	})
 }
 
@@ -238,30 +212,24 @@ func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.Seal
 		if k.UpdatedAt.IsZero() {
 			k.UpdatedAt = s.Now()
 		}
-		_, err := s.Exec(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
+		return s.Run(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
 			userID, k.Provider, k.Sealed, k.UpdatedAt)
-		return err
 	})
 }
 
 // DeleteProviderKey removes it; fault.NotFound if there is none.
 func (db *DB) DeleteProviderKey(ctx context.Context, userID, provider string) error {
 	return db.write(ctx, func(s *session) error {
-		n, err := s.Exec("DELETE FROM provider_keys WHERE user_id = ? AND provider = ?", userID, provider)
-		if err == nil && n == 0 {
-			return fault.New(fault.NotFound, "no key for this provider")
-		}
-		return err
+		return s.ExecOne("key for this provider", "DELETE FROM provider_keys WHERE user_id = ? AND provider = ?", userID, provider)
 	})
 }
 
 // ProviderKeys returns a user's keys by provider.
-func (db *DB) ProviderKeys(ctx context.Context, userID string) (keys []*account.SealedKey, err error) {
-	err = db.read(ctx, func(s *session) error {
-		keys, err = sqldb.Map(s, func(k *account.SealedKey) *account.SealedKey { return k },
+func (db *DB) ProviderKeys(ctx context.Context, userID string) ([]*account.SealedKey, error) {
+	keys, err := reading(ctx, db, func(s *session) ([]*account.SealedKey, error) {
+		return sqldb.Map(s, func(k *account.SealedKey) *account.SealedKey { return k },
 			"SELECT provider, sealed, updated_at FROM provider_keys WHERE user_id = ?", userID)
-		return err
 	})
 	slices.SortFunc(keys, func(a, b *account.SealedKey) int { return cmp.Compare(a.Provider, b.Provider) })
 	return keys, err

@@ -21,7 +21,6 @@ func (t *tx) PutAppChat(key, conversationID string) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
+	return t.Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", t.userID, key, conversationID)
-	return err
 }

@@ -130,11 +130,10 @@ func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	_, err := t.Exec(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+	return t.Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
 		t.userID, characterID, a.ContentType, a.ETag, append([]byte{}, a.Data...))
-	return err
 }
 
 // Avatar returns the picture; fault.NotFound without one.
@@ -153,9 +152,5 @@ func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
 
 // owns is ownsCharacter that locks the row with the words of lock.
 func (t *tx) owns(id, lock string) error {
-	found, err := t.Has("SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such character")
-	}
-	return err
+	return t.Require("character", "SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
 }

@@ -111,11 +111,7 @@ func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
 // ownsConversation returns fault.NotFound for a conversation that is not there, or is
 // not the user's.
 func (t *tx) ownsConversation(id string) error {
-	found, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such conversation")
-	}
-	return err
+	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 }
 
 // Conversations lists those with the newest change first.

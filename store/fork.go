@@ -125,8 +125,7 @@ func copyRows[T any](t *tx, table, alias, from string, other map[string]string, 
 		}
 		values[i] = value
 	}
-	_, err := t.Exec(pathCopy+"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
-	return err
+	return t.Run(pathCopy+"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
 }
 
 // Loading returns a conversation that BeginLoad has stored, and keeps others from

@@ -44,12 +44,8 @@ func (s *session) generations(rest string, args ...any) ([]*chat.Generation, err
 
 // UpdateGeneration stores everything of g but where it belongs.
 func (t *tx) UpdateGeneration(g *chat.Generation) error {
-	n, err := t.Update("generations", newGenerationRow(g), []string{"id", "user_id", "conversation_id", "created_at"},
+	return t.UpdateOne("generation", "generations", newGenerationRow(g), []string{"id", "user_id", "conversation_id", "created_at"},
 		"WHERE user_id = ? AND id = ?", t.userID, g.ID)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "no such generation")
-	}
-	return err
 }
 
 // Running returns those that have not ended, oldest first.
@@ -75,17 +71,14 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation) error {
 }
 
 // Abandoned returns generations without a living writer, over all users.
-func (db *DB) Abandoned(ctx context.Context, owner string, limit int) (items []*chat.Generation, err error) {
-	err = db.read(ctx, func(s *session) error {
+func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
+	return reading(ctx, db, func(s *session) ([]*chat.Generation, error) {
 		if owner == "" {
-			items, err = s.generations("WHERE is_open AND lease_until < ? ORDER BY created_at, id LIMIT ?", s.Now(), limit)
-			return err
+			return s.generations("WHERE is_open AND lease_until < ? ORDER BY created_at, id LIMIT ?", s.Now(), limit)
 		}
-		items, err = s.generations("WHERE is_open AND (lease_until < ? OR lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+		return s.generations("WHERE is_open AND (lease_until < ? OR lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
 			s.Now(), owner, limit)
-		return err
 	})
-	return items, err
 }
 
 type promptRow struct {
@@ -106,11 +99,8 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 
 // Prompt returns one.
 func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
-	row, err := sqldb.Get[promptRow](t, "prompt", "SELECT * FROM prompts WHERE user_id = ? AND id = ?", t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	return &row.StoredPrompt, nil
+	return sqldb.Find(t, "prompt", func(r *promptRow) *nodest.StoredPrompt { return &r.StoredPrompt },
+		"SELECT * FROM prompts WHERE user_id = ? AND id = ?", t.userID, id)
 }
 
 // LastPrompt returns the newest prompt of a conversation, nil without one.

@@ -49,17 +49,8 @@ const asThen = "m.*, o.rev AS then_rev, o.revision_id AS then_revision_id, o.sta
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, false, err
-	}
-	start, skip := headID, 0
-	if beforeID != "" {
-		start, skip = beforeID, 1
-	}
-	if start == "" {
-		return nil, false, nil
-	}
-	if err := t.inConversation(conversationID, start); err != nil {
+	start, skip, err := t.pathStart(conversationID, headID, beforeID)
+	if err != nil || start == "" {
 		return nil, false, err
 	}
 	limit = sqldb.Length(limit)
@@ -85,11 +76,7 @@ func (t *tx) PathAt(conversationID string, version int64, headID, beforeID strin
 	if err != nil {
 		return nil, false, err
 	}
-	more := len(rows) > limit
-	if more {
-		rows = rows[:limit]
-	}
-	slices.Reverse(rows)
+	rows, more := pathPage(rows, limit)
 	items, err := t.oldMessages(rows)
 	return items, more, err
 }
@@ -120,13 +107,8 @@ func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 		if m.Status = row.ThenStatus; m.Status != chat.StatusError {
 			m.Error = nil
 		}
-		switch m.Rev = row.ThenRev; {
-		case !row.ThenDeleted:
-			m.DeletedAt = nil
-		case m.DeletedAt == nil:
-			now := t.Now()
-			m.DeletedAt = &now
-		}
+		m.Rev = row.ThenRev
+		t.setDeleted(m, row.ThenDeleted)
 		items[i], then[i] = m, row.ThenRevisionID
 	}
 	if err := t.fillSwipes(items); err != nil {
@@ -134,6 +116,17 @@ func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 	}
 	_, err := t.choose(items, then)
 	return items, err
+}
+
+// setDeleted says whether m is deleted; the time at which it was stays.
+func (t *tx) setDeleted(m *chat.Message, deleted bool) {
+	switch {
+	case !deleted:
+		m.DeletedAt = nil
+	case m.DeletedAt == nil:
+		now := t.Now()
+		m.DeletedAt = &now
+	}
 }
 
 // choose makes every message show the revision that is named at its place; "" is

@@ -241,9 +241,5 @@ func (t *tx) CancelJobs(subject string, kinds ...string) error {
 
 // Job returns one of the user.
 func (t *tx) Job(id string) (*jobs.Job, error) {
-	row, err := sqldb.Get[jobRow](t, "job", "SELECT * FROM jobs WHERE user_id = ? AND id = ?", t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	return row.job(), nil
+	return sqldb.Find(t, "job", (*jobRow).job, "SELECT * FROM jobs WHERE user_id = ? AND id = ?", t.userID, id)
 }

@@ -13,19 +13,18 @@ import (
 
 // LookAtJobs says what there is to do: jobs.Store. Each kind costs a search in an
 // index, however long the queue is.
-func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (view *jobs.View, err error) {
-	err = db.read(ctx, func(s *session) (err error) {
+func (db *DB) LookAtJobs(ctx context.Context, owner string, kinds []string) (*jobs.View, error) {
+	return reading(ctx, db, func(s *session) (view *jobs.View, err error) {
 		view = &jobs.View{}
 		if err := s.nextDue(kinds, view); err != nil {
-			return err
+			return nil, err
 		}
 		if view.Over, err = s.Has("SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < ? LIMIT 1", s.Now()); err != nil {
-			return err
+			return nil, err
 		}
 		view.Held, err = sqldb.All[jobs.Ref](s, "SELECT id, attempt FROM jobs WHERE state = 'running' AND lease_owner = ?", owner)
-		return err
+		return view, err
 	})
-	return view, err
 }
 
 // nextDue finds out when the first job of some kinds is due.
@@ -91,9 +90,8 @@ func (s *session) recoverJob(j *jobs.Job, limit int) error {
 		_, err := s.endJob(j, "", jobs.Outcome{State: jobs.Failed, Error: errAbandoned})
 		return err
 	}
-	_, err := s.Exec("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
+	return s.Run("UPDATE jobs SET state = 'queued', not_before = ?, lease_owner = '', lease_until = 0,"+
 		" error = ?, updated_at = ? WHERE id = ?", s.Now(), errAbandoned, s.Now(), j.ID)
-	return err
 }
 
 // ClaimJobs leases jobs to owner: jobs.Store.
@@ -158,12 +156,8 @@ func (s *session) nextTurn(kind string, after *string) (*jobTurn, error) {
 }
 
 func (s *session) leaseJob(id, owner string, lease time.Duration) (*jobs.Job, error) {
-	row, err := sqldb.Get[jobRow](s, "job", "UPDATE jobs SET state = 'running', attempt = attempt + 1, not_before = 0, lease_owner = ?,"+
+	return sqldb.Find(s, "job", (*jobRow).job, "UPDATE jobs SET state = 'running', attempt = attempt + 1, not_before = 0, lease_owner = ?,"+
 		" lease_until = ?, updated_at = ? WHERE id = ? RETURNING *", owner, s.Now().Add(lease), s.Now(), id)
-	if err != nil {
-		return nil, err
-	}
-	return row.job(), nil
 }
 
 // RenewJobs lets leases of owner last longer: jobs.Store. Rows in work are left out,
@@ -173,8 +167,7 @@ func (db *DB) RenewJobs(ctx context.Context, owner string, ids []string, lease t
 		return nil
 	}
 	return db.write(ctx, func(s *session) error {
-		_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
+		return s.Run("UPDATE jobs SET lease_until = ? WHERE id IN (SELECT id FROM jobs"+
 			" WHERE id IN (?) AND state = 'running' AND lease_owner = ?"+s.SkipLocked()+")", s.Now().Add(lease), ids, owner)
-		return err
 	})
 }

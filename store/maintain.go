@@ -147,8 +147,7 @@ func (s *session) keepJob(job *jobs.Job, removed *Removed) error {
 		return err
 	}
 	until := s.Now().Add(maintainLease)
-	_, err := s.Exec("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
-	return err
+	return s.Run("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_until < ?", until, job.ID, until)
 }
 
 func oldKeys(s *session) (int64, error) {
@@ -163,12 +162,10 @@ func oldTickets(s *session) (int64, error) {
 }
 
 // longLogs returns the users whose logs may have events to remove.
-func (db *DB) longLogs(ctx context.Context) (users []string, err error) {
-	err = db.read(ctx, func(s *session) error {
-		users, err = sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
-		return err
+func (db *DB) longLogs(ctx context.Context) ([]string, error) {
+	return reading(ctx, db, func(s *session) ([]string, error) {
+		return sqldb.All[string](s, "SELECT user_id FROM streams WHERE seq > ?", eventsKept)
 	})
-	return users, err
 }
 
 // oldEvents removes from the beginning of the log, so that what is kept has no

@@ -29,9 +29,9 @@ func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*t
 type memoryStore struct{ part[memory.Tx] }
 
 // Unembedded returns scopes with something to embed: memory.Store.
-func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) (scopes []memory.Scope, err error) {
-	err = m.db.read(ctx, func(s *session) error {
-		scopes, err = sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
+func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.Scope, limit int) ([]memory.Scope, error) {
+	return reading(ctx, m.db, func(s *session) ([]memory.Scope, error) {
+		return sqldb.All[memory.Scope](s, `SELECT o.user_id, o.character_id FROM memory_scopes o
 			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
 				AND (EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
@@ -39,9 +39,7 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 				OR EXISTS (SELECT 1 FROM memories t WHERE t.user_id = o.user_id AND t.character_id = o.character_id
 					AND `+counts("t")+` AND `+withoutVector("t")+`))
 			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, model, sqldb.Length(limit))
-		return err
 	})
-	return scopes, err
 }
 
 // scopeNews is what a transaction has changed of what a scope's index is made of;
@@ -143,7 +141,10 @@ func (t *tx) LockMemory(characterID string) error {
 // MemoryVersion returns the version of a scope.
 func (t *tx) MemoryVersion(characterID string) (int64, error) {
 	at, err := t.scope(characterID)
-	return at.Version, err
+	if err != nil {
+		return 0, err
+	}
+	return at.Version, nil
 }
 
 // TalkedIn returns fault.NotFound for a conversation that is not one of the user with
@@ -163,14 +164,10 @@ type scopeVersions struct{ Version, WholeVersion int64 }
 
 // scope returns the versions of a scope; fault.NotFound for a character that is not
 // the user's.
-func (t *tx) scope(characterID string) (at scopeVersions, err error) {
-	row, err := sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
+func (t *tx) scope(characterID string) (*scopeVersions, error) {
+	return sqldb.Get[scopeVersions](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version
 		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
 		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL`, t.userID, characterID)
-	if err != nil {
-		return at, err
-	}
-	return *row, nil
 }
 
 // memoryJobs is how the names of jobs about memories begin.

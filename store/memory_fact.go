@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 
 	"nodest/fault"
@@ -97,11 +98,8 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 			return err
 		}
 	}
-	n, err := t.Update("memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
+	err := t.UpdateOne("memory", "memories", row, []string{"id", "user_id", "character_id", "root_id", "version", "text", "terms", "hash", "change", "last_used_at", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, m.ID, characterID)
-	if err == nil && n == 0 {
-		err = errNoFact()
-	}
 	if err != nil {
 		return err
 	}
@@ -109,8 +107,6 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	news.facts = append(news.facts, m.ID)
 	return nil
 }
-
-func errNoFact() error { return fault.New(fault.NotFound, "no such memory") }
 
 // MarkFacts changes versions.
 func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
@@ -129,8 +125,7 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 	}
 	n := t.news(characterID)
 	n.facts = append(n.facts, ids...)
-	_, err := t.Exec("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
-	return err
+	return t.Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
 }
 
 // Known looks facts and tombstones up.
@@ -146,14 +141,11 @@ func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, er
 
 // Fact returns one version.
 func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
-	items, err := t.facts(characterID, " AND f.id = ?", id)
-	if err != nil {
+	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	if len(items) == 0 {
-		return nil, errNoFact()
-	}
-	return &items[0], nil
+	of := func(r *factRow) *memory.Memory { m := r.memory(); return &m }
+	return sqldb.Find(t, "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
 }
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
@@ -182,9 +174,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 			query, args = query+" AND f."+column+" = ?", append(args, arg)
 		}
 	}
-	if f.Status == "" {
-		f.Status = memory.Active
-	}
+	f.Status = cmp.Or(f.Status, memory.Active)
 	more(f.Status != memory.AnyStatus, "status", f.Status)
 	more(f.Kind != "", "kind", f.Kind)
 	more(f.Subject != "", "subject", f.Subject)
@@ -217,12 +207,8 @@ func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}
-	n, err := t.Update("memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
+	return t.UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
-	if err == nil && n == 0 {
-		return fault.New(fault.NotFound, "no such suggestion")
-	}
-	return err
 }
 
 const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AND character_id = ?"
@@ -232,11 +218,8 @@ func (t *tx) Suggestion(characterID, id string) (*memory.Suggested, error) {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return nil, err
 	}
-	row, err := sqldb.Get[suggestionRow](t, "suggestion", selectSuggestions+" AND id = ?", t.userID, characterID, id)
-	if err != nil {
-		return nil, err
-	}
-	return &row.Suggested, nil
+	return sqldb.Find(t, "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
+		selectSuggestions+" AND id = ?", t.userID, characterID, id)
 }
 
 // Suggestions lists newest first.
@@ -287,8 +270,7 @@ func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
 		}
 	}
 	t.fillTimes(&o.CreatedAt)
-	_, err = t.Exec(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
+	return t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
 		t.userID, characterID, o.ContentHash, known, o.CreatedAt)
-	return err
 }

@@ -60,13 +60,12 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone bool, e
 
 // dropVectors removes the vectors of contents that no row of the scope has any more.
 func (s *session) dropVectors(scope memory.Scope, hashes []string) error {
-	_, err := s.Exec("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
+	return s.Run("DELETE FROM memory_vectors WHERE "+ofScope+` AND hash IN (?)
 			AND NOT EXISTS (SELECT 1 FROM memory_texts t WHERE t.user_id = memory_vectors.user_id
 				AND t.character_id = memory_vectors.character_id AND t.hash = memory_vectors.hash)
 			AND NOT EXISTS (SELECT 1 FROM memories f WHERE f.user_id = memory_vectors.user_id
 				AND f.character_id = memory_vectors.character_id AND f.hash = memory_vectors.hash)`,
 		scope.UserID, scope.CharacterID, hashes)
-	return err
 }
 
 // ForgetTexts takes texts out of the memory, and the suggestions that were made of
@@ -89,13 +88,18 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	}
 	n := t.news(characterID)
 	n.texts = append(n.texts, forgotten...)
-	if _, err := t.Exec("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", t.userID, revisionIDs); err != nil {
+	return t.dropTraces(scope, revisionIDs, hashes)
+}
+
+// dropTraces removes what was made of texts with these contents.
+func (s *session) dropTraces(scope memory.Scope, revisionIDs, hashes []string) error {
+	if err := s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", scope.UserID, revisionIDs); err != nil {
 		return err
 	}
-	if err := t.dropVectors(scope, hashes); err != nil {
+	if err := s.dropVectors(scope, hashes); err != nil {
 		return err
 	}
-	return t.dropSuggestions(scope, revisionIDs, nil)
+	return s.dropSuggestions(scope, revisionIDs, nil)
 }
 
 // PurgeScope empties the memory of a scope.
@@ -103,11 +107,8 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	if err := t.LockMemory(characterID); err != nil {
 		return 0, 0, err
 	}
-	facts, err = sqldb.Value[int](t, "SELECT COUNT(DISTINCT root_id) FROM memories WHERE "+ofScope, t.userID, characterID)
-	if err != nil {
-		return 0, 0, err
-	}
-	texts, err = sqldb.Value[int](t, "SELECT COUNT(*) FROM memory_texts WHERE "+ofScope+" AND NOT is_forgotten", t.userID, characterID)
+	n, err := sqldb.Value[struct{ Facts, Texts int }](t, "SELECT (SELECT COUNT(DISTINCT root_id) FROM memories WHERE "+ofScope+") AS facts,"+
+		" (SELECT COUNT(*) FROM memory_texts WHERE "+ofScope+" AND NOT is_forgotten) AS texts", t.userID, characterID, t.userID, characterID)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -128,7 +129,7 @@ func (t *tx) PurgeScope(characterID string) (facts, texts int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return facts, texts, t.each([]string{
+	return n.Facts, n.Texts, t.each([]string{
 		"DELETE FROM memory_suggestions WHERE " + ofScope,
 		"DELETE FROM memory_tombstones WHERE " + ofScope,
 		"DELETE FROM memory_vectors WHERE " + ofScope,
@@ -177,8 +178,7 @@ func (s *session) dropReplies(userID string, ids []string) error {
 	if err != nil || len(named) == 0 {
 		return err
 	}
-	_, err = s.Exec("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
-	return err
+	return s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key IN (?)", userID, named)
 }
 
 func setOf(words []string) map[string]bool {
@@ -213,13 +213,7 @@ func (s *session) unsay(userID string, messageIDs []string) error {
 }
 
 func (s *session) unsayOf(scope memory.Scope, revisions, hashes []string) error {
-	if _, err := s.Exec("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN (?)", scope.UserID, revisions); err != nil {
-		return err
-	}
-	if err := s.dropVectors(scope, hashes); err != nil {
-		return err
-	}
-	if err := s.dropSuggestions(scope, revisions, nil); err != nil {
+	if err := s.dropTraces(scope, revisions, hashes); err != nil {
 		return err
 	}
 	roots, err := s.baseless(scope, revisions)

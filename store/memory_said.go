@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
@@ -73,9 +72,8 @@ func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
+	return t.Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?)",
 		t.userID, conversationID, revisionIDs)
-	return err
 }
 
 // MarkUnread gives all texts of a conversation back to extraction.
@@ -83,8 +81,7 @@ func (t *tx) MarkUnread(conversationID string) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
-	return err
+	return t.Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 }
 
 // Reading tells how far the reading of a conversation for facts is.
@@ -119,9 +116,8 @@ func (t *tx) PutReading(conversationID string, r memory.Reading) error {
 	if err := t.ownsConversation(conversationID); err != nil {
 		return err
 	}
-	_, err := t.Exec("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+	return t.Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
-	return err
 }
 
 type useRow struct {
@@ -150,17 +146,12 @@ func (t *tx) PutUses(messageID, revisionID string, uses []memory.Use) error {
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
 		return err
 	}
-	_, err = t.Exec("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
-	return err
+	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
 func (t *tx) ownsMessage(id string) error {
-	found, err := t.Has("SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
+	return t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
 		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id)
-	if err == nil && !found {
-		return fault.New(fault.NotFound, "no such message")
-	}
-	return err
 }
 
 // Uses returns what was recalled for the chosen text of a message.

@@ -241,18 +241,8 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 // step, and stops when it has enough: its cost is that of the page. It trusts
 // that beforeID is on the branch, and goes on from its parent.
 func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	start, skip := headID, 0
-	if beforeID != "" {
-		start, skip = beforeID, 1
-	}
-	if start == "" {
-		err := t.ownsConversation(conversationID)
-		return nil, false, err
-	}
-	if err := t.ownsConversation(conversationID); err != nil {
-		return nil, false, err
-	}
-	if err := t.inConversation(conversationID, start); err != nil {
+	start, skip, err := t.pathStart(conversationID, headID, beforeID)
+	if err != nil || start == "" {
 		return nil, false, err
 	}
 	limit = sqldb.Length(limit)
@@ -273,15 +263,28 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 		) SELECT user_id, id, step FROM path WHERE wanted = 1) walk ON walk.user_id = m.user_id AND walk.id = m.id
 		ORDER BY walk.step LIMIT ?`,
 		skip, skip, t.userID, start, limit, limit+1)
-	if err != nil {
-		return nil, false, err
+	items, more := pathPage(items, limit)
+	return items, more, err
+}
+
+// pathStart is the message at which the walk of a path begins, "" where there is none,
+// and how many messages are left out there.
+func (t *tx) pathStart(conversationID, headID, beforeID string) (start string, skip int, err error) {
+	start = headID
+	if beforeID != "" {
+		start, skip = beforeID, 1
 	}
-	more := len(items) > limit
-	if more {
-		items = items[:limit]
+	if err := t.ownsConversation(conversationID); err != nil || start == "" {
+		return "", 0, err
 	}
-	slices.Reverse(items)
-	return items, more, nil
+	return start, skip, t.inConversation(conversationID, start)
+}
+
+// pathPage is a page of what was read from the end of a path upwards, oldest first.
+func pathPage[T any](rows []T, limit int) (page []T, more bool) {
+	page = rows[:min(len(rows), limit)]
+	slices.Reverse(page)
+	return page, len(rows) > limit
 }
 
 // Children returns the messages below id, by seq; id "" = the roots.

@@ -77,11 +77,7 @@ func (t *tx) ResourceVersion(kind character.ResourceKind, id string, version int
 }
 
 func (t *tx) oneResource(kind character.ResourceKind, rest string, args ...any) (*character.Resource, error) {
-	r, err := sqldb.Get[character.Resource](t, string(kind), selectResources+rest, append([]any{t.userID, kind}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	return whole(r), nil
+	return sqldb.Find(t, string(kind), whole, selectResources+rest, append([]any{t.userID, kind}, args...)...)
 }
 
 // Resources lists newest first, without documents.

@@ -203,13 +203,7 @@ func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
 	if m.Status = status; status != chat.StatusError {
 		m.Error = nil
 	}
-	switch {
-	case !s.IsDeleted:
-		m.DeletedAt = nil
-	case m.DeletedAt == nil:
-		now := t.Now()
-		m.DeletedAt = &now
-	}
+	t.setDeleted(m, s.IsDeleted)
 	m.Rev++
 	return true
 }
@@ -239,11 +233,10 @@ func (t *tx) storeStates(items []*chat.Message) error {
 	if len(swipes) == 0 {
 		return nil
 	}
-	_, err = t.Exec("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
+	return t.Run("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
 		UPDATE swipes SET revision_id = new.revision_id, is_deleted = FALSE
 		FROM new WHERE swipes.user_id = ? AND swipes.message_id = new.message_id AND swipes.id = new.id`,
 		append(swipes, t.userID)...)
-	return err
 }
 
 // values is VALUES (?, …), … for n arguments in rows of columns.

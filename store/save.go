@@ -35,12 +35,9 @@ func (t *tx) InsertSave(s *chat.Save) error {
 
 // Save returns one; fault.NotFound also when its conversation is deleted.
 func (t *tx) Save(id string) (*chat.Save, error) {
-	row, err := sqldb.Get[saveRow](t, "save point", "SELECT s.* FROM saves s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
-		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	return &row.Save, nil
+	return sqldb.Find(t, "save point", func(r *saveRow) *chat.Save { return &r.Save },
+		"SELECT s.* FROM saves s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
+			" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
 // Saves lists the save points of a conversation, newest first.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -40,20 +41,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Readers == 0 {
-		o.Readers = 8
-		if o.URL != "" {
-			o.Readers = 16
-		}
+	if o.Readers == 0 && o.URL != "" {
+		o.Readers = 16
 	}
-	if o.Process == "" {
-		o.Process = op.NewID()
-	}
+	o.Readers = cmp.Or(o.Readers, 8)
+	o.Process = cmp.Or(o.Process, op.NewID())
+	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
 	}
 	if o.Jobs == nil {
 		o.Jobs = func([]string) {}
@@ -128,6 +123,15 @@ func (db *DB) write(ctx context.Context, fn func(*session) error) error {
 
 func (db *DB) read(ctx context.Context, fn func(*session) error) error {
 	return db.backend.Read(ctx, func(s *sqldb.Session) error { return fn(&session{s}) })
+}
+
+// reading returns what fn reads on a snapshot.
+func reading[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (v T, err error) {
+	err = db.read(ctx, func(s *session) (err error) {
+		v, err = fn(s)
+		return err
+	})
+	return v, err
 }
 
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"nodest/store/sqldb"
@@ -16,26 +17,22 @@ func (db *DB) Position(ctx context.Context, userID string) (newest stream.Positi
 		}
 		newest = *end
 		oldest, err = sqldb.Value[int64](s, "SELECT seq FROM events WHERE user_id = ? ORDER BY seq LIMIT 1", userID)
-		if oldest == 0 {
-			oldest = newest.Seq + 1
-		}
+		oldest = cmp.Or(oldest, newest.Seq+1)
 		return err
 	})
 	return newest, oldest, err
 }
 
 // Events returns the user's events after a position, in order.
-func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) (events []*stream.Event, err error) {
-	err = db.read(ctx, func(s *session) error {
-		events, err = sqldb.Map(s, func(r *eventRow) *stream.Event {
+func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
+	return reading(ctx, db, func(s *session) ([]*stream.Event, error) {
+		return sqldb.Map(s, func(r *eventRow) *stream.Event {
 			return &stream.Event{
 				UserID: r.UserID, Seq: r.Seq, Type: r.Type, ConversationID: r.ConversationID, MessageID: r.MessageID,
 				GenerationID: r.GenerationID, At: r.At, By: r.Device, Data: r.Data,
 			}
 		}, "SELECT * FROM events WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?", userID, after, limit)
-		return err
 	})
-	return events, err
 }
 
 // Newest returns the newest seq of each user's log.

@@ -51,10 +51,8 @@ func orNewest(version int64) int64 {
 
 // InsertSummary stores a summary.
 func (t *tx) InsertSummary(k *chat.KeptSummary) error {
-	found, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
-	if err == nil && !found { // a fork gets its summary before it is shown
-		err = fault.New(fault.NotFound, "no such conversation")
-	}
+	// A fork gets its summary before it is shown.
+	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
 	if err != nil {
 		return err
 	}
@@ -146,9 +144,8 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
-	_, err = t.Exec("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
+	return t.Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
 		t.Now(), headSeq, t.userID, id)
-	return err
 }
 
 // RestoreSummary makes a summary say again what it said at a version.

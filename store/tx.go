@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -152,10 +153,7 @@ func (t *tx) finish() ([]loggedEvent, error) {
 	logged := make([]loggedEvent, n)
 	rows := make([]eventRow, n)
 	for i, e := range t.events {
-		by := e.By
-		if by == "" {
-			by = "server"
-		}
+		by := cmp.Or(e.By, "server")
 		rows[i] = eventRow{
 			UserID: t.userID, Seq: *seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,

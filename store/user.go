@@ -51,8 +51,7 @@ func (t *tx) PutSettings(s *character.UserSettings) (err error) {
 
 // PutDeviceZone stores the time zone that a device has reported.
 func (t *tx) PutDeviceZone(name string) error {
-	_, err := t.Exec("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
-	return err
+	return t.Run("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 }
 
 type usageKey struct{ day, provider, model string }

@@ -3,6 +3,8 @@ package sqldb
 import (
 	"reflect"
 	"slices"
+
+	"nodest/fault"
 )
 
 // mostBound is how many arguments an INSERT has at most: a longer one is rare, and
@@ -108,6 +110,16 @@ func (s *Session) Update(table string, row any, but []string, rest string, args 
 	}
 	query = append(append(query, ' '), rest...)
 	return s.exec(s.placed(string(query), all), all)
+}
+
+// UpdateOne is Update that returns fault.NotFound, "no such " and what, where it
+// changed no row.
+func (s *Session) UpdateOne(what, table string, row any, but []string, rest string, args ...any) error {
+	n, err := s.Update(table, row, but, rest, args...)
+	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "no such %s", what)
+	}
+	return err
 }
 
 // placed is a statement without lists as its database reads it.

@@ -26,9 +26,9 @@ const waitPause = 500 * time.Millisecond // between two attempts to connect
 // most; what waiting does not cure, such as a wrong password, is returned at
 // once. The log gets a line for each new cause.
 func WaitForPostgres(ctx context.Context, url string, patience time.Duration, log *slog.Logger) error {
-	config, err := pgx.ParseConfig(url)
+	config, err := PostgresConfig(url)
 	if err != nil {
-		return errors.New("the database URL cannot be read") // the cause may hold the password
+		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -218,6 +218,15 @@ func Get[T any](q Querier, what, query string, args ...any) (*T, error) {
 	return row, err
 }
 
+// Find is Get that returns what of makes of the row.
+func Find[T, R any](q Querier, what string, of func(*T) *R, query string, args ...any) (*R, error) {
+	row, err := Get[T](q, what, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return of(row), nil
+}
+
 // Value is the first row that a query finds, zero if there is none.
 func Value[T any](q Querier, query string, args ...any) (value T, err error) {
 	row, err := One[T](q, query, args...)

@@ -79,11 +79,26 @@ func (s *Session) Exec(query string, args ...any) (int64, error) {
 	return s.exec(query, args)
 }
 
+// Run is Exec for those who do not need the number.
+func (s *Session) Run(query string, args ...any) error {
+	_, err := s.Exec(query, args...)
+	return err
+}
+
 // ExecOne is Exec that returns fault.NotFound, "no such " and what, where it changed
 // no row.
 func (s *Session) ExecOne(what, query string, args ...any) error {
 	n, err := s.Exec(query, args...)
 	if err == nil && n == 0 {
+		err = fault.New(fault.NotFound, "no such %s", what)
+	}
+	return err
+}
+
+// Require returns fault.NotFound, "no such " and what, unless a query finds a row.
+func (s *Session) Require(what, query string, args ...any) error {
+	found, err := s.Has(query, args...)
+	if err == nil && !found {
 		err = fault.New(fault.NotFound, "no such %s", what)
 	}
 	return err
