@@ -247,21 +247,9 @@ func hasName(text string) bool {
 
 // overlap is the share of terms that two sorted lists have in common, in millionths.
 func overlap(a, b []string) int64 {
-	both, all := int64(0), int64(0)
-	for len(a) > 0 || len(b) > 0 {
-		all++
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			a = a[1:]
-		case len(a) == 0 || b[0] < a[0]:
-			b = b[1:]
-		default:
-			both++
-			a, b = a[1:], b[1:]
-		}
-	}
+	both, all := index.Overlap(a, b)
 	if all == 0 {
 		return million
 	}
-	return both * million / all
+	return int64(both) * million / int64(all)
 }
