@@ -233,7 +233,7 @@ func (m *material) madeUpHan(sentence string) []string {
 func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
 	var b strings.Builder
 	for rest := text; len(rest) > 0; {
-		end := sentenceEnd(rest)
+		end := lang.SentenceEnd(rest)
 		if invented := m.madeUp(strings.TrimSpace(rest[:end])); len(invented) > 0 {
 			madeUp = append(madeUp, invented...)
 			if strings.HasSuffix(rest[:end], "\n") {
