@@ -165,19 +165,31 @@ func weekday(s string) int {
 	return 6
 }
 
-var (
-	hanNumber     = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
-	englishNumber = regexp.MustCompile(`\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty)\b`)
+const (
+	ones = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+	tens = "twenty thirty forty fifty sixty seventy eighty ninety"
 )
 
-var numberOf = map[string]int{
-	"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
-	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
-	"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000,
-}
+var (
+	hanNumber     = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
+	englishNumber = regexp.MustCompile(`\b(?:` + alternatives(tens) + `)(?:[- ](?:` + alternatives(ones) + `))?\b|\b(?:` + alternatives(ones[len("one "):]) + `)\b`)
+)
+
+func alternatives(words string) string { return strings.ReplaceAll(words, " ", "|") }
+
+var numberOf = func() map[string]int {
+	m := map[string]int{"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000}
+	for i, w := range strings.Fields(ones) {
+		m[w] = i + 1
+	}
+	for i, w := range strings.Fields(tens) {
+		m[w] = 10*i + 20
+	}
+	return m
+}()
 
 // Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
-// stays: it is seldom a number.
+// or "one" stays: it is seldom a number.
 func Digits(text string) string {
 	text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
 		switch s {
@@ -186,7 +198,13 @@ func Digits(text string) string {
 		}
 		return hanValue(s)
 	})
-	return englishNumber.ReplaceAllStringFunc(text, func(s string) string { return strconv.Itoa(numberOf[s]) })
+	return englishNumber.ReplaceAllStringFunc(text, func(s string) string {
+		n := 0
+		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r == '-' || r == ' ' }) {
+			n += numberOf[w]
+		}
+		return strconv.Itoa(n)
+	})
 }
 
 func hanValue(s string) string {

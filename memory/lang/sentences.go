@@ -71,7 +71,7 @@ func fullStop(text string, i int) bool {
 		_, n := utf8.DecodeRuneInString(word[at:])
 		word = word[at+n:]
 	}
-	if len(word) == 1 && word != "I" && unicode.IsUpper(rune(word[0])) {
+	if inside := strings.HasSuffix(text[:i-len(word)], "."); len(word) == 1 && word != "I" && (inside || unicode.IsUpper(rune(word[0]))) {
 		return false
 	}
 	return !titles[strings.ToLower(word)]
