@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -40,32 +41,34 @@ type dateForm struct {
 }
 
 // dateForms, the more specific ones first.
-var dateForms = []dateForm{
-	{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
-	{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
-	{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
-	{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
-	{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
-	{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
-	{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
-	{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
-	{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
-	{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
-	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
-	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
-	{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
-	{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
-	{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
-	{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
-	{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
-	{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
-	{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
-	{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
-	{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
-}
+var dateForms = sync.OnceValue(func() []dateForm {
+	return []dateForm{
+		{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
+		{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
+		{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
+		{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
+		{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
+		{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
+		{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
+		{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
+		{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
+		{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
+		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
+		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
+		{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
+		{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
+		{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
+		{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
+		{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
+		{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
+		{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
+		{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
+		{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
+	}
+})
 
 func after(years, months, days int) func([]string, time.Time) (time.Time, bool) {
 	return func(_ []string, at time.Time) (time.Time, bool) {
