@@ -40,7 +40,7 @@ func extractSummary(w Work) string {
 	}
 	if len(quotes) == 0 { // nothing but "Hm." and "No?"
 		for i := range lines {
-			quotes = append(quotes, quotesFrom(&lines[i], []string{oneLine(withoutMarkers(lines[i].Text))})...)
+			quotes = append(quotes, quotesFrom(&lines[i], []string{lang.Tidy(withoutMarkers(lines[i].Text))})...)
 		}
 	}
 	return pick(quotes, w.Length)
@@ -51,7 +51,7 @@ const longestSpeaker = 40
 
 func quotesFrom(l *ChatLine, said []string) []quote {
 	speaker := l.speaker()
-	speaker = speaker[:byteOf(speaker, longestSpeaker)]
+	speaker = lang.First(speaker, longestSpeaker)
 	quotes := make([]quote, 0, len(said))
 	for _, s := range said {
 		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})

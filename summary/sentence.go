@@ -48,7 +48,7 @@ func withoutHalfQuotes(s string) string {
 func fitting(s string) []string {
 	var pieces []string
 	for runes(s) > longestSentence {
-		head := s[:byteOf(s, longestSentence)]
+		head := lang.First(s, longestSentence)
 		cut := lastAfter(head, "，,、：:")
 		if cut <= len(head)/4 {
 			cut = lastAfter(head, " \t　")
@@ -72,17 +72,6 @@ func lastAfter(s, signs string) int {
 	return at + n
 }
 
-// byteOf returns where code point n of s begins, or the end.
-func byteOf(s string, n int) int {
-	for i := range s {
-		if n == 0 {
-			return i
-		}
-		n--
-	}
-	return len(s)
-}
-
 // cutAtSentence returns the longest beginning of text that has at most limit code points and
 // ends with a sentence. If more than half would be lost, text is cut at a space or anywhere.
 func cutAtSentence(text string, limit int) string {
@@ -90,7 +79,7 @@ func cutAtSentence(text string, limit int) string {
 	if runes(text) <= limit {
 		return text
 	}
-	head := text[:byteOf(text, limit)]
+	head := lang.First(text, limit)
 	cut := 0
 	for rest := text; len(rest) > 0; {
 		end := lang.SentenceEnd(rest)
