@@ -192,7 +192,7 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 }
 
 func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical bool) (*fitted, error) {
-	query := memory.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt}
+	query := memory.Ask{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt}
 	if !lexical {
 		e, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{one.text})
 		if err != nil {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -59,9 +60,9 @@ func (v View) Distinct(n int) []int32 {
 	return slices.Compact(terms)
 }
 
-// Overlap returns the share of terms that two results of Distinct have in common.
-func Overlap(a, b []int32) float64 {
-	both := 0
+// Overlap returns how many terms two sorted lists have in common, and how many both have
+// together.
+func Overlap[T cmp.Ordered](a, b []T) (both, all int) {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
 		case a[i] < b[j]:
@@ -72,10 +73,7 @@ func Overlap(a, b []int32) float64 {
 			both, i, j = both+1, i+1, j+1
 		}
 	}
-	if both == 0 {
-		return 0
-	}
-	return float64(both) / float64(len(a)+len(b)-both)
+	return both, len(a) + len(b) - both
 }
 
 // Near is a row and its cosine with a query.

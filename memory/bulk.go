@@ -22,6 +22,12 @@ const (
 	BulkPurge   Action = "purge"
 )
 
+// marksOf are what actions write. BulkPurge writes nothing.
+var marksOf = map[Action]Marks{
+	BulkRetire: {Status: Retired}, BulkRestore: {Status: Active},
+	BulkPin: {Pinned: new(true)}, BulkUnpin: {Pinned: new(false)}, BulkLock: {Locked: new(true)}, BulkUnlock: {Locked: new(false)},
+}
+
 const (
 	maxBulk   = 5000
 	maxNamed  = 200 // ids
@@ -54,11 +60,7 @@ type Selection struct {
 func (b *Bulk) Check() error {
 	f := &b.Filter
 	var c op.Checks
-	switch b.Action {
-	case BulkRetire, BulkRestore, BulkPin, BulkUnpin, BulkLock, BulkUnlock, BulkPurge:
-	default:
-		c.That(false, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
-	}
+	c.That(b.Action == BulkPurge || marksOf[b.Action] != Marks{}, "action", "value", "must be retire, restore, pin, unpin, lock, unlock or purge")
 	if f.Kind != nil {
 		op.OneOf(&c, "filter.kind", *f.Kind, lang.Kinds)
 	}
@@ -194,15 +196,15 @@ func (b *Bulk) fits(m *Memory, words []string) bool {
 }
 
 func (b *Bulk) changes(m *Memory) bool {
-	switch b.Action {
-	case BulkRetire:
+	switch marks := marksOf[b.Action]; {
+	case b.Action == BulkRetire:
 		return m.Status != Retired || len(m.EndedBy) > 0
-	case BulkRestore:
+	case b.Action == BulkRestore:
 		return m.Status == Retired
-	case BulkPin, BulkUnpin:
-		return m.Pinned != (b.Action == BulkPin)
-	case BulkLock, BulkUnlock:
-		return m.Locked != (b.Action == BulkLock)
+	case marks.Pinned != nil:
+		return m.Pinned != *marks.Pinned
+	case marks.Locked != nil:
+		return m.Locked != *marks.Locked
 	}
 	return true
 }
@@ -217,23 +219,19 @@ func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []str
 	if err != nil || len(plan.newest) == 0 {
 		return plan.done, err
 	}
-	op, ids := WroteUpdated, plan.newest
+	op, ids, change := WroteUpdated, plan.newest, plan.versions
 	switch b.Action {
 	case BulkPurge:
 		op, ids = opPurged, plan.roots
-		err = bury(tx, characterID, plan.roots)
 	case BulkRetire:
-		op = WroteRetired
-		err = tx.MarkFacts(characterID, plan.newest, Marks{Status: Retired})
+		op, change = WroteRetired, plan.newest
 	case BulkRestore:
-		op = opRestored
-		err = tx.MarkFacts(characterID, plan.newest, Marks{Status: Active})
-	case BulkPin, BulkUnpin:
-		pinned := b.Action == BulkPin
-		err = tx.MarkFacts(characterID, plan.versions, Marks{Pinned: &pinned})
-	case BulkLock, BulkUnlock:
-		locked := b.Action == BulkLock
-		err = tx.MarkFacts(characterID, plan.versions, Marks{Locked: &locked})
+		op, change = opRestored, plan.newest
+	}
+	if b.Action == BulkPurge {
+		err = bury(tx, characterID, plan.roots)
+	} else {
+		err = tx.MarkFacts(characterID, change, marksOf[b.Action])
 	}
 	if err != nil {
 		return nil, err

@@ -127,7 +127,8 @@ func (r *ranking) overlap(a, b *candidate) float64 {
 			c.terms = r.v.Distinct(c.at)
 		}
 	}
-	return index.Overlap(a.terms, b.terms)
+	both, all := index.Overlap(a.terms, b.terms)
+	return float64(both) / float64(max(1, all))
 }
 
 // cosine is 0 without vectors of the model.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/llm"
+	"nodest/memory/lang"
 )
 
 // Sizes of embedding jobs.
@@ -107,7 +107,7 @@ func (b *embedding) embed(ctx context.Context, batch []Content) error {
 func (b *embedding) part(ctx context.Context, contents []Content) error {
 	texts := make([]string, len(contents))
 	for i, c := range contents {
-		texts[i] = firstRunes(c.Text, embedText)
+		texts[i] = lang.First(c.Text, embedText)
 	}
 	found, err := b.e.Embed(ctx, llm.Passage, texts)
 	switch {
@@ -134,19 +134,6 @@ func (b *embedding) part(ctx context.Context, contents []Content) error {
 // refusal reports whether an error may be due to a text.
 func refusal(err error) bool {
 	return fault.Is(err, fault.UpstreamBadAnswer) || fault.Is(err, fault.ContextTooLarge) || fault.Is(err, fault.Blocked)
-}
-
-func firstRunes(text string, n int) string {
-	if len(text) <= n || utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
 }
 
 // Sweep enqueues embedding for scopes that lack vectors of the current model. The server calls

@@ -7,12 +7,17 @@ import (
 	"unicode/utf8"
 
 	"nodest/index"
+	"nodest/memory/lang"
 )
 
 // excerpt returns the sentences of text that fit a question best, in their order and in at most
 // room code points; empty if not even one fits. Gaps are marked.
 func excerpt(text string, terms []index.Term, room int) string {
-	parts := splitSentences(text)
+	var parts []string
+	for len(text) > 0 {
+		end := lang.SentenceEnd(text)
+		parts, text = append(parts, text[:end]), text[end:]
+	}
 	type scored struct {
 		at    int
 		score float32
@@ -56,26 +61,4 @@ func join(parts []string, chosen []int) string {
 		b.WriteString(parts[at])
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// splitSentences cuts text after its sentence ends.
-func splitSentences(text string) []string {
-	var parts []string
-	from := 0
-	for i, r := range text {
-		end := i + utf8.RuneLen(r)
-		if r == utf8.RuneError {
-			continue
-		}
-		full := strings.ContainsRune("。！？…；\n", r)
-		stop := strings.ContainsRune(".!?;", r) && (end == len(text) || text[end] == ' ' || text[end] == '\n')
-		if full || stop {
-			parts = append(parts, text[from:end])
-			from = end
-		}
-	}
-	if from < len(text) {
-		parts = append(parts, text[from:])
-	}
-	return parts
 }

@@ -26,14 +26,32 @@ type Ask struct {
 	Before       []string // texts of the last turn, the user's first, which Text may refer to
 	Visible      Visible  // what the prompt shows anyway
 	Known        []string // ids of facts that the prompt shows anyway, in the profile
-	Search       bool     // of a user, who wants to see what fits: without the gate
+	Search       bool     // of a user, who wants to see what fits: a floor of relevance instead of the gate
 	Everything   bool     // mode=recall: neither gate, variety nor budget
 	Relevant     bool     // with Everything: the floor all the same
 	Hidden       bool     // also what no branch shows, and every version of a fact
 	Layers       []Layer  // nil = both
 	Conversation string   // only what was said, or learned, in this one; "" = all
-	Limit        int      // 0 = the scene's
+	Limit        int      // hits; 0 = the scene's, else 10
 	Lexical      bool     // without vectors
+
+	// The rest is for a search in one index; the service sets it.
+
+	Characters int          // code points of all texts together; default 1500
+	Vector     index.Vector // of the text by the model, if there is one
+	Spelling   index.Vector // of the text by parts of words, if there is one
+
+	// Skip excludes units of other conversations or layers. It is called for many units while
+	// the index is locked, and must be fast.
+	Skip func(*Unit) bool
+	// Counts reports for each unit whether it may be returned; nil = all may. It is called only
+	// for the best units, without a lock on the index.
+	Counts func(context.Context, []*Unit) ([]bool, error)
+	// Over returns the facts that have ended, and what counts instead (counter.over); nil =
+	// none have.
+	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
+
+	read *lang.Question // of Text; nil = not read yet
 }
 
 // Recall returns what fits, best first: only units that are shown on the branches of their
@@ -43,12 +61,12 @@ type Ask struct {
 // In a scene that does not share, only what was said in Here's conversation counts, and what
 // the user wrote.
 func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit, err error) {
-	c, q, err := s.question(ctx, userID, &a)
+	c, err := s.question(ctx, userID, &a)
 	if err != nil {
 		return nil, err
 	}
 	err = s.cache.Use(ctx, Scope{userID, a.CharacterID}.key(), func(x *index.Index) error {
-		hits, err = find(ctx, x, &a, c, q)
+		hits, err = find(ctx, x, &a, c)
 		return err
 	})
 	return hits, err
@@ -58,7 +76,7 @@ func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit,
 // on the branch a.Here, to profile; what that returns becomes a.Known. Without a text there are
 // no hits.
 func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, err error) {
-	c, q, err := s.question(ctx, userID, &a)
+	c, err := s.question(ctx, userID, &a)
 	if err != nil {
 		return nil, err
 	}
@@ -68,17 +86,18 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 			return err
 		}
 		if a.Known = profile(facts); a.Text != "" {
-			hits, err = find(ctx, x, &a, c, q)
+			hits, err = find(ctx, x, &a, c)
 		}
 		return err
 	})
 	return hits, err
 }
 
-func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, *Query, error) {
+// question completes a by the settings and the vectors.
+func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, error) {
 	scene, err := s.scene(ctx, userID, a)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if a.Now.IsZero() {
 		a.Now = time.Now()
@@ -86,28 +105,26 @@ func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter
 	if scene.Zone != nil {
 		a.Now = a.Now.In(scene.Zone)
 	}
-	a.Limit = cmp.Or(a.Limit, scene.Limit, DefaultLimit)
+	a.Limit, a.Names = cmp.Or(a.Limit, scene.Limit, DefaultLimit), cmp.Or(a.Names, scene.Names)
+	a.Characters = defaultCharacters
 	c := newCounter(s.store, userID, a, &scene)
-	q := &Query{
-		Text: a.Text, Names: cmp.Or(a.Names, scene.Names), Now: a.Now, Visible: a.Visible, Everything: a.Everything, Relevant: a.Relevant,
-		Search: a.Search, Chat: a.Here.ConversationID, Before: a.Before,
-		Limit: a.Limit, Characters: defaultCharacters, Skip: c.skip(a.Layers), Counts: c.counts, Over: c.over,
+	a.Skip = c.skip(a.Layers)
+	if !a.Hidden {
+		a.Counts, a.Over = c.counts, c.over
 	}
-	if a.Hidden {
-		q.Counts, q.Over = nil, nil
+	if !a.Lexical && !(a.gated() && a.reading().Silent()) {
+		s.embedQuestion(ctx, userID, a)
 	}
-	if !a.Lexical && !(q.gated() && q.reading().Silent()) {
-		s.embedQuestion(ctx, userID, q)
-	}
-	return c, q, nil
+	return c, nil
 }
 
-func find(ctx context.Context, x *index.Index, a *Ask, c *counter, q *Query) ([]Hit, error) {
+func find(ctx context.Context, x *index.Index, a *Ask, c *counter) ([]Hit, error) {
+	q := *a
 	if len(a.Known) > 0 { // they take nothing from the others
 		q.Limit += len(a.Known)
 		q.Characters += MaxProfile
 	}
-	hits, err := Recall(ctx, x, *q)
+	hits, err := Recall(ctx, x, q)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +174,7 @@ func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, er
 
 // embedQuestion adds the vectors of a question: always by spelling, because rows have vectors
 // of the offline embedder until the model's are ready. A model gets half of the remaining time.
-func (s *Service) embedQuestion(ctx context.Context, userID string, q *Query) {
+func (s *Service) embedQuestion(ctx context.Context, userID string, q *Ask) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(until)/2, errEmbedderSlow)

@@ -34,7 +34,7 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 		"我老公的备注是什么？":                      {"债主", "猪头"},
 		"我用的是什么手机？":                       {"荣耀", "便宜耐造"},
 	} {
-		hits := recall(t, x, memory.Query{Text: question, Now: noon, Chat: "here"})
+		hits := recall(t, x, memory.Ask{Text: question, Now: noon, Here: memory.Place{ConversationID: "here"}})
 		now, was := position(hits, want[0]), position(hits, want[1])
 		if now < 0 || was >= 0 && was < now {
 			t.Errorf("%q finds %q, want %q before %q", question, texts(hits), want[0], want[1])
@@ -51,10 +51,10 @@ func TestWhatWasSaidLaterComesFirst(t *testing.T) {
 	}
 	// What was so before is told when that is asked for, and nothing follows up on what
 	// is not about the user.
-	if hits := recall(t, x, memory.Query{Text: "What was my favourite drink before?", Now: noon, Chat: "here"}); position(hits, "My favourite drink is root beer") < 0 {
+	if hits := recall(t, x, memory.Ask{Text: "What was my favourite drink before?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "My favourite drink is root beer") < 0 {
 		t.Errorf("the past: %q", texts(hits))
 	}
-	if hits := recall(t, x, memory.Query{Text: "Is there root beer in this tavern?", Now: noon, Chat: "here"}); position(hits, "Zenbook") >= 0 {
+	if hits := recall(t, x, memory.Ask{Text: "Is there root beer in this tavern?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "Zenbook") >= 0 {
 		t.Errorf("the tavern: %q", texts(hits))
 	}
 }
@@ -72,7 +72,7 @@ func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
 		"我多重了现在": "132斤", "我的手机是什么牌子": "荣耀",
 		"That computer scene was funny.": "", "Heavy is the weight of the crown!": "", "Did your father teach you that?": "", "你多重呀": "",
 	} {
-		hits := recall(t, x, memory.Query{Text: text, Now: noon.Add(time.Hour), Chat: "here"})
+		hits := recall(t, x, memory.Ask{Text: text, Now: noon.Add(time.Hour), Here: memory.Place{ConversationID: "here"}})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
 			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
 		}

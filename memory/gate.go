@@ -26,7 +26,7 @@ const (
 )
 
 // gated reports whether only what passes the gate may be returned.
-func (q *Query) gated() bool { return !q.Everything && !q.Search }
+func (q *Ask) gated() bool { return !q.Everything && !q.Search }
 
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
@@ -100,7 +100,7 @@ func (r *ranking) givesProperty(e *entry, i int) bool {
 
 // greets reports whether a unit is the greeting of another chat.
 func (r *ranking) greets(e *entry) bool {
-	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Chat == "" || e.Conversation != r.q.Chat)
+	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Here.ConversationID == "" || e.Conversation != r.q.Here.ConversationID)
 }
 
 // echo is what the message itself says.

@@ -219,7 +219,7 @@ func TestTheGate(t *testing.T) {
 
 func ask(t *testing.T, x *index.Index, text string) []memory.Hit {
 	t.Helper()
-	return recall(t, x, memory.Query{Text: text, Chat: "here", Now: noon})
+	return recall(t, x, memory.Ask{Text: text, Here: memory.Place{ConversationID: "here"}, Now: noon})
 }
 
 func texts(hits []memory.Hit) (all []string) {

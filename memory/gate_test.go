@@ -22,24 +22,24 @@ func TestWhatAPromptRecalls(t *testing.T) {
 	x := indexOf(t, units...)
 	for _, c := range []struct {
 		name string
-		q    memory.Query
+		q    memory.Ask
 		want []string // ids, in any order
 	}{
-		{"a question", memory.Query{Text: "What is my goldfish called?"}, []string{"1.1", "1.3"}},
-		{"an echo", memory.Query{Text: "My sister Lucy keeps bees in Bergen."}, nil},
-		{"a name in passing", memory.Query{Text: "I am off to see Lucy this afternoon."}, []string{"2.1"}},
-		{"the greeting of another chat", memory.Query{Text: "Who is the lighthouse keeper?", Chat: "here"}, nil},
-		{"that of this one", memory.Query{Text: "Who is the lighthouse keeper?", Chat: "c"}, []string{"1.0"}},
-		{"one that refers to the turn before", memory.Query{Text: "And what about her?", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, []string{"2.1"}},
-		{"one that refers to nothing", memory.Query{Text: "And what about her?"}, nil},
-		{"small talk behind such a turn", memory.Query{Text: "That's great!", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, nil},
-		{"one character", memory.Query{Text: "我的猫怎么样？"}, []string{"2.2"}},
-		{"one that refers, in Chinese", memory.Query{Text: "那它呢？", Before: []string{"你喜欢猫吗？", "喜欢。"}}, []string{"2.2"}},
-		{"one character of many", memory.Query{Text: "你喜欢茶吗"}, []string{"2.3"}},
-		{"a Japanese noun without its particle", memory.Query{Text: "犬は元気？"}, []string{"2.4"}},
-		{"a Korean noun with another particle", memory.Query{Text: "고양이가 무슨 색이야?"}, []string{"2.5"}},
-		{"a Korean particle and verb alone", memory.Query{Text: "나는 뭐야?"}, nil},
-		{"a back-channel", memory.Query{Text: "嗯嗯，好的"}, nil},
+		{"a question", memory.Ask{Text: "What is my goldfish called?"}, []string{"1.1", "1.3"}},
+		{"an echo", memory.Ask{Text: "My sister Lucy keeps bees in Bergen."}, nil},
+		{"a name in passing", memory.Ask{Text: "I am off to see Lucy this afternoon."}, []string{"2.1"}},
+		{"the greeting of another chat", memory.Ask{Text: "Who is the lighthouse keeper?", Here: memory.Place{ConversationID: "here"}}, nil},
+		{"that of this one", memory.Ask{Text: "Who is the lighthouse keeper?", Here: memory.Place{ConversationID: "c"}}, []string{"1.0"}},
+		{"one that refers to the turn before", memory.Ask{Text: "And what about her?", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, []string{"2.1"}},
+		{"one that refers to nothing", memory.Ask{Text: "And what about her?"}, nil},
+		{"small talk behind such a turn", memory.Ask{Text: "That's great!", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, nil},
+		{"one character", memory.Ask{Text: "我的猫怎么样？"}, []string{"2.2"}},
+		{"one that refers, in Chinese", memory.Ask{Text: "那它呢？", Before: []string{"你喜欢猫吗？", "喜欢。"}}, []string{"2.2"}},
+		{"one character of many", memory.Ask{Text: "你喜欢茶吗"}, []string{"2.3"}},
+		{"a Japanese noun without its particle", memory.Ask{Text: "犬は元気？"}, []string{"2.4"}},
+		{"a Korean noun with another particle", memory.Ask{Text: "고양이가 무슨 색이야?"}, []string{"2.5"}},
+		{"a Korean particle and verb alone", memory.Ask{Text: "나는 뭐야?"}, nil},
+		{"a back-channel", memory.Ask{Text: "嗯嗯，好的"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := foundIDs(recall(t, x, c.q))
@@ -57,7 +57,7 @@ func TestAReferenceInChinese(t *testing.T) {
 	x := indexOf(t, Said(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
 		"Ann: My sister keeps bees in Lisbon.", "Reed: Aye.", "Ann: My brother sells boats.", "Reed: Aye.", "Ann: And my sister?", "Reed: She is well.")...)
 	for text, c := range map[string]struct{ before, want string }{"她住哪里？": {"那我妹妹呢？", "成都"}, "Where does she live?": {"And my sister?", "Lisbon"}} {
-		hits := recall(t, x, memory.Query{Text: text, Before: []string{c.before, ""}, Now: noon})
+		hits := recall(t, x, memory.Ask{Text: text, Before: []string{c.before, ""}, Now: noon})
 		if position(hits, c.want) < 0 {
 			t.Errorf("%q behind %q finds %q", text, c.before, texts(hits))
 		}
@@ -73,7 +73,7 @@ func TestANameIsKnown(t *testing.T) {
 		"Miso is sick": {"1.0"}, "Lena is back.": {"1.1"}, "I'm back. Swallow leaks.": {"1.3"}, "翠花该浇水了": {"1.4"}, "今天见到莉娜了": {"1.5"},
 		"外卖好慢啊": nil, "学生很吵啊": nil, "Gulls are so noisy.": nil, "Ferries are so slow.": nil, "I'm grey.": nil,
 	} {
-		if got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"})); !slices.Equal(got, want) {
+		if got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}})); !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
 	}
@@ -90,13 +90,13 @@ func TestWhatIsPlayedAnswersNothing(t *testing.T) {
 		if text[0] >= 0x80 {
 			x = zh
 		}
-		got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}))
+		got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}))
 		if !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
 	}
 	x = indexOf(t, Said(1, "2023-05-02", "Ann: Let's role-play: I live in Elm Street.")...)
-	if hits := recall(t, x, memory.Query{Text: "Where do I live?", Now: noon, Chat: "here"}); len(hits) != 1 {
+	if hits := recall(t, x, memory.Ask{Text: "Where do I live?", Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) != 1 {
 		t.Errorf("the only answer is not found: %q", texts(hits))
 	}
 }
@@ -107,7 +107,7 @@ func TestADayIsNotItsSmallTalk(t *testing.T) {
 	x := indexOf(t, Said(1, "2023-05-09",
 		"Ann: hm", "Reed: Hello there.", "Ann: I baked a rhubarb pie.", "Reed: Oh, great!", "Ann: yeah, ok", "Reed: Sure, sure.", "Ann: At 9.", "Ann: 嗯，好的", "Reed: 哈哈，真棒", "Ann: 我烤了面包。", "Reed: 哦？", "Ann: 好")...)
 	for text, want := range map[string][]string{"What did I bake yesterday?": {"1.2", "1.6", "1.9"}, "昨天我做了什么？": {"1.2", "1.6", "1.9"}} {
-		got := foundIDs(recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}))
+		got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}))
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
@@ -136,7 +136,7 @@ func TestWhatOpensTheGate(t *testing.T) {
 		"What is your favourite colour?": "", "What is my favourite tea?": "smoky",
 		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
 	} {
-		hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"})
+		hits := recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
 			t.Errorf("%q finds %q, want %q", text, texts(hits), want)
 		}
@@ -153,7 +153,7 @@ func TestWhoTheUserIsInOtherWords(t *testing.T) {
 	} {
 		x := indexOf(t, Said(1, "2023-05-06", "Ann: "+line, "Reed: I see.")...)
 		for asked, want := range map[string]int{c.asked: 1, c.other: 0} {
-			if hits := recall(t, x, memory.Query{Text: asked, Now: noon, Chat: "here"}); len(hits) != want {
+			if hits := recall(t, x, memory.Ask{Text: asked, Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) != want {
 				t.Errorf("%q finds %q, want %d of %q", asked, texts(hits), want, line)
 			}
 		}
@@ -161,7 +161,7 @@ func TestWhoTheUserIsInOtherWords(t *testing.T) {
 	x := indexOf(t, Said(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.",
 		"Ann: My name is Bond lol", "Ann: 他们说我三十岁", "Ann: 我女儿今年六岁", "Ann: 我朋友住在北京，是医生")...)
 	for _, text := range []string{"我几岁？", "我住哪里？", "私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
-		if hits := recall(t, x, memory.Query{Text: text, Now: noon, Chat: "here"}); len(hits) > 0 {
+		if hits := recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) > 0 {
 			t.Errorf("%q finds %q", text, texts(hits))
 		}
 	}
@@ -171,7 +171,7 @@ func TestWhoTheUserIsInOtherWords(t *testing.T) {
 func TestOfflineVectorsProveNothing(t *testing.T) {
 	x := indexOf(t, withVectors(t, talk)...)
 	text := "sunrisee orangee"
-	q := memory.Query{Text: text}
+	q := memory.Ask{Text: text}
 	v := vector(t, llm.Query, text)
 	if q.Spelling = v; len(recall(t, x, q)) > 0 {
 		t.Error("spelling alone opens the gate")
@@ -184,7 +184,7 @@ func TestOfflineVectorsProveNothing(t *testing.T) {
 func TestByHandComesFirst(t *testing.T) {
 	old := fact("old", "User's lucky number is seven.", func(u *memory.Unit) { u.At, u.ByHand = noon.AddDate(-1, 0, 0), true })
 	fresh := fact("fresh", "User's lucky number is lucky number nine, the lucky one.", func(u *memory.Unit) { u.At = noon.Add(-time.Hour) })
-	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Query{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {
+	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {
 		t.Errorf("found %v", got)
 	}
 }

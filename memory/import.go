@@ -65,7 +65,7 @@ func importPiece(tx Tx, by, characterID string, parsed []Memory) (*Imported, err
 	for _, versions := range groupsOf(parsed) {
 		im.take(versions)
 	}
-	if err := tx.InsertFacts(characterID, im.made); err != nil {
+	if err := tx.InsertFacts(characterID, im.made...); err != nil {
 		return nil, err
 	}
 	im.done.Created = len(im.made)

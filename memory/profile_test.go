@@ -301,7 +301,7 @@ func BenchmarkProfile(b *testing.B) {
 			if i%200 == 0 {
 				kind = lang.KindProfile
 			}
-			err := tx.Memory.InsertFact(character, &memory.Memory{
+			err := tx.Memory.InsertFacts(character, &memory.Memory{
 				ID: id, RootID: id, Version: 1, Text: fmt.Sprintf("User keeps %d hens at farm %d", i+2, i), Subject: lang.AboutUser, Kind: kind,
 				Importance: 0.5, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: noon, CreatedAt: noon, UpdatedAt: noon,
 			})

@@ -12,49 +12,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Query is a search in one index. Only Text is required.
-type Query struct {
-	Text  string
-	Names lang.Names
-	Now   time.Time // of the question; its zone is that of the days that are named
-
-	Vector   index.Vector // of the text by the model, if there is one
-	Spelling index.Vector // of the text by parts of words, if there is one
-
-	// Skip excludes units of other conversations or layers. It is called for many units while
-	// the index is locked, and must be fast.
-	Skip func(*Unit) bool
-
-	Visible Visible
-
-	// Counts reports for each unit whether it may be returned; nil = all may. It is called only
-	// for the best units, without a lock on the index.
-	Counts func(context.Context, []*Unit) ([]bool, error)
-
-	// Over returns the facts that have ended, and what counts instead (counter.over); nil =
-	// none have.
-	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
-
-	// Chat is the conversation that continues; "" = none. Before are the texts of its last
-	// turn, the user's first, to which Text may refer.
-	Chat   string
-	Before []string
-
-	// Search applies the floor of relevance for a user's search, instead of the gate for a
-	// message.
-	Search bool
-	// Everything turns off the gate, variety and the budget of characters (mode=recall).
-	Everything bool
-	// Relevant keeps the floor in spite of Everything, for a unit's own words.
-	Relevant bool
-
-	Limit      int // hits; default 10
-	Characters int // code points of all texts together; default 1500
-
-	read *lang.Question // of Text; nil = not read yet
-}
-
-func (q *Query) reading() *lang.Question {
+func (q *Ask) reading() *lang.Question {
 	if q.read == nil {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
@@ -67,7 +25,7 @@ func (q *Query) reading() *lang.Question {
 	return q.read
 }
 
-func (q *Query) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
+func (q *Ask) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
 
 const (
 	DefaultLimit      = 10
@@ -112,7 +70,7 @@ const (
 //
 // The index is locked twice and briefly: to rank its rows, and to choose among the best of
 // those that count. A row removed in between is not returned.
-func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
+func Recall(ctx context.Context, x *index.Index, q Ask) ([]Hit, error) {
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	q.Characters = cmp.Or(q.Characters, defaultCharacters)
 	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
@@ -139,7 +97,7 @@ func Recall(ctx context.Context, x *index.Index, q Query) ([]Hit, error) {
 
 type ranking struct {
 	ctx  context.Context
-	q    *Query
+	q    *Ask
 	read lang.Question
 	*columns
 	supported []supported

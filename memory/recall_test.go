@@ -60,7 +60,7 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 	return x
 }
 
-func recall(t testing.TB, x *index.Index, q memory.Query) []memory.Hit {
+func recall(t testing.TB, x *index.Index, q memory.Ask) []memory.Hit {
 	t.Helper()
 	if q.Names == (lang.Names{}) {
 		q.Names = lang.Names{User: "Ann", Character: "Reed"}
@@ -102,7 +102,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 		{"inflected otherwise", "visiting", "2.3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			hits := recall(t, x, memory.Query{Text: c.query})
+			hits := recall(t, x, memory.Ask{Text: c.query})
 			if len(hits) == 0 || hits[0].ID != c.want {
 				t.Errorf("%q finds %v, want %s first", c.query, foundIDs(hits), c.want)
 			}
@@ -113,7 +113,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 func TestALongMessageFindsWhatItTouches(t *testing.T) {
 	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
 		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
-	if got := foundIDs(recall(t, indexOf(t, talk...), memory.Query{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
+	if got := foundIDs(recall(t, indexOf(t, talk...), memory.Ask{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
 		t.Errorf("found %v", got)
 	}
 }
@@ -121,7 +121,7 @@ func TestALongMessageFindsWhatItTouches(t *testing.T) {
 func TestRecallByDay(t *testing.T) {
 	x := indexOf(t, talk...)
 	for _, query := range []string{"What did we talk about on April 20th?", "在4月20号我们聊了什么？", "2023-04-20?"} {
-		hits := recall(t, x, memory.Query{Text: query, Limit: 4, Search: true})
+		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
 		for _, h := range hits {
 			if !strings.HasPrefix(h.ID, "2.") {
 				t.Errorf("%q finds %v", query, foundIDs(hits))
@@ -137,11 +137,11 @@ func TestRecallByDay(t *testing.T) {
 func TestNothingRelevantGivesNothing(t *testing.T) {
 	x := indexOf(t, talk...)
 	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
-		if hits := recall(t, x, memory.Query{Text: query}); len(hits) != 0 {
+		if hits := recall(t, x, memory.Ask{Text: query}); len(hits) != 0 {
 			t.Errorf("%q finds %v", query, foundIDs(hits))
 		}
 	}
-	if hits := recall(t, index.New(), memory.Query{Text: "tea"}); len(hits) != 0 {
+	if hits := recall(t, index.New(), memory.Ask{Text: "tea"}); len(hits) != 0 {
 		t.Errorf("an empty scope gives %v", foundIDs(hits))
 	}
 }
@@ -153,7 +153,7 @@ func TestTheBudgetHolds(t *testing.T) {
 	}
 	long := fact("long", "Of the lighthouse much can be told. "+strings.Repeat("Other things are told as well. ", 100), nil)
 	x := indexOf(t, append(units, long)...)
-	for _, q := range []memory.Query{{Text: "lighthouse"}, {Text: "lighthouse", Limit: 3}, {Text: "lighthouse", Characters: 200}, {Text: "much told of the lighthouse"}} {
+	for _, q := range []memory.Ask{{Text: "lighthouse"}, {Text: "lighthouse", Limit: 3}, {Text: "lighthouse", Characters: 200}, {Text: "much told of the lighthouse"}} {
 		hits, length := recall(t, x, q), 0
 		for _, h := range hits {
 			length += utf8.RuneCountInString(h.Shown())
@@ -162,12 +162,12 @@ func TestTheBudgetHolds(t *testing.T) {
 			t.Errorf("%+v: %d hits of %d characters", q, len(hits), length)
 		}
 	}
-	hits := recall(t, x, memory.Query{Text: "much told of the lighthouse"})
+	hits := recall(t, x, memory.Ask{Text: "much told of the lighthouse"})
 	at := slices.IndexFunc(hits, func(h memory.Hit) bool { return h.ID == "long" })
 	if at < 0 || !strings.Contains(hits[at].Shown(), "Of the lighthouse much can be told.") || utf8.RuneCountInString(hits[at].Shown()) > 400 {
 		t.Errorf("the long one is shown as %q", hits[max(0, at)].Shown())
 	}
-	if all := recall(t, x, memory.Query{Text: "lighthouse", Everything: true, Limit: 100}); len(all) != 41 {
+	if all := recall(t, x, memory.Ask{Text: "lighthouse", Everything: true, Limit: 100}); len(all) != 41 {
 		t.Errorf("everything is %d hits", len(all))
 	}
 }
@@ -176,12 +176,12 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
 	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
 	other := fact("other", "Reed keeps his tea in a tin.", nil)
-	if got := foundIDs(recall(t, indexOf(t, older, newer, other), memory.Query{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
+	if got := foundIDs(recall(t, indexOf(t, older, newer, other), memory.Ask{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
 		t.Errorf("found %v", got)
 	}
 	source := talk[4]
 	told := fact("told", "Ann's sister Lucy moved to Bergen in April.", func(u *memory.Unit) { u.Sources = []string{source.ID} })
-	hits := recall(t, indexOf(t, source, told), memory.Query{Text: "Where did Lucy move?"})
+	hits := recall(t, indexOf(t, source, told), memory.Ask{Text: "Where did Lucy move?"})
 	if len(hits) != 1 || hits[0].ID != "told" || len(hits[0].Sources) != 1 || hits[0].Sources[0].ID != source.ID {
 		t.Errorf("a fact and its source are %+v", hits)
 	}
@@ -190,7 +190,7 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 	for _, text := range []string{told.Text, source.Text} {
 		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin, u.At = []string{source.ID}, memory.ByRule, source.At })
 		read.Hash = source.Hash
-		got := foundIDs(recall(t, indexOf(t, source, read), memory.Query{Text: "Where did Lucy move?"}))
+		got := foundIDs(recall(t, indexOf(t, source, read), memory.Ask{Text: "Where did Lucy move?"}))
 		if len(got) != 2 || !slices.Contains(got, source.ID) || !slices.Contains(got, "read") {
 			t.Errorf("a rule's fact and its source are %v", got)
 		}
@@ -199,12 +199,12 @@ func TestThoseWhoSayTheSameShareAPlace(t *testing.T) {
 
 func TestPinnedFactsCompete(t *testing.T) {
 	units := append(slices.Clone(talk), fact("pinned", "Ann is allergic to nuts.", func(u *memory.Unit) { u.Pinned = true }))
-	if got := foundIDs(recall(t, indexOf(t, units...), memory.Query{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
+	if got := foundIDs(recall(t, indexOf(t, units...), memory.Ask{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
 		t.Errorf("for something else: %v", got)
 	}
 	loose := fact("loose", "Ann paints boats on Sunday mornings.", nil)
 	pinned := fact("pinned", "Ann paints boats on Monday mornings.", func(u *memory.Unit) { u.Pinned = true })
-	if got := foundIDs(recall(t, indexOf(t, loose, pinned), memory.Query{Text: "Which mornings does Ann paint boats?"})); len(got) == 0 || got[0] != "pinned" {
+	if got := foundIDs(recall(t, indexOf(t, loose, pinned), memory.Ask{Text: "Which mornings does Ann paint boats?"})); len(got) == 0 || got[0] != "pinned" {
 		t.Errorf("of two that fit alike: %v", got)
 	}
 }
@@ -212,12 +212,12 @@ func TestPinnedFactsCompete(t *testing.T) {
 func TestRecencyBreaksTiesOnly(t *testing.T) {
 	old := fact("old", "Ann works as a potter in Bergen.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
 	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *memory.Unit) { u.At = noon })
-	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Query{Text: "Where does Ann work now?"})); got[0] != "fresh" {
+	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "Where does Ann work now?"})); got[0] != "fresh" {
 		t.Errorf("of two that fit alike %v", got)
 	}
 	vague := fact("vague", "Ann spoke of her work today.", func(u *memory.Unit) { u.At = noon })
 	exact := fact("exact", "The glaze on Ann's first pot was cobalt blue.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
-	if got := foundIDs(recall(t, indexOf(t, vague, exact), memory.Query{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
+	if got := foundIDs(recall(t, indexOf(t, vague, exact), memory.Ask{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
 		t.Errorf("an old exact answer stands behind: %v", got)
 	}
 }
@@ -226,7 +226,7 @@ func TestSkipLeavesOut(t *testing.T) {
 	x := indexOf(t, append(slices.Clone(talk), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
 	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
 	for _, everything := range []bool{true, false} {
-		if got := foundIDs(recall(t, x, memory.Query{Text: "sunrise at the lake", Skip: skip, Everything: everything, Search: !everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
+		if got := foundIDs(recall(t, x, memory.Ask{Text: "sunrise at the lake", Skip: skip, Everything: everything, Search: !everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
 			t.Errorf("found %v", got)
 		}
 	}
@@ -256,26 +256,26 @@ func TestVectorsAddWhatWordsMiss(t *testing.T) {
 	units[7].Vectors = nil // not embedded yet
 	x := indexOf(t, units...)
 	text := "sunrisee orangee"
-	if hits := recall(t, x, memory.Query{Text: text}); len(hits) != 0 {
+	if hits := recall(t, x, memory.Ask{Text: text}); len(hits) != 0 {
 		t.Errorf("words alone find %v", foundIDs(hits))
 	}
-	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
+	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
 		t.Errorf("with vectors %v", foundIDs(hits))
 	}
 	// A unit without a vector is found by its words, also when others have one.
 	text = "Did you promise to visit her when we sail north?"
-	if hits := recall(t, x, memory.Query{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
+	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
 		t.Errorf("not embedded: %v", foundIDs(hits))
 	}
 	// A list of another model is missing, not zero.
 	other := index.Vector{Model: "other", Values: make([]float32, 8)}
-	if a, b := foundIDs(recall(t, x, memory.Query{Text: text})), foundIDs(recall(t, x, memory.Query{Text: text, Vector: other})); !slices.Equal(a, b) {
+	if a, b := foundIDs(recall(t, x, memory.Ask{Text: text})), foundIDs(recall(t, x, memory.Ask{Text: text, Vector: other})); !slices.Equal(a, b) {
 		t.Errorf("a vector of another model changes %v to %v", a, b)
 	}
 }
 
 func TestScoresTellWhy(t *testing.T) {
-	hits := recall(t, indexOf(t, talk...), memory.Query{Text: "What did Ann paint at the lake?", Everything: true})
+	hits := recall(t, indexOf(t, talk...), memory.Ask{Text: "What did Ann paint at the lake?", Everything: true})
 	for i, h := range hits {
 		if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {
 			t.Errorf("score %d is %v", i, h.Score)
@@ -293,7 +293,7 @@ func FuzzRecall(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, one, two string) {
 		x := indexOf(t, fact("a", one, nil), fact("b", two, func(u *memory.Unit) { u.Pinned = true }))
 		seen, length := map[string]bool{}, 0
-		for _, h := range recall(t, x, memory.Query{Text: query}) {
+		for _, h := range recall(t, x, memory.Ask{Text: query}) {
 			if seen[h.ID] {
 				t.Errorf("%s comes twice", h.ID)
 			}
@@ -330,7 +330,7 @@ func BenchmarkRecall10000(b *testing.B) {
 		x := indexOf(b, units...)
 		b.Run(c.name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				q := memory.Query{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300), Now: noon}
+				q := memory.Ask{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300), Now: noon}
 				if c.vectors {
 					q.Vector = vector(b, llm.Passage, units[i%len(units)].Text)
 				}

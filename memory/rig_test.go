@@ -217,7 +217,7 @@ func (r *rig) learn(character, text string, change func(*memory.Memory), from ..
 	if change != nil {
 		change(m)
 	}
-	r.update(func(tx nodest.Tx) error { return tx.Memory.InsertFact(character, m) })
+	r.update(func(tx nodest.Tx) error { return tx.Memory.InsertFacts(character, m) })
 	return m
 }
 

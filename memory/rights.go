@@ -45,15 +45,9 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Status: Active,
 		SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
 	}
-	if m.Subject == "" {
-		m.Subject = lang.AboutUser
-	}
-	if m.Kind == "" {
-		m.Kind = lang.KindOther
-	}
-	if d.Importance != nil {
-		m.Importance = *d.Importance
-	}
+	fill(&m.Subject, lang.AboutUser)
+	fill(&m.Kind, lang.KindOther)
+	set(&m.Importance, d.Importance)
 	m.RootID, m.ContentHash = m.ID, ContentHash(m.Text)
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -66,7 +60,7 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 		return nil, err
 	}
 	if same == nil {
-		if err := tx.InsertFact(characterID, m); err != nil {
+		if err := tx.InsertFacts(characterID, m); err != nil {
 			return nil, err
 		}
 		return m, EmitWritten(tx, by, characterID, WroteAdded, m.ID)
@@ -182,7 +176,7 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	if err := tx.UpdateFact(characterID, newest); err != nil {
 		return nil, err
 	}
-	if err := tx.InsertFact(characterID, &m); err != nil {
+	if err := tx.InsertFacts(characterID, &m); err != nil {
 		return nil, err
 	}
 	if err := WantVectors(tx, characterID); err != nil {

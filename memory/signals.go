@@ -83,7 +83,7 @@ func sized(n int) *columns {
 
 // measure fills the columns. A vector without comparable vectors in the index leaves its column
 // empty.
-func measure(ctx context.Context, v index.View, q *Query, read lang.Question) (*columns, error) {
+func measure(ctx context.Context, v index.View, q *Ask, read lang.Question) (*columns, error) {
 	n := v.Slots()
 	c := sized(n)
 	v.Match(read.Terms, &c.match)

@@ -32,7 +32,6 @@ type Tx struct {
 	ScopeTx
 	TextTx
 	FactTx
-	FactsTx
 }
 
 type ScopeTx interface {
@@ -131,9 +130,9 @@ type Use struct {
 
 // FactTx keeps facts. The text of a version never changes.
 type FactTx interface {
-	// InsertFact stores a version. It returns fault.Conflict if an active fact of the scope has
-	// the same ContentHash.
-	InsertFact(characterID string, m *Memory) error
+	// InsertFacts stores new versions. It returns fault.Conflict if an active fact of the scope
+	// has the ContentHash of one of them.
+	InsertFacts(characterID string, facts ...*Memory) error
 	// UpdateFact stores all of m but its text.
 	UpdateFact(characterID string, m *Memory) error
 	Fact(characterID, id string) (*Memory, error)
@@ -150,6 +149,12 @@ type FactTx interface {
 
 	Tombstones(characterID string) ([]Tombstone, error)
 	PutTombstone(characterID string, t Tombstone) error
+	// MarkFacts changes versions by id and sets UpdatedAt to Now. Before making one active, the
+	// caller checks that no other active fact has its ContentHash.
+	MarkFacts(characterID string, ids []string, marks Marks) error
+	// Known returns the versions and tombstones of a scope with one of these ids or
+	// ContentHashes.
+	Known(characterID string, ids, hashes []string) ([]Known, error)
 
 	InsertSuggestion(characterID string, s *Suggested) error
 	Suggestion(characterID, id string) (*Suggested, error)
@@ -186,18 +191,6 @@ type Suggested struct {
 	Suggestion
 	State     string    `json:"state"`
 	CreatedAt time.Time `json:"createdAt"`
-}
-
-// FactsTx is FactTx for many facts, with few statements.
-type FactsTx interface {
-	// InsertFacts is InsertFact for versions that are all new.
-	InsertFacts(characterID string, facts []*Memory) error
-	// MarkFacts changes versions by id and sets UpdatedAt to Now. Before making one active, the
-	// caller checks that no other active fact has its ContentHash.
-	MarkFacts(characterID string, ids []string, marks Marks) error
-	// Known returns the versions and tombstones of a scope with one of these ids or
-	// ContentHashes.
-	Known(characterID string, ids, hashes []string) ([]Known, error)
 }
 
 // Marks are what MarkFacts writes; zero members are unchanged.

@@ -274,7 +274,7 @@ func TestABulkTakesAMemoryWithARetiredVersionOnce(t *testing.T) {
 					ID: []string{"old", "new"}[i], RootID: "old", Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
 					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
 				}
-				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFact(alice.ID, m) }))
+				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
 			}
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
 			preview := s.bulk(alice.ID, in)
@@ -390,7 +390,7 @@ func TestTheListTellsWhatCounts(t *testing.T) {
 				ConversationID: told.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},
 		}
-		s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFact(alice.ID, fact) }))
+		s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, fact) }))
 	}
 	rests("Clara has a birthday", said)
 	rests("It was said that all is fine", reply)

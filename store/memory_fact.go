@@ -33,13 +33,8 @@ func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
 	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID, Terms: index.Join(m.Text)}
 }
 
-// InsertFact stores a version of a fact.
-func (t *tx) InsertFact(characterID string, m *memory.Memory) error {
-	return t.InsertFacts(characterID, []*memory.Memory{m})
-}
-
-// InsertFacts stores many versions.
-func (t *tx) InsertFacts(characterID string, facts []*memory.Memory) error {
+// InsertFacts stores versions of facts.
+func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	if err := t.ownsCharacter(characterID); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (x things) suggested() *memory.Suggested {
 // fillMemory gives what fill made a memory.
 func fillMemory(tx nodest.Tx, x things) error {
 	for _, err := range []error{
-		tx.Memory.InsertFact(x.character, x.memory()),
+		tx.Memory.InsertFacts(x.character, x.memory()),
 		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
 		last(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
@@ -134,21 +134,13 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x things) error{
 		return unknown(e, err)
 	},
 
-	"InsertFact": func(e *env, tx nodest.Tx, x things) error {
-		m := x.memory()
-		m.ID, m.RootID = id(), id()
-		if err := unknown(e, tx.Memory.InsertFact(x.character, m)); err != nil {
-			return err
-		}
-		return tx.Memory.InsertFact(own(e, tx), x.memory())
-	},
 	"InsertFacts": func(e *env, tx nodest.Tx, x things) error {
 		m := x.memory()
 		m.ID, m.RootID = id(), id()
-		if err := unknown(e, tx.Memory.InsertFacts(x.character, []*memory.Memory{m})); err != nil {
+		if err := unknown(e, tx.Memory.InsertFacts(x.character, m)); err != nil {
 			return err
 		}
-		return tx.Memory.InsertFacts(own(e, tx), []*memory.Memory{x.memory()})
+		return tx.Memory.InsertFacts(own(e, tx), x.memory())
 	},
 	"MarkFacts": func(e *env, tx nodest.Tx, x things) error {
 		marks := memory.Marks{Status: memory.Retired}

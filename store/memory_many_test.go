@@ -29,12 +29,12 @@ func TestManyFactsAreStoredAtOnce(t *testing.T) {
 			for name, wrong := range map[string][]*memory.Memory{
 				"what is there": {older, newer, again}, "twice": {fact("User has a cat"), fact("User has a CAT")},
 			} {
-				if err := tx.Memory.InsertFacts(character, wrong); !fault.Is(err, fault.Conflict) {
+				if err := tx.Memory.InsertFacts(character, wrong...); !fault.Is(err, fault.Conflict) {
 					e.Errorf("%s: %v, want conflict", name, err)
 				}
 			}
 			again.Status = memory.Retired                                              // beside an active one it may stand
-			return tx.Memory.InsertFacts(character, append(many, older, newer, again)) // the transaction goes on
+			return tx.Memory.InsertFacts(character, append(many, older, newer, again)...) // the transaction goes on
 		})
 		e.view(func(tx nodest.Tx) error {
 			versions, err := tx.Memory.FactVersions(character, older.ID)

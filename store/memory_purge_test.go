@@ -58,7 +58,7 @@ func (e *env) remember(words string) *remembered {
 	r.first.Status = memory.Superseded
 	e.update(func(tx nodest.Tx) error {
 		for _, err := range []error{
-			tx.Memory.InsertFact(r.character, r.first), tx.Memory.InsertFact(r.character, r.second),
+			tx.Memory.InsertFacts(r.character, r.first), tx.Memory.InsertFacts(r.character, r.second),
 			tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
 				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
 			tx.Memory.PutUses(r.said[1].ID, r.said[1].Swipes[0].RevisionID, []memory.Use{

@@ -38,7 +38,7 @@ func evidenceOf(m *chat.Message) memory.Evidence {
 
 func (e *env) learn(character string, m *memory.Memory) *memory.Memory {
 	e.Helper()
-	e.update(func(tx nodest.Tx) error { return tx.Memory.InsertFact(character, m) })
+	e.update(func(tx nodest.Tx) error { return tx.Memory.InsertFacts(character, m) })
 	return m
 }
 
@@ -59,7 +59,7 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 			if err := tx.Memory.UpdateFact(character, first); err != nil {
 				return err
 			}
-			return tx.Memory.InsertFact(character, second)
+			return tx.Memory.InsertFacts(character, second)
 		})
 		first.Text, first.ContentHash = "User drinks tea\x00", memory.ContentHash("User drinks tea\x00")
 		e.view(func(tx nodest.Tx) error {
@@ -91,20 +91,20 @@ func TestAnActiveFactIsSaidOnce(t *testing.T) {
 		a, b := e.character(), e.character()
 		first, again := fact("User drinks tea"), fact("user drinks TEA.")
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.Memory.InsertFact(a, first); err != nil {
+			if err := tx.Memory.InsertFacts(a, first); err != nil {
 				return err
 			}
-			e.code(fault.Conflict, tx.Memory.InsertFact(a, again))
+			e.code(fault.Conflict, tx.Memory.InsertFacts(a, again))
 			first.Status = memory.Retired // the transaction goes on
 			if err := tx.Memory.UpdateFact(a, first); err != nil {
 				return err
 			}
-			if err := tx.Memory.InsertFact(a, again); err != nil {
+			if err := tx.Memory.InsertFacts(a, again); err != nil {
 				return err
 			}
 			first.Status = memory.Active
 			e.code(fault.Conflict, tx.Memory.UpdateFact(a, first))
-			return tx.Memory.InsertFact(b, fact("User drinks tea"))
+			return tx.Memory.InsertFacts(b, fact("User drinks tea"))
 		})
 	})
 }

@@ -63,7 +63,7 @@ func (t *tx) characters() character.Tx {
 
 // memory is t as the memory has it.
 func (t *tx) memory() memory.Tx {
-	return memory.Tx{Tx: t, Jobs: t, ScopeTx: t, TextTx: t, FactTx: t, FactsTx: t}
+	return memory.Tx{Tx: t, Jobs: t, ScopeTx: t, TextTx: t, FactTx: t}
 }
 
 // part is the database with the transactions of one subject.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"nodest/llm"
+	"nodest/memory/lang"
 )
 
 // Verdict is the result of checking an answer.
@@ -26,7 +27,7 @@ const shortestSummary = 50
 func plainTexts(lines []ChatLine) []string {
 	plain := make([]string, len(lines))
 	for i := range lines {
-		plain[i] = oneLine(lines[i].Text)
+		plain[i] = lang.Tidy(lines[i].Text)
 	}
 	return plain
 }
@@ -86,7 +87,7 @@ var refusals = []*regexp.Regexp{
 }
 
 func refuses(text string) bool {
-	start := strings.ToLower(oneLine(text[:byteOf(text, 200)]))
+	start := strings.ToLower(lang.Tidy(lang.First(text, 200)))
 	start = strings.TrimLeft(start, "\"'“‘「*#>（( ")
 	for _, r := range refusals {
 		if r.MatchString(start) {
@@ -98,7 +99,7 @@ func refuses(text string) bool {
 
 // copies reports whether text is one of the messages, a part of one, or one with little added.
 func copies(text string, messages []string) bool {
-	text = oneLine(text)
+	text = lang.Tidy(text)
 	for _, message := range messages {
 		if strings.Contains(message, text) ||
 			len(message)*5 >= len(text)*4 && strings.Contains(text, message) {

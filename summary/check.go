@@ -2,7 +2,6 @@ package summary
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -49,18 +48,7 @@ func materialOf(lines []ChatLine, previous string) *material {
 
 // addNumbers counts the numbers of a text as said, written in digits or in words.
 func (m *material) addNumbers(text string) {
-	words := tensAndOnes.ReplaceAllStringFunc(text, func(s string) string {
-		tens, ones, both := strings.Cut(strings.ReplaceAll(s, " ", "-"), "-")
-		sum := slices.Index(tensWords, tens)*10 + 20
-		if both {
-			sum += slices.Index(onesWords, ones) + 1
-		}
-		return strconv.Itoa(sum)
-	})
-	for i, teen := range teenWords {
-		words = strings.ReplaceAll(words, teen, strconv.Itoa(i+13))
-	}
-	for _, form := range []string{text, lang.Digits(text), lang.Digits(words), lang.Digits(strings.ReplaceAll(text, "两", " "))} { // 三百两 are 300
+	for _, form := range []string{text, lang.Digits(text), lang.Digits(strings.ReplaceAll(text, "两", " "))} { // 三百两 are 300
 		for _, n := range numberSigns.FindAllString(form, -1) {
 			for _, part := range numberParts(n) {
 				m.numbers[part] = true
@@ -73,13 +61,6 @@ func (m *material) addNumbers(text string) {
 		}
 	}
 }
-
-var (
-	onesWords   = strings.Fields("one two three four five six seven eight nine")
-	teenWords   = strings.Fields("thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-	tensWords   = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
-	tensAndOnes = regexp.MustCompile(`\b(?:` + strings.Join(tensWords, "|") + `)(?:[- ](?:` + strings.Join(onesWords, "|") + `))?\b`)
-)
 
 var numberSigns = regexp.MustCompile(`\d+(?:[.,:/-]\d+)*`)
 
@@ -233,7 +214,7 @@ func (m *material) madeUpHan(sentence string) []string {
 func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
 	var b strings.Builder
 	for rest := text; len(rest) > 0; {
-		end := sentenceEnd(rest)
+		end := lang.SentenceEnd(rest)
 		if invented := m.madeUp(strings.TrimSpace(rest[:end])); len(invented) > 0 {
 			madeUp = append(madeUp, invented...)
 			if strings.HasSuffix(rest[:end], "\n") {

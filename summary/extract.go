@@ -40,7 +40,7 @@ func extractSummary(w Work) string {
 	}
 	if len(quotes) == 0 { // nothing but "Hm." and "No?"
 		for i := range lines {
-			quotes = append(quotes, quotesFrom(&lines[i], []string{oneLine(withoutMarkers(lines[i].Text))})...)
+			quotes = append(quotes, quotesFrom(&lines[i], []string{lang.Tidy(withoutMarkers(lines[i].Text))})...)
 		}
 	}
 	return pick(quotes, w.Length)
@@ -51,7 +51,7 @@ const longestSpeaker = 40
 
 func quotesFrom(l *ChatLine, said []string) []quote {
 	speaker := l.speaker()
-	speaker = speaker[:byteOf(speaker, longestSpeaker)]
+	speaker = lang.First(speaker, longestSpeaker)
 	quotes := make([]quote, 0, len(said))
 	for _, s := range said {
 		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})
@@ -247,21 +247,9 @@ func hasName(text string) bool {
 
 // overlap is the share of terms that two sorted lists have in common, in millionths.
 func overlap(a, b []string) int64 {
-	both, all := int64(0), int64(0)
-	for len(a) > 0 || len(b) > 0 {
-		all++
-		switch {
-		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
-			a = a[1:]
-		case len(a) == 0 || b[0] < a[0]:
-			b = b[1:]
-		default:
-			both++
-			a, b = a[1:], b[1:]
-		}
-	}
+	both, all := index.Overlap(a, b)
 	if all == 0 {
 		return million
 	}
-	return both * million / all
+	return int64(both) * million / int64(all)
 }

@@ -19,7 +19,7 @@ const (
 func sentences(text string) []string {
 	var found []string
 	for len(text) > 0 {
-		end := sentenceEnd(text)
+		end := lang.SentenceEnd(text)
 		for _, piece := range fitting(strings.TrimSpace(text[:end])) {
 			piece = withoutHalfQuotes(piece)
 			if runes(piece) >= shortestSentence {
@@ -44,65 +44,11 @@ func withoutHalfQuotes(s string) string {
 	return s
 }
 
-// sentenceEnd returns where the first sentence of text ends, including closing quotes.
-func sentenceEnd(text string) int {
-	for i, r := range text {
-		_, n := utf8.DecodeRuneInString(text[i:])
-		next := i + n
-		switch {
-		case r == '\n':
-			return next
-		case r == '.' && !fullStop(text, i), !endsSentence(r):
-			continue
-		}
-		for next < len(text) {
-			r, n := utf8.DecodeRuneInString(text[next:])
-			if !endsSentence(r) && !closes(r) {
-				break
-			}
-			next += n
-		}
-		return next
-	}
-	return len(text)
-}
-
-func endsSentence(r rune) bool { return strings.ContainsRune("。！？!?…;；.．", r) }
-
-func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】》〉*", r) }
-
-// mostClosers is how many bytes after a point closing quotes and further points may take.
-const mostClosers = 24
-
-// fullStop reports whether the point at i ends a sentence: not one of a number, an address, an
-// initial or a title.
-func fullStop(text string, i int) bool {
-	rest := text[i+1 : min(i+1+mostClosers, len(text))]
-	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
-	if next, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(next) && next < 0x2E80 {
-		return false
-	}
-	if i > 0 && text[i-1] == '.' {
-		return true
-	}
-	word := text[:i]
-	if at := strings.LastIndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }); at >= 0 {
-		_, n := utf8.DecodeRuneInString(word[at:])
-		word = word[at+n:]
-	}
-	if len(word) == 1 && word != "I" && unicode.IsUpper(rune(word[0])) {
-		return false
-	}
-	return !titles[strings.ToLower(word)]
-}
-
-var titles = lang.WordSet("mr mrs ms dr prof st vs etc no jr sr")
-
 // fitting splits s into pieces of at most longestSentence.
 func fitting(s string) []string {
 	var pieces []string
 	for runes(s) > longestSentence {
-		head := s[:byteOf(s, longestSentence)]
+		head := lang.First(s, longestSentence)
 		cut := lastAfter(head, "，,、：:")
 		if cut <= len(head)/4 {
 			cut = lastAfter(head, " \t　")
@@ -126,17 +72,6 @@ func lastAfter(s, signs string) int {
 	return at + n
 }
 
-// byteOf returns where code point n of s begins, or the end.
-func byteOf(s string, n int) int {
-	for i := range s {
-		if n == 0 {
-			return i
-		}
-		n--
-	}
-	return len(s)
-}
-
 // cutAtSentence returns the longest beginning of text that has at most limit code points and
 // ends with a sentence. If more than half would be lost, text is cut at a space or anywhere.
 func cutAtSentence(text string, limit int) string {
@@ -144,10 +79,10 @@ func cutAtSentence(text string, limit int) string {
 	if runes(text) <= limit {
 		return text
 	}
-	head := text[:byteOf(text, limit)]
+	head := lang.First(text, limit)
 	cut := 0
 	for rest := text; len(rest) > 0; {
-		end := sentenceEnd(rest)
+		end := lang.SentenceEnd(rest)
 		kept := len(strings.TrimRightFunc(rest[:end], unicode.IsSpace))
 		if at := len(text) - len(rest); at+kept > len(head) {
 			break

@@ -29,7 +29,7 @@ type ChatLine struct {
 }
 
 func (l *ChatLine) speaker() string {
-	if name := oneLine(l.Name); name != "" {
+	if name := lang.Tidy(l.Name); name != "" {
 		return name
 	}
 	switch l.Role {

@@ -82,5 +82,3 @@ func utf16Len(s string) int {
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

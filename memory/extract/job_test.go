@@ -333,7 +333,7 @@ func TestACrashBetweenReadingAndWriting(t *testing.T) {
 		c.exchange("I live in Paris. I love coffee.", "How nice!")
 		c.update(func(tx nodest.Tx) error { return memory.ExtractNow(tx.Memory, c.chat) })
 		crash := errors.New("the process died")
-		for _, step := range []string{"InsertFact", "MarkRead", "FinishJob"} {
+		for _, step := range []string{"InsertFacts", "MarkRead", "FinishJob"} {
 			j := c.claim()
 			if err := c.run(c.serviceOn(dying{c.db.Memory(), step, crash}), j); !errors.Is(err, crash) {
 				c.Fatalf("%s: %v", step, err)
@@ -401,8 +401,8 @@ type dyingFacts struct {
 	dying
 }
 
-func (t dyingFacts) InsertFact(characterID string, m *memory.Memory) error {
-	return t.fails("InsertFact", func() error { return t.FactTx.InsertFact(characterID, m) })
+func (t dyingFacts) InsertFacts(characterID string, facts ...*memory.Memory) error {
+	return t.fails("InsertFacts", func() error { return t.FactTx.InsertFacts(characterID, facts...) })
 }
 
 type dyingTexts struct {

@@ -29,7 +29,7 @@ func (c *chatter) has(text string, kind lang.Kind, change func(*memory.Memory)) 
 		change(m)
 	}
 	c.update(func(tx nodest.Tx) error {
-		if err := tx.Memory.InsertFact(c.character, m); err != nil {
+		if err := tx.Memory.InsertFacts(c.character, m); err != nil {
 			return err
 		}
 		return tx.Memory.MarkRead(c.chat, said.Chosen().RevisionID)

@@ -371,7 +371,7 @@ func (w *writing) insert(planned *memory.Memory, id, root string, version int) e
 	m := *planned
 	m.ID, m.RootID, m.Version = id, root, version
 	w.made[planned], w.last[root] = &m, &m
-	return w.tx.InsertFact(w.characterID, &m)
+	return w.tx.InsertFacts(w.characterID, &m)
 }
 
 // replace stores the next version. A newer one on another branch still counts there.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -40,32 +41,34 @@ type dateForm struct {
 }
 
 // dateForms, the more specific ones first.
-var dateForms = []dateForm{
-	{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
-	{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
-	{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
-	{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
-	{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
-	{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
-	{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
-	{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
-	{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
-	{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
-	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
-	{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
-	{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
-	{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
-	{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
-	{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
-	{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
-	{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
-	{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
-	{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
-	{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
-	{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
-}
+var dateForms = sync.OnceValue(func() []dateForm {
+	return []dateForm{
+		{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
+		{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
+		{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
+		{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
+		{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
+		{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
+		{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
+		{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
+		{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
+		{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
+		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
+		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
+		{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
+		{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
+		{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
+		{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
+		{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
+		{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
+		{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
+		{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
+		{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
+		{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
+	}
+})
 
 func after(years, months, days int) func([]string, time.Time) (time.Time, bool) {
 	return func(_ []string, at time.Time) (time.Time, bool) {
@@ -165,19 +168,31 @@ func weekday(s string) int {
 	return 6
 }
 
-var (
-	hanNumber     = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
-	englishNumber = regexp.MustCompile(`\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty)\b`)
+const (
+	ones = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+	tens = "twenty thirty forty fifty sixty seventy eighty ninety"
 )
 
-var numberOf = map[string]int{
-	"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
-	"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
-	"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000,
-}
+var (
+	hanNumber     = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
+	englishNumber = regexp.MustCompile(`\b(?:` + alternatives(tens) + `)(?:[- ](?:` + alternatives(ones) + `))?\b|\b(?:` + alternatives(ones[len("one "):]) + `)\b`)
+)
+
+func alternatives(words string) string { return strings.ReplaceAll(words, " ", "|") }
+
+var numberOf = func() map[string]int {
+	m := map[string]int{"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000}
+	for i, w := range strings.Fields(ones) {
+		m[w] = i + 1
+	}
+	for i, w := range strings.Fields(tens) {
+		m[w] = 10*i + 20
+	}
+	return m
+}()
 
 // Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
-// stays: it is seldom a number.
+// or "one" stays: it is seldom a number.
 func Digits(text string) string {
 	text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
 		switch s {
@@ -186,7 +201,13 @@ func Digits(text string) string {
 		}
 		return hanValue(s)
 	})
-	return englishNumber.ReplaceAllStringFunc(text, func(s string) string { return strconv.Itoa(numberOf[s]) })
+	return englishNumber.ReplaceAllStringFunc(text, func(s string) string {
+		n := 0
+		for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r == '-' || r == ' ' }) {
+			n += numberOf[w]
+		}
+		return strconv.Itoa(n)
+	})
 }
 
 func hanValue(s string) string {

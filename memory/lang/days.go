@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -52,30 +53,35 @@ var ordinalOf = func() map[string]int {
 	return m
 }()
 
-// dayForms are the ways to write a day, in folded text.
-var dayForms = []struct {
+// dayForm is a way to write a day.
+type dayForm struct {
 	re               *regexp.Regexp
 	year, month, day int // number of the group, 0 = none
-}{
-	{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
-	{re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
-	{re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
-	{re: regexp.MustCompile(hanYear), year: 1},
-	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
-	{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
-	{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
-	{re: regexp.MustCompile(`\b` + monthWord + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
-	{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthWord + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
-	{re: regexp.MustCompile(`\b` + monthWord + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
-	{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthWord + `\b`), month: 1},
-	{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
 }
+
+// dayForms read folded text.
+var dayForms = sync.OnceValue(func() []dayForm {
+	return []dayForm{
+		{re: regexp.MustCompile(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), year: 1, month: 2, day: 3},
+		{re: regexp.MustCompile(hanYear + `?` + hanCount + `\s*月\s*` + hanCount + `\s*[日号]?`), year: 1, month: 2, day: 3},
+		{re: regexp.MustCompile(hanYear + `?(\d{1,2}|[一二三四五六七八九]|十[一二]?)\s*月(?:份)?`), year: 1, month: 2},
+		{re: regexp.MustCompile(hanYear), year: 1},
+		{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월\s*(\d{1,2})\s*일`), year: 1, month: 2, day: 3},
+		{re: regexp.MustCompile(`(?:(\d{4})\s*년\s*)?(\d{1,2})\s*월`), year: 1, month: 2},
+		{re: regexp.MustCompile(`(\d{4})\s*년`), year: 1},
+		{re: regexp.MustCompile(`\b` + monthWord + `\.?\s+(?:the\s+)?` + dayNumber + `\b(?:,?\s+(\d{4})\b)?`), month: 1, day: 2, year: 3},
+		{re: regexp.MustCompile(`\b` + dayNumber + `\s+(?:of\s+)?` + monthWord + `\b\.?(?:,?\s+(\d{4})\b)?`), day: 1, month: 2, year: 3},
+		{re: regexp.MustCompile(`\b` + monthWord + `\.?,?\s+(?:of\s+)?(\d{4})\b`), month: 1, year: 2},
+		{re: regexp.MustCompile(`\b(?:in|of|during|last|since|early|late|mid|this)[\s-]+` + monthWord + `\b`), month: 1},
+		{re: regexp.MustCompile(`\b(?:in|of|during|since)\s+((?:19|20)\d{2})\b`), year: 1},
+	}
+})
 
 // readDays returns the days that folded names, the rest without dates, and the rest without
 // words such as "yesterday" either.
 func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	rest = folded
-	for _, form := range dayForms {
+	for _, form := range dayForms() {
 		for _, m := range form.re.FindAllStringSubmatch(rest, -1) {
 			if d, ok := dayOf(m, form.year, form.month, form.day); ok {
 				days = append(days, d)
@@ -87,7 +93,7 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 		return days, rest, rest
 	}
 	bare = rest
-	for _, form := range relativeForms {
+	for _, form := range relativeForms() {
 		for _, m := range form.re.FindAllStringSubmatch(bare, -1) {
 			if d, ok := form.days(m, now); ok {
 				days = append(days, d)
@@ -106,28 +112,32 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	return append(days, weekdaysIn(bare, now)...), rest, bare
 }
 
-// relativeForms have a number, or the name of a day.
-var relativeForms = []struct {
+// relativeForm reads a day by a number, or by its name.
+type relativeForm struct {
 	re   *regexp.Regexp
 	days func(m []string, now time.Time) (Days, bool)
-}{
-	{regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
-	{regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
-	{regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
-	{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
-	{regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
-	{regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
-	{regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
-	{regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
-	{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
-		last := week(-1)(now)
-		return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
-	}},
 }
+
+var relativeForms = sync.OnceValue(func() []relativeForm {
+	return []relativeForm{
+		{regexp.MustCompile(`\b(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|a couple of) (day|week|month|year)s? (?:ago|back|before today)\b`), awayFrom},
+		{regexp.MustCompile(`(\d{1,3}|[一二两三四五六七八九十]{1,3})\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), awayFrom},
+		{regexp.MustCompile(`\b(?:on )?` + dayWord + `,? (?:of |in )?(last|this|next) week\b`), dayOfWeek(2, 1)},
+		{regexp.MustCompile(`\b(last|this|next) week,? (?:on )?` + dayWord + `\b`), dayOfWeek(1, 2)},
+		{regexp.MustCompile(`\b(next) ` + dayWord + `\b`), dayOfWeek(1, 2)},
+		{regexp.MustCompile(`(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), dayOfWeek(1, 2)},
+		{regexp.MustCompile(`(\d{1,3}|[一二三四五六七八九十]{1,3})\s*(日|週間|[かヶカヵケ]月)前`), awayFrom},
+		{regexp.MustCompile(`(\d{1,3}|일|한|두|세|네) ?(일|주일?|달|개월|년) ?전`), awayFrom},
+		{regexp.MustCompile(`(하루|이틀|사흘|나흘|열흘)() ?전`), awayFrom},
+		{regexp.MustCompile(`(先|今|来)週の?([月火水木金土日])曜日?`), dayOfWeek(1, 2)},
+		{regexp.MustCompile(`(지난|이번|다음) ?주 ?([월화수목금토일])요일`), dayOfWeek(1, 2)},
+		{regexp.MustCompile(`(?:^|[^目])前年`), func(_ []string, now time.Time) (Days, bool) { return year(-2)(now), true }},
+		{regexp.MustCompile(`\b(?:last|past|previous) weekend\b|上个?周末|先週末|(?:先週の|この前の)週末|지난 ?주말`), func(_ []string, now time.Time) (Days, bool) {
+			last := week(-1)(now)
+			return Days{From: last.From.AddDate(0, 0, 5), Until: last.Until}, true
+		}},
+	}
+})
 
 // easternDates translates the Japanese and Korean words of relativeForms.
 var easternDates = map[string]string{

@@ -35,7 +35,7 @@ const (
 )
 
 func propertiesAsked(folded string) (asked Properties) {
-	for _, f := range properties {
+	for _, f := range properties() {
 		if f.asked != nil && f.asked.MatchString(folded) {
 			asked |= f.flag
 		}
@@ -45,7 +45,7 @@ func propertiesAsked(folded string) (asked Properties) {
 
 // PropertyTerms are words that find lines about properties.
 func PropertyTerms(wanted Properties) (terms []index.Term) {
-	for _, f := range properties {
+	for _, f := range properties() {
 		if wanted&f.flag != 0 {
 			for w := range strings.FieldsSeq(f.words) {
 				terms = append(terms, index.Term{Text: index.Stem(w), Weight: weakTerm, Extra: true})
@@ -97,7 +97,7 @@ func AboutSpeaker(text string) bool { return aboutUs.MatchString(Contracted(stri
 
 func toldIn(text string) (told Properties) {
 	text = Contracted(strings.ToLower(text))
-	for _, f := range properties {
+	for _, f := range properties() {
 		if f.told != nil && f.told.MatchString(text) && !notNow.MatchString(text) {
 			told |= f.flag
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 var (
@@ -35,43 +36,45 @@ var emptyOf = regexp.MustCompile(`(?i)\b(?:part|thing|one|memory|moment|pic|pict
 var dayNamed = regexp.MustCompile(`^\w+ (?:\w+ )?\w+,? (?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|September|October|November|December|Christmas|Easter|God|Lord)\b`)
 
 // englishRules match the beginning of a clause.
-var englishRules = []rule{
-	{form: regexp.MustCompile(`^(?i:my (?:real |full |first )?name(?: is|'s)(?: now| actually)?|(?:you can |please |just )?call me|i'm called|i am called|i changed my name to) ` + aName + `$`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
-	{form: regexp.MustCompile(`^(?:my name(?: is|'s)) (\p{Ll}{2,})$`), not: regexp.MustCompile(`(?:is|'s) (?:not|on|in|the|mud|too|so|very|hard|long|short|weird|common|unusual|important|secret|private|nobody|none)\b`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d?)(?: now)?(?: years old(?: now)?)$`), kind: KindProfile, importance: 0.8, text: "User is $1 years old"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d)(?: now)?$`), kind: KindProfile, importance: 0.8, text: "User is $1 years old"},
-	{form: regexp.MustCompile(`(?i)^i (?:just )?turned ([1-9]\d)(| today| yesterday| last \w+| this \w+)$`), kind: KindProfile, importance: 0.8, text: "User turned $1$2"},
-	{form: regexp.MustCompile(`(?i)^my birthday(?: is|'s)(?: actually)?(?: on)? (.*(?:\d|today|tomorrow|yesterday|january|february|march|april|may|june|july|august|september|october|november|december).*)$`), not: regexp.MustCompile(`(?i)coming|soon`), kind: KindProfile, importance: 0.9, text: "User's birthday is $1"},
-	{form: regexp.MustCompile(`(?i)^i was born ((?:in|on) .+)$`), object: 1, kind: KindProfile, importance: 0.8, text: "User was born $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), not: regexp.MustCompile(`(?i)\bfear\b|(?:moment|present|past|world|edge|hope|peace)$`), object: 1, kind: KindProfile, importance: 0.8, text: "User lives $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `moved ((?:to|from|into|back to) .+|(?:out|away)(?: .+)?)$`), not: regexp.MustCompile(`(?i)to tears`), object: 1, kind: KindProfile, importance: 0.8, text: "User moved $1"},
-	{form: regexp.MustCompile(`^(?i:` + iAm + `|i come) (?i:originally )?(?i:from) (\p{Lu}.*|(?:a|the) [\p{L}, -]*(?:town|village|city|coast|south|north|east|west|island)\b.*)$`), kind: KindProfile, importance: 0.8, text: "User is from $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:work|started working|(?:got|found|took) an? (?:[\p{L}-]+ )?(?:job|position)) ((?:as|at|for|in) .+)$`), not: regexp.MustCompile(`(?i)\bat (?:night|home)\b|\bin the (?:morning|evening|afternoon|field|same)\b|\bfor (?:years|a living|free)\b`), object: 1, kind: KindProfile, importance: 0.8, text: "User works $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:study|major in) (.+)$`), not: regexp.MustCompile(`(?i)study (?:hard|a lot|every|for|at|with|until|all)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User studies $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(studying|learning|majoring in) (.+)$`), not: regexp.MustCompile(`(?i)\b(?:an? new|new|a lot|so much|more|to|that|how)\b`), object: 2, kind: KindProfile, importance: 0.7, text: "User is $1 $2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `((?:\w+ly )?allergic to .+)$`), not: regexp.MustCompile(`(?i)to (?:work\w*|mornings|people|fun|school|nonsense|drama|commitment|exercise)$`), object: 1, kind: KindProfile, importance: 0.9, text: "User is $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(vegetarian|vegan|married|single|divorced|engaged|widowed|retired|unemployed|self-employed|pregnant|diabetic|gay|lesbian|bisexual|transgender|left-handed|colou?r-?blind|deaf|blind|autistic)$`), kind: KindProfile, importance: 0.7, text: "User is $1"},
-	{form: regexp.MustCompile(`(?i)^i(?: have|'ve got| have got| suffer from| live with) ` + adverbs + `((?:(?:chronic|severe|mild|type [12]|high) )?(?:` + illness + `))$`), kind: KindProfile, importance: 0.8, text: "User has $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:don't|do not) ` + adverbs + `(like|love|enjoy|eat|drink) (.+)$`), object: 2, kind: KindPreference, importance: 0.7, text: "User doesn't $1 $2"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), object: 1, kind: KindPreference, importance: 0.7, text: "User can't stand $1"},
-	{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), object: 2, kind: KindPreference, importance: 0.7, text: "User ${1}s $2"},
-	{form: regexp.MustCompile(`(?i)^my (?:all-time )?favou?rite (.+?) (is|are) (.+)$`), not: emptyOf, object: 3, kind: KindPreference, importance: 0.7, text: "User's favorite $1 $2 $3"},
-	{form: regexp.MustCompile(`^(?i:my) ((?i:(?:best|little|big|older|younger|elder|eldest|youngest|twin|late) )?(?i:` + closeTo + `|mother|father|mom|mum|dad|partner|boss|neighbou?r|friend|best friend)),? (\p{Lu}\p{Ll}+)(?:,? \p{Ll}.*)?$`), not: dayNamed, kind: KindRelation, importance: 0.7, text: "User's $1 is called $2"},
-	{form: regexp.MustCompile(`^(?i:my) ([\p{L}][\p{L}' -]{0,30}?)(?i:'s name is| is called| is named|'s called|'s named) ` + aName + `$`), kind: KindRelation, importance: 0.8, text: "User's $1 is called $2"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve got| have got| have| own) ` + adverbs + `((?:an?|one|two|three|four|five|\d+) (?:[\p{L}-]+ ){0,3}?(?:` + closeTo + `|` + owned + `)(?:s|es)?(?: (?:named|called|and|who|from|in|with)\b.{1,60})?)$`), not: regexp.MustCompile(`(?i)\b(?:picture|pic|photo|bit|lot|question|story|dream)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User has $1"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(?:planning|going) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+|go .+ (?:in|to) \p{L}+.*)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User plans to $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:plan|intend|decided) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User plans to $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ll| will| have to| need to| must|'ve got to)(?: be)? (.*\b` + whenSoon + `.*)$`), not: idleWords, object: 1, kind: KindPlan, importance: 0.6, text: "User will $1"},
-	{form: regexp.MustCompile(`(?i)^i(?: have|'m having|'ve got) (.*\b` + whenSoon + `.*)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User has $1"},
-	{form: regexp.MustCompile(`(?i)^my ((?:[\p{L}' -]{0,40} )?(?:deadline|exam|interview|appointment|flight|wedding|surgery)) (is (?:on|at|in|due|tomorrow|tonight|next|this)\b.*)$`), kind: KindPlan, importance: 0.8, text: "User's $1 $2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `(?: (?:at|in|for|from|of|with)\b.{1,50}?)?)(?: now| these days)?$`), not: regexp.MustCompile(`(?i)\b(?:bit|little|lot|good|bad|terrible|great|huge|big|real|new|changed|lucky|happy|proud|simple|total)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User is $1"},
-	{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:quit|resigned|(?:quit|left) (?:my|the)(?: \w+)? job|handed in my (?:notice|resignation)|retired)(?: (?:from|at|as) .+)?` + justThen + `$`), kind: KindProfile, importance: 0.7, text: "User has quit their job"},
-	{form: regexp.MustCompile(`(?i)^(?:i(?:'ve| have)? ` + adverbs + `lost my(?: \w+)? job|i(?: was| got|'ve| have) ` + adverbs + `(?:been )?(?:fired|sacked|laid off|let go|made redundant))(?: (?:from|by|at) .+)?` + justThen + `$`), kind: KindProfile, importance: 0.7, text: "User has lost their job"},
-	{form: regexp.MustCompile(`(?i)^i (?:no longer work ((?:as|at|for|in) .+?|here|there)|(?:don't|do not) work ((?:as|at|for|in) .+?|here|there) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User no longer works $1$2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:no longer (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `)|not (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User is no longer $1$2"},
-	{form: regexp.MustCompile(`(?i)^i (?:no longer live ((?:in|at|on) .+?|here|there)|(?:don't|do not) live ((?:in|at|on) .+?|here|there) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User no longer lives $1$2"},
-	{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `a (?:\w+ )?fan of (.+)$`), object: 1, kind: KindPreference, importance: 0.6, text: "User is a fan of $1"},
-}
+var englishRules = sync.OnceValue(func() []rule {
+	return []rule{
+		{form: regexp.MustCompile(`^(?i:my (?:real |full |first )?name(?: is|'s)(?: now| actually)?|(?:you can |please |just )?call me|i'm called|i am called|i changed my name to) ` + aName + `$`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
+		{form: regexp.MustCompile(`^(?:my name(?: is|'s)) (\p{Ll}{2,})$`), not: regexp.MustCompile(`(?:is|'s) (?:not|on|in|the|mud|too|so|very|hard|long|short|weird|common|unusual|important|secret|private|nobody|none)\b`), kind: KindProfile, importance: 0.9, text: "User's name is $1"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d?)(?: now)?(?: years old(?: now)?)$`), kind: KindProfile, importance: 0.8, text: "User is $1 years old"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:now |actually |already )?([1-9]\d)(?: now)?$`), kind: KindProfile, importance: 0.8, text: "User is $1 years old"},
+		{form: regexp.MustCompile(`(?i)^i (?:just )?turned ([1-9]\d)(| today| yesterday| last \w+| this \w+)$`), kind: KindProfile, importance: 0.8, text: "User turned $1$2"},
+		{form: regexp.MustCompile(`(?i)^my birthday(?: is|'s)(?: actually)?(?: on)? (.*(?:\d|today|tomorrow|yesterday|january|february|march|april|may|june|july|august|september|october|november|december).*)$`), not: regexp.MustCompile(`(?i)coming|soon`), kind: KindProfile, importance: 0.9, text: "User's birthday is $1"},
+		{form: regexp.MustCompile(`(?i)^i was born ((?:in|on) .+)$`), object: 1, kind: KindProfile, importance: 0.8, text: "User was born $1"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:live|reside) ((?:in|at|near|with|on) .+)$`), not: regexp.MustCompile(`(?i)\bfear\b|(?:moment|present|past|world|edge|hope|peace)$`), object: 1, kind: KindProfile, importance: 0.8, text: "User lives $1"},
+		{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `moved ((?:to|from|into|back to) .+|(?:out|away)(?: .+)?)$`), not: regexp.MustCompile(`(?i)to tears`), object: 1, kind: KindProfile, importance: 0.8, text: "User moved $1"},
+		{form: regexp.MustCompile(`^(?i:` + iAm + `|i come) (?i:originally )?(?i:from) (\p{Lu}.*|(?:a|the) [\p{L}, -]*(?:town|village|city|coast|south|north|east|west|island)\b.*)$`), kind: KindProfile, importance: 0.8, text: "User is from $1"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:work|started working|(?:got|found|took) an? (?:[\p{L}-]+ )?(?:job|position)) ((?:as|at|for|in) .+)$`), not: regexp.MustCompile(`(?i)\bat (?:night|home)\b|\bin the (?:morning|evening|afternoon|field|same)\b|\bfor (?:years|a living|free)\b`), object: 1, kind: KindProfile, importance: 0.8, text: "User works $1"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:study|major in) (.+)$`), not: regexp.MustCompile(`(?i)study (?:hard|a lot|every|for|at|with|until|all)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User studies $1"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(studying|learning|majoring in) (.+)$`), not: regexp.MustCompile(`(?i)\b(?:an? new|new|a lot|so much|more|to|that|how)\b`), object: 2, kind: KindProfile, importance: 0.7, text: "User is $1 $2"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `((?:\w+ly )?allergic to .+)$`), not: regexp.MustCompile(`(?i)to (?:work\w*|mornings|people|fun|school|nonsense|drama|commitment|exercise)$`), object: 1, kind: KindProfile, importance: 0.9, text: "User is $1"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(vegetarian|vegan|married|single|divorced|engaged|widowed|retired|unemployed|self-employed|pregnant|diabetic|gay|lesbian|bisexual|transgender|left-handed|colou?r-?blind|deaf|blind|autistic)$`), kind: KindProfile, importance: 0.7, text: "User is $1"},
+		{form: regexp.MustCompile(`(?i)^i(?: have|'ve got| have got| suffer from| live with) ` + adverbs + `((?:(?:chronic|severe|mild|type [12]|high) )?(?:` + illness + `))$`), kind: KindProfile, importance: 0.8, text: "User has $1"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:don't|do not) ` + adverbs + `(like|love|enjoy|eat|drink) (.+)$`), object: 2, kind: KindPreference, importance: 0.7, text: "User doesn't $1 $2"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(?:can't|cannot) stand (.+)$`), object: 1, kind: KindPreference, importance: 0.7, text: "User can't stand $1"},
+		{form: regexp.MustCompile(`(?i)^i ` + adverbs + `(like|love|hate|prefer|enjoy|adore|dislike|detest) (.+)$`), object: 2, kind: KindPreference, importance: 0.7, text: "User ${1}s $2"},
+		{form: regexp.MustCompile(`(?i)^my (?:all-time )?favou?rite (.+?) (is|are) (.+)$`), not: emptyOf, object: 3, kind: KindPreference, importance: 0.7, text: "User's favorite $1 $2 $3"},
+		{form: regexp.MustCompile(`^(?i:my) ((?i:(?:best|little|big|older|younger|elder|eldest|youngest|twin|late) )?(?i:` + closeTo + `|mother|father|mom|mum|dad|partner|boss|neighbou?r|friend|best friend)),? (\p{Lu}\p{Ll}+)(?:,? \p{Ll}.*)?$`), not: dayNamed, kind: KindRelation, importance: 0.7, text: "User's $1 is called $2"},
+		{form: regexp.MustCompile(`^(?i:my) ([\p{L}][\p{L}' -]{0,30}?)(?i:'s name is| is called| is named|'s called|'s named) ` + aName + `$`), kind: KindRelation, importance: 0.8, text: "User's $1 is called $2"},
+		{form: regexp.MustCompile(`(?i)^i(?:'ve got| have got| have| own) ` + adverbs + `((?:an?|one|two|three|four|five|\d+) (?:[\p{L}-]+ ){0,3}?(?:` + closeTo + `|` + owned + `)(?:s|es)?(?: (?:named|called|and|who|from|in|with)\b.{1,60})?)$`), not: regexp.MustCompile(`(?i)\b(?:picture|pic|photo|bit|lot|question|story|dream)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User has $1"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `(?:planning|going) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+|go .+ (?:in|to) \p{L}+.*)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User plans to $1"},
+		{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:plan|intend|decided) to (.*\b` + whenSoon + `.*|` + weighty + `\b.+)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User plans to $1"},
+		{form: regexp.MustCompile(`(?i)^i(?:'ll| will| have to| need to| must|'ve got to)(?: be)? (.*\b` + whenSoon + `.*)$`), not: idleWords, object: 1, kind: KindPlan, importance: 0.6, text: "User will $1"},
+		{form: regexp.MustCompile(`(?i)^i(?: have|'m having|'ve got) (.*\b` + whenSoon + `.*)$`), object: 1, kind: KindPlan, importance: 0.6, text: "User has $1"},
+		{form: regexp.MustCompile(`(?i)^my ((?:[\p{L}' -]{0,40} )?(?:deadline|exam|interview|appointment|flight|wedding|surgery)) (is (?:on|at|in|due|tomorrow|tonight|next|this)\b.*)$`), kind: KindPlan, importance: 0.8, text: "User's $1 $2"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `(?: (?:at|in|for|from|of|with)\b.{1,50}?)?)(?: now| these days)?$`), not: regexp.MustCompile(`(?i)\b(?:bit|little|lot|good|bad|terrible|great|huge|big|real|new|changed|lucky|happy|proud|simple|total)\b`), object: 1, kind: KindProfile, importance: 0.7, text: "User is $1"},
+		{form: regexp.MustCompile(`(?i)^i(?:'ve| have)? ` + adverbs + `(?:quit|resigned|(?:quit|left) (?:my|the)(?: \w+)? job|handed in my (?:notice|resignation)|retired)(?: (?:from|at|as) .+)?` + justThen + `$`), kind: KindProfile, importance: 0.7, text: "User has quit their job"},
+		{form: regexp.MustCompile(`(?i)^(?:i(?:'ve| have)? ` + adverbs + `lost my(?: \w+)? job|i(?: was| got|'ve| have) ` + adverbs + `(?:been )?(?:fired|sacked|laid off|let go|made redundant))(?: (?:from|by|at) .+)?` + justThen + `$`), kind: KindProfile, importance: 0.7, text: "User has lost their job"},
+		{form: regexp.MustCompile(`(?i)^i (?:no longer work ((?:as|at|for|in) .+?|here|there)|(?:don't|do not) work ((?:as|at|for|in) .+?|here|there) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User no longer works $1$2"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` (?:no longer (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `)|not (an? (?:[\p{L}-]+ ){0,3}?` + whatOne + `) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User is no longer $1$2"},
+		{form: regexp.MustCompile(`(?i)^i (?:no longer live ((?:in|at|on) .+?|here|there)|(?:don't|do not) live ((?:in|at|on) .+?|here|there) (?:any ?more|any longer))$`), kind: KindProfile, importance: 0.7, text: "User no longer lives $1$2"},
+		{form: regexp.MustCompile(`(?i)^` + iAm + ` ` + adverbs + `a (?:\w+ )?fan of (.+)$`), object: 1, kind: KindPreference, importance: 0.6, text: "User is a fan of $1"},
+	}
+})
 
 // englishIntroduction reads "I'm Anna" in a message that greets.
 var (
@@ -123,7 +126,7 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 			out = append(out, Statement{text, AboutRelationship, KindRelation, 0.8})
 			continue
 		}
-		text, r, ok := firstRule(englishRules, clause)
+		text, r, ok := firstRule(englishRules(), clause)
 		if !ok && englishGreeting.MatchString(m.Text) {
 			r = englishIntroduction
 			text, ok = r.read(clause)

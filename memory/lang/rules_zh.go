@@ -3,6 +3,7 @@ package lang
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -45,35 +46,37 @@ var (
 )
 
 // hanRules read the clause after 我.
-var hanRules = []rule{
-	{form: regexp.MustCompile(`^(?:(?:已经|现在|真正|其实|以后)?(?:的真?名字?|的本名|的大名)?(?:现在)?(?:改名(?:叫做?|为|成)|改叫|叫做?|名叫|是叫|的名字(?:叫做?|是)))` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:你|他|她|它|了|过|不|外卖|车|醒|停|好|苦|什么|人|大家|妈|爸|我|一|几|个|来|去|着|得|滴|快递|出租)|我叫你`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
-	{form: regexp.MustCompile(`^的(?:真实|真正的?)?(?:名字|真名|本名|大名)(?:其实|现在)?(?:叫做?|是)` + hanNamed + `$`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
-	{form: regexp.MustCompile(`^` + hanNow + `(?:快|满|刚满)?\s*[\d一二三四五六七八九十百]+岁半?$`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: KindProfile, importance: 0.9},
-	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*` + hanMoved + `了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: KindProfile, importance: 0.8, text: "搬到$1"},
-	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|换了?[份个]新?工作|辞掉?了?工作|把工作辞|被(?:裁员?|辞退|开除))(?:不干)?|从\S{2,12}毕业)掉?$`), kind: KindProfile, importance: 0.7, text: "${1}了"},
-	{form: regexp.MustCompile(`^` + hanJust + `不再?(?:在\S{1,12}(?:工作|上班|干)|[当做]\S{0,8}` + hanTrade + `|住在?\S{2,})$`), kind: KindProfile, importance: 0.7},
-	{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:搬家|搬走|搬出[来去]|搬出\S{2,}))$`), not: hanVague, kind: KindProfile, importance: 0.7, text: "${1}了"},
-	{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬[到去来]了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^的(?:工作|职业|专业)(?:是|就是)([^，]{2,20})$`), not: hanVague, kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `在.{2,20}(?:读书|上学|念书|读大学|读研|读博|留学|读[大高初][一二三四])$`), not: regexp.MustCompile(`努力|认真|拼命|考虑|[这那]`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `(?:对).{1,20}?(?:严重)?过敏$`), not: regexp.MustCompile(`上班|工作|学习|恋爱|爱情|社交|你|他|她|人`), kind: KindProfile, importance: 0.9},
-	{form: regexp.MustCompile(`^` + hanNow + `(?:有|患有|得了)(?:点儿?|轻度|重度|严重的?|先天性?)?(?:\p{Han}{0,4})` + hanIll + `$`), not: regexp.MustCompile(`没有|[这那]|人|家`), kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^(?:已经|刚刚?|` + hanPast + `)*(?:已婚|未婚|单身|怀孕|结婚|订婚|离婚)$`), kind: KindProfile, importance: 0.7},
-	{form: regexp.MustCompile(`^姓(\p{Han}{1,2})$`), not: regexp.MustCompile(`姓(?:什么|啥|名)`), explicit: true, kind: KindProfile, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanDegree + `(?:讨厌|不(?:太|大|怎么|是很|很)?喜欢|不爱|受不了|厌恶|不吃|不喝)(\S+)`), not: hanVague, kind: KindPreference, importance: 0.7},
-	{form: regexp.MustCompile(`^` + hanDegree + `(?:喜欢|爱[吃喝看听玩]|热爱|偏爱|迷上了?|钟爱)(\S{2,}|[\p{Han}A-Za-z])$`), not: hanVague, kind: KindPreference, importance: 0.7},
-	{form: regexp.MustCompile(`^` + hanDegree + `爱(\p{Han}{2,})$`), not: regexp.MustCompile(`[这那你您他她它]|^爱(?:的|了|着|上|情|人|心|好)`), kind: KindPreference, importance: 0.7},
-	{form: regexp.MustCompile(`^的?最?(?:爱好|兴趣|喜欢的\S{1,8}|爱的\S{1,8})(?:是|有)(\S+)`), not: hanVague, kind: KindPreference, importance: 0.7},
-	{form: regexp.MustCompile(`^(?:的|家的?)?(` + hanClose + `)(?:的名字)?(?:现在)?(?:名叫|叫做?|是叫|叫|是)` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:我|你|了|他|她|一|过|不|来|去|着|得)|是(?:` + hanJob + `|[一个很不在])`), explicit: true, kind: KindRelation, importance: 0.8},
-	{form: regexp.MustCompile(`^(?:家里?)?` + hanNow + `(?:养了?|养着|有)(?:[一两二三四五六七八九十几\d]+)?(?:[只条个位匹头对名辆套间架家])?(\S{0,6}` + hanClose + `|\S{0,4}` + hanOwned + `)$`), not: regexp.MustCompile(`[这那]|问题|想法|没有|[^男女]朋友$|同事$|同学$`), kind: KindProfile, importance: 0.7},
-	{form: regexp.MustCompile(`^` + hanNow + hanTime + `?(?:打算|计划|准备|决定)(?:在|去|要)?(\S{3,})`), not: regexp.MustCompile(hanGone.String() + `|` + hanVague.String() + `|问|说|聊|告诉|开始|放弃|怎么|好好|认真|努力`), kind: KindPlan, importance: 0.6},
-	{form: regexp.MustCompile(`^(?:.{0,6})?` + hanTime + `.{0,4}?(?:要|会|得|去|有|参加|考|搬|出差|飞|开始|结婚|面试|交|回)(\S+)`), not: regexp.MustCompile(hanGone.String() + `|[你您他她它]|再说|再聊|有空|有时间`), kind: KindPlan, importance: 0.6},
-	{form: regexp.MustCompile(`^的.{1,20}(?:截止|到期|deadline)`), kind: KindPlan, importance: 0.8},
-	{form: regexp.MustCompile(`^` + hanNow + `[是当做](?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: KindProfile, importance: 0.7},
-}
+var hanRules = sync.OnceValue(func() []rule {
+	return []rule{
+		{form: regexp.MustCompile(`^(?:(?:已经|现在|真正|其实|以后)?(?:的真?名字?|的本名|的大名)?(?:现在)?(?:改名(?:叫做?|为|成)|改叫|叫做?|名叫|是叫|的名字(?:叫做?|是)))` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:你|他|她|它|了|过|不|外卖|车|醒|停|好|苦|什么|人|大家|妈|爸|我|一|几|个|来|去|着|得|滴|快递|出租)|我叫你`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
+		{form: regexp.MustCompile(`^的(?:真实|真正的?)?(?:名字|真名|本名|大名)(?:其实|现在)?(?:叫做?|是)` + hanNamed + `$`), explicit: true, kind: KindProfile, importance: 0.9, text: "叫$1"},
+		{form: regexp.MustCompile(`^` + hanNow + `(?:快|满|刚满)?\s*[\d一二三四五六七八九十百]+岁半?$`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^的?生日(?:就)?(?:是|在)[^，]*?(?:[\d一二三四五六七八九十]+[月日号]|初|明天|后天|昨天|今天)`), kind: KindProfile, importance: 0.9},
+		{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*` + hanMoved + `了?(\S{2,}?)(?:去|来)?(?:住|生活|定居|工作)$`), not: regexp.MustCompile(`[这那]|隔壁|楼[上下]|哪|想|打算`), kind: KindProfile, importance: 0.8, text: "搬到$1"},
+		{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:辞职|离职|退休|跳槽|失业|下岗|转行|换工作|换了?[份个]新?工作|辞掉?了?工作|把工作辞|被(?:裁员?|辞退|开除))(?:不干)?|从\S{2,12}毕业)掉?$`), kind: KindProfile, importance: 0.7, text: "${1}了"},
+		{form: regexp.MustCompile(`^` + hanJust + `不再?(?:在\S{1,12}(?:工作|上班|干)|[当做]\S{0,8}` + hanTrade + `|住在?\S{2,})$`), kind: KindProfile, importance: 0.7},
+		{form: regexp.MustCompile(`^` + hanJust + `((?:从\S{2,12})?(?:搬家|搬走|搬出[来去]|搬出\S{2,}))$`), not: hanVague, kind: KindProfile, importance: 0.7, text: "${1}了"},
+		{form: regexp.MustCompile(`^(?:` + hanNow + `|` + hanPast + `)*(?:住在|家(?:就)?在|家住在?|搬[到去来]了?|来自|老家(?:在|是)|定居在?)(\S{2,})`), not: regexp.MustCompile(`住(?:不|的|了吧|嘴|手)|[这那]|隔壁|楼[上下]|哪|家(?:就)?在(?:做|吃|装|搬|下|等|睡|聊)`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:工作|上班|任职|实习|教书)$`), not: regexp.MustCompile(`努力|认真|拼命|忙|找|考虑|是否|想|讨厌|当前|[这那]`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanNow + `在.{1,20}(?:当|做)(.{0,8}` + hanJob + `)$`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^的(?:工作|职业|专业)(?:是|就是)([^，]{2,20})$`), not: hanVague, kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanNow + `在.{2,20}(?:读书|上学|念书|读大学|读研|读博|留学|读[大高初][一二三四])$`), not: regexp.MustCompile(`努力|认真|拼命|考虑|[这那]`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanNow + `(?:对).{1,20}?(?:严重)?过敏$`), not: regexp.MustCompile(`上班|工作|学习|恋爱|爱情|社交|你|他|她|人`), kind: KindProfile, importance: 0.9},
+		{form: regexp.MustCompile(`^` + hanNow + `(?:有|患有|得了)(?:点儿?|轻度|重度|严重的?|先天性?)?(?:\p{Han}{0,4})` + hanIll + `$`), not: regexp.MustCompile(`没有|[这那]|人|家`), kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^(?:已经|刚刚?|` + hanPast + `)*(?:已婚|未婚|单身|怀孕|结婚|订婚|离婚)$`), kind: KindProfile, importance: 0.7},
+		{form: regexp.MustCompile(`^姓(\p{Han}{1,2})$`), not: regexp.MustCompile(`姓(?:什么|啥|名)`), explicit: true, kind: KindProfile, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanDegree + `(?:讨厌|不(?:太|大|怎么|是很|很)?喜欢|不爱|受不了|厌恶|不吃|不喝)(\S+)`), not: hanVague, kind: KindPreference, importance: 0.7},
+		{form: regexp.MustCompile(`^` + hanDegree + `(?:喜欢|爱[吃喝看听玩]|热爱|偏爱|迷上了?|钟爱)(\S{2,}|[\p{Han}A-Za-z])$`), not: hanVague, kind: KindPreference, importance: 0.7},
+		{form: regexp.MustCompile(`^` + hanDegree + `爱(\p{Han}{2,})$`), not: regexp.MustCompile(`[这那你您他她它]|^爱(?:的|了|着|上|情|人|心|好)`), kind: KindPreference, importance: 0.7},
+		{form: regexp.MustCompile(`^的?最?(?:爱好|兴趣|喜欢的\S{1,8}|爱的\S{1,8})(?:是|有)(\S+)`), not: hanVague, kind: KindPreference, importance: 0.7},
+		{form: regexp.MustCompile(`^(?:的|家的?)?(` + hanClose + `)(?:的名字)?(?:现在)?(?:名叫|叫做?|是叫|叫|是)` + hanNamed + `$`), not: regexp.MustCompile(`叫(?:我|你|了|他|她|一|过|不|来|去|着|得)|是(?:` + hanJob + `|[一个很不在])`), explicit: true, kind: KindRelation, importance: 0.8},
+		{form: regexp.MustCompile(`^(?:家里?)?` + hanNow + `(?:养了?|养着|有)(?:[一两二三四五六七八九十几\d]+)?(?:[只条个位匹头对名辆套间架家])?(\S{0,6}` + hanClose + `|\S{0,4}` + hanOwned + `)$`), not: regexp.MustCompile(`[这那]|问题|想法|没有|[^男女]朋友$|同事$|同学$`), kind: KindProfile, importance: 0.7},
+		{form: regexp.MustCompile(`^` + hanNow + hanTime + `?(?:打算|计划|准备|决定)(?:在|去|要)?(\S{3,})`), not: regexp.MustCompile(hanGone.String() + `|` + hanVague.String() + `|问|说|聊|告诉|开始|放弃|怎么|好好|认真|努力`), kind: KindPlan, importance: 0.6},
+		{form: regexp.MustCompile(`^(?:.{0,6})?` + hanTime + `.{0,4}?(?:要|会|得|去|有|参加|考|搬|出差|飞|开始|结婚|面试|交|回)(\S+)`), not: regexp.MustCompile(hanGone.String() + `|[你您他她它]|再说|再聊|有空|有时间`), kind: KindPlan, importance: 0.6},
+		{form: regexp.MustCompile(`^的.{1,20}(?:截止|到期|deadline)`), kind: KindPlan, importance: 0.8},
+		{form: regexp.MustCompile(`^` + hanNow + `[是当做](?:一[名个位])?([^的，]{0,12}` + hanJob + `)$`), not: regexp.MustCompile(`[这那]|是(?:个|一个)?(?:好|坏|怪|老实|普通|平凡|有趣|无聊)|[一个多某]人$|男人的|别人|主人|客人|病人|情人|仙人|机器人|外星人|火星人|稻草人|敌人|骑士`), kind: KindProfile, importance: 0.7},
+	}
+})
 
 // hanCallMe reads 叫我小王就好; hanSummons is a call, or a role.
 var (
@@ -154,7 +157,7 @@ func (n Names) chineseClause(clause string, named, greets bool) (Statement, bool
 	if named && hanLove.MatchString(clause) {
 		return Statement{"用户" + n.hanThird("用户", clause), AboutRelationship, KindRelation, 0.8}, true
 	}
-	text, r, ok := firstRule(hanRules, clause)
+	text, r, ok := firstRule(hanRules(), clause)
 	if !ok && greets {
 		r = hanIntroduction
 		text, ok = r.read(clause)

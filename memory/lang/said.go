@@ -379,43 +379,29 @@ func IsDayName(w string) bool {
 	return dayNames.MatchString(strings.ToLower(w))
 }
 
-func negated(text string) bool {
-	for _, p := range PiecesOf(text) {
-		if p.Class == "not" {
-			return true
-		}
-	}
-	return false
-}
+func negated(text string) bool { return slices.ContainsFunc(PiecesOf(text), negates) }
 
-// negatedIn reports whether what is said about pieces is negated: all sentences that share
-// words with it are.
+// negatedIn reports whether what is said about pieces is negated: all clauses that share words
+// with it are or, if pieces are negated themselves, one.
 func negatedIn(texts []string, pieces []Piece) bool {
-	any, all := false, true
+	about, denied := 0, 0
 	for _, text := range texts {
-		for _, sentence := range clauseEnds.Split(text, -1) {
-			if s := SaidIn(sentence); s.Shares(pieces) {
-				any = true
-				all = all && s.classes["not"]
-			}
-		}
-	}
-	negative := false
-	for _, p := range pieces {
-		negative = negative || p.Class == "not"
-	}
-	if negative { // one that is negated is enough
-		for _, text := range texts {
-			for _, sentence := range clauseEnds.Split(Fold(text), -1) {
-				if s := SaidIn(sentence); s.Shares(pieces) && s.classes["not"] {
-					return true
+		for _, clause := range clauseEnds.Split(Fold(text), -1) {
+			if s := SaidIn(clause); s.Shares(pieces) {
+				about++
+				if s.classes["not"] {
+					denied++
 				}
 			}
 		}
-		return false
 	}
-	return any && all
+	if slices.ContainsFunc(pieces, negates) {
+		return denied > 0
+	}
+	return about > 0 && denied == about
 }
+
+func negates(p Piece) bool { return p.Class == "not" }
 
 // Shares reports whether a word of pieces, other than one of a class, is said.
 func (s Said) Shares(pieces []Piece) bool {

@@ -3,6 +3,7 @@ package lang
 import (
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -14,38 +15,69 @@ var (
 // SentencesOf splits a text after the ends of sentences.
 func SentencesOf(text string) []string {
 	var out []string
-	from := 0
-	cut := func(to int) {
-		if s := strings.TrimSpace(text[from:to]); s != "" {
+	for len(text) > 0 {
+		end := SentenceEnd(text)
+		if s := strings.TrimSpace(text[:end]); s != "" {
 			out = append(out, s)
 		}
-		from = to
+		text = text[end:]
 	}
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		next := i + size
-		i = next
-		switch r {
-		case '\n':
-			cut(next)
-		case '。', '！', '？', '!', '?', '；', ';', '…', '~', '～':
-			if behind, _ := utf8.DecodeRuneInString(text[next:]); !strings.ContainsRune("。！？!?…~～”」』\"", behind) {
-				cut(next)
-			}
-		case '.':
-			behind, _ := utf8.DecodeRuneInString(text[next:])
-			if next == len(text) || behind == ' ' || behind == '\n' || behind == '"' {
-				if !abbreviation.MatchString(text[from:next]) {
-					cut(next)
-				}
-			}
-		}
-	}
-	cut(len(text))
 	return out
 }
 
-var abbreviation = regexp.MustCompile(`(?i)\b(?:mr|mrs|ms|dr|st|vs|prof|jr|sr|no|[a-z]\.[a-z])\.$`)
+// SentenceEnd returns where the first sentence of text ends, including closing quotes.
+func SentenceEnd(text string) int {
+	for i, r := range text {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		next := i + n
+		switch {
+		case r == '\n':
+			return next
+		case r == '.' && !fullStop(text, i), !endsSentence(r):
+			continue
+		}
+		for next < len(text) {
+			r, n := utf8.DecodeRuneInString(text[next:])
+			if !endsSentence(r) && !closes(r) {
+				break
+			}
+			next += n
+		}
+		return next
+	}
+	return len(text)
+}
+
+func endsSentence(r rune) bool { return strings.ContainsRune("。！？!?…;；.．~～", r) }
+
+func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】》〉*", r) }
+
+// mostClosers is how many bytes after a point closing quotes and further points may take.
+const mostClosers = 24
+
+// fullStop reports whether the point at i ends a sentence: not one of a number, an address, an
+// initial or a title.
+func fullStop(text string, i int) bool {
+	rest := text[i+1 : min(i+1+mostClosers, len(text))]
+	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
+	if next, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(next) && next < 0x2E80 {
+		return false
+	}
+	if i > 0 && text[i-1] == '.' {
+		return true
+	}
+	word := text[:i]
+	if at := strings.LastIndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }); at >= 0 {
+		_, n := utf8.DecodeRuneInString(word[at:])
+		word = word[at+n:]
+	}
+	if inside := strings.HasSuffix(text[:i-len(word)], "."); len(word) == 1 && word != "I" && (inside || unicode.IsUpper(rune(word[0]))) {
+		return false
+	}
+	return !titles[strings.ToLower(word)]
+}
+
+var titles = WordSet("mr mrs ms dr prof st vs etc no jr sr")
 
 // IsQuestion looks at the end of a sentence and, without a mark, at its words.
 func IsQuestion(sentence string) bool {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"nodest/index"
 )
@@ -80,12 +79,23 @@ func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' 
 
 func Tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Truncate cuts s to n code points.
-func Truncate(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
+// First returns the first n code points of s.
+func First(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
 	}
-	return string([]rune(s)[:n]) + "…"
+	return s
+}
+
+// Truncate is First, with a mark where something was cut.
+func Truncate(s string, n int) string {
+	if first := First(s, n); first != s {
+		return first + "…"
+	}
+	return s
 }
 
 // IsVisible reports whether a character has a shape.

@@ -31,7 +31,7 @@ type dayMatch struct {
 
 // firstDay finds the first of dateForms in a text.
 func firstDay(text string, at time.Time) (dayMatch, bool) {
-	for _, f := range dateForms {
+	for _, f := range dateForms() {
 		for _, place := range f.form.FindAllStringSubmatchIndex(text, -1) {
 			parts := make([]string, len(place)/2)
 			for i := range parts {
