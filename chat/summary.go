@@ -39,9 +39,9 @@ type SummaryTx interface {
 	RestoreSummary(id string, version, next int64) error
 	// LatestGeneration is the highest that the conversation ever had, 0 = none.
 	LatestGeneration(conversationID string) (int, error)
-	// Standing tells how covered messages stand on the branch that ends in headID,
+	// Coverage tells how covered messages stand on the branch that ends in headID,
 	// at a version (0 = now). It walks no branch.
-	Standing(c Covered, headID string, version int64) (Standing, error)
+	Coverage(c Covered, headID string, version int64) (Coverage, error)
 
 	// DumpSummaries reads all that a conversation ever had, by generation.
 	DumpSummaries(conversationID string) ([]*DumpedSummary, error)
@@ -103,15 +103,15 @@ type Covered struct {
 	Since          int64 // 0 = what they were is none of the versions: they never stand well
 }
 
-// Standing says what became of covered messages.
-type Standing uint8
+// Coverage says what became of covered messages.
+type Coverage uint8
 
 // The standings, the worst first.
 const (
-	StandsOff     Standing = iota // they are not on that branch
-	StandsBroken                  // one of them was deleted
-	StandsChanged                 // one of them shows another text
-	StandsWell
+	CoverageOff     Coverage = iota // they are not on that branch
+	CoverageBroken                  // one of them was deleted
+	CoverageChanged                 // one of them shows another text
+	CoverageIntact
 )
 
 // ActiveSummary returns a summary if it can stand on the branch that ends in head, at a
@@ -128,11 +128,11 @@ func ActiveSummary(tx Tx, id, head string, version int64) (*KeptSummary, error) 
 	if err != nil {
 		return nil, err
 	}
-	how, err := tx.Standing(k.covered(), head, version)
-	if err != nil || how < StandsChanged {
+	how, err := tx.Coverage(k.covered(), head, version)
+	if err != nil || how < CoverageChanged {
 		return nil, err
 	}
-	k.Stale = how == StandsChanged
+	k.Stale = how == CoverageChanged
 	return k, nil
 }
 

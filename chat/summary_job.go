@@ -526,8 +526,8 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 		return err
 	}
 	r := d.plan.Range
-	how, err := tx.Standing(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
-	if err == nil && (how != StandsWell || latest >= d.plan.Generation) {
+	how, err := tx.Coverage(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
+	if err == nil && (how != CoverageIntact || latest >= d.plan.Generation) {
 		return errOvertaken
 	}
 	return err

@@ -60,12 +60,12 @@ func (svc *Service) Summaries(ctx context.Context, userID, conversationID string
 		}
 		views = make([]*SummaryView, len(kept))
 		for i, k := range kept {
-			how, err := tx.Standing(k.covered(), conv.HeadID, 0)
+			how, err := tx.Coverage(k.covered(), conv.HeadID, 0)
 			if err != nil {
 				return err
 			}
-			k.Stale = how == StandsChanged || how == StandsBroken
-			views[i] = &SummaryView{k.Summary, k.ID == conv.SummaryID && how >= StandsChanged}
+			k.Stale = how == CoverageChanged || how == CoverageBroken
+			views[i] = &SummaryView{k.Summary, k.ID == conv.SummaryID && how >= CoverageChanged}
 		}
 		return nil
 	})

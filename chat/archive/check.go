@@ -14,64 +14,101 @@ import (
 // maxCounted is the highest seq, rev and version.
 const maxCounted = 1 << 50
 
-// checker checks an archive. It keeps what things are called from now on, by their
-// ids in the file.
+// checker checks an archive. It maps the ids in the file to the new ones.
 type checker struct {
-	at             string // where the archive stands in its file
+	at             string // path of the archive in its file
 	conversationID string
 	newest         int64 // version of the conversation
 	messages       map[string]*chat.Message
 	texts          map[string]string // ids of revisions
 	summaries      map[string]string
-	clientIDs      map[string]bool // that are taken
+	clientIDs      map[string]bool // those in use
 }
 
-// check refuses an archive that does not agree with itself, and makes it one that
-// can be stored: everything in it gets a new id, and what a database cannot hold is
-// taken out. at is where it stands in its file. It returns the messages by their
-// ids in the file.
+// check refuses an archive that contradicts itself, and prepares one that can be
+// stored: everything in it gets a new id, and what a database cannot hold is removed.
+// path is its place in the file. It returns the messages by their ids in the file.
 func (a *contents) check(path string) (map[string]*chat.Message, error) {
 	c := &checker{
 		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
 	}
-	conv := &a.Conversation.Conversation
-	if err := op.CheckLine("title", conv.Title, chat.MaxTitle); err != nil {
+	if err := op.CheckLine("title", a.Conversation.Title, chat.MaxTitle); err != nil {
 		return nil, damagedBy(at(path, "conversation"), err)
 	}
-	if c.newest < 1 || c.newest > maxCounted {
-		return nil, c.damaged("conversation.version", "must be at least 1")
+	if err := c.require("conversation", rule{within(c.newest, 1, maxCounted), "version", "must be at least 1"}); err != nil {
+		return nil, err
 	}
 	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
 		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
-	last := int64(0)
-	for i, m := range a.Messages {
-		path := fmt.Sprintf("messages[%d]", i)
-		if m == nil || m.Message == nil || m.Seq <= last || m.Seq > maxCounted {
-			return nil, c.damaged(path, "seq must be greater than that of the message before")
-		}
-		last = m.Seq
-		if err := c.message(path, m); err != nil {
+	for _, part := range []func(*contents) error{c.messageList, c.summaryList, c.conversation, c.history} {
+		if err := part(a); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.summaryList(a.Summaries); err != nil {
-		return nil, err
-	}
-	shown := c.messages[conv.HeadID]
-	if err := c.state("conversation", conv); err != nil {
-		return nil, err
-	}
-	conv.LastMessage, conv.Extra = nil, op.JSONOrNil(a.Conversation.Extra)
-	if shown != nil {
-		conv.LastMessage = shown.Preview()
-	}
-	return c.messages, c.history(a)
+	return c.messages, nil
 }
 
-func (c *checker) damaged(path, format string, args ...any) error {
-	return damaged(at(c.at, path), format, args...)
+// rule is a condition that a member must meet; member "" is the value itself.
+type rule struct {
+	ok             bool
+	member, detail string
+}
+
+// require returns the error of the first rule that the value at path breaks.
+func (c *checker) require(path string, rules ...rule) error {
+	for _, r := range rules {
+		if !r.ok {
+			return damaged(at(at(c.at, path), r.member), "%s", r.detail)
+		}
+	}
+	return nil
+}
+
+func within(n, low, high int64) bool { return low <= n && n <= high }
+
+// follows reports whether n is greater than *last and at most high. *last becomes n.
+func follows(n int64, last *int64, high int64) bool {
+	ok := *last < n && n <= high
+	*last = n
+	return ok
+}
+
+// unused reports whether id is present and not a key of seen.
+func unused[V any](id string, seen map[string]V) bool {
+	_, ok := seen[id]
+	return id != "" && !ok
+}
+
+func oneOf[T comparable](field string, value T, allowed []T) rule {
+	return rule{slices.Contains(allowed, value), field, fmt.Sprintf("must be one of %v", allowed)}
+}
+
+const (
+	mustBeUnique  = "must be present and unique"
+	mustBeVersion = "must be ascending and at most the conversation's version"
+)
+
+func (c *checker) messageList(a *contents) error {
+	last := int64(0)
+	for i, m := range a.Messages {
+		path := fmt.Sprintf("messages[%d]", i)
+		ok := m != nil && m.Message != nil && follows(m.Seq, &last, maxCounted)
+		if err := c.require(path, rule{ok, "", "seq must be greater than that of the message before"}); err != nil {
+			return err
+		}
+		if err := c.message(path, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) conversation(a *contents) error {
+	conv := &a.Conversation.Conversation
+	conv.LastMessage, conv.Extra = c.messages[conv.HeadID].Preview(), op.JSONOrNil(a.Conversation.Extra)
+	return c.state("conversation", conv)
 }
 
 // history checks the states, rewinds and save points.
@@ -79,8 +116,9 @@ func (c *checker) history(a *contents) error {
 	versions := map[int64]bool{c.newest: true}
 	for i, s := range a.States {
 		path := fmt.Sprintf("states[%d]", i)
-		if s == nil || s.Version < 1 || s.Version >= c.newest || versions[s.Version] {
-			return c.damaged(path, "version must be unique and lower than the conversation's")
+		ok := s != nil && within(s.Version, 1, c.newest-1) && !versions[s.Version]
+		if err := c.require(path, rule{ok, "", "version must be unique and lower than the conversation's"}); err != nil {
+			return err
 		}
 		versions[s.Version] = true
 		if err := c.state(path, s); err != nil {
@@ -89,15 +127,15 @@ func (c *checker) history(a *contents) error {
 	}
 	last := int64(1)
 	for i, r := range a.Rewinds {
-		if r.At <= last || r.At > c.newest || r.To < 1 || r.To >= r.At {
-			return c.damaged(fmt.Sprintf("rewinds[%d]", i), "must lead from a version to an earlier one, in ascending order")
+		ok := follows(r.At, &last, c.newest) && within(r.To, 1, r.At-1)
+		if err := c.require(fmt.Sprintf("rewinds[%d]", i), rule{ok, "", "must lead from a version to an earlier one, in ascending order"}); err != nil {
+			return err
 		}
-		last = r.At
 	}
 	for i, s := range a.Saves {
 		path := fmt.Sprintf("saves[%d]", i)
-		if s == nil || !versions[s.Version] {
-			return c.damaged(path, "the file has no state for its version")
+		if err := c.require(path, rule{s != nil && versions[s.Version], "", "the file has no state for its version"}); err != nil {
+			return err
 		}
 		if err := c.save(path, s); err != nil {
 			return err
@@ -143,14 +181,14 @@ func (c *checker) head(path, id string) (string, error) {
 	}
 	m := c.messages[id]
 	if m == nil {
-		return "", c.damaged(path+".headId", "no message %q in the file", op.Truncate(id, 64))
+		return "", damaged(at(c.at, path)+".headId", "no message %q in the file", op.Truncate(id, 64))
 	}
 	return m.ID, nil
 }
 
 func (c *checker) save(path string, s *chat.Save) (err error) {
-	if s.MessageCount < 0 {
-		return c.damaged(path+".messageCount", "must not be negative")
+	if err := c.require(path, rule{s.MessageCount >= 0, "messageCount", "must not be negative"}); err != nil {
+		return err
 	}
 	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
 		return err
@@ -166,7 +204,7 @@ func (c *checker) save(path string, s *chat.Save) (err error) {
 	}
 	x, err := importedWith(s)
 	if err != nil {
-		return c.damaged(path+".extra", "not valid data of an imported save point")
+		return damaged(at(c.at, path)+".extra", "not valid data of an imported save point")
 	}
 	if err := c.state(path+".extra.state", &x.State); err != nil {
 		return err
@@ -183,21 +221,18 @@ var (
 
 func (c *checker) message(path string, m *chat.DumpedMessage) error {
 	parent := c.messages[m.ParentID]
-	switch {
-	case m.ID == "" || c.messages[m.ID] != nil:
-		return c.damaged(path+".id", "must be present and unique")
-	case m.ParentID != "" && parent == nil:
-		return c.damaged(path+".parentId", "must be the id of an earlier message")
-	case !slices.Contains(messageRoles, m.Role):
-		return c.damaged(path+".role", "must be one of %v", messageRoles)
-	case !slices.Contains(messageStatuses, m.Status):
-		return c.damaged(path+".status", "must be one of %v", messageStatuses)
-	case m.Rev < 1 || m.Rev > maxCounted:
-		return c.damaged(path+".rev", "must be at least 1")
-	case m.SwipeIndex < -1 || m.SwipeIndex > max(0, len(m.Swipes)-1): // -1: it shows none of them
-		return c.damaged(path+".swipeIndex", "must be the index of a swipe")
-	case op.CheckClientID("", m.ClientMsgID) != nil || m.ClientMsgID != "" && c.clientIDs[m.ClientMsgID]:
-		return c.damaged(path+".clientMsgId", "must be a valid and unique clientMsgId")
+	clientID := m.ClientMsgID == "" || op.CheckClientID("", m.ClientMsgID) == nil && !c.clientIDs[m.ClientMsgID]
+	err := c.require(path,
+		rule{unused(m.ID, c.messages), "id", mustBeUnique},
+		rule{m.ParentID == "" || parent != nil, "parentId", "must be the id of an earlier message"},
+		oneOf("role", m.Role, messageRoles),
+		oneOf("status", m.Status, messageStatuses),
+		rule{within(m.Rev, 1, maxCounted), "rev", "must be at least 1"},
+		rule{m.SwipeIndex >= -1 && m.SwipeIndex <= max(0, len(m.Swipes)-1), "swipeIndex", "must be the index of a swipe"}, // -1: none is shown
+		rule{clientID, "clientMsgId", "must be a valid and unique clientMsgId"},
+	)
+	if err != nil {
+		return err
 	}
 	c.messages[m.ID], c.clientIDs[m.ClientMsgID] = m.Message, true
 	m.ID, m.ConversationID, m.GenerationID = idLike(m.ID), c.conversationID, ""
@@ -215,36 +250,35 @@ func (c *checker) message(path string, m *chat.DumpedMessage) error {
 	return c.messageStates(path, m)
 }
 
-// swipes checks the texts that the swipes of a message have had, and gives the
-// swipes those that they show.
+// swipes checks the texts of a message, and gives each swipe the one that it shows.
 func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
-	places := map[string]int{}
+	indexes := map[string]int{}
 	named := make([]string, len(m.Swipes)) // the texts that are shown
 	for i, s := range m.Swipes {
-		if _, taken := places[s.ID]; taken || s.ID == "" {
-			return c.damaged(fmt.Sprintf("%s.swipes[%d].id", path, i), "must be present and unique")
+		if err := c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{unused(s.ID, indexes), "id", mustBeUnique}); err != nil {
+			return err
 		}
-		places[s.ID], named[i] = i, s.RevisionID
+		indexes[s.ID], named[i] = i, s.RevisionID
 		m.Swipes[i] = chat.Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
-	type place struct {
+	type revision struct {
 		swipe int
 		rev   int64
 	}
-	revs := map[place]bool{}
+	revs := map[revision]bool{}
 	for i := range m.Texts {
 		t := &m.Texts[i].Swipe
 		path := fmt.Sprintf("%s.texts[%d]", path, i)
-		n, ok := places[t.ID]
-		switch {
-		case t.RevisionID == "" || c.texts[t.RevisionID] != "":
-			return c.damaged(path+".revisionId", "must be present and unique")
-		case !ok:
-			return c.damaged(path+".id", "must be the id of a swipe of this message")
-		case t.Rev < 1 || t.Rev > maxCounted || revs[place{n, t.Rev}]:
-			return c.damaged(path+".rev", "must be unique within the swipe")
+		n, ok := indexes[t.ID]
+		err := c.require(path,
+			rule{unused(t.RevisionID, c.texts), "revisionId", mustBeUnique},
+			rule{ok, "id", "must be the id of a swipe of this message"},
+			rule{within(t.Rev, 1, maxCounted) && !revs[revision{n, t.Rev}], "rev", "must be unique within the swipe"},
+		)
+		if err != nil {
+			return err
 		}
-		revs[place{n, t.Rev}] = true
+		revs[revision{n, t.Rev}] = true
 		swipe := &m.Swipes[n]
 		shown := named[n] == t.RevisionID || named[n] == "" && t.Rev > swipe.Rev // without a name the newest
 		c.texts[t.RevisionID] = op.NewID()
@@ -256,9 +290,9 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
 			*swipe = *t
 		}
 	}
-	for i := range m.Swipes {
-		if m.Swipes[i].RevisionID == "" {
-			return c.damaged(fmt.Sprintf("%s.swipes[%d]", path, i), "must have a text")
+	for i, s := range m.Swipes {
+		if err := c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{s.RevisionID != "", "", "must have a text"}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -272,8 +306,8 @@ func (c *checker) text(path string, t, of *chat.Swipe) error {
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if b.At < 0 {
-			return c.damaged(fmt.Sprintf("%s.blocks[%d].at", path, i), "must not be negative")
+		if err := c.require(fmt.Sprintf("%s.blocks[%d]", path, i), rule{b.At >= 0, "at", "must not be negative"}); err != nil {
+			return err
 		}
 		b.Part, b.Text = chat.CleanText(b.Part), chat.CleanText(b.Text)
 	}
@@ -291,60 +325,67 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
 		s := &m.States[i]
 		path := fmt.Sprintf("%s.states[%d]", path, i)
 		text := c.texts[s.RevisionID]
-		switch {
-		case s.Version <= last || s.Version > c.newest:
-			return c.damaged(path+".version", "must be ascending and at most the conversation's version")
-		case s.Rev < 1 || s.Rev > m.Rev:
-			return c.damaged(path+".rev", "must be from 1 to the message's rev")
-		case !slices.Contains(messageStatuses, s.Status):
-			return c.damaged(path+".status", "must be one of %v", messageStatuses)
-		case s.RevisionID != "" && text == "" || !own[text]:
-			return c.damaged(path+".revisionId", "must be the revisionId of a text of this message")
+		err := c.require(path,
+			rule{follows(s.Version, &last, c.newest), "version", mustBeVersion},
+			rule{within(s.Rev, 1, m.Rev), "rev", "must be from 1 to the message's rev"},
+			oneOf("status", s.Status, messageStatuses),
+			rule{own[text] && (s.RevisionID == "" || text != ""), "revisionId", "must be the revisionId of a text of this message"},
+		)
+		if err != nil {
+			return err
 		}
-		last, s.RevisionID = s.Version, text
+		s.RevisionID = text
 	}
-	if last == 0 {
-		return c.damaged(path+".states", "must not be empty")
+	if err := c.require(path, rule{len(m.States) > 0, "states", "must not be empty"}); err != nil {
+		return err
 	}
 	newState := &m.States[len(m.States)-1]
 	newState.Status = settled(newState.Status)
 	return nil
 }
 
-// summaryList checks the summaries. It comes before the states, which name them.
-func (c *checker) summaryList(all []*chat.DumpedSummary) error {
-	generation := 0
-	for i, s := range all {
+// summaryList checks the summaries. It runs before the states are checked, which name
+// them.
+func (c *checker) summaryList(a *contents) error {
+	generation := int64(0)
+	for i, s := range a.Summaries {
 		path := fmt.Sprintf("summaries[%d]", i)
-		switch {
-		case s == nil || len(s.Texts) == 0:
-			return c.damaged(path+".texts", "must not be empty")
-		case s.MadeVersion < 0 || s.MadeVersion > c.newest:
-			return c.damaged(path+".madeVersion", "must be from 0 to the conversation's version")
+		if err := c.require(path, rule{s != nil && len(s.Texts) > 0, "texts", "must not be empty"}); err != nil {
+			return err
 		}
-		id, last := "", int64(0)
-		for j, said := range s.Texts {
-			path := fmt.Sprintf("%s.texts[%d]", path, j)
-			doc := said.Summary
-			switch {
-			case said.Version <= last || said.Version > c.newest:
-				return c.damaged(path+".version", "must be ascending and at most the conversation's version")
-			case doc == nil || doc.ID == "" || id == "" && c.summaries[doc.ID] != "" || id != "" && doc.ID != id:
-				return c.damaged(path+".document.id", "must be that of this summary alone")
-			}
-			if id == "" {
-				id = doc.ID
-				c.summaries[id] = op.NewID()
-			}
-			last = said.Version
-			if err := c.summary(path+".document", doc); err != nil {
-				return err
-			}
+		if err := c.require(path, rule{within(s.MadeVersion, 0, c.newest), "madeVersion", "must be from 0 to the conversation's version"}); err != nil {
+			return err
 		}
-		if n := s.Newest().Generation; n <= generation {
-			return c.damaged(path, "generation must be greater than that of the summary before")
+		if err := c.summaryTexts(path, s.Texts); err != nil {
+			return err
 		}
-		generation = s.Newest().Generation
+		ok := follows(int64(s.Newest().Generation), &generation, maxCounted)
+		if err := c.require(path, rule{ok, "", "generation must be greater than that of the summary before"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) summaryTexts(path string, texts []chat.SummaryText) error {
+	id, last := "", int64(0)
+	for i, t := range texts {
+		path, doc := fmt.Sprintf("%s.texts[%d]", path, i), t.Summary
+		own := doc != nil && (i == 0 && unused(doc.ID, c.summaries) || i > 0 && doc.ID == id)
+		err := c.require(path,
+			rule{follows(t.Version, &last, c.newest), "version", mustBeVersion},
+			rule{own, "document.id", "must be that of this summary alone"},
+		)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			id = doc.ID
+			c.summaries[id] = op.NewID()
+		}
+		if err := c.summary(path+".document", doc); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -354,13 +395,13 @@ var summaryMethods = []summary.Method{summary.MethodModel, summary.MethodExtract
 // summary checks what a summary says, and names everything in it by its new id.
 func (c *checker) summary(path string, s *summary.Summary) error {
 	first, last := c.messages[s.Range.StartID], c.messages[s.Range.EndID]
-	switch {
-	case !slices.Contains(summaryMethods, s.Method):
-		return c.damaged(path+".method", "must be one of %v", summaryMethods)
-	case first == nil || last == nil || first.Seq > last.Seq:
-		return c.damaged(path+".messageIds", "must be ids of messages in the file, in order")
-	case s.Generation < 1 || s.Generation > maxCounted || s.Count < 1:
-		return c.damaged(path, "generation and count must be at least 1")
+	err := c.require(path,
+		oneOf("method", s.Method, summaryMethods),
+		rule{first != nil && last != nil && first.Seq <= last.Seq, "messageIds", "must be ids of messages in the file, in order"},
+		rule{within(int64(s.Generation), 1, maxCounted) && s.Count >= 1, "", "generation and count must be at least 1"},
+	)
+	if err != nil {
+		return err
 	}
 	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], chat.CleanText(s.Text)
 	s.Range.StartID, s.Range.StartSeq = first.ID, first.Seq

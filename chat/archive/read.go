@@ -43,7 +43,7 @@ func readFile(data []byte, want string, optional bool, longest int, into any) er
 
 // measure refuses a file that has too much in it, before any of it is built.
 func measure(data []byte, longest int) error {
-	var open []int // of what is around data[i]: elements of an array, -1 for an object
+	open := []int{-1} // what encloses data[i]: the elements of an array so far, -1 for an object
 	total := 0
 	for i, quoted := 0, false; i < len(data); i++ {
 		c, last := data[i], len(open)-1
@@ -59,16 +59,16 @@ func measure(data []byte, longest int) error {
 		case c == '[':
 			open = append(open, 1)
 			total++
-		case last >= 0 && (c == '}' || c == ']'):
+		case last > 0 && (c == '}' || c == ']'):
 			open = open[:last]
-		case last >= 0 && c == ',' && open[last] > 0:
+		case c == ',' && open[last] > 0:
 			open[last]++
 			total++
 			if open[last] > longest || total > maxElements {
 				return fault.New(fault.TooLarge, "too many elements: limit %d in one array, %d in all", longest, maxElements).With("limit", longest)
 			}
 		}
-		if len(open) > maxDepth {
+		if len(open) > maxDepth+1 {
 			return fault.New(fault.InvalidImport, "the file is nested too deeply")
 		}
 	}
@@ -158,8 +158,8 @@ func misread(path string, err error) error {
 	return fault.Wrap(err, fault.InvalidImport, "the file is damaged")
 }
 
-// at is the path of a member.
-func at(path, member string) string { return strings.TrimPrefix(path+"."+member, ".") }
+// at is the path of a member; that of the value itself for "".
+func at(path, member string) string { return strings.Trim(path+"."+member, ".") }
 
 // damaged refuses a file because of what stands at path; "" = the whole file.
 func damaged(path, format string, args ...any) error {
