@@ -28,27 +28,34 @@ type checker struct {
 // check refuses an archive that contradicts itself, and prepares one that can be
 // stored: everything in it gets a new id, and what a database cannot hold is removed.
 // path is its place in the file. It returns the messages by their ids in the file.
-func (a *contents) check(path string) (map[string]*chat.Message, error) {
+func (a *contents) check(path string) (_ map[string]*chat.Message, err error) {
 	c := &checker{
 		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
 		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
 	}
-	if err := op.CheckLine("title", a.Conversation.Title, chat.MaxTitle); err != nil {
-		return nil, damagedBy(at(path, "conversation"), err)
-	}
-	if err := c.require("conversation", rule{within(c.newest, 1, maxCounted), "version", "must be at least 1"}); err != nil {
-		return nil, err
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			refused, ok := p.(refusal)
+			if !ok {
+				panic(p)
+			}
+			err = refused.error
+		}
+	}()
+	c.accept("conversation", op.CheckLine("title", a.Conversation.Title, chat.MaxTitle))
+	c.require("conversation", rule{within(c.newest, 1, maxCounted), "version", "must be at least 1"})
 	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
 		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
-	for _, part := range []func(*contents) error{c.messageList, c.summaryList, c.conversation, c.history} {
-		if err := part(a); err != nil {
-			return nil, err
-		}
-	}
+	c.messageList(a)
+	c.summaryList(a)
+	c.conversation(a)
+	c.history(a)
 	return c.messages, nil
 }
+
+// refusal is the panic by which the methods of checker return an error from check.
+type refusal struct{ error }
 
 // rule is a condition that a member must meet; member "" is the value itself.
 type rule struct {
@@ -56,14 +63,20 @@ type rule struct {
 	member, detail string
 }
 
-// require returns the error of the first rule that the value at path breaks.
-func (c *checker) require(path string, rules ...rule) error {
+// require refuses the value at path with the first rule that it breaks.
+func (c *checker) require(path string, rules ...rule) {
 	for _, r := range rules {
 		if !r.ok {
-			return damaged(at(at(c.at, path), r.member), "%s", r.detail)
+			panic(refusal{damaged(at(at(c.at, path), r.member), "%s", r.detail)})
 		}
 	}
-	return nil
+}
+
+// accept refuses the value at path where a check of its fields has returned an error.
+func (c *checker) accept(path string, err error) {
+	if err != nil {
+		panic(refusal{damagedBy(at(c.at, path), err)})
+	}
 }
 
 func within(n, low, high int64) bool { return low <= n && n <= high }
@@ -90,128 +103,88 @@ const (
 	mustBeVersion = "must be ascending and at most the conversation's version"
 )
 
-func (c *checker) messageList(a *contents) error {
+func (c *checker) messageList(a *contents) {
 	last := int64(0)
 	for i, m := range a.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
 		ok := m != nil && m.Message != nil && follows(m.Seq, &last, maxCounted)
-		if err := c.require(path, rule{ok, "", "seq must be greater than that of the message before"}); err != nil {
-			return err
-		}
-		if err := c.message(path, m); err != nil {
-			return err
-		}
+		c.require(path, rule{ok, "", "seq must be greater than that of the message before"})
+		c.message(path, m)
 	}
-	return nil
 }
 
-func (c *checker) conversation(a *contents) error {
+func (c *checker) conversation(a *contents) {
 	conv := &a.Conversation.Conversation
 	conv.LastMessage, conv.Extra = c.messages[conv.HeadID].Preview(), op.JSONOrNil(a.Conversation.Extra)
-	return c.state("conversation", conv)
+	c.state("conversation", conv)
 }
 
 // history checks the states, rewinds and save points.
-func (c *checker) history(a *contents) error {
+func (c *checker) history(a *contents) {
 	versions := map[int64]bool{c.newest: true}
 	for i, s := range a.States {
 		path := fmt.Sprintf("states[%d]", i)
 		ok := s != nil && within(s.Version, 1, c.newest-1) && !versions[s.Version]
-		if err := c.require(path, rule{ok, "", "version must be unique and lower than the conversation's"}); err != nil {
-			return err
-		}
+		c.require(path, rule{ok, "", "version must be unique and lower than the conversation's"})
 		versions[s.Version] = true
-		if err := c.state(path, s); err != nil {
-			return err
-		}
+		c.state(path, s)
 	}
 	last := int64(1)
 	for i, r := range a.Rewinds {
 		ok := follows(r.At, &last, c.newest) && within(r.To, 1, r.At-1)
-		if err := c.require(fmt.Sprintf("rewinds[%d]", i), rule{ok, "", "must lead from a version to an earlier one, in ascending order"}); err != nil {
-			return err
-		}
+		c.require(fmt.Sprintf("rewinds[%d]", i), rule{ok, "", "must lead from a version to an earlier one, in ascending order"})
 	}
 	for i, s := range a.Saves {
 		path := fmt.Sprintf("saves[%d]", i)
-		if err := c.require(path, rule{s != nil && versions[s.Version], "", "the file has no state for its version"}); err != nil {
-			return err
-		}
-		if err := c.save(path, s); err != nil {
-			return err
-		}
+		c.require(path, rule{s != nil && versions[s.Version], "", "the file has no state for its version"})
+		c.save(path, s)
 	}
-	return nil
 }
 
 // state checks what the conversation was at a version.
-func (c *checker) state(path string, s *chat.Conversation) error {
-	err := character.CheckNote("authorNote", s.AuthorNote)
+func (c *checker) state(path string, s *chat.Conversation) {
+	c.accept(path, character.CheckNote("authorNote", s.AuthorNote))
 	var settings character.TurnOptions
-	if err == nil && !op.IsNull(s.Settings) {
-		err = op.DecodeLenient("settings", s.Settings, &settings)
+	if !op.IsNull(s.Settings) {
+		c.accept(path, op.DecodeLenient("settings", s.Settings, &settings))
 	}
-	if err == nil {
-		err = settings.Validate("settings")
-	}
-	if err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
+	c.accept(path, settings.Validate("settings"))
 	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(settings), c.summaries[s.SummaryID]
-	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
-		return err
-	}
-	return c.pins(path, s.Pins)
+	s.HeadID = c.head(path, s.HeadID)
+	c.pins(path, s.Pins)
 }
 
-func (c *checker) pins(path string, p *character.Pins) error {
-	if p == nil || p.Settings == nil {
-		return nil
+func (c *checker) pins(path string, p *character.Pins) {
+	if p != nil && p.Settings != nil {
+		c.accept(path+".pins.settings", p.Settings.Check())
 	}
-	if err := p.Settings.Check(); err != nil {
-		return damagedBy(at(c.at, path)+".pins.settings", err)
-	}
-	return nil
 }
 
-// head is the new id of a message that is named as a head.
-func (c *checker) head(path, id string) (string, error) {
+// head is the new id of the message with that id in the file.
+func (c *checker) head(path, id string) string {
 	if id == "" {
-		return "", nil
+		return ""
 	}
 	m := c.messages[id]
-	if m == nil {
-		return "", damaged(at(c.at, path)+".headId", "no message %q in the file", op.Truncate(id, 64))
-	}
-	return m.ID, nil
+	c.require(path, rule{m != nil, "headId", fmt.Sprintf("no message %q in the file", op.Truncate(id, 64))})
+	return m.ID
 }
 
-func (c *checker) save(path string, s *chat.Save) (err error) {
-	if err := c.require(path, rule{s.MessageCount >= 0, "messageCount", "must not be negative"}); err != nil {
-		return err
-	}
-	if s.HeadID, err = c.head(path, s.HeadID); err != nil {
-		return err
-	}
+func (c *checker) save(path string, s *chat.Save) {
+	c.require(path, rule{s.MessageCount >= 0, "messageCount", "must not be negative"})
+	s.HeadID = c.head(path, s.HeadID)
 	s.ID, s.ConversationID, s.Extra = op.NewID(), c.conversationID, op.JSONOrNil(s.Extra)
 	s.Description, s.PreviewText, s.Thumbnail = chat.CleanText(s.Description), chat.CleanText(s.PreviewText), chat.CleanText(s.Thumbnail)
-	limits := chat.SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}
-	if err := limits.Check(); err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
-	if err := c.pins(path, s.Pins); err != nil || s.Extra == nil {
-		return err
+	c.accept(path, chat.SaveInput{Description: s.Description, PreviewText: s.PreviewText, Thumbnail: s.Thumbnail}.Check())
+	c.pins(path, s.Pins)
+	if s.Extra == nil {
+		return
 	}
 	x, err := importedWith(s)
-	if err != nil {
-		return damaged(at(c.at, path)+".extra", "not valid data of an imported save point")
-	}
-	if err := c.state(path+".extra.state", &x.State); err != nil {
-		return err
-	}
+	c.require(path, rule{err == nil, "extra", "not valid data of an imported save point"})
+	c.state(path+".extra.state", &x.State)
 	x.State.ID = ""
 	s.Extra = encoded(x)
-	return nil
 }
 
 var (
@@ -219,10 +192,10 @@ var (
 	messageStatuses = []string{chat.StatusComplete, chat.StatusPending, chat.StatusStreaming, chat.StatusInterrupted, chat.StatusCancelled, chat.StatusError}
 )
 
-func (c *checker) message(path string, m *chat.DumpedMessage) error {
+func (c *checker) message(path string, m *chat.DumpedMessage) {
 	parent := c.messages[m.ParentID]
 	clientID := m.ClientMsgID == "" || op.CheckClientID("", m.ClientMsgID) == nil && !c.clientIDs[m.ClientMsgID]
-	err := c.require(path,
+	c.require(path,
 		rule{unused(m.ID, c.messages), "id", mustBeUnique},
 		rule{m.ParentID == "" || parent != nil, "parentId", "must be the id of an earlier message"},
 		oneOf("role", m.Role, messageRoles),
@@ -231,9 +204,6 @@ func (c *checker) message(path string, m *chat.DumpedMessage) error {
 		rule{m.SwipeIndex >= -1 && m.SwipeIndex <= max(0, len(m.Swipes)-1), "swipeIndex", "must be the index of a swipe"}, // -1: none is shown
 		rule{clientID, "clientMsgId", "must be a valid and unique clientMsgId"},
 	)
-	if err != nil {
-		return err
-	}
 	c.messages[m.ID], c.clientIDs[m.ClientMsgID] = m.Message, true
 	m.ID, m.ConversationID, m.GenerationID = idLike(m.ID), c.conversationID, ""
 	if parent != nil {
@@ -244,20 +214,16 @@ func (c *checker) message(path string, m *chat.DumpedMessage) error {
 	if m.Error != nil {
 		m.Error.Message = chat.CleanText(m.Error.Message)
 	}
-	if err := c.swipes(path, m); err != nil {
-		return err
-	}
-	return c.messageStates(path, m)
+	c.swipes(path, m)
+	c.messageStates(path, m)
 }
 
 // swipes checks the texts of a message, and gives each swipe the one that it shows.
-func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
+func (c *checker) swipes(path string, m *chat.DumpedMessage) {
 	indexes := map[string]int{}
 	named := make([]string, len(m.Swipes)) // the texts that are shown
 	for i, s := range m.Swipes {
-		if err := c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{unused(s.ID, indexes), "id", mustBeUnique}); err != nil {
-			return err
-		}
+		c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{unused(s.ID, indexes), "id", mustBeUnique})
 		indexes[s.ID], named[i] = i, s.RevisionID
 		m.Swipes[i] = chat.Swipe{ID: op.NewID(), Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
@@ -270,52 +236,41 @@ func (c *checker) swipes(path string, m *chat.DumpedMessage) error {
 		t := &m.Texts[i].Swipe
 		path := fmt.Sprintf("%s.texts[%d]", path, i)
 		n, ok := indexes[t.ID]
-		err := c.require(path,
+		c.require(path,
 			rule{unused(t.RevisionID, c.texts), "revisionId", mustBeUnique},
 			rule{ok, "id", "must be the id of a swipe of this message"},
 			rule{within(t.Rev, 1, maxCounted) && !revs[revision{n, t.Rev}], "rev", "must be unique within the swipe"},
 		)
-		if err != nil {
-			return err
-		}
 		revs[revision{n, t.Rev}] = true
 		swipe := &m.Swipes[n]
 		shown := named[n] == t.RevisionID || named[n] == "" && t.Rev > swipe.Rev // without a name the newest
 		c.texts[t.RevisionID] = op.NewID()
 		t.RevisionID = c.texts[t.RevisionID]
-		if err := c.text(path, t, swipe); err != nil {
-			return err
-		}
+		c.text(path, t, swipe)
 		if shown {
 			*swipe = *t
 		}
 	}
 	for i, s := range m.Swipes {
-		if err := c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{s.RevisionID != "", "", "must have a text"}); err != nil {
-			return err
-		}
+		c.require(fmt.Sprintf("%s.swipes[%d]", path, i), rule{s.RevisionID != "", "", "must have a text"})
 	}
-	return nil
 }
 
 // text makes t a text of that swipe.
-func (c *checker) text(path string, t, of *chat.Swipe) error {
+func (c *checker) text(path string, t, of *chat.Swipe) {
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
 		Model: chat.CleanText(t.Model), Finish: chat.CleanText(t.Finish), Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if err := c.require(fmt.Sprintf("%s.blocks[%d]", path, i), rule{b.At >= 0, "at", "must not be negative"}); err != nil {
-			return err
-		}
+		c.require(fmt.Sprintf("%s.blocks[%d]", path, i), rule{b.At >= 0, "at", "must not be negative"})
 		b.Part, b.Text = chat.CleanText(b.Part), chat.CleanText(b.Text)
 	}
-	return nil
 }
 
 // messageStates checks what the message was from which version on.
-func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
+func (c *checker) messageStates(path string, m *chat.DumpedMessage) {
 	own := map[string]bool{"": true} // a text that was purged has no name
 	for _, t := range m.Texts {
 		own[t.RevisionID] = true
@@ -325,89 +280,62 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) error {
 		s := &m.States[i]
 		path := fmt.Sprintf("%s.states[%d]", path, i)
 		text := c.texts[s.RevisionID]
-		err := c.require(path,
+		c.require(path,
 			rule{follows(s.Version, &last, c.newest), "version", mustBeVersion},
 			rule{within(s.Rev, 1, m.Rev), "rev", "must be from 1 to the message's rev"},
 			oneOf("status", s.Status, messageStatuses),
 			rule{own[text] && (s.RevisionID == "" || text != ""), "revisionId", "must be the revisionId of a text of this message"},
 		)
-		if err != nil {
-			return err
-		}
 		s.RevisionID = text
 	}
-	if err := c.require(path, rule{len(m.States) > 0, "states", "must not be empty"}); err != nil {
-		return err
-	}
-	newState := &m.States[len(m.States)-1]
-	newState.Status = settled(newState.Status)
-	return nil
+	c.require(path, rule{len(m.States) > 0, "states", "must not be empty"})
+	newest := &m.States[len(m.States)-1]
+	newest.Status = settled(newest.Status)
 }
 
 // summaryList checks the summaries. It runs before the states are checked, which name
 // them.
-func (c *checker) summaryList(a *contents) error {
+func (c *checker) summaryList(a *contents) {
 	generation := int64(0)
 	for i, s := range a.Summaries {
 		path := fmt.Sprintf("summaries[%d]", i)
-		if err := c.require(path, rule{s != nil && len(s.Texts) > 0, "texts", "must not be empty"}); err != nil {
-			return err
-		}
-		if err := c.require(path, rule{within(s.MadeVersion, 0, c.newest), "madeVersion", "must be from 0 to the conversation's version"}); err != nil {
-			return err
-		}
-		if err := c.summaryTexts(path, s.Texts); err != nil {
-			return err
-		}
+		c.require(path, rule{s != nil && len(s.Texts) > 0, "texts", "must not be empty"})
+		c.require(path, rule{within(s.MadeVersion, 0, c.newest), "madeVersion", "must be from 0 to the conversation's version"})
+		c.summaryTexts(path, s.Texts)
 		ok := follows(int64(s.Newest().Generation), &generation, maxCounted)
-		if err := c.require(path, rule{ok, "", "generation must be greater than that of the summary before"}); err != nil {
-			return err
-		}
+		c.require(path, rule{ok, "", "generation must be greater than that of the summary before"})
 	}
-	return nil
 }
 
-func (c *checker) summaryTexts(path string, texts []chat.SummaryText) error {
+func (c *checker) summaryTexts(path string, texts []chat.SummaryText) {
 	id, last := "", int64(0)
 	for i, t := range texts {
 		path, doc := fmt.Sprintf("%s.texts[%d]", path, i), t.Summary
 		own := doc != nil && (i == 0 && unused(doc.ID, c.summaries) || i > 0 && doc.ID == id)
-		err := c.require(path,
+		c.require(path,
 			rule{follows(t.Version, &last, c.newest), "version", mustBeVersion},
 			rule{own, "document.id", "must be that of this summary alone"},
 		)
-		if err != nil {
-			return err
-		}
 		if i == 0 {
 			id = doc.ID
 			c.summaries[id] = op.NewID()
 		}
-		if err := c.summary(path+".document", doc); err != nil {
-			return err
-		}
+		c.summary(path+".document", doc)
 	}
-	return nil
 }
 
 var summaryMethods = []summary.Method{summary.MethodModel, summary.MethodExtractive, summary.MethodUser}
 
 // summary checks what a summary says, and names everything in it by its new id.
-func (c *checker) summary(path string, s *summary.Summary) error {
+func (c *checker) summary(path string, s *summary.Summary) {
 	first, last := c.messages[s.Range.StartID], c.messages[s.Range.EndID]
-	err := c.require(path,
+	c.require(path,
 		oneOf("method", s.Method, summaryMethods),
 		rule{first != nil && last != nil && first.Seq <= last.Seq, "messageIds", "must be ids of messages in the file, in order"},
 		rule{within(int64(s.Generation), 1, maxCounted) && s.Count >= 1, "", "generation and count must be at least 1"},
 	)
-	if err != nil {
-		return err
-	}
 	s.ID, s.BaseID, s.Text = c.summaries[s.ID], c.summaries[s.BaseID], chat.CleanText(s.Text)
 	s.Range.StartID, s.Range.StartSeq = first.ID, first.Seq
 	s.Range.EndID, s.Range.EndSeq = last.ID, last.Seq
-	if err := s.Validate(summary.Settings{Length: maxCounted / 2}); err != nil {
-		return damagedBy(at(c.at, path), err)
-	}
-	return nil
+	c.accept(path, s.Validate(summary.Settings{Length: maxCounted / 2}))
 }
