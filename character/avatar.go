@@ -25,12 +25,7 @@ const (
 
 // Avatar returns a character's picture; NotFound without one.
 func (svc *Service) Avatar(ctx context.Context, userID, id string) (*Avatar, error) {
-	var a *Avatar
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		a, err = tx.Avatar(id)
-		return err
-	})
-	return a, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Avatar, error) { return tx.Avatar(id) })
 }
 
 // PutAvatar replaces a character's picture: PNG, JPEG, WebP or GIF by its

@@ -119,27 +119,15 @@ func Insert(tx Tx, c *op.Call, ch *Character) error {
 
 // Get returns a character of the user with its documents.
 func (svc *Service) Get(ctx context.Context, userID, id string) (*Character, error) {
-	var ch *Character
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		ch, err = tx.Character(id)
-		return err
-	})
-	return ch, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Character, error) { return tx.Character(id) })
 }
 
 // List lists the user's characters without their documents, newest first;
 // limit is 1 to 200, 0 = 50.
 func (svc *Service) List(ctx context.Context, userID, cursor string, limit int) (*op.Page[*Character], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Character]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Characters(cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Character, string, error) {
+		return tx.Characters(cursor, limit)
 	})
-	return page, err
 }
 
 // Update replaces the documents (replace), or those that are given; a

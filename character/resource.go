@@ -81,27 +81,15 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 
 // Resource returns one of the user's resources of a kind.
 func (svc *Service) Resource(ctx context.Context, userID string, kind ResourceKind, id string) (*Resource, error) {
-	var r *Resource
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		r, err = tx.Resource(kind, id)
-		return err
-	})
-	return r, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Resource, error) { return tx.Resource(kind, id) })
 }
 
 // Resources lists the user's resources of a kind without their documents, newest
 // first; limit is 1 to 200, 0 = 50.
 func (svc *Service) Resources(ctx context.Context, userID string, kind ResourceKind, cursor string, limit int) (*op.Page[*Resource], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Resource]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Resources(kind, cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Resource, string, error) {
+		return tx.Resources(kind, cursor, limit)
 	})
-	return page, err
 }
 
 // UpdateResource replaces a resource (replace), or the members that are given.

@@ -12,12 +12,7 @@ import (
 
 // UserSettings returns the user's defaults; version 0 if none were ever stored.
 func (svc *Service) UserSettings(ctx context.Context, userID string) (*UserSettings, error) {
-	var s *UserSettings
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		s, err = tx.Settings()
-		return err
-	})
-	return s, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*UserSettings, error) { return tx.Settings() })
 }
 
 // PutUserSettings replaces the user's defaults. Everything that they name must exist

@@ -78,27 +78,15 @@ func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Mess
 
 // Conversation returns one of the user's conversations.
 func (svc *Service) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
-	var conv *Conversation
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		conv, err = tx.Conversation(id)
-		return err
-	})
-	return conv, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Conversation, error) { return tx.Conversation(id) })
 }
 
 // Conversations lists the user's conversations, the ones that changed last
 // first; limit is 1 to 200, 0 = 50.
 func (svc *Service) Conversations(ctx context.Context, userID string, f ConversationFilter, cursor string, limit int) (*op.Page[*Conversation], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Conversation]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		page.Items, page.NextCursor, err = tx.Conversations(f, cursor, limit)
-		return err
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Conversation, string, error) {
+		return tx.Conversations(f, cursor, limit)
 	})
-	return page, err
 }
 
 // UpdateConversation changes the members that are given.

@@ -12,12 +12,7 @@ import (
 
 // Message returns a message with its swipes; NotFound for a deleted one.
 func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, error) {
-	var m *Message
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		m, err = LiveMessage(tx, id)
-		return err
-	})
-	return m, err
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Message, error) { return LiveMessage(tx, id) })
 }
 
 // EditText says something in other words. In place the chosen swipe gets the text, as

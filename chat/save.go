@@ -194,17 +194,16 @@ func (v *SaveView) Read(tx Tx, before string, limit int) error {
 
 // DeleteSave deletes a save point. What it stands for stays in the conversation.
 func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
-	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		s, err := tx.Save(saveID)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := tx.DeleteSave(s.ID); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.Emit(saveEvent(c, "save.deleted", s))
+		return tx.Emit(saveEvent(c, "save.deleted", s))
 	})
-	return err
 }
 
 // saveEvent tells of a save point, without its picture: that is in the lists.

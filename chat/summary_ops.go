@@ -110,13 +110,12 @@ func (svc *Service) SummariseLater(ctx context.Context, c *op.Call, conversation
 	if err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		if _, err := tx.LockConversation(conversationID); err != nil { // a reply may be looking for it: enqueueSummary
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.Jobs.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
+		return tx.Jobs.Enqueue(summaryOrder{Forced: &r}.spec(conversationID, time.Time{}))
 	})
-	return err
 }
 
 // EditSummary replaces the text by the user's (method user). Save points keep the
@@ -154,31 +153,30 @@ func (svc *Service) EditSummary(ctx context.Context, c *op.Call, conversationID,
 // DeleteSummary gives the full history back. By itself no other summary is made
 // until as much was said as triggers one.
 func (svc *Service) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
-	_, err := op.Once(ctx, svc.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		conv, k, err := lockSummary(tx, conversationID, id)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
 		newest := k.HeadSeq
 		if conv.HeadID != "" {
 			head, err := tx.Message(conv.HeadID)
 			if err != nil {
-				return struct{}{}, err
+				return err
 			}
 			newest = max(newest, head.Seq)
 		}
 		if err := tx.DeleteSummary(id, newest); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if conv.SummaryID == id {
 			conv.SummaryID = ""
 			if err := updateConversation(tx, c, conv); err != nil {
-				return struct{}{}, err
+				return err
 			}
 		}
-		return struct{}{}, tx.Emit(summaryEvent(tx, "deleted", c.By(), k))
+		return tx.Emit(summaryEvent(tx, "deleted", c.By(), k))
 	})
-	return err
 }
 
 // lockSummary returns a summary that is not deleted, and its conversation, which

@@ -39,16 +39,15 @@ func (e *Engine) DeleteConversation(ctx context.Context, c *op.Call, id string) 
 	if err != nil {
 		return err
 	}
-	_, err = op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, e.store, c, func(tx Tx) error {
 		if _, err := tx.Chats.LockConversation(id); err != nil {
-			return struct{}{}, err
+			return err
 		}
 		if err := noneRuns(tx.Chats.Running(id)); err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, chat.Delete(tx.Chats, c, id)
+		return chat.Delete(tx.Chats, c, id)
 	})
-	return err
 }
 
 // noneRuns is Busy with the first of running: it began after the others had been

@@ -25,25 +25,24 @@ func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string
 	case len(read) > maxRead:
 		return fault.InvalidField("read", "range", "must have at most %d conversations", maxRead)
 	}
-	_, err := op.Once(ctx, e.store, c, func(tx Tx) (struct{}, error) {
+	return op.Do(ctx, e.store, c, func(tx Tx) error {
 		for _, conversationID := range slices.Sorted(maps.Keys(read)) {
 			m, err := tx.Chats.Message(read[conversationID])
 			if err != nil {
-				return struct{}{}, op.InField("read."+conversationID, err)
+				return op.InField("read."+conversationID, err)
 			}
 			if m.ConversationID != conversationID {
-				return struct{}{}, op.InField("read."+conversationID, fault.New(fault.NotFound, "no message %q in this conversation", m.ID))
+				return op.InField("read."+conversationID, fault.New(fault.NotFound, "no message %q in this conversation", m.ID))
 			}
 		}
 		if err := tx.Ack(c.Device, seq, read); err != nil || len(read) == 0 {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, tx.Emit(op.Event(c.UserID, "chat.read", c.By(), struct {
+		return tx.Emit(op.Event(c.UserID, "chat.read", c.By(), struct {
 			DeviceID string            `json:"deviceId"`
 			Read     map[string]string `json:"read"`
 		}{c.Device, read}))
 	})
-	return err
 }
 
 // Typing tells the user's other devices that something is being written in a
