@@ -12,7 +12,8 @@ import (
 	"nodest/stream"
 )
 
-const MaxTitle = 200 // code points
+// MaxTitle bounds the title of a conversation, in code points.
+const MaxTitle = 200
 
 // CreateConversation begins a conversation with a character. Its first message
 // is the greeting, with the alternate greetings as swipes.
@@ -51,8 +52,8 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 }
 
 // InsertConversation stores a conversation with its messages, each the child of
-// the one before, and tells of the conversation; of its message too, if it is the
-// only one. Of a longer history clients read what they show.
+// the one before, and emits events for the conversation and, if it is the only one,
+// for its message. Clients read the part of a longer history that they show.
 func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Message) error {
 	if len(messages) > 0 {
 		last := messages[len(messages)-1]
@@ -107,7 +108,7 @@ func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in Conve
 		if err := in.apply(tx, conv); err != nil {
 			return nil, err
 		}
-		if open && conv.Archived && svc.opts.Memory { // it is closed: nothing more will be said
+		if open && conv.Archived && svc.opts.Memory { // no further messages are expected
 			if err := memory.ExtractNow(tx.Memory, conv.ID); err != nil {
 				return nil, err
 			}
@@ -171,7 +172,7 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 	return op.MustJSON(o), nil
 }
 
-// updateConversation stores conv as its next version and tells of it.
+// updateConversation stores conv as its next version and emits its event.
 func updateConversation(tx Tx, c *op.Call, conv *Conversation) error {
 	conv.Version++
 	conv.UpdatedAt = tx.Now()
@@ -209,12 +210,8 @@ func (svc *Service) History(ctx context.Context, userID, conversationID, before 
 			return nil
 		}
 		if before != "" {
-			m, err := tx.Message(before)
-			if err == nil && m.ConversationID != conversationID {
-				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
-			}
-			if err != nil {
-				return op.InField("before", err)
+			if _, err := messageIn(tx, conversationID, before, "before"); err != nil {
+				return err
 			}
 		}
 		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)

@@ -54,6 +54,7 @@ func (svc *Service) DeleteMessage(ctx context.Context, c *op.Call, id, scope str
 	})
 }
 
+// DeleteMessages hides messages of a conversation in one change.
 func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scope string) (*Deleted, error) {
 	ids := IDsOf(gone)
 	if err := CheckIdle(tx, conv.ID, func(id string) bool { return slices.Contains(ids, id) }); err != nil {
@@ -83,7 +84,7 @@ func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 	return &Deleted{MessageIDs: ids, HeadID: head, RestoredUntil: now.Add(deletedKept)}, MoveHead(tx, c, conv, head)
 }
 
-// DeletedEvent tells of messages of one conversation that were deleted just now.
+// DeletedEvent reports messages of one conversation that were deleted just now.
 func DeletedEvent(userID, by string, gone []*Message, scope string) *stream.Event {
 	ev := op.Event(userID, "message.deleted", by, struct {
 		MessageIDs    []string `json:"messageIds"`
@@ -97,9 +98,6 @@ func DeletedEvent(userID, by string, gone []*Message, scope string) *stream.Even
 // deleteSwipe hides the chosen swipe and shows the one after it, else the one
 // before it.
 func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
-	if m.Chosen() == nil {
-		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
-	}
 	to, err := SwipeTarget(m, "next")
 	if err == nil && to == m.SwipeIndex {
 		to, err = SwipeTarget(m, "prev")
@@ -107,7 +105,7 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	if err != nil {
 		return nil, err
 	}
-	if to == m.SwipeIndex {
+	if m.Chosen() == nil || to == m.SwipeIndex {
 		return nil, fault.InvalidField("scope", "range", "the message has only one text; delete the message instead")
 	}
 	m.Chosen().Deleted = true
@@ -161,18 +159,13 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 			return nil, err
 		}
 	}
-	ids := IDsOf(back)
-	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
-		MessageIDs []string `json:"messageIds"`
-	}{ids})
-	ev.ConversationID, ev.MessageID = conv.ID, first.ID
-	if err := tx.Emit(ev); err != nil {
+	if err := tx.Emit(restoredEvent(c, back)); err != nil {
 		return nil, err
 	}
 	if err := RepairSummary(tx, conv, back...); err != nil {
 		return nil, err
 	}
-	return &Deleted{MessageIDs: ids, HeadID: head}, MoveHead(tx, c, conv, head)
+	return &Deleted{MessageIDs: IDsOf(back), HeadID: head}, MoveHead(tx, c, conv, head)
 }
 
 func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, error) {
@@ -192,8 +185,8 @@ func restoreSwipes(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted,
 	return out, UpdateMessage(tx, c, conv, m)
 }
 
-// MoveHead stores the conversation at its next version with that head ("" =
-// nothing is left) and tells of it if the head is another one.
+// MoveHead stores the conversation at its next version with that head ("" = no message
+// is left) and emits its event if the head has changed.
 func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	if head == conv.HeadID {
 		conv.Version++
@@ -239,6 +232,7 @@ func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error
 	return picked, nil
 }
 
+// IDsOf are the ids of messages.
 func IDsOf(messages []*Message) []string {
 	ids := make([]string, len(messages))
 	for i, m := range messages {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"nodest/fault"
 	"nodest/jobs"
 	"nodest/op"
 	"nodest/summary"
@@ -59,12 +58,9 @@ func fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error) {
 	if last == "" {
 		return fork, InsertConversation(tx, c, fork)
 	}
-	m, err := LiveMessage(tx, last)
-	if err == nil && m.ConversationID != source.ID {
-		err = fault.New(fault.NotFound, "no message %q in this conversation", last)
-	}
+	m, err := liveMessageIn(tx, source.ID, last)
 	if err != nil {
-		return nil, op.InField("messageId", err)
+		return nil, err
 	}
 	if err := checkWritten(tx, m); err != nil {
 		return nil, err

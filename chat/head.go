@@ -18,19 +18,12 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 		if err != nil {
 			return nil, err
 		}
-		m, err := LiveMessage(tx, messageID)
-		if err == nil && m.ConversationID != conv.ID {
-			err = fault.New(fault.NotFound, "no message %q in this conversation", messageID)
-		}
-		if err != nil {
-			return nil, op.InField("messageId", err)
-		}
-		running, err := tx.Running(conv.ID)
+		m, err := liveMessageIn(tx, conv.ID, messageID)
 		if err != nil {
 			return nil, err
 		}
-		if len(running) > 0 {
-			return nil, Busy(running[0])
+		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
+			return nil, err
 		}
 		if conv.HeadID == m.ID {
 			return conv, nil
@@ -87,7 +80,7 @@ func lockMessage(tx Tx, id string) (*Conversation, *Message, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = tx.Message(id) // again: it may have changed until the lock was ours
+	m, err = tx.Message(id) // again: it may have changed before the lock was taken
 	return conv, m, err
 }
 
@@ -106,9 +99,31 @@ func CheckIdle(tx Tx, conversationID string, affected func(messageID string) boo
 	return nil
 }
 
-// Busy says that g is being written.
+// Busy is the error for an operation that has to wait for the end of g.
 func Busy(g *Generation) error {
 	return fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", g.ID)
+}
+
+// messageIn reads a message, deleted or not, of a conversation. Its error names the
+// field.
+func messageIn(tx Tx, conversationID, id, field string) (*Message, error) {
+	m, err := tx.Message(id)
+	if err == nil && m.ConversationID != conversationID {
+		err = fault.New(fault.NotFound, "no message %q in this conversation", id)
+	}
+	if err != nil {
+		return nil, op.InField(field, err)
+	}
+	return m, nil
+}
+
+// liveMessageIn reads the message of a conversation that a request names as messageId.
+func liveMessageIn(tx Tx, conversationID, id string) (*Message, error) {
+	m, err := messageIn(tx, conversationID, id, "messageId")
+	if err == nil && m.DeletedAt != nil {
+		return nil, op.InField("messageId", fault.New(fault.NotFound, "no message %q", id))
+	}
+	return m, err
 }
 
 // LiveMessage reads a message that is not deleted.

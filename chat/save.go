@@ -117,19 +117,12 @@ func InsertSave(tx Tx, c *op.Call, s *Save) error {
 // Saves lists the save points of a conversation, the newest first, those that
 // restores made only if asked for; limit is 1 to 200, 0 = 50.
 func (svc *Service) Saves(ctx context.Context, userID, conversationID string, automatic bool, cursor string, limit int) (*op.Page[*Save], error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &op.Page[*Save]{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
+	return op.List(ctx, svc.store, userID, limit, func(tx Tx, limit int) ([]*Save, string, error) {
 		if _, err := tx.Conversation(conversationID); err != nil {
-			return err
+			return nil, "", err
 		}
-		page.Items, page.NextCursor, err = tx.Saves(conversationID, automatic, cursor, limit)
-		return err
+		return tx.Saves(conversationID, automatic, cursor, limit)
 	})
-	return page, err
 }
 
 // Save returns a save point with the messages that it stands for, as they were:
@@ -139,30 +132,19 @@ func (svc *Service) Save(ctx context.Context, userID, saveID, before string, lim
 	if limit < 0 || limit > 200 {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to 200, or 0 for all")
 	}
-	return svc.readSave(ctx, userID, saveID, func(tx Tx, v *SaveView) error {
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*SaveView, error) {
+		s, err := tx.Save(saveID)
+		if err != nil {
+			return nil, err
+		}
 		if before != "" {
-			m, err := tx.Message(before)
-			if err == nil && m.ConversationID != v.Save.ConversationID {
-				err = fault.New(fault.NotFound, "no message %q in this conversation", before)
-			}
-			if err != nil {
-				return op.InField("before", err)
+			if _, err := messageIn(tx, s.ConversationID, before, "before"); err != nil {
+				return nil, err
 			}
 		}
-		return v.Read(tx, before, limit)
+		v := &SaveView{Save: s}
+		return v, v.Read(tx, before, limit)
 	})
-}
-
-// readSave finds a save point and runs read on it.
-func (svc *Service) readSave(ctx context.Context, userID, saveID string, read func(tx Tx, v *SaveView) error) (*SaveView, error) {
-	v := &SaveView{}
-	err := svc.store.View(ctx, userID, func(tx Tx) (err error) {
-		if v.Save, err = tx.Save(saveID); err != nil {
-			return err
-		}
-		return read(tx, v)
-	})
-	return v, err
 }
 
 // savedPage is how many messages of a save point one statement reads.
@@ -206,21 +188,21 @@ func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) e
 	})
 }
 
-// saveEvent tells of a save point, without its picture: that is in the lists.
+// saveEvent reports a change of a save point.
 func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 	ev := op.Event(c.UserID, kind, c.By(), struct {
 		Save SaveObject `json:"save"`
-	}{toldSave(s)})
+	}{eventSave(s)})
 	ev.ConversationID = s.ConversationID
 	return ev
 }
 
-// restoredSaveEvent tells that a conversation shows a save point again.
+// restoredSaveEvent reports that a conversation was set back to a save point.
 func restoredSaveEvent(c *op.Call, s *Save, conv *Conversation) *stream.Event {
 	ev := op.Event(c.UserID, "save.restored", c.By(), struct {
 		Save SaveObject `json:"save"`
 		Head *string    `json:"head"`
-	}{toldSave(s), conversationOf(conv).HeadID})
+	}{eventSave(s), conversationOf(conv).HeadID})
 	ev.ConversationID = s.ConversationID
 	return ev
 }
