@@ -69,9 +69,9 @@ func storeSettings(tx Tx, c *op.Call, s *UserSettings) error {
 	}{"settings", s.Version}))
 }
 
-// TellProvider tells that the user's own key of a provider was stored, or
+// AnnounceProvider tells that the user's own key of a provider was stored, or
 // deleted. The key itself is in no event.
-func (svc *Service) TellProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
+func (svc *Service) AnnounceProvider(ctx context.Context, c *op.Call, name string, deleted bool) error {
 	kind := "resource.updated"
 	if deleted {
 		kind = "resource.deleted"

@@ -74,7 +74,7 @@ func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 	head := conv.HeadID
 	if slices.Contains(ids, head) {
 		var err error
-		if head, err = livingBefore(tx, conv.ID, head); err != nil {
+		if head, err = lastLive(tx, conv.ID, head); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +144,7 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 	if err != nil {
 		return nil, err
 	}
-	gap, err := livingBefore(tx, conv.ID, first.ID)
+	gap, err := lastLive(tx, conv.ID, first.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +203,9 @@ func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	return updateConversation(tx, c, conv)
 }
 
-// livingBefore is the nearest message before that one on its branch, or that one
+// lastLive is the nearest message before that one on its branch, or that one
 // itself, that is not deleted; "" if there is none.
-func livingBefore(tx Tx, conversationID, id string) (string, error) {
+func lastLive(tx Tx, conversationID, id string) (string, error) {
 	path, _, err := tx.Path(conversationID, id, "", 1)
 	if err != nil || len(path) == 0 {
 		return "", err

@@ -34,7 +34,7 @@ func (svc *Service) EditText(ctx context.Context, c *op.Call, in EditInput) (*Ch
 			return nil, err
 		}
 		if in.Mode != EditBranch {
-			return &Changed{Message: m}, svc.rewordNow(tx, c, chat, m, in.Text)
+			return &Changed{Message: m}, svc.replaceText(tx, c, chat, m, in.Text)
 		}
 		if err := CheckIdle(tx, chat.ID, AnyMessage); err != nil {
 			return nil, err
@@ -56,9 +56,9 @@ func (in EditInput) Check() error {
 	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
 }
 
-// rewordNow stores another text in the place of the shown one. What was recalled
+// replaceText stores another text in the place of the shown one. What was recalled
 // for that is kept with the new one.
-func (svc *Service) rewordNow(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
+func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
 	uses, err := Uses(tx, m)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 		if conv.HeadID == m.ID {
 			return conv, nil
 		}
-		if m, err = comeBack(tx, c, conv, m); err != nil {
+		if m, err = returnToBranch(tx, c, conv, m); err != nil {
 			return nil, err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
@@ -39,9 +39,9 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 	})
 }
 
-// comeBack goes back to where the branch of a message was left by a rewind, if it
+// returnToBranch goes back to where the branch of a message was left by a rewind, if it
 // was, and returns the message as it is then.
-func comeBack(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
+func returnToBranch(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil || len(rewinds) == 0 {
 		return m, err
@@ -54,7 +54,7 @@ func comeBack(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, erro
 	if !left {
 		return m, nil
 	}
-	if err := goBack(tx, c, conv, version, m.ID); err != nil {
+	if err := rewindTo(tx, c, conv, version, m.ID); err != nil {
 		return nil, err
 	}
 	if m, err = tx.Message(m.ID); err != nil || m.DeletedAt == nil {

@@ -62,8 +62,8 @@ type Summarised struct {
 // the branch, read as far back as the last message of s or as room goes; more says
 // that it does not begin with the first message. said messages follow that are not
 // stored. ok is false where s cannot stand.
-func ReadSummarised(s *summary.Summary, tail []*Message, said int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
-	from, ok := behind(s, tail, said)
+func ReadSummarised(s *summary.Summary, tail []*Message, unstored int, more bool, room int, read PageReader) (a Summarised, ok bool, err error) {
+	from, ok := behind(s, tail, unstored)
 	switch {
 	case ok:
 		a.Rest = tail[from:]
@@ -79,13 +79,13 @@ func ReadSummarised(s *summary.Summary, tail []*Message, said int, more bool, ro
 
 // behind is where in the end of a branch the messages begin that s leaves alone.
 // The last three of a branch, with those said behind it, are among them.
-func behind(s *summary.Summary, tail []*Message, said int) (from int, ok bool) {
+func behind(s *summary.Summary, tail []*Message, unstored int) (from int, ok bool) {
 	lines := LinesOf(tail)
 	at := slices.IndexFunc(lines, func(l summary.ChatLine) bool { return l.MessageID == s.Range.EndID })
 	if at < 0 {
 		return 0, false
 	}
-	_, next := s.Overlay(append(lines, make([]summary.ChatLine, said)...))
+	_, next := s.Overlay(append(lines, make([]summary.ChatLine, unstored)...))
 	first := s.Range.EndID
 	if next < len(lines) {
 		first = lines[next].MessageID

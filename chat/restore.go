@@ -36,7 +36,7 @@ func (svc *Service) RestoreSave(ctx context.Context, c *op.Call, saveID string) 
 		if err != nil {
 			return nil, err
 		}
-		if err := goBack(tx, c, conv, s.Version, s.HeadID); err != nil {
+		if err := rewindTo(tx, c, conv, s.Version, s.HeadID); err != nil {
 			return nil, err
 		}
 		if err := s.Apply(tx, conv); err != nil {
@@ -102,7 +102,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 		return tx.Emit(MessageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.
-	head, err := livingBefore(tx, conv.ID, s.HeadID)
+	head, err := lastLive(tx, conv.ID, s.HeadID)
 	if err != nil {
 		return err
 	}
@@ -115,10 +115,10 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 	return err
 }
 
-// goBack gives the messages of a branch what they showed at a version, and tells
+// rewindTo gives the messages of a branch what they showed at a version, and tells
 // of those that it changed. The version of conv that is stored next goes on from
 // that one.
-func goBack(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
+func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
 	changed, err := tx.Rewind(conv, version, headID)
 	if err != nil {
 		return err

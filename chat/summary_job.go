@@ -43,8 +43,8 @@ func (o summaryOrder) spec(conversationID string, notBefore time.Time) jobs.Spec
 // repairTries is how often a model is asked at rest for what rules have written.
 const repairTries = 5
 
-// errOvertaken says that a conversation has changed while its summary was written.
-var errOvertaken = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
+// errOutdated says that a conversation has changed while its summary was written.
+var errOutdated = fault.New(fault.Conflict, "the conversation changed while its summary was being written")
 
 // errNotDue says why no summary is made.
 func errNotDue(skip summary.Skip) error {
@@ -128,7 +128,7 @@ func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if o.Rest {
-		later, err := svc.disturbed(ctx, j, o)
+		later, err := svc.postpone(ctx, j, o)
 		if later || err != nil {
 			return ignoreGone(err)
 		}
@@ -154,13 +154,13 @@ func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 		}))
 	}
 	err = svc.store.Update(ctx, j.UserID, func(tx Tx) error {
-		if _, err := d.land(tx, "server"); err != nil {
+		if _, err := d.store(tx, "server"); err != nil {
 			return err
 		}
 		return tx.Jobs.FinishJob(j)
 	})
 	switch {
-	case !errors.Is(err, errOvertaken):
+	case !errors.Is(err, errOutdated):
 		return ignoreGone(err)
 	case o.Tries > 0:
 		return nil
@@ -196,8 +196,8 @@ func (svc *Service) requeue(ctx context.Context, j *jobs.Job, o summaryOrder, at
 	return ignoreGone(err)
 }
 
-// disturbed puts a repair off while the conversation is talked in.
-func (svc *Service) disturbed(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
+// postpone puts a repair off while the conversation is talked in.
+func (svc *Service) postpone(ctx context.Context, j *jobs.Job, o summaryOrder) (yes bool, err error) {
 	var quiet time.Time
 	err = svc.store.View(ctx, j.UserID, func(tx Tx) error {
 		conv, err := tx.Conversation(j.Subject)
@@ -335,7 +335,7 @@ func planIn(tx Tx, conv *Conversation, settings summary.Settings, o summaryOrder
 	if err := d.readLines(tx, false); err != nil {
 		return nil, err
 	}
-	if deleted != nil && o.Forced == nil && saidSince(d.lines, deleted.HeadSeq) < settings.Threshold {
+	if deleted != nil && o.Forced == nil && lengthSince(d.lines, deleted.HeadSeq) < settings.Threshold {
 		return nil, errNotDue(summary.SkipCooling)
 	}
 	if o.Forced != nil && *o.Forced != (SummaryRange{}) {
@@ -390,8 +390,8 @@ func (d *draft) active() *summary.Summary {
 	return d.base.Summary
 }
 
-// saidSince is how much was said after a seq, in UTF-16 units.
-func saidSince(lines []summary.ChatLine, seq int64) int {
+// lengthSince is how much was said after a seq, in UTF-16 units.
+func lengthSince(lines []summary.ChatLine, seq int64) int {
 	return summary.EffectiveLength(slices.DeleteFunc(slices.Clone(lines), func(l summary.ChatLine) bool { return l.Seq <= seq }), nil)
 }
 
@@ -448,37 +448,37 @@ func (d *draft) recount() error {
 	return nil
 }
 
-// land stores a draft and puts it in force. It is errOvertaken where something else
+// store stores a draft and puts it in force. It is errOutdated where something else
 // than another summary of the same messages has come first: that one is as good, unless
 // the user has named the messages.
-func (d *draft) land(tx Tx, by string) (*KeptSummary, error) {
-	kept, err := landSummary(tx, d, by)
-	if errors.Is(err, errOvertaken) && (d.order.Forced == nil || *d.order.Forced == (SummaryRange{})) {
-		return d.madeMeanwhile(tx)
+func (d *draft) store(tx Tx, by string) (*KeptSummary, error) {
+	kept, err := insertSummary(tx, d, by)
+	if errors.Is(err, errOutdated) && (d.order.Forced == nil || *d.order.Forced == (SummaryRange{})) {
+		return d.concurrentSummary(tx)
 	}
 	return kept, err
 }
 
-// madeMeanwhile is the summary of the same messages that somebody else has put in
-// force since the draft was planned: it is as good. Without one it is errOvertaken.
-func (d *draft) madeMeanwhile(tx Tx) (*KeptSummary, error) {
+// concurrentSummary is the summary of the same messages that somebody else has put in
+// force since the draft was planned: it is as good. Without one it is errOutdated.
+func (d *draft) concurrentSummary(tx Tx) (*KeptSummary, error) {
 	conv, err := tx.Conversation(d.conv.ID)
 	if err != nil {
 		return nil, err
 	}
 	if conv.SummaryID == "" || conv.SummaryID == d.conv.SummaryID {
-		return nil, errOvertaken
+		return nil, errOutdated
 	}
 	made, err := tx.Summary(conv.SummaryID, 0)
 	if err == nil && (made.DeletedAt != nil || made.Range.StartID != d.plan.Range.StartID || made.Range.EndID != d.plan.Range.EndID) {
-		return nil, errOvertaken
+		return nil, errOutdated
 	}
 	return made, err
 }
 
-// landSummary stores a draft and puts it in force, unless what it is about has
-// changed since it was planned (errOvertaken).
-func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
+// insertSummary stores a draft and puts it in force, unless what it is about has
+// changed since it was planned (errOutdated).
+func insertSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	conv, err := tx.LockConversation(d.conv.ID)
 	if err != nil {
 		return nil, err
@@ -506,11 +506,11 @@ func landSummary(tx Tx, d *draft, by string) (*KeptSummary, error) {
 	return kept, tx.Emit(ConversationEvent(tx.UserID(), "chat.updated", by, conv), summaryEvent(tx, "created", by, kept))
 }
 
-// holds returns errOvertaken unless the conversation has what the draft was made of: the
+// holds returns errOutdated unless the conversation has what the draft was made of: the
 // same summary in force with the same words, and the same messages in the range.
 func (d *draft) holds(tx Tx, conv *Conversation) error {
 	if conv.SummaryID != d.conv.SummaryID {
-		return errOvertaken
+		return errOutdated
 	}
 	if d.base != nil {
 		now, err := tx.Summary(d.base.ID, 0)
@@ -518,7 +518,7 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 			return err
 		}
 		if now.DeletedAt != nil || now.Text != d.base.Text || now.Method != d.base.Method {
-			return errOvertaken
+			return errOutdated
 		}
 	}
 	latest, err := tx.LatestGeneration(conv.ID)
@@ -528,7 +528,7 @@ func (d *draft) holds(tx Tx, conv *Conversation) error {
 	r := d.plan.Range
 	how, err := tx.Coverage(Covered{conv.ID, r.StartSeq, r.EndID, d.conv.Version}, conv.HeadID, 0)
 	if err == nil && (how != CoverageIntact || latest >= d.plan.Generation) {
-		return errOvertaken
+		return errOutdated
 	}
 	return err
 }

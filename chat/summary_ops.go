@@ -92,13 +92,13 @@ func (svc *Service) Summarise(ctx context.Context, c *op.Call, conversationID st
 			if d == nil {
 				return nil, fault.New(fault.InProgress, "the idempotency key has just expired; send the request again with a new one")
 			}
-			kept, err := d.land(tx, c.By())
+			kept, err := d.store(tx, c.By())
 			if err != nil {
 				return nil, err
 			}
 			return &SummaryView{kept.Summary, true}, nil
 		})
-		if !errors.Is(err, errOvertaken) || tries > 0 {
+		if !errors.Is(err, errOutdated) || tries > 0 {
 			return view, err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // maxRead is how many conversations one acknowledgement may name.
 const maxRead = 200
 
-// Ack stores how far a device has come: the seq of the last event that it has,
-// and per conversation the last message that was read there. The other devices
-// learn what was read.
+// Ack stores the position of a device: the seq of the last event that it has, and per
+// conversation the last message that was read there. The user's other devices get an
+// event about what was read.
 func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string]string) error {
 	switch {
 	case c.Device == "":
@@ -45,9 +45,9 @@ func (e *Engine) Ack(ctx context.Context, c *op.Call, seq int64, read map[string
 	})
 }
 
-// Typing tells the user's other devices that something is being written in a
-// conversation. It is not stored, and the id is not looked up: only the user's
-// own devices hear it.
+// Typing reports to the user's other devices that the user is typing in a conversation.
+// It is not stored, and the id is not looked up, because only the user's own devices
+// receive the event.
 func (e *Engine) Typing(c *op.Call, conversationID string) {
 	ev := op.Event(c.UserID, "typing", c.By(), nil)
 	ev.ConversationID, ev.At = conversationID, time.Now().UTC()

@@ -41,7 +41,7 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 			return nil
 		}
 		status = chat.GenCancelled
-		ended, err := land(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
+		ended, err := endGeneration(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
 			return stored, end{status: chat.GenCancelled, finish: llm.FinishCancelled}, nil
 		})
 		if err != nil {
@@ -49,7 +49,7 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 		}
 		return e.Chats.TextAdded(tx.Chats, ended.chat)
 	})
-	if errors.Is(err, errLost) { // it ended by itself in this moment
+	if errors.Is(err, errLost) { // it has just ended by itself
 		g, err := e.generation(ctx, userID, generationID)
 		if err != nil {
 			return "", err

@@ -143,7 +143,7 @@ func stateOf(c *chat.Conversation) *chat.Conversation {
 
 // exported makes m what a file says of it.
 func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
-	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", settled(m.Status), op.JSONOrNil(m.Message.Extra)
+	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", finalStatus(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {
 		m.Swipes[i] = chat.Swipe{ID: s.ID, RevisionID: s.RevisionID, Deleted: s.Deleted, CreatedAt: s.CreatedAt}
 	}
@@ -152,13 +152,13 @@ func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 		t.GenerationID, t.MemoryIDs, t.Deleted, t.CreatedAt = "", nil, false, time.Time{}
 	}
 	if n := len(m.States); n > 0 {
-		m.States[n-1].Status = settled(m.States[n-1].Status)
+		m.States[n-1].Status = finalStatus(m.States[n-1].Status)
 	}
 	return m
 }
 
-// settled is the status of a message that nobody writes any more.
-func settled(status string) string {
+// finalStatus is the status of a message that nobody writes any more.
+func finalStatus(status string) string {
 	if status == chat.StatusPending || status == chat.StatusStreaming {
 		return chat.StatusInterrupted
 	}

@@ -209,7 +209,7 @@ func (c *checker) message(path string, m *chat.DumpedMessage) {
 	if parent != nil {
 		m.ParentID = parent.ID
 	}
-	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), settled(m.Status)
+	m.Name, m.AuthorID, m.Status = chat.CleanText(m.Name), chat.CleanText(m.AuthorID), finalStatus(m.Status)
 	m.Message.Extra = op.JSONOrNil(m.Extra)
 	if m.Error != nil {
 		m.Error.Message = chat.CleanText(m.Error.Message)
@@ -290,7 +290,7 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) {
 	}
 	c.require(path, rule{len(m.States) > 0, "states", "must not be empty"})
 	newest := &m.States[len(m.States)-1]
-	newest.Status = settled(newest.Status)
+	newest.Status = finalStatus(newest.Status)
 }
 
 // summaryList checks the summaries. It runs before the states are checked, which name

@@ -38,7 +38,7 @@ func readFile(data []byte, want string, optional bool, longest int, into any) er
 	if err := measure(data, longest); err != nil {
 		return err
 	}
-	return misread("", json.Unmarshal(data, into))
+	return decodeError("", json.Unmarshal(data, into))
 }
 
 // measure refuses a file that has too much in it, before any of it is built.
@@ -75,10 +75,10 @@ func measure(data []byte, longest int) error {
 	return nil
 }
 
-// nothing is what is kept of values that nobody reads.
-type nothing struct{}
+// discard reads any JSON value and keeps nothing of it.
+type discard struct{}
 
-func (nothing) UnmarshalJSON([]byte) error { return nil }
+func (discard) UnmarshalJSON([]byte) error { return nil }
 
 // sniff reads what a file calls itself, wherever that stands in it. history reports
 // whether it has a nodestChatHistory, as save points of the NodeST app do. It stops
@@ -90,7 +90,7 @@ func sniff(data []byte) (format string, version int64, history bool) {
 	}
 	for dec.More() && (format == "" || version == 0) {
 		name, err := dec.Token()
-		var into any = &nothing{}
+		var into any = &discard{}
 		switch name {
 		case "format":
 			into = &format
@@ -138,8 +138,8 @@ func checkFormat(want, format string, version int64) error {
 	return nil
 }
 
-// misread is what went wrong with the JSON at path, in words of JSON.
-func misread(path string, err error) error {
+// decodeError is what went wrong with the JSON at path, in words of JSON.
+func decodeError(path string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var broken *json.SyntaxError
 	switch {

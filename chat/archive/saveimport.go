@@ -54,11 +54,11 @@ func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID s
 type savedFile struct {
 	description, previewText, thumbnail string
 
-	millis int64     // timestamp
-	exact  *contents // nil in a file of the app
-	said   []*savedEntry
-	rest   members // that are not ours
-	left   int     // of keptExtra
+	millis  int64     // timestamp
+	exact   *contents // nil in a file of the app
+	entries []*savedEntry
+	rest    members // that are not ours
+	left    int     // of keptExtra
 }
 
 // savedEntry is a message of the file.
@@ -93,7 +93,7 @@ func readSaveFile(data []byte) (*savedFile, error) {
 		{"messages", &messages}, {"nodest", &in.exact},
 	} {
 		if raw := all[m.name]; raw != nil {
-			if err := misread(m.name, json.Unmarshal(raw, m.into)); err != nil {
+			if err := decodeError(m.name, json.Unmarshal(raw, m.into)); err != nil {
 				return nil, err
 			}
 		}
@@ -122,12 +122,12 @@ func readSaveFile(data []byte) (*savedFile, error) {
 // more of it; without, one that says nothing is left out.
 func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*chat.Message) error {
 	var m members
-	if err := misread(path, json.Unmarshal(raw, &m)); err != nil {
+	if err := decodeError(path, json.Unmarshal(raw, &m)); err != nil {
 		return err
 	}
 	var text *string
 	if raw := m["text"]; raw != nil {
-		if err := misread(path+".text", json.Unmarshal(raw, &text)); err != nil {
+		if err := decodeError(path+".text", json.Unmarshal(raw, &text)); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*c
 	delete(ids, id)
 	switch role := map[string]string{"user": "user", "bot": "model"}[sender]; {
 	case entry.exact != nil:
-		retell(entry.exact, text)
+		useShownText(entry.exact, text)
 	case role == "":
 		return damaged(path+".sender", "must be user or bot")
 	case text == nil || strings.TrimSpace(*text) == "":
@@ -152,7 +152,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*c
 		in.keep(entry.rest, members{"metadata": m["metadata"]}, nil)
 	}
 	in.keep(entry.rest, m, messageMembers)
-	in.said = append(in.said, entry)
+	in.entries = append(in.entries, entry)
 	return nil
 }
 
@@ -165,12 +165,12 @@ func (in *savedFile) readHistory(raw json.RawMessage) error {
 	if err != nil {
 		return damagedBy("", err)
 	}
-	if in.exact != nil && len(in.said) > 0 || len(entries) <= len(in.said) {
+	if in.exact != nil && len(in.entries) > 0 || len(entries) <= len(in.entries) {
 		return nil
 	}
-	in.said = make([]*savedEntry, len(entries))
+	in.entries = make([]*savedEntry, len(entries))
 	for i, entry := range entries {
-		in.said[i] = &savedEntry{Entry: entry}
+		in.entries[i] = &savedEntry{Entry: entry}
 	}
 	return nil
 }
@@ -198,9 +198,9 @@ func millisOf(raw json.RawMessage) int64 {
 	return int64(min(max(at, 0), 1<<52))
 }
 
-// retell makes m a new message. The text that the app shows counts, because somebody
+// useShownText makes m a new message. The text that the app shows counts, because somebody
 // may have changed it.
-func retell(m *chat.Message, text *string) {
+func useShownText(m *chat.Message, text *string) {
 	m.ClientMsgID, m.Rev = "", 1
 	for i := range m.Swipes {
 		m.Swipes[i].Rev = 1
@@ -230,7 +230,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	s := &chat.Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID, Version: conv.Version + 1,
 		Description: op.Truncate(chat.CleanText(in.description), chat.MaxDescription), PreviewText: op.Truncate(chat.CleanText(in.previewText), chat.MaxPreviewText),
-		MessageCount: len(in.said), ImportedAt: &now, CreatedAt: now,
+		MessageCount: len(in.entries), ImportedAt: &now, CreatedAt: now,
 	}
 	if at := time.UnixMilli(in.millis).UTC(); in.millis > 0 && at.Before(now) {
 		s.CreatedAt = at
@@ -240,7 +240,7 @@ func (in *savedFile) insert(tx chat.Tx, conv *chat.Conversation) (*chat.Save, er
 	}
 	x := &importedExtra{Members: in.rest, Messages: map[int64]members{}}
 	var last *chat.Message
-	for i, entry := range in.said {
+	for i, entry := range in.entries {
 		m := entry.exact
 		if m == nil {
 			m = Messages([]Entry{entry.Entry}, ch.Name, user, now)[0]
