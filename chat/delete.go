@@ -22,9 +22,8 @@ const (
 const deletedKept = 30 * 24 * time.Hour
 
 // DeleteMessage hides messages: scope "one" (default) the message alone, so that
-// what follows it stays; "after" it and everything that was ever said after it;
-// "swipe" its chosen text, and the next one is shown. Nothing is removed:
-// RestoreMessage brings all of it back.
+// its replies stay; "after" the message and all its descendants; "swipe" its chosen
+// text, and the next one is shown. Nothing is removed: RestoreMessage undoes it.
 //
 // Errors: NotFound; Invalid for the only swipe of a message; Busy while one of
 // the messages is being written.
@@ -117,10 +116,9 @@ func deleteSwipe(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Deleted, e
 	return &Deleted{MessageIDs: []string{m.ID}, HeadID: conv.HeadID, RestoredUntil: tx.Now().Add(deletedKept)}, nil
 }
 
-// RestoreMessage undoes a delete: the message comes back with those that were
-// deleted together with it and follow it. On a message that is not deleted, its
-// deleted swipes come back. Where the shown branch ended at the gap, it goes on
-// to what came back.
+// RestoreMessage undoes a delete, also of the descendants that were deleted together
+// with the message. For a message that is not deleted it restores the deleted swipes. If
+// the shown branch ended before the message, it is extended by the restored messages.
 func (svc *Service) RestoreMessage(ctx context.Context, c *op.Call, id string) (*Deleted, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Deleted, error) {
 		conv, m, err := lockMessage(tx, id)
@@ -203,8 +201,8 @@ func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 	return updateConversation(tx, c, conv)
 }
 
-// lastLive is the nearest message before that one on its branch, or that one
-// itself, that is not deleted; "" if there is none.
+// lastLive is the last message that is not deleted on the branch that ends in id; "" =
+// none.
 func lastLive(tx Tx, conversationID, id string) (string, error) {
 	path, _, err := tx.Path(conversationID, id, "", 1)
 	if err != nil || len(path) == 0 {
@@ -213,8 +211,7 @@ func lastLive(tx Tx, conversationID, id string) (string, error) {
 	return path[0].ID, nil
 }
 
-// subtree returns first and everything below it that pick takes, parents before
-// their children.
+// subtree returns first and its descendants that pick accepts, parents before children.
 func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error) {
 	picked := []*Message{first}
 	for queue := []*Message{first}; len(queue) > 0; queue = queue[1:] {

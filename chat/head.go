@@ -7,8 +7,8 @@ import (
 	"nodest/op"
 )
 
-// ChooseHead shows the branch that ends in a message of the conversation. A branch
-// that was left by a restore shows again what it showed when it was left. Persona,
+// ChooseHead shows the branch that ends in a message. A branch that was left by a restore
+// shows what it showed then. Persona,
 // note, settings and documents stay as they are.
 //
 // Errors: NotFound; Busy while a reply is being written there.
@@ -39,8 +39,8 @@ func (svc *Service) ChooseHead(ctx context.Context, c *op.Call, conversationID, 
 	})
 }
 
-// returnToBranch goes back to where the branch of a message was left by a rewind, if it
-// was, and returns the message as it is then.
+// returnToBranch undoes the rewind, if any, that left the branch of a message, and
+// returns the message as it is then.
 func returnToBranch(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message, error) {
 	rewinds, err := tx.Rewinds(conv.ID)
 	if err != nil || len(rewinds) == 0 {
@@ -60,7 +60,7 @@ func returnToBranch(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message
 	if m, err = tx.Message(m.ID); err != nil || m.DeletedAt == nil {
 		return m, err
 	}
-	// It was deleted there, and brought back from elsewhere.
+	// It was deleted at that version and restored later.
 	m.DeletedAt = nil
 	m.Rev++
 	if err := tx.UpdateMessage(m); err != nil {
@@ -84,8 +84,7 @@ func lockMessage(tx Tx, id string) (*Conversation, *Message, error) {
 	return conv, m, err
 }
 
-// CheckIdle is Busy while a generation writes one of the messages that affected
-// picks.
+// CheckIdle returns Busy while a generation writes a message that affected accepts.
 func CheckIdle(tx Tx, conversationID string, affected func(messageID string) bool) error {
 	running, err := tx.Running(conversationID)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"nodest/stream"
 )
 
-// Save is a save point: a version of a conversation, by name. What it stands for
-// is read when it is asked for.
+// Save is a save point: a named version of a conversation. Its messages are read on
+// request.
 type Save struct {
 	ID             string          `json:"id"`
 	ConversationID string          `json:"conversationId"`
@@ -69,6 +69,7 @@ func (svc *Service) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*
 	})
 }
 
+// Check returns Invalid with the field.
 func (in SaveInput) Check() error {
 	for _, t := range []struct {
 		field, text string
@@ -89,8 +90,7 @@ func (in SaveInput) Check() error {
 	return nil
 }
 
-// savedNow is a save point, not stored yet, of a conversation that nobody else
-// changes meanwhile.
+// savedNow is a new save point, not stored yet, of a locked conversation.
 func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	s := &Save{
 		ID: op.NewID(), ConversationID: conv.ID, CharacterID: conv.CharacterID,
@@ -107,6 +107,7 @@ func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	return s, err
 }
 
+// InsertSave stores a save point and emits its event.
 func InsertSave(tx Tx, c *op.Call, s *Save) error {
 	if err := tx.InsertSave(s); err != nil {
 		return err
@@ -125,8 +126,7 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 	})
 }
 
-// Save returns a save point with the messages that it stands for, as they were:
-// the newest ones before the message of that id ("" = from the end), at most
+// Save returns a save point with its messages as they were: the newest ones before the message of that id ("" = from the end), at most
 // limit, 1 to 200; 0 = all of them.
 func (svc *Service) Save(ctx context.Context, userID, saveID, before string, limit int) (*SaveView, error) {
 	if limit < 0 || limit > 200 {
@@ -174,7 +174,7 @@ func (v *SaveView) Read(tx Tx, before string, limit int) error {
 	return nil
 }
 
-// DeleteSave deletes a save point. What it stands for stays in the conversation.
+// DeleteSave deletes a save point. Its messages stay in the conversation.
 func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) error {
 	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		s, err := tx.Save(saveID)

@@ -39,8 +39,8 @@ func (v *SummaryView) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SummaryRange is what to summarise by hand, exactly that; without ids all that is due,
-// the middle of the branch. One that is given alone stands for the rest on its side.
+// SummaryRange selects the messages to summarise. A missing end means the end of the
+// range that may be summarised.
 type SummaryRange struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -104,7 +104,7 @@ func (svc *Service) Summarise(ctx context.Context, c *op.Call, conversationID st
 	}
 }
 
-// SummariseLater enqueues that.
+// SummariseLater enqueues what Summarise does.
 func (svc *Service) SummariseLater(ctx context.Context, c *op.Call, conversationID string, r SummaryRange) error {
 	_, err := svc.planSummary(ctx, c.UserID, conversationID, summaryOrder{Forced: &r}, false)
 	if err != nil {
@@ -150,8 +150,8 @@ func (svc *Service) EditSummary(ctx context.Context, c *op.Call, conversationID,
 	})
 }
 
-// DeleteSummary gives the full history back. By itself no other summary is made
-// until as much was said as triggers one.
+// DeleteSummary restores the full history in prompts. No other summary is made
+// automatically until enough new text triggers one.
 func (svc *Service) DeleteSummary(ctx context.Context, c *op.Call, conversationID, id string) error {
 	return op.Do(ctx, svc.store, c, func(tx Tx) error {
 		conv, k, err := lockSummary(tx, conversationID, id)
@@ -193,9 +193,9 @@ func lockSummary(tx Tx, conversationID, id string) (*Conversation, *KeptSummary,
 	return conv, k, err
 }
 
-// planRange plans a summary of exactly the messages that the user names, made of them
-// alone: what only the summary in force stands for is sent word for word again. The
-// first and the last three of the branch stay as they are also then.
+// planRange plans a summary of exactly the messages that the user names. Messages that
+// only the active summary covers are sent in full again. The first and last three of the
+// branch are never summarised.
 func (d *draft) planRange(tx Tx, state *summary.State) error {
 	if err := d.readLines(tx, true); err != nil {
 		return err

@@ -109,10 +109,10 @@ func placeholder(tx Tx, s *turnSetup, conversationID, parentID string) *chat.Mes
 
 // accepted is a generation that was accepted and can begin.
 type accepted struct {
-	gen        *chat.Generation
-	assignment assignment
+	gen         *chat.Generation
+	assignment  assignment
 	userMessage *chat.Message // stored with it; nil = none
-	cancel     []string      // generations that it replaces
+	cancel      []string      // generations that it replaces
 }
 
 // accept gives a new generation its place: at work, or in the queue. g is
