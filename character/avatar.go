@@ -16,8 +16,8 @@ import (
 	"nodest/op"
 )
 
-// Bounds of an avatar. Pictures are stored as they come and never decoded here;
-// the sizes keep a small file from becoming gigabytes in somebody's viewer.
+// Limits of an avatar. Pictures are stored as received and never decoded here; the
+// size in pixels keeps a small file from taking gigabytes in a viewer.
 const (
 	maxAvatarBytes = 10 << 20
 	maxAvatarSide  = 8192 // pixels

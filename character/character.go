@@ -14,7 +14,7 @@ import (
 )
 
 // Create stores a character from its documents, as they are given (see
-// documents.go for what stands in for absent ones).
+// documents.go for the defaults of absent ones).
 //
 // Errors: Invalid with the field, UnsupportedCard for a role card without a
 // name, InvalidWorldBook.
@@ -69,7 +69,7 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 }
 
 // maxCharacterName bounds the name under which a character is known, in code
-// points: it stands in every list, message and event. The card keeps its own.
+// points: every list, message and event has it. The card keeps its own name.
 const maxCharacterName = 200
 
 // maxAssets bounds what is kept of the files in a CHARX archive, in bytes. It is
@@ -101,7 +101,7 @@ func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
 	return op.MustJSON(s), dropped
 }
 
-// Insert stores a new character with its regex group and tells of it.
+// Insert stores a new character with its regex group and emits its event.
 func Insert(tx Tx, c *op.Call, ch *Character) error {
 	ch.ID, ch.Version = op.NewID(), 1
 	ch.CreatedAt, ch.UpdatedAt = tx.Now(), tx.Now()
@@ -167,7 +167,7 @@ func PutDocuments(tx Tx, c *op.Call, ch *Character, docs *Checked) error {
 	return putAutoGroup(tx, c, ch)
 }
 
-// Put stores ch as its next version and tells of it.
+// Put stores ch as its next version and emits its event.
 func Put(tx Tx, c *op.Call, ch *Character) error {
 	ch.Version++
 	ch.UpdatedAt = tx.Now()
@@ -274,7 +274,7 @@ func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {
 	}{ch.ID, ch.Name, ch.Version})
 }
 
-// Checked are documents that may be stored, with what is inside the card.
+// Checked are valid documents, with those embedded in the card.
 type Checked struct {
 	Input
 	all    bool // absent documents are removed, not left

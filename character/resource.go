@@ -17,7 +17,7 @@ import (
 // Bounds of resources.
 const (
 	maxResourceName = 200    // code points
-	maxPersonaName  = 100    // code points: it is said in every prompt
+	maxPersonaName  = 100    // code points: every prompt has it
 	maxPersonaText  = 32_000 // code points
 	maxBindings     = 1000   // characters that one resource is bound to
 )
@@ -115,8 +115,7 @@ func (svc *Service) UpdateResource(ctx context.Context, c *op.Call, kind Resourc
 	})
 }
 
-// DeleteResource deletes a resource. Where the user's settings named it, they
-// name nothing afterwards.
+// DeleteResource deletes a resource and removes it from the user's settings.
 func (svc *Service) DeleteResource(ctx context.Context, c *op.Call, kind ResourceKind, id string) error {
 	_, err := op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (struct{}, error) {
 		r, err := tx.Resource(kind, id)
@@ -191,7 +190,7 @@ func (in ResourceInput) applyName(r *Resource, all bool) error {
 	return op.CheckLine("name", r.Name, limit)
 }
 
-// documentName is the name that a document says itself; "" without one.
+// documentName is the name in a document; "" = none.
 func documentName(doc json.RawMessage) string {
 	var in struct {
 		Name   any `json:"name"`
@@ -280,7 +279,7 @@ func insertResource(tx Tx, c *op.Call, r *Resource) error {
 	return tx.Emit(resourceEvent(c, "resource.updated", r))
 }
 
-// updateResource stores r as its next version and tells of it.
+// updateResource stores r as its next version and emits its event.
 func updateResource(tx Tx, c *op.Call, r *Resource) error {
 	r.Version++
 	r.UpdatedAt = tx.Now()
