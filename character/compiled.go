@@ -121,7 +121,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps) (*Documents, error) {
 	}
 	var groups []framework.ScriptGroup
 	for _, r := range stamps.Resources {
-		res, err := ResourceAt(tx, r)
+		res, err := resourceAt(tx, r)
 		if err != nil {
 			return nil, err
 		}

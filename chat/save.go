@@ -103,7 +103,7 @@ func savedNow(tx Tx, conv *Conversation) (*Save, error) {
 	if s.MessageCount, err = tx.Count(conv.ID, conv.HeadID); err != nil {
 		return nil, err
 	}
-	s.Pins, err = PinnedNow(tx, conv)
+	s.Pins, err = pinnedNow(tx, conv)
 	return s, err
 }
 

@@ -82,11 +82,7 @@ func runningFor(tx Tx, characterID string) ([]*chat.Generation, error) {
 
 // cancelRunning cancels the generations that which returns and waits for their end.
 func (e *Engine) cancelRunning(ctx context.Context, userID string, which func(tx Tx) ([]*chat.Generation, error)) error {
-	var running []*chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) (err error) {
-		running, err = which(tx)
-		return err
-	})
+	running, err := op.Read(ctx, e.store, userID, which)
 	if err != nil {
 		return err
 	}

@@ -98,13 +98,7 @@ func shownSeed(conversationID string, path []*chat.Message) uint64 {
 
 // Prompt returns the request that was sent for a generation.
 func (e *Engine) Prompt(ctx context.Context, userID, promptID string) (*SentPrompt, error) {
-	var sent *SentPrompt
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		sent, err = readPrompt(tx, promptID)
-		return err
-	})
-	return sent, err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*SentPrompt, error) { return readPrompt(tx, promptID) })
 }
 
 // DiffPrompts compares two requests that were sent; with is the later one.

@@ -148,13 +148,11 @@ func checkGenerate(in GenerateInput) error {
 	return in.Options.Validate("options")
 }
 
-func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (is bool, err error) {
-	err = e.store.View(ctx, userID, func(tx Tx) error {
+func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (bool, error) {
+	return op.Read(ctx, e.store, userID, func(tx Tx) (bool, error) {
 		m, err := tx.Chats.Message(messageID)
-		is = err == nil && m.Greeting
-		return err
+		return err == nil && m.Greeting, err
 	})
-	return is, err
 }
 
 // resetGreeting gives a greeting the texts of the card in effect. Edited texts become

@@ -9,6 +9,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/llm"
+	"nodest/op"
 )
 
 // Cancel stops a generation and returns its status when the end is stored. What
@@ -113,13 +114,7 @@ func (e *Engine) generation(ctx context.Context, userID, id string) (*chat.Gener
 			return nil, ctx.Err()
 		}
 	}
-	var g *chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		g, err = tx.Generation(id)
-		return err
-	})
-	return g, err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*chat.Generation, error) { return tx.Generation(id) })
 }
 
 // pollElsewhere is how often Wait looks at a generation of another process.
@@ -156,12 +151,7 @@ func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*chat.G
 // Active returns the user's generations that have not ended, oldest first, each
 // with the length of its text so far in Off; the text itself is left out.
 func (e *Engine) Active(ctx context.Context, userID string) ([]*Attached, error) {
-	var stored []*chat.Generation
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		stored, err = tx.Chats.Running("")
-		return err
-	})
+	stored, err := op.Read(ctx, e.store, userID, func(tx Tx) ([]*chat.Generation, error) { return tx.Chats.Running("") })
 	if err != nil {
 		return nil, err
 	}

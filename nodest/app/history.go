@@ -42,11 +42,7 @@ func (svc *Service) History(ctx context.Context, c *op.Call, in HistoryRequest) 
 	default:
 		return nil, fault.InvalidField("action", "enum", "unknown")
 	}
-	var conv *chat.Conversation
-	err := svc.store.View(ctx, c.UserID, func(tx Tx) (err error) {
-		conv, err = find(tx, in.ConversationID)
-		return err
-	})
+	conv, err := op.Read(ctx, svc.store, c.UserID, func(tx Tx) (*chat.Conversation, error) { return find(tx, in.ConversationID) })
 	if err != nil {
 		return nil, err
 	}
